@@ -1,7 +1,7 @@
 //! Bindings: the tensors that a plan or a program reads.
 
 use redpoll_logic::Alias;
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use std::collections::BTreeMap;
 
 /// The tensors that a plan reads, by the names of its tables.

@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::target::Target;
-use redpoll_physical::emit::c::Toolchain;
-use redpoll_physical::run::Workers;
+use redpoll_kernels::c::Toolchain;
+use redpoll_kernels::run::Workers;
 use std::path::PathBuf;
 use std::sync::Arc;
 

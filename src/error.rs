@@ -19,7 +19,7 @@ pub enum Error {
         /// The position in the text, unless the cause includes it.
         at: Option<redpoll_logic::sexpr::TextPosition>,
         /// The cause.
-        source: Box<redpoll_physical::Error>,
+        source: Box<redpoll_kernels::Error>,
     },
     /// An environment variable has an invalid value. The fault is the user's.
     #[error("{0}")]
@@ -70,7 +70,7 @@ pub enum Error {
         /// The outputs of the query.
         query: String,
         /// The cause.
-        source: Box<redpoll_physical::Error>,
+        source: Box<redpoll_kernels::Error>,
     },
     /// The reference interpreter failed.
     #[error("logic interpreter: {0}")]
@@ -114,23 +114,31 @@ pub enum Error {
     Sql(Box<redpoll_sql::datafusion::error::DataFusionError>),
     /// A storage operation outside of a query failed.
     #[error(transparent)]
-    Storage(Box<redpoll_physical::Error>),
+    Storage(Box<redpoll_kernels::Error>),
 }
 
 impl Error {
     /// Returns whether a device failed to run a query, in which case the CPU may run it.
     pub(crate) fn is_device_failure(&self) -> bool {
-        use redpoll_physical::Error as Cause;
         let (Error::Query { source, .. } | Error::Storage(source)) = self else { return false };
-        matches!(
-            **source,
-            Cause::NoDevice { .. } | Cause::Device { .. } | Cause::DeviceMemory { .. } | Cause::Compile { .. }
-        )
+        source.runs_elsewhere()
     }
 }
 
-impl From<redpoll_physical::Error> for Error {
-    fn from(error: redpoll_physical::Error) -> Error {
+impl From<redpoll_storage::Error> for Error {
+    fn from(error: redpoll_storage::Error) -> Error {
+        Error::Storage(Box::new(error.into()))
+    }
+}
+
+impl From<redpoll_compiler::Error> for Error {
+    fn from(error: redpoll_compiler::Error) -> Error {
+        Error::Storage(Box::new(error.into()))
+    }
+}
+
+impl From<redpoll_kernels::Error> for Error {
+    fn from(error: redpoll_kernels::Error) -> Error {
         Error::Storage(Box::new(error))
     }
 }
@@ -154,9 +162,9 @@ fn location(at: &Option<redpoll_logic::sexpr::TextPosition>) -> String {
     at.map_or_else(String::new, |at| format!("line {}, column {}: ", at.line, at.column))
 }
 
-fn cause_text(source: &redpoll_physical::Error) -> String {
+fn cause_text(source: &redpoll_kernels::Error) -> String {
     match source {
-        redpoll_physical::Error::ProgramText(e) => e.to_string(),
+        redpoll_kernels::Error::Compiler(redpoll_compiler::Error::ProgramText(e)) => e.to_string(),
         other => other.to_string(),
     }
 }

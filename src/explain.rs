@@ -6,10 +6,10 @@ use crate::executable::Executable;
 use crate::prepared_plan::PreparedPlan;
 use crate::target::Target;
 use crate::timings::Phase;
+use redpoll_compiler::lower::Draft;
+use redpoll_compiler::{assembly, notation};
+use redpoll_kernels::backend::Backend;
 use redpoll_logic::physical::FormatDisplay;
-use redpoll_physical::backend::Backend;
-use redpoll_physical::lower::Draft;
-use redpoll_physical::{assembly, notation};
 use std::fmt;
 use std::sync::Arc;
 

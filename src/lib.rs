@@ -101,12 +101,15 @@ pub use session::Session;
 pub use target::{ParseTargetError, Target};
 pub use timings::{Phase, Timings};
 
+/// Tensors, Notation, Assembly and kernels.
+pub use redpoll_compiler as compiler;
 /// Readers and writers of tensor files, and generators.
 #[cfg(feature = "files")]
 pub use redpoll_datasets as datasets;
+pub use redpoll_devices as devices;
+pub use redpoll_kernels as kernels;
 /// Plans, operators, formats and dtypes.
 pub use redpoll_logic as logic;
 /// Optimizer from Logic plans to physical plans.
 pub use redpoll_optimizer as optimizer;
-/// Tensors, Notation, Assembly and kernels.
-pub use redpoll_physical as physical;
+pub use redpoll_storage as storage;

@@ -13,7 +13,7 @@ use crate::prepared_plan::CompiledPlan;
 use lru::LruCache;
 use redpoll_logic::Special;
 use redpoll_logic::{Alias, Plan, Prim};
-use redpoll_physical::storage::{Array, Tensor};
+use redpoll_storage::{Array, Tensor};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};

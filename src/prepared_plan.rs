@@ -10,11 +10,11 @@ use crate::flow::Flow;
 use crate::run::Run;
 use crate::statistics::StatisticsInput;
 use crate::timings::Timings;
+use redpoll_kernels::run::Limits;
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::statistics::Fact;
 use redpoll_logic::{Alias, Plan};
 use redpoll_optimizer::{AdaptivePlan, Report};
-use redpoll_physical::run::Limits;
 use std::sync::{Arc, OnceLock};
 
 /// A compiled plan with the tensors that it reads.

@@ -6,9 +6,9 @@ use crate::flow::Flow;
 use crate::notes::Note;
 use crate::prepared_plan::PreparedPlan;
 use crate::timings::Timings;
+use redpoll_compiler::assembly::Counts;
 use redpoll_logic::Alias;
-use redpoll_physical::assembly::Counts;
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use std::fmt;
 use std::time::Duration;
 

@@ -10,18 +10,18 @@ use crate::explain::{Detail, Section, kernel_sections, section, source_section};
 use crate::run::Run;
 use crate::session::Session;
 use crate::timings::{Phase, Timings};
-use redpoll_logic::{Alias, DType, Format, Scalar, TensorType};
-use redpoll_physical::notation::{
+use redpoll_compiler::notation::{
     self, InputText, Role, apply_schedule, bounds_checks, normalize, parse_inputs, parse_with_inputs, verify_parallel,
 };
-use redpoll_physical::run::Limits;
-use redpoll_physical::storage::{Tensor, Values, convert};
+use redpoll_kernels::run::Limits;
+use redpoll_logic::{Alias, DType, Format, Scalar, TensorType};
+use redpoll_storage::{Tensor, Values, convert};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A program in Notation text: loops over tensors that are accessed by index, in the form described
-/// in the module [`notation`](redpoll_physical::notation). Types of inputs that the text leaves
+/// in the module [`notation`](redpoll_compiler::notation). Types of inputs that the text leaves
 /// open are those of the bound tensors.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -96,7 +96,8 @@ impl Program {
     /// # Errors
     /// Fails, with line and column, if the text is not a program.
     pub fn new(text: &str) -> Result<Program, Error> {
-        let inputs = parse_inputs(text).map_err(|source| Error::Program { at: None, source: Box::new(source) })?;
+        let inputs =
+            parse_inputs(text).map_err(|source| Error::Program { at: None, source: Box::new(source.into()) })?;
         Ok(Program { text: text.into(), inputs: inputs.into() })
     }
 
@@ -181,7 +182,7 @@ fn compile(
     let ty = |name: &str| bindings.get(name).map(|tensor| tensor.ty().clone());
     let (source_program, marks) = timings
         .time(Phase::Parse, || parse_with_inputs(text, &[], &ty).map_err(Box::new))
-        .map_err(|source| Error::Program { at: None, source })?;
+        .map_err(|source| Error::Program { at: None, source: Box::new((*source).into()) })?;
     let mode = session.config().optimizer.float_mode;
     let normal = timings.time(Phase::Notation, || {
         let transformed = apply_schedule(source_program.clone(), mode).map_err(Box::new)?;
@@ -189,7 +190,8 @@ fn compile(
         verify_parallel(&normal, mode).map_err(Box::new).map(|()| normal)
     });
     let normal = normal.map(|normal| remove_proved_checks(normal, bindings));
-    let (normal, assumed_ranges) = normal.map_err(|source| Error::Program { at: marks.position(&source), source })?;
+    let (normal, assumed_ranges) =
+        normal.map_err(|source| Error::Program { at: marks.position(&source), source: Box::new((*source).into()) })?;
     let derived_inputs = DerivedInput::all_of(&normal);
     let bindings = with_derived_inputs(&derived_inputs, bindings.clone());
     let outputs = normal.tensors.iter().filter(|t| t.role == Role::Output);
@@ -240,7 +242,7 @@ fn remove_proved_checks(program: notation::Program, bindings: &Bindings) -> (not
 /// of the text.
 fn program_error(error: Error) -> Error {
     match error {
-        Error::Query { source, .. } if matches!(*source, redpoll_physical::Error::OutOfBounds(_)) => {
+        Error::Query { source, .. } if matches!(*source, redpoll_kernels::Error::OutOfBounds(_)) => {
             Error::Program { at: None, source }
         }
         other => other,

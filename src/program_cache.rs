@@ -5,7 +5,7 @@ use crate::bindings::Bindings;
 use crate::program::CompiledProgram;
 use lru::LruCache;
 use redpoll_logic::{Alias, Prim, TensorType};
-use redpoll_physical::storage::Array;
+use redpoll_storage::Array;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +19,7 @@ type ProgramKey = (String, Vec<(Alias, Arc<TensorType>, Vec<Prim>)>);
 pub(crate) struct ProgramCache(Mutex<LruCache<ProgramKey, Arc<CompiledProgram>>>);
 
 fn key(text: &str, bindings: &Bindings) -> ProgramKey {
-    let input = |(name, tensor): (&Alias, &redpoll_physical::storage::Tensor)| {
+    let input = |(name, tensor): (&Alias, &redpoll_storage::Tensor)| {
         (name.clone(), tensor.ty().clone(), tensor.levels().iter().flatten().map(Array::prim).collect())
     };
     (text.to_owned(), bindings.iter().map(input).collect())

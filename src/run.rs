@@ -1,8 +1,8 @@
 //! The results of one run of a plan or a program.
 
+use redpoll_compiler::assembly::Counts;
 use redpoll_logic::Alias;
-use redpoll_physical::assembly::Counts;
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use std::time::Duration;
 
 /// The results of one run.

@@ -10,9 +10,9 @@ use crate::program_cache::ProgramCache;
 use crate::target::Target;
 use crate::timings::{Phase, Timings};
 use crate::warm_up::warm_up;
+use redpoll_kernels::run::Limits;
 use redpoll_logic::Plan;
 use redpoll_logic::text::{Catalog, free_tables, parse};
-use redpoll_physical::run::Limits;
 use std::sync::Arc;
 
 /// A compiler of plans to kernels under one configuration. Congruent plans (equal up to the names

@@ -3,7 +3,7 @@
 use crate::bindings::Bindings;
 use redpoll_logic::statistics::{Answer, Fact, Hop, ModeSet, Question, StatisticsSource, Weights};
 use redpoll_logic::{Alias, TensorType};
-use redpoll_physical::storage::estimate_pairs;
+use redpoll_storage::estimate_pairs;
 
 /// Source of the statistics of the inputs of a plan.
 #[derive(Clone, Debug)]

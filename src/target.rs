@@ -4,9 +4,9 @@
 //! row here; the command line, SQL, explanations and JSON know it by its name.
 
 use crate::config::Config;
-use redpoll_physical::Error;
-use redpoll_physical::backend::{Backend, OptimizingBackend, instant, interpreter};
-use redpoll_physical::launch::{CudaBackend, MAX_DEVICES, grid_interpreter};
+use redpoll_devices::launch::{CudaBackend, MAX_DEVICES, grid_interpreter};
+use redpoll_kernels::Error;
+use redpoll_kernels::backend::{Backend, OptimizingBackend, instant, interpreter};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -171,14 +171,14 @@ impl Target {
     /// Returns the backend of the kernels at the start of a run.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] if no machine has so many devices.
+    /// [`Error::Device`] if no machine has so many devices.
     ///
     /// # Panics
     /// If the target runs no kernels.
     pub(crate) fn backend(self, config: &Config) -> Result<Arc<dyn Backend>, Error> {
         if self.number >= self.row().count {
             let reason = format!("a machine has at most {MAX_DEVICES} devices");
-            return Err(Error::NoDevice { ordinal: self.number, reason });
+            return Err(redpoll_devices::Error::NoDevice { ordinal: self.number, reason }.into());
         }
         match self.of_kernels().map(Target::execution) {
             Some(Execution::Kernels(make)) => Ok(make(config, self.number)),

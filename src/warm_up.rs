@@ -9,7 +9,7 @@ use crate::bindings::Bindings;
 use crate::config::Config;
 use crate::session::Session;
 use redpoll_logic::{DType, Format, Scalar, TensorType};
-use redpoll_physical::storage::{Tensor, Values};
+use redpoll_storage::{Tensor, Values};
 use std::sync::Once;
 
 /// A merge of two matrices into a sparse one, which covers loads, stores, branches, nested loops

@@ -2,7 +2,7 @@
 //! declines the program for a reason in the table of `physical/README.md`. Without a device the
 //! CUDA text is still emitted, so that declined programs are found on any machine.
 
-use redpoll::physical::emit::cuda::Cuda;
+use redpoll::devices::cuda::Cuda;
 use redpoll::{Detail, PreparedPlan, Target};
 use redpoll_testing::device::{DEVICE_DECLINES, prepare, program_files, run_values};
 

@@ -2,12 +2,12 @@
 //! emulated in this process and receive the calls that a device would receive.
 #![cfg(target_os = "linux")]
 
+use redpoll::devices::cuda::Cuda;
+use redpoll::devices::testing::device::EmulatedDevice;
+use redpoll::kernels::run::Workers;
 use redpoll::logic::testing::DataKind;
 use redpoll::logic::{Alias, FloatMode, Format, Prim, Scalar, TensorType};
-use redpoll::physical::emit::cuda::Cuda;
-use redpoll::physical::run::Workers;
-use redpoll::physical::storage::{Tensor, Values};
-use redpoll::physical::testing::device::EmulatedDevice;
+use redpoll::storage::{Tensor, Values};
 use redpoll::{Bindings, Config, Error, PreparedPlan, Run, Session, Target};
 use redpoll_testing::device::{DEVICE_DECLINES, prepare, program_files, run_values};
 use redpoll_testing::engines::interpret_case;

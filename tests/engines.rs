@@ -1,13 +1,13 @@
 //! Every target on one prepared plan, through the library: results agree, including intermediates
 //! and blocks.
 
+use redpoll::kernels::run::Workers;
 use redpoll::logic::{Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, TensorType};
-use redpoll::physical::run::Workers;
-use redpoll::physical::storage::{Array, Tensor, Values, convert};
-use redpoll::physical::testing::lost_tensor;
+use redpoll::storage::testing::lost_tensor;
+use redpoll::storage::{Array, Tensor, Values, convert};
 use redpoll::{Bindings, Config, Detail, Error, Phase, Reason, Session, Target};
-use redpoll_physical::backend;
-use redpoll_physical::lower::InputLayout;
+use redpoll_compiler::lower::InputLayout;
+use redpoll_kernels::backend;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
@@ -188,11 +188,11 @@ fn plans_for_tensors_of_other_types_are_rejected() {
 /// A kernel for arrays of other widths is rejected, because it would read out of bounds.
 #[test]
 fn kernels_for_other_layouts_are_rejected() {
+    use redpoll::compiler::notation::{normalize, parse};
+    use redpoll::kernels::kernel::Kernel;
+    use redpoll::kernels::run::Limits;
     use redpoll::logic::FloatMode;
-    use redpoll::physical::kernel::Kernel;
-    use redpoll::physical::notation::{normalize, parse};
-    use redpoll::physical::run::Limits;
-    use redpoll::physical::storage::Array;
+    use redpoll::storage::Array;
 
     let text =
         "(program (input x (type (shape 4) f64 0 (sparse-list (element)))) (output s (type (shape) f64 0 (element)))

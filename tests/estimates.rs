@@ -5,7 +5,7 @@ use redpoll::{Bindings, Config, Session, Target};
 use redpoll_datasets::generate::{Amount, GenerateOptions, Generator, Rmat, Uniform, generate};
 use redpoll_logic::Prim;
 use redpoll_optimizer::CostThreshold;
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 
 /// Joins of up to three tensors, with the fields of their projections.
 const JOINS: &[(&str, &[&str])] = &[
@@ -37,10 +37,10 @@ fn uniform(shape: &[u64], density: f64, seed: u64) -> Tensor {
     let content = generate(&uniform, &options, &mut |_| ()).expect("a valid generator");
     let format = if shape.len() == 2 { redpoll_logic::Format::csr() } else { redpoll_logic::Format::csf(shape.len()) };
     let mut triples = content.into_tensor(Some(format.clone())).expect("a tensor").to_triples().expect("memory");
-    triples.values = redpoll_physical::storage::Values::pattern(triples.len()).expect("memory");
+    triples.values = redpoll_storage::Values::pattern(triples.len()).expect("memory");
     let fill = redpoll_logic::Scalar::Bool(false);
     let ty = redpoll_logic::TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format };
-    Tensor::from_triples(ty, &triples, redpoll_physical::storage::Duplicates::Error).expect("valid triples").0
+    Tensor::from_triples(ty, &triples, redpoll_storage::Duplicates::Error).expect("valid triples").0
 }
 
 /// Returns the inputs of a seed: uniform tensors of different densities, or graphs, one of which

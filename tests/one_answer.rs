@@ -8,7 +8,7 @@ use redpoll_logic::interp::{DenseTensor, Exactness, interpret};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::text::{Catalog, parse, parse_format};
 use redpoll_logic::{DType, FloatMode, Format, Prim, Scalar, TensorType};
-use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values, convert};
+use redpoll_storage::{Duplicates, Tensor, Triples, Values, convert};
 use redpoll_testing::rng::Rng;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

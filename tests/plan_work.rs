@@ -6,7 +6,7 @@
 use redpoll::Config;
 use redpoll_logic::{Format, Scalar};
 use redpoll_optimizer::{CostThreshold, OptimizerConfig, Subjects};
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use redpoll_testing::counted::{coordinates_by_row, count_with, dense, list, matrix, pattern, vector};
 use redpoll_testing::rng::Rng;
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@
 use redpoll::datasets::{read_bytes, sample};
 use redpoll::logic::text::parse_format;
 use redpoll::logic::{DType, Prim, Scalar, TensorType};
-use redpoll::physical::storage::{Duplicates, Tensor, Triples, Values};
+use redpoll::storage::{Duplicates, Tensor, Triples, Values};
 use redpoll::{Bindings, Config, Detail, Program, Run, Session, Target};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -504,7 +504,7 @@ fn programs_need_no_bounds_checks() {
             continue;
         }
         let program = Program::new(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        let input = |i: &redpoll::physical::notation::InputText| {
+        let input = |i: &redpoll::compiler::notation::InputText| {
             let tensor = match i.name.as_str() {
                 "source" => Tensor::scalar(&Scalar::I64(0)).unwrap(),
                 "x" => floats(&[9]),

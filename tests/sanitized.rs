@@ -2,15 +2,15 @@
 //! files, of programs, and of programs with coordinates out of bounds. Without a check, the
 //! sanitizer reports the access that the check prevents.
 
+use redpoll_compiler::Error;
+use redpoll_compiler::assembly::{Status, Stmt};
+use redpoll_compiler::lower::Draft;
+use redpoll_compiler::lower::InputLayout;
+use redpoll_compiler::notation::{self, Role, apply_schedule, normalize, parse_with_inputs, verify_parallel};
+use redpoll_kernels::testing::sanitized::{SanitizedKernel, run_sanitized};
 use redpoll_logic::text::parse_format;
 use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
-use redpoll_physical::Error;
-use redpoll_physical::assembly::{Status, Stmt};
-use redpoll_physical::lower::Draft;
-use redpoll_physical::lower::InputLayout;
-use redpoll_physical::notation::{self, Role, apply_schedule, normalize, parse_with_inputs, verify_parallel};
-use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values, convert};
-use redpoll_physical::testing::sanitized::{SanitizedKernel, run_sanitized};
+use redpoll_storage::{Duplicates, Tensor, Triples, Values, convert};
 use redpoll_testing::data::ValueKind;
 use redpoll_testing::engines::check;
 use redpoll_testing::optimizing::{self, KernelSelection};

@@ -7,7 +7,7 @@
 use redpoll::datasets::{ReadOptions, read};
 use redpoll::{Bindings, Session};
 use redpoll_logic::{Format, Prim, Scalar, TensorType};
-use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values, convert};
+use redpoll_storage::{Duplicates, Tensor, Triples, Values, convert};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,9 @@
 //! Threads: results have the same bits on any number of threads and in every run, and runs can be
 //! cancelled.
 
-use redpoll::physical::assembly::Status;
-use redpoll::physical::run::Workers;
-use redpoll::physical::storage::Tensor;
+use redpoll::compiler::assembly::Status;
+use redpoll::kernels::run::Workers;
+use redpoll::storage::Tensor;
 use redpoll::{Bindings, Config, Error, Session, Target};
 use redpoll_datasets::generate::{Distribution, GenerateOptions, Rmat, generate};
 use redpoll_logic::text::parse_format;
@@ -87,7 +87,7 @@ fn runs_on_threads_can_be_cancelled() {
     let prepared = session.prepare(PLANS[8], &bindings).unwrap();
     match prepared.run().unwrap_err() {
         Error::Query { source, .. } => {
-            assert!(matches!(*source, redpoll::physical::Error::KernelStopped(Status::Cancelled)), "{source}");
+            assert!(matches!(*source, redpoll::kernels::Error::KernelStopped(Status::Cancelled)), "{source}");
         }
         other => panic!("{other}"),
     }

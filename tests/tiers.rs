@@ -1,9 +1,9 @@
 //! The tiers: the optimizing tier takes over with the same bits, is optional without a compiler,
 //! and its kernels are dumped, edited and run.
 
+use redpoll::kernels::c::{CacheFolder, Toolchain, ToolchainOptions};
 use redpoll::logic::{Format, Scalar, TensorType};
-use redpoll::physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
-use redpoll::physical::storage::{Tensor, Values};
+use redpoll::storage::{Tensor, Values};
 use redpoll::{Bindings, Config, PreparedPlan, Run, Session, Target};
 use std::fs;
 use std::path::{Path, PathBuf};

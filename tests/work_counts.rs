@@ -6,7 +6,7 @@
 
 use redpoll::{Bindings, Session, Target};
 use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
-use redpoll_physical::storage::{Array, Duplicates, Tensor, Triples, Values};
+use redpoll_storage::{Array, Duplicates, Tensor, Triples, Values};
 use redpoll_testing::counted::{coordinates_by_row, count, distinct_below, list, matrix, vector};
 use redpoll_testing::rng::Rng;
 use std::collections::BTreeSet;

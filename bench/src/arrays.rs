@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use redpoll::datasets::{Content, Data, Values};
 use redpoll_logic::text::parse_format;
 use redpoll_logic::{DType, Scalar, TensorType};
-use redpoll_physical::storage::{self, Array, Duplicates, Tensor, Triples};
+use redpoll_storage::{Array, Duplicates, Tensor, Triples};
 
 /// A matrix in CSR.
 #[derive(Clone, PartialEq, Debug)]
@@ -57,7 +57,7 @@ impl Csr {
         let [rows, cols] = tensor.ty().shape[..] else { bail!("expected a matrix, found {:?}", tensor.ty().shape) };
         let triples = tensor.to_triples()?;
         let number = |k: usize| triples.values.get(k).to_f64().unwrap_or(1.0);
-        let values = storage::Values::from((0..triples.len()).map(number).collect::<Vec<f64>>());
+        let values = redpoll_storage::Values::from((0..triples.len()).map(number).collect::<Vec<f64>>());
         let ty = real(vec![rows, cols], "csr")?;
         let triples = Triples { values, ..triples };
         let (sorted, _) = Tensor::from_triples(ty, &triples, Duplicates::Add)?;
@@ -168,7 +168,7 @@ impl Csf3 {
 /// If the number of values does not match the shape.
 pub fn dense(shape: &[usize], values: &[f64]) -> Result<Tensor> {
     let ty = real(shape.iter().map(|n| *n as u64).collect(), "dense")?;
-    Ok(Tensor::from_dense(ty, &storage::Values::from(values.to_vec()))?)
+    Ok(Tensor::from_dense(ty, &redpoll_storage::Values::from(values.to_vec()))?)
 }
 
 fn real(shape: Vec<u64>, format: &str) -> Result<TensorType> {

@@ -1,14 +1,14 @@
 //! Programs in Notation with their inputs, ready to run.
 
 use anyhow::{Result, anyhow};
+use redpoll_compiler::lower::InputLayout;
+use redpoll_compiler::notation::{normalize, parse};
+use redpoll_kernels::backend::{self, Backend, OptimizingBackend};
+use redpoll_kernels::c::{CacheFolder, Toolchain, ToolchainOptions};
+use redpoll_kernels::kernel::Kernel;
+use redpoll_kernels::run::Limits;
 use redpoll_logic::FloatMode;
-use redpoll_physical::backend::{self, Backend, OptimizingBackend};
-use redpoll_physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
-use redpoll_physical::kernel::Kernel;
-use redpoll_physical::lower::InputLayout;
-use redpoll_physical::notation::{normalize, parse};
-use redpoll_physical::run::Limits;
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use std::sync::Arc;
 
 /// A kernel and the tensors that it reads.

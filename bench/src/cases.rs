@@ -9,7 +9,7 @@ use crate::workload::RequiredWork;
 use crate::{hand, machine};
 use anyhow::{Context, Result, ensure};
 use redpoll::datasets::generate::{Amount, Rmat, Uniform};
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use std::hint::black_box;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@
 //! `bench/peers/sums.py` computes the same sums in Python.
 
 use anyhow::{Result, ensure};
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use serde::{Deserialize, Serialize};
 
 /// The checksums of one result.

@@ -3,7 +3,7 @@
 use crate::hand;
 use crate::results::MachineInfo;
 use redpoll::datasets::generate::random::Random;
-use redpoll_physical::emit::c::Toolchain;
+use redpoll_kernels::c::Toolchain;
 use std::hint::black_box;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use redpoll::datasets::{Content, Data, Values};
-use redpoll_physical::storage::Array;
+use redpoll_storage::Array;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;

@@ -15,7 +15,7 @@ use redpoll_logic::literal::read_value;
 use redpoll_logic::sexpr::read_one;
 use redpoll_logic::text::parse_format;
 use redpoll_logic::{DType, Format, Prim, Scalar, TensorType};
-use redpoll_physical::storage::{Tensor, Values, convert};
+use redpoll_storage::{Tensor, Values, convert};
 use std::collections::HashMap;
 use std::path::Path;
 

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result};
 use redpoll::{Array, Bindings, Config, PreparedPlan, Program, Run, Session, Target};
-use redpoll_physical::notation::is_program;
-use redpoll_physical::storage::Tensor;
+use redpoll_compiler::notation::is_program;
+use redpoll_storage::Tensor;
 use std::collections::HashMap;
 use std::time::Duration;
 

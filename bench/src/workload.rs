@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use redpoll::datasets::Content;
 use redpoll_logic::Format;
 use redpoll_logic::text::parse_format;
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use serde::{Deserialize, Serialize};
 
 /// A group of workloads with its own table and figures.

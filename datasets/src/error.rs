@@ -67,7 +67,7 @@ pub enum Error {
     #[error(transparent)]
     Unstorable {
         /// The error of storage.
-        source: Box<redpoll_physical::Error>,
+        source: Box<redpoll_storage::Error>,
     },
     /// The content of a file cannot be stored in the requested format.
     #[error("{}: {source}", path.display())]
@@ -75,7 +75,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// The error of storage.
-        source: Box<redpoll_physical::Error>,
+        source: Box<redpoll_storage::Error>,
     },
 }
 

@@ -5,7 +5,7 @@
 //! written. A size from a header is requested only as far as the file is large enough for it.
 
 use crate::error::Fault;
-use redpoll_physical::storage::{Account, MemoryBudget};
+use redpoll_storage::{Account, MemoryBudget};
 use std::io::{self, Read};
 use std::sync::Arc;
 

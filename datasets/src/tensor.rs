@@ -10,7 +10,7 @@ use crate::read::LoadedFile;
 use crate::values::{Values, match_values};
 use crate::write::write_content;
 use redpoll_logic::{Format, LeafKind, Prim, Scalar, TensorType};
-use redpoll_physical::storage::{self, Array, Duplicates, Tensor, Triples};
+use redpoll_storage::{Array, Duplicates, Tensor, Triples};
 use std::path::{Path, PathBuf};
 
 impl LoadedFile {
@@ -86,7 +86,7 @@ fn hypersparse(fibers: u64, entries: usize) -> bool {
 
 /// Cause of a failure to store entries.
 enum StoreError {
-    Storage(Box<redpoll_physical::Error>),
+    Storage(Box<redpoll_storage::Error>),
     Memory(Fault),
 }
 
@@ -100,8 +100,8 @@ impl StoreError {
     }
 }
 
-impl From<redpoll_physical::Error> for StoreError {
-    fn from(error: redpoll_physical::Error) -> StoreError {
+impl From<redpoll_storage::Error> for StoreError {
+    fn from(error: redpoll_storage::Error) -> StoreError {
         StoreError::Storage(Box::new(error))
     }
 }
@@ -122,7 +122,7 @@ fn store(
     memory: &Memory,
 ) -> Result<(Tensor, usize), StoreError> {
     let ty = TensorType { shape: shape.clone(), dtype: data.values().prim().into(), fill, format };
-    ty.validate().map_err(redpoll_physical::Error::from)?;
+    ty.validate().map_err(redpoll_storage::Error::from)?;
     let scope = MemoryScope::new(memory);
     scope.memory().charge("sorting entries", sort_bytes(&ty, &data))?;
     // Sizes beyond the address space are rejected by storage itself.
@@ -269,9 +269,9 @@ fn values_of(prim: Prim, array: &Array) -> Values {
     copy!(I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
 }
 
-impl From<Values> for storage::Values {
+impl From<Values> for redpoll_storage::Values {
     /// Moves the vector without copying it, except for booleans.
-    fn from(values: Values) -> storage::Values {
+    fn from(values: Values) -> redpoll_storage::Values {
         match_values!(values, v => v.into())
     }
 }

@@ -19,7 +19,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::logical_expr::{AggregateUDF, LogicalPlan};
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use std::fmt;
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use redpoll_logic::Scalar;
-use redpoll_physical::storage::{Tensor, Triples};
+use redpoll_storage::{Tensor, Triples};
 use std::cmp::Ordering;
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ pub enum Error {
     Data(Box<redpoll_datasets::Error>),
     /// A tensor cannot be stored.
     #[error(transparent)]
-    Storage(Box<redpoll_physical::Error>),
+    Storage(Box<redpoll_storage::Error>),
     /// A Logic plan was not well-formed. Our fault.
     #[error(
         "the plan of a claimed region is not valid: {0}; `SET redpoll.enabled = false` runs the query in DataFusion"
@@ -143,8 +143,8 @@ impl From<redpoll_datasets::Error> for Error {
     }
 }
 
-impl From<redpoll_physical::Error> for Error {
-    fn from(error: redpoll_physical::Error) -> Error {
+impl From<redpoll_storage::Error> for Error {
+    fn from(error: redpoll_storage::Error) -> Error {
         Error::Storage(Box::new(error))
     }
 }

@@ -3,7 +3,7 @@
 use crate::engine::{RunError, RunLimits};
 use crate::error::{Error, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
-use redpoll_physical::storage::{Account, MemoryBudget};
+use redpoll_storage::{Account, MemoryBudget};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -6,7 +6,7 @@ use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::buffer::ScalarBuffer;
 use datafusion::arrow::datatypes::{ArrowNativeType, DataType};
 use redpoll_logic::Prim;
-use redpoll_physical::storage::Values;
+use redpoll_storage::Values;
 use std::fmt;
 
 /// The computation of a column of the result from folds, which are given by index.

@@ -16,7 +16,7 @@ use redpoll_logic::statistics::{Answer, PositionCounts};
 use redpoll_logic::text::{Catalog, parse, parse_format};
 use redpoll_logic::{Alias, Scalar, TensorType};
 use redpoll_optimizer::{Adaptivity, CostThreshold};
-use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
+use redpoll_storage::{Duplicates, Tensor, Triples, Values};
 use std::time::Duration;
 
 /// Factor by which statistics are wrong.

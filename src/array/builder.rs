@@ -6,7 +6,7 @@ use super::value::Value;
 use crate::session::Session;
 use redpoll_logic::op::Op;
 use redpoll_logic::{Format, Scalar, TensorType};
-use redpoll_physical::storage::{self, Tensor, Triples, Values};
+use redpoll_storage::{Tensor, Triples, Values};
 use std::panic::Location;
 
 /// Builder of an array from entries in any order.
@@ -144,13 +144,13 @@ impl<T: Value, P: AsRef<[u64]>> Extend<(P, T)> for Builder<T> {
 }
 
 impl DuplicatePolicy {
-    pub(crate) fn to_storage(&self) -> storage::Duplicates<'_> {
+    pub(crate) fn to_storage(&self) -> redpoll_storage::Duplicates<'_> {
         match self {
-            DuplicatePolicy::Error => storage::Duplicates::Error,
-            DuplicatePolicy::First => storage::Duplicates::First,
-            DuplicatePolicy::Last => storage::Duplicates::Last,
-            DuplicatePolicy::Add => storage::Duplicates::Add,
-            DuplicatePolicy::Combine(op) => storage::Duplicates::Combine(op),
+            DuplicatePolicy::Error => redpoll_storage::Duplicates::Error,
+            DuplicatePolicy::First => redpoll_storage::Duplicates::First,
+            DuplicatePolicy::Last => redpoll_storage::Duplicates::Last,
+            DuplicatePolicy::Add => redpoll_storage::Duplicates::Add,
+            DuplicatePolicy::Combine(op) => redpoll_storage::Duplicates::Combine(op),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::prepared_plan::PreparedPlan;
 use crate::profile::Profile;
 use crate::session::Session;
 use redpoll_logic::{Alias, Format, Plan};
-use redpoll_physical::storage::{Tensor, convert};
+use redpoll_storage::{Tensor, convert};
 
 /// The name of the result of a plan made from one array.
 const RESULT: &str = "result";

@@ -6,7 +6,7 @@ use super::state::{ArrayState, ModeStyle, positions};
 use crate::session::Session;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Affine, Expr, Field, Format, IndexMap, Prim, Scalar, Subscript, TensorType};
-use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
+use redpoll_storage::{Duplicates, Tensor, Triples, Values};
 use std::panic::Location;
 
 impl Session {

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::session::Session;
 use arrow::array::RecordBatch;
 use redpoll_logic::{Format, Scalar};
-use redpoll_physical::storage::{Import, Tensor, Triples, convert};
+use redpoll_storage::{Import, Tensor, Triples, convert};
 use std::panic::Location;
 
 impl Session {

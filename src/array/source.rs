@@ -7,7 +7,7 @@ use super::state::{ArrayState, ModeStyle, SourceTensors, positions};
 use super::value::Value;
 use crate::session::Session;
 use redpoll_logic::{Alias, Expr, Format, Scalar, TensorType};
-use redpoll_physical::storage::{Tensor, Values};
+use redpoll_storage::{Tensor, Values};
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::session::Session;
 use redpoll_logic::TensorType;
 use redpoll_logic::{Format, Scalar};
-use redpoll_physical::storage::{Array as Buffer, Duplicates, Tensor, Triples, Values};
+use redpoll_storage::{Array as Buffer, Duplicates, Tensor, Triples, Values};
 use sprs::{CsMat, CsMatViewI, SpIndex};
 use std::panic::Location;
 

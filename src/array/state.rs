@@ -2,7 +2,7 @@
 
 use super::error::Cause;
 use redpoll_logic::{Alias, DType, Expr, Field, Prim, Scalar};
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 

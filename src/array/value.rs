@@ -1,7 +1,7 @@
 //! Rust types of the values of arrays.
 
 use redpoll_logic::{Prim, Scalar};
-use redpoll_physical::storage::{Array as Buffer, Element};
+use redpoll_storage::{Array as Buffer, Element};
 
 /// A Rust type of the values of arrays: `bool`, integers of 8 to 64 bits, `f32` and `f64`.
 pub trait Value: Copy + Into<Scalar> + sealed::Sealed {

@@ -6,7 +6,7 @@ use crate::datasets::{Memory, ReadOptions, read};
 use crate::logic::literal::read_value;
 use crate::logic::text::parse_format;
 use crate::logic::{DType, Prim};
-use crate::physical::storage::Tensor;
+use crate::storage::Tensor;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 

@@ -81,9 +81,13 @@ impl From<Error> for CommandFailure {
 
 /// Returns whether an error, or one of its causes, is a kernel stopped by the memory limit.
 fn is_out_of_memory(error: &(dyn Cause + 'static)) -> bool {
-    use crate::physical::{Error, assembly::Status};
-    let found = error.downcast_ref::<Error>().or(error.downcast_ref::<Box<Error>>().map(|boxed| &**boxed));
-    matches!(found, Some(Error::KernelStopped(Status::OutOfMemory))) || error.source().is_some_and(is_out_of_memory)
+    use crate::storage::Status;
+    use crate::{kernels, storage};
+    let kernel = error.downcast_ref::<kernels::Error>();
+    let kernel = kernel.or(error.downcast_ref::<Box<kernels::Error>>().map(|boxed| &**boxed));
+    kernel.is_some_and(|error| error.status() == Some(Status::OutOfMemory))
+        || matches!(error.downcast_ref(), Some(storage::Error::Stopped(Status::OutOfMemory)))
+        || error.source().is_some_and(is_out_of_memory)
 }
 
 impl From<datasets::Error> for CommandFailure {
@@ -95,8 +99,14 @@ impl From<datasets::Error> for CommandFailure {
     }
 }
 
-impl From<crate::physical::Error> for CommandFailure {
-    fn from(error: crate::physical::Error) -> CommandFailure {
+impl From<crate::storage::Error> for CommandFailure {
+    fn from(error: crate::storage::Error) -> CommandFailure {
+        Error::from(error).into()
+    }
+}
+
+impl From<crate::kernels::Error> for CommandFailure {
+    fn from(error: crate::kernels::Error) -> CommandFailure {
         Error::from(error).into()
     }
 }

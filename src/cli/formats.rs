@@ -5,7 +5,7 @@ use super::style::TerminalStyle;
 use crate::datasets::file_formats::FILE_FORMATS;
 use crate::logic::text::{block_shorthands, format_to_sexpr, shorthands};
 use crate::logic::{LevelKind, Lookup};
-use crate::physical::levels::level;
+use crate::storage::levels::level;
 use std::io::{self, Write};
 
 /// List level kinds, format shorthands and file formats

@@ -1,7 +1,7 @@
 //! Signals that end the process: unfinished files are removed first.
 
 use crate::datasets::remove_unfinished;
-use crate::physical::emit::c::stop_compilers;
+use crate::kernels::c::stop_compilers;
 
 /// Effect of Ctrl-C on a command.
 #[derive(Clone, Copy, PartialEq, Eq)]

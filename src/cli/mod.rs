@@ -25,7 +25,7 @@ mod structure;
 mod style;
 mod summary;
 
-use crate::physical::run::Workers;
+use crate::kernels::run::Workers;
 use clap::{Parser, Subcommand};
 use failure::CommandFailure;
 use interrupt::{CtrlC, clean_up, clean_up_on_signals};

@@ -12,8 +12,8 @@
 
 use crate::logic::text::{format_to_sexpr, shorthands};
 use crate::logic::{DType, Format, FormatError, LeafKind, LevelKind};
-use crate::physical::storage::{MatrixSymmetry, Structure, Survey, Tensor};
-use crate::{Error, physical};
+use crate::storage::{MatrixSymmetry, Structure, Survey, Tensor};
+use crate::{Error, storage};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -45,7 +45,7 @@ impl FormatReport {
             match survey.bytes(&format) {
                 Ok(bytes) => formats.push(FormatCandidate { name, format, bytes }),
                 Err(
-                    physical::Error::SecondRun { .. } | physical::Error::InvalidFormat(FormatError::Dimension { .. }),
+                    storage::Error::SecondRun { .. } | storage::Error::InvalidFormat(FormatError::Dimension { .. }),
                 ) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -160,7 +160,7 @@ fn candidates(tensor: &Tensor, survey: &Survey) -> Vec<(String, Format)> {
 mod tests {
     use super::*;
     use crate::logic::{Prim, Scalar, TensorType};
-    use crate::physical::storage::{Duplicates, Triples, Values};
+    use crate::storage::{Duplicates, Triples, Values};
 
     /// Asserts that sizes whose sum exceeds an `i64` exclude only formats of diagonals.
     #[test]

@@ -6,7 +6,7 @@ use super::style::TerminalStyle;
 use crate::Run;
 use crate::logic::physical::FormatDisplay;
 use crate::logic::{Alias, Scalar};
-use crate::physical::storage::Tensor;
+use crate::storage::Tensor;
 use indicatif::HumanBytes;
 use std::io::{self, Write};
 use std::time::Duration;

@@ -4,7 +4,7 @@
 use crate::Target;
 use crate::error::Error;
 use redpoll_logic::{Alias, Scalar, TensorType};
-use redpoll_physical::storage::{Tensor, Values};
+use redpoll_storage::{Tensor, Values};
 use std::sync::Arc;
 
 /// Maximum number of elements of a tensor that is expanded to dense scalars.

@@ -3,9 +3,9 @@
 use super::{KernelOptions, StageLoops};
 use crate::error::Error;
 use crate::timings::Phase;
-use redpoll_physical::kernel::Outcome;
-use redpoll_physical::run::Limits;
-use redpoll_physical::storage::Tensor;
+use redpoll_kernels::kernel::Outcome;
+use redpoll_kernels::run::Limits;
+use redpoll_storage::Tensor;
 
 /// Runs the kernel of loops on its inputs, in the order of the inputs of its program.
 pub(crate) fn run_kernel(

@@ -6,7 +6,7 @@ use crate::bindings::Bindings;
 use crate::error::Error;
 use redpoll_logic::interp::{DenseTensor, interpret};
 use redpoll_logic::{Alias, FloatMode, Plan};
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use std::collections::HashMap;
 use std::sync::Arc;
 

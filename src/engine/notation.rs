@@ -4,9 +4,9 @@ use super::{StageLoops, dense};
 use crate::Target;
 use crate::error::Error;
 use crate::timings::Phase;
+use redpoll_compiler::notation::{DenseValues, InterpLimits, Role, dense_values, run_with_mode, value_index};
 use redpoll_logic::{Alias, FloatMode, Scalar, TensorType};
-use redpoll_physical::notation::{DenseValues, InterpLimits, Role, dense_values, run_with_mode, value_index};
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use std::collections::HashMap;
 
 /// Runs the normalized program of loops on its inputs, in the order of the inputs of the program.
@@ -23,7 +23,7 @@ pub(crate) fn run_notation(loops: &StageLoops, inputs: &[&Tensor], mode: FloatMo
     let mut results = run_with_mode(&loops.program, &inputs_by_name, InterpLimits::default(), mode)
         .map_err(|source| loops.phase_error(Phase::Run, source))?;
     let outputs = loops.program.tensors.iter().filter(|t| t.role == Role::Output);
-    let tensor = |t: &redpoll_physical::notation::TensorDecl| {
+    let tensor = |t: &redpoll_compiler::notation::TensorDecl| {
         let values = results.remove(&t.name).expect("the interpreter returns every output");
         dense::tensor(&t.ty, &row_major(&t.ty, &values))
     };

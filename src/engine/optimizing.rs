@@ -5,12 +5,12 @@ use super::{Stage, StageLoops};
 use crate::error::Error;
 use crate::target::Target;
 use crate::timings::Phase;
+use redpoll_compiler::assembly::Function;
+use redpoll_compiler::lower::Draft;
+use redpoll_kernels::backend::{Backend, OptimizingBackend};
+use redpoll_kernels::c::{Toolchain, emit};
+use redpoll_kernels::kernel::Kernel;
 use redpoll_logic::FloatMode;
-use redpoll_physical::assembly::Function;
-use redpoll_physical::backend::{Backend, OptimizingBackend};
-use redpoll_physical::emit::c::{Toolchain, emit};
-use redpoll_physical::kernel::Kernel;
-use redpoll_physical::lower::Draft;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -136,7 +136,7 @@ fn loops(stages: &[Stage]) -> impl Iterator<Item = &StageLoops> {
 }
 
 /// Returns an error of all queries together.
-fn phase_error(stages: &[Stage], source: redpoll_physical::Error) -> Error {
+fn phase_error(stages: &[Stage], source: redpoll_kernels::Error) -> Error {
     let names: Vec<&str> = stages.iter().filter(|s| s.loops().is_some()).map(|s| s.name.as_str()).collect();
     Error::Query { phase: Phase::Compile, query: names.join(", "), source: Box::new(source) }
 }

@@ -5,15 +5,15 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::target::{TARGET_COUNT, Target};
 use crate::timings::Phase;
+use redpoll_compiler::lower::{Draft, InputLayout, ListLengths, specials};
+use redpoll_compiler::notation::{Program, Role, from_physical, normalize};
+use redpoll_kernels::kernel::Kernel;
 use redpoll_logic::Special;
 use redpoll_logic::physical::{Output, PhysicalQuery};
 use redpoll_logic::{Alias, FloatMode, Format, LevelFormat, TensorType};
 use redpoll_optimizer::{AdaptivePlan, Decision, OutputDecision};
-use redpoll_physical::kernel::Kernel;
-use redpoll_physical::levels::{array_prim, level};
-use redpoll_physical::lower::{Draft, InputLayout, ListLengths, specials};
-use redpoll_physical::notation::{Program, Role, from_physical, normalize};
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
+use redpoll_storage::levels::{array_prim, level};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
@@ -160,8 +160,8 @@ impl Stage {
     }
 
     /// Returns an error of a phase of this stage.
-    pub(crate) fn phase_error(&self, phase: Phase, source: redpoll_physical::Error) -> Error {
-        Error::Query { phase, query: self.name.clone(), source: Box::new(source) }
+    pub(crate) fn phase_error(&self, phase: Phase, source: impl Into<redpoll_kernels::Error>) -> Error {
+        Error::Query { phase, query: self.name.clone(), source: Box::new(source.into()) }
     }
 
     /// Returns the loops, or `None` for a conversion.
@@ -200,8 +200,11 @@ impl StageLoops {
         types: &HashMap<Alias, Arc<TensorType>>,
         layouts: &Layouts<'_>,
     ) -> Result<StageLoops, Error> {
-        let phase_error =
-            |source| Error::Query { phase: Phase::Notation, query: name.clone(), source: Box::new(source) };
+        let phase_error = |source: redpoll_compiler::Error| Error::Query {
+            phase: Phase::Notation,
+            query: name.clone(),
+            source: Box::new(source.into()),
+        };
         let source_program = from_physical(query, types).map_err(phase_error)?;
         let program = normalize(source_program.clone()).map_err(phase_error)?;
         Ok(StageLoops::of_program(name, cost, (source_program, program), layouts))
@@ -296,8 +299,8 @@ impl StageLoops {
     }
 
     /// Returns an error of a phase of these loops.
-    pub(crate) fn phase_error(&self, phase: Phase, source: redpoll_physical::Error) -> Error {
-        Error::Query { phase, query: self.name.clone(), source: Box::new(source) }
+    pub(crate) fn phase_error(&self, phase: Phase, source: impl Into<redpoll_kernels::Error>) -> Error {
+        Error::Query { phase, query: self.name.clone(), source: Box::new(source.into()) }
     }
 }
 

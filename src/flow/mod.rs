@@ -18,11 +18,11 @@ use crate::error::Error;
 use crate::prepared_plan::CompiledPlan;
 use crate::profile::QueryProfile;
 use graph::FlowGraph;
+use redpoll_compiler::notation::{Cut, Obstacle, cut};
 use redpoll_logic::physical::{Access, PhysicalPlan, PhysicalQuery};
 use redpoll_logic::{Alias, TensorType};
 use redpoll_optimizer::{Adaptation, Decision};
-use redpoll_physical::notation::{Cut, Obstacle, cut};
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use crate::{Bindings, Flow, OutputProfile, Session, Size, Target};
 use expect_test::{Expect, expect};
 use redpoll_logic::{Format, Scalar, TensorType};
-use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
+use redpoll_storage::{Duplicates, Tensor, Triples, Values};
 use std::time::Duration;
 
 /// Squares of a matrix with nine entries, masked by the matrix, whose name is special in every

@@ -2,8 +2,8 @@
 
 use super::{Flow, FlowQuery, FlowRead, Size};
 use crate::profile::OutputProfile;
+use redpoll_compiler::assembly::Counts;
 use redpoll_logic::physical::{Access, FormatDisplay, Protocol, Workspace};
-use redpoll_physical::assembly::Counts;
 use std::fmt;
 
 impl fmt::Display for Flow {

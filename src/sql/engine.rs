@@ -6,12 +6,12 @@ use crate::explain::Detail;
 use crate::session::Session;
 use crate::target::Target;
 use crate::timings::Phase;
+use redpoll_compiler::assembly::Status;
+use redpoll_kernels::run::Limits;
 use redpoll_logic::{Alias, Plan};
-use redpoll_physical::assembly::Status;
-use redpoll_physical::run::Limits;
-use redpoll_physical::storage::MemoryBudget;
-use redpoll_physical::storage::Tensor;
 use redpoll_sql::{Engine, Outcome, RunError, RunLimits, TargetCheck};
+use redpoll_storage::MemoryBudget;
+use redpoll_storage::Tensor;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -70,10 +70,7 @@ pub(super) fn run_error(error: Error) -> RunError {
 /// Returns the status of a stopped kernel, if that is the error.
 fn kernel_status(error: &Error) -> Option<Status> {
     match error {
-        Error::Query { source, .. } | Error::Storage(source) => match **source {
-            redpoll_physical::Error::KernelStopped(status) => Some(status),
-            _ => None,
-        },
+        Error::Query { source, .. } | Error::Storage(source) => source.status(),
         _ => None,
     }
 }

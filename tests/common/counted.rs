@@ -1,10 +1,10 @@
 //! Plans whose operations the interpreter of Assembly counts, and their inputs.
 
 use crate::rng::Rng;
-use redpoll::physical::assembly::Counts;
+use redpoll::compiler::assembly::Counts;
 use redpoll::{Bindings, Config, Session, Target};
 use redpoll_logic::{Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
-use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
+use redpoll_storage::{Duplicates, Tensor, Triples, Values};
 use std::collections::BTreeSet;
 
 /// Draws `per_row` distinct coordinates in each of `rows` rows, or all `columns` if there are

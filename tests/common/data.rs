@@ -3,7 +3,7 @@
 use crate::rng::Rng;
 use redpoll_logic::interp::DenseTensor;
 use redpoll_logic::{Prim, Scalar, TensorType};
-use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
+use redpoll_storage::{Duplicates, Tensor, Triples, Values};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -46,6 +46,6 @@ pub fn run_values(prepared: &PreparedPlan, target: Target) -> Vec<Vec<Scalar>> {
         Scalar::F32(x) => Scalar::F32(x + 0.0),
         other => other,
     };
-    let all = |tensor: &redpoll::physical::storage::Tensor| tensor.to_dense_scalars().unwrap();
+    let all = |tensor: &redpoll::storage::Tensor| tensor.to_dense_scalars().unwrap();
     run.outputs.iter().map(|(_, tensor)| all(tensor).into_iter().map(unsigned).collect()).collect()
 }

@@ -8,22 +8,22 @@
 //! [`optimizing`].
 
 use crate::optimizing;
+use redpoll_compiler::assembly::{Counts, Stmt};
+use redpoll_compiler::lower::InputLayout;
+use redpoll_compiler::lower::ListLengths;
+use redpoll_compiler::notation::{self, Program, Role, dense_values, from_physical, value_index};
+use redpoll_devices::launch::grid_interpreter;
+use redpoll_kernels::backend;
+use redpoll_kernels::backend::Backend;
+use redpoll_kernels::kernel::{Draft, Kernel};
+use redpoll_kernels::run::{Limits, Workers};
 use redpoll_logic::interp::{ComparisonCounts, DenseTensor, Exactness, ReferenceResult, interpret};
 use redpoll_logic::physical::{Output, PhysicalPlan};
 use redpoll_logic::statistics::{NoStatistics, Statistics};
 use redpoll_logic::text::{Catalog, parse};
 use redpoll_logic::{Alias, FloatMode, Plan, Scalar, TensorType, verify};
 use redpoll_optimizer::{Choice, CostThreshold, OptimizerConfig, Subjects, optimize};
-use redpoll_physical::assembly::{Counts, Stmt};
-use redpoll_physical::backend;
-use redpoll_physical::backend::Backend;
-use redpoll_physical::kernel::{Draft, Kernel};
-use redpoll_physical::launch::grid_interpreter;
-use redpoll_physical::lower::InputLayout;
-use redpoll_physical::lower::ListLengths;
-use redpoll_physical::notation::{self, Program, Role, dense_values, from_physical, value_index};
-use redpoll_physical::run::{Limits, Workers};
-use redpoll_physical::storage::{Tensor, convert};
+use redpoll_storage::{Tensor, convert};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::num::NonZero;

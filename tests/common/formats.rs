@@ -3,7 +3,7 @@
 
 use crate::rng::Rng;
 use redpoll_logic::{Format, LevelKind};
-use redpoll_physical::testing::{concordant_formats_of_rank, formats_of_rank};
+use redpoll_storage::testing::{concordant_formats_of_rank, formats_of_rank};
 use std::collections::BTreeSet;
 
 /// Largest number of combinations of formats to enumerate.

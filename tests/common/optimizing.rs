@@ -3,12 +3,12 @@
 //! than running a kernel.
 
 use crate::engines::{compare_arrays, error_chain};
-use redpoll_physical::backend::Backend;
-use redpoll_physical::backend::OptimizingBackend;
-use redpoll_physical::emit::c::{CacheFolder, Toolchain, ToolchainOptions};
-use redpoll_physical::kernel::{Draft, Kernel};
-use redpoll_physical::run::Limits;
-use redpoll_physical::storage::Tensor;
+use redpoll_kernels::backend::Backend;
+use redpoll_kernels::backend::OptimizingBackend;
+use redpoll_kernels::c::{CacheFolder, Toolchain, ToolchainOptions};
+use redpoll_kernels::kernel::{Draft, Kernel};
+use redpoll_kernels::run::Limits;
+use redpoll_storage::Tensor;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};

@@ -13,7 +13,7 @@ use redpoll_logic::{
     Alias, DType, Expr, FloatMode, Format, LevelFormat, LevelKind, Plan, Query, StorageMode, TensorType,
 };
 use redpoll_optimizer::{OptimizerConfig, ReorderPolicy};
-use redpoll_physical::storage::{Tensor, Values};
+use redpoll_storage::{Tensor, Values};
 use std::collections::HashMap;
 use std::ops::Range;
 

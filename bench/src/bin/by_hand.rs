@@ -9,7 +9,7 @@ use redpoll_bench::cases::{CASES, CaseSize};
 use redpoll_bench::hand::c::{NAMES, compile_by_hand};
 use redpoll_bench::machine::processor;
 use redpoll_bench::pairs::Pairs;
-use redpoll_physical::storage::{Array, Tensor};
+use redpoll_storage::{Array, Tensor};
 use std::time::Duration;
 
 /// The allocator of the program `redpoll`.

@@ -10,7 +10,7 @@ use anyhow::Result;
 use clap::Parser;
 use redpoll::{Config, Session, Target};
 use redpoll_bench::gpu::{GpuData, Handover, KERNELS, KernelProblem, ProblemTimes, STRUCTURES, measure, results};
-use redpoll_physical::emit::cuda::Cuda;
+use redpoll_devices::cuda::Cuda;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -8,7 +8,7 @@ use anyhow::Result;
 use redpoll_bench::cases::{CASES, CaseSize};
 use redpoll_bench::machine::{copy_bandwidth, processor, read_bandwidth};
 use redpoll_bench::pairs::Pairs;
-use redpoll_physical::emit::cranelift::disassemble;
+use redpoll_kernels::cranelift::disassemble;
 use std::time::Duration;
 
 /// The allocator of the program `redpoll`.

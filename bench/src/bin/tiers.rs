@@ -8,8 +8,8 @@ use anyhow::Result;
 use redpoll_bench::cases::{CASES, CaseSize};
 use redpoll_bench::machine::processor;
 use redpoll_bench::pairs::Pairs;
-use redpoll_physical::emit::c;
-use redpoll_physical::emit::cranelift::{self, Effort};
+use redpoll_kernels::c;
+use redpoll_kernels::cranelift::{self, Effort};
 use std::time::{Duration, Instant};
 
 /// The allocator of the program `redpoll`.

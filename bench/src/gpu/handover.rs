@@ -5,7 +5,7 @@ use super::KernelProblem;
 use crate::npy::write_array;
 use anyhow::{Context, Result};
 use redpoll_logic::Format;
-use redpoll_physical::storage::{Array, Tensor};
+use redpoll_storage::{Array, Tensor};
 use serde_json::{Map, Value, json};
 use std::fs::OpenOptions;
 use std::io::Write;

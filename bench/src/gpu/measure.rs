@@ -3,8 +3,8 @@
 use super::KernelProblem;
 use anyhow::{Context, Result, ensure};
 use redpoll::{Config, Session, Target};
-use redpoll_physical::emit::cuda::Cuda;
-use redpoll_physical::storage::Tensor;
+use redpoll_devices::cuda::Cuda;
+use redpoll_storage::Tensor;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -6,7 +6,7 @@ use redpoll::Bindings;
 use redpoll::datasets::Content;
 use redpoll::datasets::generate::{Amount, Blocks, Rmat, Uniform};
 use redpoll_logic::Format;
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 
 /// The distribution of the entries of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

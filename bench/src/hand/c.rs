@@ -3,7 +3,7 @@
 
 use crate::bound_kernel::BoundKernel;
 use anyhow::{Context, Result};
-use redpoll_physical::emit::c;
+use redpoll_kernels::c;
 use std::fmt::Write;
 
 /// The C texts, each under the name of its kernel.

@@ -81,7 +81,7 @@ fn binary(a: Content, b: Content, fill: f64, function: fn(&Array, &Array) -> Arr
 /// Returns the program that collects a lazy array.
 fn array_program(
     array: impl Fn(&WorkloadRunner) -> Result<Array>,
-) -> impl Fn(&mut WorkloadRunner) -> Result<Vec<redpoll_physical::storage::Tensor>> {
+) -> impl Fn(&mut WorkloadRunner) -> Result<Vec<redpoll_storage::Tensor>> {
     move |runner| {
         let array = array(runner)?;
         Ok(vec![runner.collect(&array)?])

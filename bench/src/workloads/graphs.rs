@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use redpoll::datasets::generate::random::Random;
 use redpoll::datasets::{Content, Data, Values};
 use redpoll_logic::Scalar;
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 
 const PATTERN: &str = "(dense (sparse-list (pattern)))";
 const COLUMNS: &str = "(modes 1 0 (dense (sparse-list (pattern))))";

@@ -18,7 +18,7 @@ pub use scale::factor;
 use crate::runner::WorkloadRunner;
 use crate::workload::Workload;
 use anyhow::{Context, Result};
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 
 /// The families, in the order of reports.
 const FAMILIES: &[&[Workload]] = &[

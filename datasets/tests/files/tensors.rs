@@ -4,7 +4,7 @@ use crate::{load, npy_i64, npy_text, npz};
 use expect_test::expect;
 use redpoll_datasets::{ReadOptions, WriteOptions, read, sample, write};
 use redpoll_logic::{Format, LeafKind, Scalar};
-use redpoll_physical::storage::{Tensor, convert};
+use redpoll_storage::{Tensor, convert};
 use std::collections::BTreeMap;
 
 fn tensor(name: &str, bytes: &[u8]) -> (Tensor, usize) {

@@ -14,7 +14,7 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::physical_expr::create_physical_expr;
 use redpoll_logic::{DType, Scalar, TensorType};
-use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
+use redpoll_storage::{Duplicates, Tensor, Triples, Values};
 use std::sync::Arc;
 
 /// The largest number of combinations for which a condition is computed.

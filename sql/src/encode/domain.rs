@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64T
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
 use datafusion::common::HashMap;
 use redpoll_logic::{Format, Scalar, TensorType};
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 
 /// The code of a row whose value is not in the domain.
 pub const MISSING: u64 = u64::MAX;
@@ -115,7 +115,7 @@ impl Domain {
                 let values = column.as_primitive_opt::<$arrow>().ok_or_else(unsupported)?;
                 let mut values: Vec<_> = values.iter().map(Option::unwrap_or_default).collect();
                 values.resize(self.size() as usize, Default::default());
-                redpoll_physical::storage::Values::from(values)
+                redpoll_storage::Values::from(values)
             }};
         }
         let values = match number {
@@ -127,7 +127,7 @@ impl Domain {
                 let narrow = |v: Option<i128>| i64::try_from(v.unwrap_or_default()).map_err(|_| unsupported());
                 let mut values = values.iter().map(narrow).collect::<Result<Vec<i64>>>()?;
                 values.resize(self.size() as usize, 0);
-                redpoll_physical::storage::Values::from(values)
+                redpoll_storage::Values::from(values)
             }
         };
         let (dtype, fill) = (values.dtype().clone(), Scalar::zero(number.prim()));

@@ -13,7 +13,7 @@ use crate::semiring::{Semiring, scalars};
 use datafusion::arrow::array::{Array as _, ArrayRef, AsArray, PrimitiveArray};
 use datafusion::arrow::datatypes::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use redpoll_logic::{DType, Scalar};
-use redpoll_physical::storage::{Array, Element, Values};
+use redpoll_storage::{Array, Element, Values};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -234,7 +234,7 @@ mod tests {
     use datafusion::arrow::datatypes::Schema;
     use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
     use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
-    use redpoll_physical::storage::{Duplicates, Tensor, Triples};
+    use redpoll_storage::{Duplicates, Tensor, Triples};
     use std::sync::Arc;
 
     /// Returns pseudo-random numbers below `bound`.

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::number::Number;
 use crate::semiring::Semiring;
 use redpoll_logic::{DType, Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, StorageMode, TensorType};
-use redpoll_physical::storage::{Tensor, Values};
+use redpoll_storage::{Tensor, Values};
 use std::collections::HashMap;
 
 /// The value of an entry, computed from the rows with its codes.

@@ -119,7 +119,7 @@ mod tests {
     use datafusion::common::tree_node::TreeNodeRecursion;
     use datafusion::physical_plan::displayable;
     use redpoll_logic::{Alias, Plan};
-    use redpoll_physical::storage::Tensor;
+    use redpoll_storage::Tensor;
 
     /// An engine that runs nothing, since these tests only plan.
     #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Boolean tables that are true everywhere: a product with such a table is a product with 1.
 
 use redpoll_logic::{DType, Expr, Field, Scalar};
-use redpoll_physical::storage::{Array, Tensor};
+use redpoll_storage::{Array, Tensor};
 
 /// Returns whether a boolean tensor is true everywhere.
 pub(super) fn is_all_true(tensor: &Tensor) -> bool {

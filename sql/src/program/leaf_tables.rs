@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::table::{ModeRange, TensorColumn};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Alias, DType, Expr, Field, Node, Scalar};
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The leaves of a join as tables of a plan.

@@ -29,7 +29,7 @@ use crate::claim::GroupedJoin;
 use crate::encode::EncodedRegion;
 use crate::error::{Error, Result};
 use redpoll_logic::{Alias, Expr, Field, Node, Plan, Query};
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use std::collections::BTreeSet;
 
 /// A Logic plan with the tensors that it reads.

@@ -27,7 +27,7 @@ use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use redpoll_logic::{DType, Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
-use redpoll_physical::storage::{Tensor, arrow_type, convert};
+use redpoll_storage::{Tensor, arrow_type, convert};
 use scan::{TensorScan, statistics};
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -17,7 +17,7 @@ use datafusion::logical_expr::dml::CopyTo;
 use datafusion::physical_plan::common::collect;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use redpoll_datasets::{WriteOptions, write};
-use redpoll_physical::storage::{Import, Tensor};
+use redpoll_storage::{Import, Tensor};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;

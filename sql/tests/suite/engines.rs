@@ -2,8 +2,8 @@
 
 use redpoll::Session;
 use redpoll::logic::{Alias, Plan};
-use redpoll::physical::storage::Tensor;
 use redpoll::sql::{Database, Engine, Outcome, RunError, RunLimits, TargetCheck};
+use redpoll::storage::Tensor;
 use redpoll_testing::sql::{rows, run};
 use std::sync::{Arc, Mutex};
 

@@ -12,7 +12,7 @@ use crate::sql::datafusion::error::DataFusionError;
 use crate::sql::{Database, STACK_SIZE, message, silence_guarded_panics, with_deep_stack};
 use crate::{Config, Session};
 use output::OutputMode;
-use redpoll_physical::run::Workers;
+use redpoll_kernels::run::Workers;
 use statements::{OutputOptions, run_text};
 use std::io::Write;
 use std::num::NonZero;

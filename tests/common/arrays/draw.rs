@@ -6,8 +6,8 @@ use super::oracle;
 use ndarray::{ArrayD, IxDyn};
 use redpoll::logic::op::Op;
 use redpoll::logic::{FloatMode, Format, Prim, Scalar, TensorType};
-use redpoll::physical::storage::{Tensor, Values, convert};
-use redpoll::physical::testing::formats_of_rank;
+use redpoll::storage::testing::formats_of_rank;
+use redpoll::storage::{Tensor, Values, convert};
 use redpoll::{Array, Config, Session};
 
 /// The dense values of an array of any dtype, as `f64`.

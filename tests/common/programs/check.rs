@@ -8,10 +8,10 @@ use super::draw::{ProgramCase, ProgramTensor, Rejection, normal_form, store_valu
 use crate::engines::{
     EngineResults, KernelBounds, PhaseFailure, error_chain, interpret_notation, run_kernel, run_phase,
 };
+use redpoll_compiler::assembly::Counts;
+use redpoll_compiler::notation::{InterpLimits, Program, Role, run_with_mode};
 use redpoll_logic::{Alias, Scalar};
-use redpoll_physical::assembly::Counts;
-use redpoll_physical::notation::{InterpLimits, Program, Role, run_with_mode};
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
 //! Coverage of random programs, by construct.
 
 use super::draw::{ProgramCase, Usage, written_program};
+use redpoll_compiler::notation::{Access, Expr, Linear, Role, Stmt, TensorId, Write};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::sexpr::Sexpr;
 use redpoll_logic::testing::Coverage;
 use redpoll_logic::{FloatMode, LeafKind, LevelFormat, LevelKind, StorageMode};
-use redpoll_physical::notation::{Access, Expr, Linear, Role, Stmt, TensorId, Write};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Constructs, in addition to levels, that a long run covers.

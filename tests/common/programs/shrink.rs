@@ -3,9 +3,9 @@
 use super::check::{ProgramOutcome, run};
 use super::draw::{ProgramCase, ProgramTensor, store_values};
 use crate::engines::PhaseFailure;
+use redpoll_compiler::notation::Role;
 use redpoll_logic::sexpr::{Sexpr, SexprKind};
 use redpoll_logic::{Format, Scalar};
-use redpoll_physical::notation::Role;
 
 /// Largest number of candidates to run.
 const MAX_RUNS: usize = 1500;

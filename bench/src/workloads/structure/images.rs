@@ -12,7 +12,7 @@ use crate::workloads::pictures::{
 use anyhow::{Context, Result, ensure};
 use redpoll::datasets::{Content, Values};
 use redpoll_logic::text::parse_format;
-use redpoll_physical::storage::Tensor;
+use redpoll_storage::Tensor;
 
 pub(super) const WORKLOADS: &[Workload] = &[
     Workload {

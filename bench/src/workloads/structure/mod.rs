@@ -17,7 +17,7 @@ use crate::workload::{Variant, Workload, WorkloadInput};
 use anyhow::Result;
 use redpoll::datasets::Content;
 use redpoll_logic::text::parse_format;
-use redpoll_physical::storage::Survey;
+use redpoll_storage::Survey;
 
 pub(super) const FAMILIES: &[&[Workload]] =
     &[products::WORKLOADS, images::WORKLOADS, arrays::WORKLOADS, graphs::WORKLOADS];

@@ -2,8 +2,8 @@
 
 use super::Usage;
 use super::tensors::ProgramDraft;
+use redpoll_compiler::notation::Role;
 use redpoll_logic::{DType, Prim, Scalar};
-use redpoll_physical::notation::Role;
 
 impl ProgramDraft<'_> {
     /// Folds one input, or the product of two, over the loops that the output does not use.

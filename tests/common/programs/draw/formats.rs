@@ -2,11 +2,11 @@
 
 use super::forms::{Rejection, normal_form};
 use super::{ProgramCase, ProgramTensor, Usage};
+use redpoll_compiler::notation::ProgramRule;
 use redpoll_logic::testing::Rng;
 use redpoll_logic::testing::random_format;
 use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, Scalar, StorageMode, TensorType};
-use redpoll_physical::notation::ProgramRule;
-use redpoll_physical::storage::{Tensor, Values};
+use redpoll_storage::{Tensor, Values};
 
 /// Draws the values of an input at all coordinates: random values, runs, one run per row, or one
 /// coordinate per row.
@@ -171,7 +171,7 @@ pub fn store_values(
     ty: &TensorType,
     format: &Format,
     values: &[Scalar],
-) -> Result<Tensor, Box<redpoll_physical::Error>> {
+) -> Result<Tensor, Box<redpoll_storage::Error>> {
     let ty = TensorType { format: format.clone(), ..ty.clone() };
     let values = Values::from_scalars(ty.dtype.clone(), values)?;
     Ok(Tensor::from_dense(ty, &values)?)

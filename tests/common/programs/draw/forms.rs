@@ -1,8 +1,8 @@
 //! The forms of a drawn program: as written, and in normal form for lowering.
 
 use super::ProgramCase;
-use redpoll_physical::Error;
-use redpoll_physical::notation::{
+use redpoll_compiler::Error;
+use redpoll_compiler::notation::{
     Program, ProgramRule, apply_schedule, dimensionalize, insert_lifecycles, normalize, parse, resolve_scopes,
     verify_parallel,
 };

@@ -25,11 +25,11 @@ pub use formats::{redraw_formats, store_values};
 pub use forms::{Rejection, normal_form, written_program};
 pub use tensors::random_case;
 
+use redpoll_compiler::notation::{Program, Role, dimensionalize, insert_lifecycles, parse, resolve_scopes};
 use redpoll_logic::literal::{write_dtype, write_literal, write_value};
 use redpoll_logic::sexpr::Sexpr;
 use redpoll_logic::text::format_to_sexpr;
 use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
-use redpoll_physical::notation::{Program, Role, dimensionalize, insert_lifecycles, parse, resolve_scopes};
 use std::fmt;
 
 /// Parameters of random programs.

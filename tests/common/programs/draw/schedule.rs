@@ -2,9 +2,9 @@
 
 use super::forms::{normal_form, written_program};
 use super::{ProgramCase, Usage};
+use redpoll_compiler::notation::Role;
 use redpoll_logic::sexpr::{Sexpr, read_one};
 use redpoll_logic::testing::Rng;
-use redpoll_physical::notation::Role;
 
 /// A loop of the program text.
 struct TextLoop {

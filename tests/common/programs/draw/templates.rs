@@ -4,8 +4,8 @@
 use super::Usage;
 use super::statements::StatementScope;
 use super::tensors::ProgramDraft;
+use redpoll_compiler::notation::Role;
 use redpoll_logic::{DType, Scalar};
-use redpoll_physical::notation::Role;
 
 impl ProgramDraft<'_> {
     /// Draws the only nest that writes a tensor, through one access with ascending coordinates.

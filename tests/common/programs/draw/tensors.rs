@@ -4,11 +4,11 @@ use super::formats::{draw_formats, draw_values};
 use super::schedule::{draw_schedule, omit_ranges};
 use super::statements::StatementScope;
 use super::{FormatConstraints, ProgramCase, ProgramConfig, ProgramTensor, Usage};
+use redpoll_compiler::notation::Role;
 use redpoll_logic::literal::{read_dtype, read_value};
 use redpoll_logic::sexpr::{read, read_one};
 use redpoll_logic::testing::Rng;
 use redpoll_logic::{DType, FloatMode, Format, Prim, Scalar, TensorType};
-use redpoll_physical::notation::Role;
 use std::collections::BTreeSet;
 
 /// A tensor of a program that is being drawn.

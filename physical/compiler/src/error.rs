@@ -1,0 +1,124 @@
+//! The error type of this crate.
+
+use crate::assembly::{InterpFault, RuleViolation};
+use crate::notation::{ProgramRule, Site, StopCause};
+use redpoll_logic::cursor::TextPosition;
+
+/// Errors of programs in Notation and of functions of Assembly.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A function of Assembly breaks rules of the verifier. The fault of lowering, or of the author
+    /// of a hand-written function.
+    #[error("function `{function}` of assembly is invalid: {faults}")]
+    InvalidAssembly {
+        /// The function's name.
+        function: String,
+        /// All faults, each with its location in the function.
+        faults: String,
+    },
+    /// A text is not a function of Assembly. Its author's fault.
+    #[error("assembly text, line {}, column {}: {message}", .at.line, .at.column)]
+    AssemblyText {
+        /// The position of the text that was found.
+        at: TextPosition,
+        /// The expected and the found text.
+        message: String,
+    },
+    /// The interpreter of Assembly found a fault of the program. Lowering's fault.
+    #[error("interpreting assembly: {0}")]
+    Interp(#[from] InterpFault),
+    /// The buffers or parameters given for a kernel do not fit its signature. The caller's fault.
+    #[error("invalid invocation: {0}")]
+    InvalidInvocation(String),
+    /// The text of a program does not parse. Its author's fault.
+    #[error("program text: {0}")]
+    ProgramText(redpoll_logic::Error),
+    /// A program breaks a rule of Notation. Its author's fault.
+    #[error("invalid program, at `{at}`: {what}")]
+    InvalidProgram {
+        /// The broken rule.
+        rule: ProgramRule,
+        /// The loops around the statement, and the statement.
+        at: String,
+        /// The fault and its remedy.
+        what: String,
+    },
+    /// Two accesses, or an access and a written extent, imply different extents of a loop. The
+    /// program's fault.
+    #[error(
+        "the extent of loop `{index}` is {expected} according to {expected_by}, but {found} according to {found_by}; give \
+         the loop a range, and give an `outside` to reads that are out of bounds there"
+    )]
+    DimensionMismatch {
+        /// The loop's index.
+        index: String,
+        /// The coordinates that the first one implies.
+        expected: String,
+        /// The access or range that implies `expected`.
+        expected_by: String,
+        /// The coordinates that the other one implies.
+        found: String,
+        /// The access or range that implies `found`.
+        found_by: String,
+    },
+    /// No access implies the extent of a loop, or the size of an output. The program's fault.
+    #[error("{what} cannot be inferred; {hint}")]
+    UnknownDimension {
+        /// The loop, or the tensor and its mode.
+        what: String,
+        /// A remedy.
+        hint: String,
+    },
+    /// A physical query is malformed. The fault of the optimizer, or of the author of the query.
+    #[error("invalid query: {0}")]
+    InvalidQuery(String),
+    /// A program used a coordinate out of bounds. Its author's fault, or the data's.
+    #[error(transparent)]
+    OutOfBounds(Box<OutOfBounds>),
+    /// The interpreter of Notation stopped.
+    #[error("stopped at `{at}`: {cause}")]
+    ProgramStopped {
+        /// The loops with the values of their indices, and the statement.
+        at: String,
+        /// The cause.
+        cause: StopCause,
+    },
+    /// A tensor cannot be built.
+    #[error(transparent)]
+    Storage(#[from] redpoll_storage::Error),
+}
+
+/// A coordinate out of bounds, found while a program ran.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "`{}`{} is out of bounds: `{}` is {coordinate}, but mode {mode} of `{}` has size {size}; test the coordinate with an \
+     `if`, or give a read an `outside`",
+    .site.access, position(.site), .site.subscript, .site.tensor
+)]
+pub struct OutOfBounds {
+    /// The subscript in the text of the program.
+    pub site: Site,
+    /// The storage mode.
+    pub mode: usize,
+    /// The coordinate.
+    pub coordinate: i64,
+    /// The size of the storage mode.
+    pub size: u64,
+}
+
+/// Returns the position of a subscript in the text as a phrase; empty if the program has no text.
+fn position(site: &Site) -> String {
+    match site.at.line {
+        0 => String::new(),
+        line => format!(", line {line}, column {},", site.at.column),
+    }
+}
+
+impl Error {
+    /// Makes an error of the faults of a function.
+    pub fn invalid_assembly(function: &str, faults: &[RuleViolation]) -> Error {
+        let faults: Vec<String> = faults.iter().map(RuleViolation::to_string).collect();
+        Error::InvalidAssembly { function: function.into(), faults: faults.join("; ") }
+    }
+}

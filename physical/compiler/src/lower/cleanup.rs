@@ -1,0 +1,141 @@
+//! The last pass over a function: decides conditions on flags of constant value, and removes
+//! assignments to locals that are never read.
+//!
+//! Lowering emits code piecewise, so it cannot see that a flag was just set or that a cursor is
+//! never read.
+
+use crate::assembly::{Expr, Function, Local, Stmt};
+use redpoll_logic::Scalar;
+use std::collections::HashMap;
+
+/// Returns the function with constant flags decided and dead assignments removed.
+pub fn cleanup(mut f: Function) -> Function {
+    f.body = decide(f.body, &mut HashMap::new());
+    let count = |body: &[Stmt]| body.iter().map(Stmt::count).sum::<usize>();
+    loop {
+        let mut reads = vec![false; f.locals.len()];
+        note_reads(&f.body, &mut reads);
+        let before = count(&f.body);
+        f.body = remove_dead(f.body, &reads);
+        if count(&f.body) == before {
+            return f;
+        }
+    }
+}
+
+/// Decides conditions that are flags of constant value. `flags` holds the flags on entry, and on
+/// return those on exit.
+fn decide(body: Vec<Stmt>, flags: &mut HashMap<Local, bool>) -> Vec<Stmt> {
+    let mut out = Vec::new();
+    for stmt in body {
+        match stmt {
+            Stmt::Assign(local, value) => {
+                match &value {
+                    Expr::Const(Scalar::Bool(v)) => flags.insert(local, *v),
+                    _ => flags.remove(&local),
+                };
+                out.push(Stmt::Assign(local, value));
+            }
+            Stmt::If { cond, then, other } => {
+                let decided = match &cond {
+                    Expr::Local(l) => flags.get(l).copied(),
+                    _ => None,
+                };
+                match decided {
+                    Some(true) => out.extend(decide(then, flags)),
+                    Some(false) => out.extend(decide(other, flags)),
+                    None => {
+                        let (mut in_then, mut in_other) = (flags.clone(), flags.clone());
+                        if let Expr::Local(l) = &cond {
+                            in_then.insert(*l, true);
+                            in_other.insert(*l, false);
+                        }
+                        let (then, other) = (decide(then, &mut in_then), decide(other, &mut in_other));
+                        flags.retain(|l, v| in_then.get(l) == Some(v) && in_other.get(l) == Some(v));
+                        out.push(Stmt::If { cond, then, other });
+                    }
+                }
+            }
+            Stmt::While { cond, body } => {
+                let body = decide_loop(body, flags);
+                out.push(Stmt::While { cond, body });
+            }
+            Stmt::For { var, lo, hi, body } => {
+                let body = decide_loop(body, flags);
+                out.push(Stmt::For { var, lo, hi, body });
+            }
+            other => {
+                forget_assigned(&other, flags);
+                out.push(other);
+            }
+        }
+    }
+    out
+}
+
+/// Decides conditions in the body of a loop. Locals that the body assigns are unknown on entry and
+/// after the loop.
+fn decide_loop(body: Vec<Stmt>, flags: &mut HashMap<Local, bool>) -> Vec<Stmt> {
+    body.iter().for_each(|stmt| forget_assigned(stmt, flags));
+    decide(body, &mut flags.clone())
+}
+
+/// Removes the locals that a statement assigns.
+fn forget_assigned(stmt: &Stmt, flags: &mut HashMap<Local, bool>) {
+    stmt.for_each_assigned(&mut |local| {
+        flags.remove(&local);
+    });
+}
+
+/// Marks the locals that statements read.
+pub(super) fn note_reads(body: &[Stmt], reads: &mut [bool]) {
+    for stmt in body {
+        match stmt {
+            // A local that only its own assignment reads is dead.
+            Stmt::Assign(local, value) => {
+                let was = reads[local.index()];
+                note_expr(value, reads);
+                reads[local.index()] = was;
+            }
+            stmt => stmt.for_each_expr(&mut |e| note_expr(e, reads)),
+        }
+        stmt.bodies().into_iter().for_each(|body| note_reads(body, reads));
+    }
+}
+
+fn note_expr(e: &Expr, reads: &mut [bool]) {
+    match e {
+        Expr::Local(l) => reads[l.index()] = true,
+        Expr::Const(_) | Expr::Param(_) => {}
+        Expr::Load { at: a, .. } | Expr::Unary(_, a) | Expr::Cast(_, a) => note_expr(a, reads),
+        Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => {
+            note_expr(a, reads);
+            note_expr(b, reads);
+        }
+        Expr::Select(c, a, b) => {
+            for e in [c, a, b] {
+                note_expr(e, reads);
+            }
+        }
+        Expr::Math(_, args) => args.iter().for_each(|a| note_expr(a, reads)),
+    }
+}
+
+fn remove_dead(body: Vec<Stmt>, reads: &[bool]) -> Vec<Stmt> {
+    body.into_iter()
+        .filter_map(|stmt| match stmt {
+            Stmt::Assign(local, _) if !reads[local.index()] => None,
+            Stmt::Lanes(fold) if !reads[fold.acc.index()] => None,
+            Stmt::If { cond, then, other } => {
+                let (then, other) = (remove_dead(then, reads), remove_dead(other, reads));
+                (!then.is_empty() || !other.is_empty()).then_some(Stmt::If { cond, then, other })
+            }
+            Stmt::While { cond, body } => Some(Stmt::While { cond, body: remove_dead(body, reads) }),
+            Stmt::For { var, lo, hi, body } => {
+                let body = remove_dead(body, reads);
+                (!body.is_empty()).then_some(Stmt::For { var, lo, hi, body })
+            }
+            other => Some(other),
+        })
+        .collect()
+}

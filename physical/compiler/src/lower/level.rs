@@ -1,0 +1,104 @@
+//! The lowering of a level kind: the looplets of its fibers and its write protocol.
+
+use super::cx::Cx;
+use super::levels::Comparable;
+use super::looplets::Looplet;
+use super::state::Fiber;
+use super::storage::{FunctionTables, LevelCode};
+use crate::assembly::{BufferRole, Expr};
+use crate::notation::TensorId;
+use redpoll_logic::LevelKind;
+use redpoll_logic::physical::Protocol;
+
+/// A level of a tensor of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LevelId {
+    pub(crate) tensor: TensorId,
+    pub(crate) level: usize,
+}
+
+impl LevelId {
+    /// Returns the next level, or the leaf.
+    pub(crate) fn below(self) -> LevelId {
+        LevelId { level: self.level + 1, ..self }
+    }
+}
+
+/// The treatment of existing positions when memory is assembled for a range of positions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AssembleMode {
+    /// All positions are new and have the fill value.
+    New,
+    /// The arrays grow, and existing positions are reset.
+    GrowAndReset,
+    /// All positions exist and are reset; the arrays do not grow.
+    ResetOnly,
+}
+
+/// The parent positions of a level that is written.
+pub(crate) struct Parents {
+    /// The number of parent positions.
+    pub(crate) count: Expr,
+    /// The range of parent positions below which this call may have written.
+    pub(crate) written: (Expr, Expr),
+}
+
+/// The second half of a level kind's contract; the first is [`redpoll_storage::levels::Level`].
+pub(crate) trait LevelLowering: Sync {
+    /// Adds the counters and scratch buffers that the level needs besides its arrays.
+    fn add_counters(
+        &self,
+        cx: &mut Cx<'_>,
+        tables: &mut FunctionTables,
+        at: LevelId,
+        level: (BufferRole, &mut LevelCode),
+    );
+
+    /// Returns the looplet of a fiber for reads.
+    fn read(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet;
+
+    /// Returns the looplet of a fiber for reads that walk or gallop from the end. Its coordinates
+    /// are negated: the entry at `c` appears at `-c`. If `None`, the looplet of
+    /// [`read`](LevelLowering::read) is mirrored if it does not step; otherwise coordinates are
+    /// looked up.
+    fn read_backward(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
+        let _ = (cx, at, fiber, protocol);
+        None
+    }
+
+    /// Returns the looplet of a fiber for writes.
+    fn write(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet;
+
+    /// Starts writing: no coordinate is stored.
+    fn declare(&self, cx: &mut Cx<'_>, at: LevelId);
+
+    /// Makes room for the fibers below the parent positions `lo..hi`.
+    fn assemble(&self, cx: &mut Cx<'_>, at: LevelId, range: (&Expr, &Expr), mode: AssembleMode);
+
+    /// Ends writing and returns the number of own positions.
+    fn freeze(&self, cx: &mut Cx<'_>, at: LevelId, parents: &Parents) -> Expr;
+
+    /// Returns the level as one whose fibers can be compared while it is written, if it supports
+    /// that.
+    fn comparable(&self) -> Option<&dyn Comparable> {
+        None
+    }
+
+    /// Returns the number of elements of each frozen array, given the numbers of parent and own
+    /// positions.
+    fn lengths(&self, cx: &Cx<'_>, at: LevelId, positions: (&Expr, &Expr)) -> Vec<Expr>;
+}
+
+/// Defines [`lowering`] from the list of kinds: the type of a level has the name of its kind.
+macro_rules! registry {
+    ($($(#[$doc:meta])* $kind:ident $name:literal = $base:ident { $($traits:tt)* };)*) => {
+        /// Returns the lowering of a level kind.
+        pub(crate) fn lowering(kind: LevelKind) -> &'static dyn LevelLowering {
+            match kind {
+                $(LevelKind::$kind => &redpoll_storage::levels::$kind,)*
+            }
+        }
+    };
+}
+
+redpoll_logic::level_kinds!(registry);

@@ -1,0 +1,277 @@
+//! Lowering: from Notation to Assembly, loop by loop, with looplets.
+//!
+//! [`lower`] takes a program in normal form (see [`crate::notation`]) and returns a function over
+//! the arrays of its tensors. A statement becomes a `Tree`, which names its accesses by number. A
+//! `LoweringState` maps each number to the cursor of that access: a fiber, a literal, or locals. At
+//! each loop, `unfurl` returns the looplets of the fibers whose accesses the loop resolves. The
+//! rules of `looplets` take those looplets apart until only plain loops, conditions, loads and
+//! stores are left. Between any two steps, `simplify` simplifies the statement with the operator
+//! table.
+
+mod assign;
+mod cleanup;
+mod convert;
+mod cx;
+mod draft;
+pub(crate) mod expand;
+mod integrate;
+mod lanes;
+pub(crate) mod level;
+mod levels;
+mod lists;
+mod looplets;
+mod options;
+mod prove;
+mod range;
+mod search;
+#[doc(hidden)]
+pub mod seeded_fault;
+mod short_circuit;
+mod simplify;
+mod sparse_scalars;
+mod special;
+mod state;
+mod stmt;
+mod storage;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod unfilled;
+mod unfurl;
+mod value;
+
+pub use draft::Draft;
+pub use lists::ListLengths;
+pub use options::{LoweringOptions, PositionWidth};
+pub use storage::{Binding, InputLayout, ParamSource};
+
+pub use crate::assembly::build::{self, *};
+pub use {
+    cleanup::cleanup,
+    lanes::{fold_walks_in_lanes, identity},
+    options::MeanLengths,
+};
+pub(crate) use {
+    cx::Cx,
+    level::{AssembleMode, LevelId, LevelLowering, Parents},
+    looplets::{Looplet, Stepper},
+    state::{AccessCursor, Fiber},
+    storage::{FunctionTables, LevelCode},
+};
+
+use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Function, Stmt};
+use crate::notation::{BoundsCheck, Cut, Obstacle, Program, Role, Stmt as Notation, TensorId, cut};
+use redpoll_logic::Special;
+use redpoll_logic::{Prim, Scalar};
+
+/// A function, with the meaning of its buffers and parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LoweredFunction {
+    /// The function.
+    pub function: Function,
+    /// The meaning of each buffer.
+    pub bindings: Vec<Binding>,
+    /// The meaning of each parameter.
+    pub params: Vec<ParamSource>,
+    /// The buffers of outputs whose elements are all written before any is read; their initial
+    /// contents do not matter.
+    pub unfilled: Vec<Buffer>,
+    /// The special values (such as NaN) that each tensor may contain.
+    pub specials: Vec<Special>,
+    /// The checks of coordinates that can end a call of the function.
+    pub checks: Vec<BoundsCheck>,
+    /// The record of a failed check: a buffer and the element that receives the number of the
+    /// check. The coordinate follows in the next element.
+    pub failure: Option<(Buffer, i64)>,
+    /// The cut of the outermost loop into the chunks that calls run, or the obstacle to one.
+    /// Without a cut, every call runs the whole loop.
+    pub cut: Result<Cut, Obstacle>,
+}
+
+/// Returns the special values that each tensor of a program may contain, given those of its inputs.
+pub fn specials(program: &Program, layouts: &[Option<InputLayout>]) -> Vec<Special> {
+    special::Specials::of(program, layouts).tensors
+}
+
+/// Lowers a program in normal form. `layouts[t]` gives the array types of input `t` where they
+/// differ from the narrow ones.
+pub fn lower(program: &Program, layouts: &[Option<InputLayout>], options: LoweringOptions) -> LoweredFunction {
+    lower_with(program, layouts, options, None)
+}
+
+/// Lowers a program like [`lower`], but intersects long lists in rounds that do not depend on each
+/// other: one list leads, and the others are searched.
+pub(crate) fn lower_in_rounds(
+    program: &Program,
+    layouts: &[Option<InputLayout>],
+    options: LoweringOptions,
+    lengths: &MeanLengths,
+) -> LoweredFunction {
+    lower_with(program, layouts, options, Some(lengths))
+}
+
+fn lower_with<'p>(
+    program: &'p Program,
+    layouts: &[Option<InputLayout>],
+    options: LoweringOptions,
+    lengths: Option<&'p MeanLengths>,
+) -> LoweredFunction {
+    let specials = special::Specials::of(program, layouts);
+    let mut cx = Cx::new(program, specials.clone(), options);
+    cx.lengths = lengths;
+    let chunk = (cx.new_local("chunk_lo", Prim::I64), cx.new_local("chunk_hi", Prim::I64));
+    let redeclared = redeclared_tensors(program);
+    let mut tables = FunctionTables { bindings: Vec::new(), params: Vec::new() };
+    for (k, decl) in program.tensors.iter().enumerate() {
+        let id = TensorId(k as u32);
+        let written = decl.role != Role::Input;
+        let reset = redeclared.contains(&id) || written && levels::has_joined_fibers(&decl.ty.format);
+        let mode = if reset { AssembleMode::GrowAndReset } else { AssembleMode::New };
+        let layout = layouts.get(k).and_then(Option::as_ref);
+        let code = storage::tensor_code(&mut cx, &mut tables, (id, decl), layout, (options.width, mode));
+        cx.tensors.push(code);
+    }
+    reset_counters(&mut cx);
+    record_lengths(&mut cx, &mut tables);
+    for (k, source) in tables.params.iter().enumerate() {
+        if let ParamSource::Dimension(n) = source {
+            let param = crate::assembly::Expr::Param(crate::assembly::Param(k as u32));
+            // The sizes 0 and 1 decide the shape of the code; all other sizes share it.
+            if *n <= 1 {
+                cx.prover.assume_eq(&param, &int(*n as i64));
+            } else {
+                cx.prover.assume_le(&int(2), &param);
+                cx.sizes.push((*n as i64, param));
+            }
+        }
+    }
+    let cut = cut(program, options.mode);
+    if let Ok(cut) = &cut {
+        cx.set_chunk(chunk, cut);
+    }
+    let (mut state, mut tree) = convert::convert(&cx, &tables);
+    if sparse_scalars::add_flags(&mut cx, &state, &tree) {
+        (state, tree) = convert::convert(&cx, &tables);
+    }
+    stmt::lower_resolved(&mut cx, state, &tree);
+    if cut.is_ok() {
+        clear_locals(&mut cx, &redeclared);
+    }
+    let body = cx.finish();
+    let unfilled = unfilled::unfilled(&cx);
+    let function = Function {
+        name: "kernel".into(),
+        buffers: cx.buffers,
+        params: tables.params.iter().map(param_name).collect(),
+        locals: cx.locals,
+        chunk,
+        body,
+    };
+    let function = fold_walks_in_lanes(cleanup(function), &cx.walks, options.mode);
+    let (checks, failure) = (cx.checks, cx.failure);
+    let specials = specials.tensors;
+    LoweredFunction {
+        function,
+        bindings: tables.bindings,
+        params: tables.params,
+        unfilled,
+        specials,
+        checks,
+        failure,
+        cut,
+    }
+}
+
+fn param_name(source: &ParamSource) -> String {
+    match source {
+        ParamSource::Dimension(n) => format!("n{n}"),
+        ParamSource::Length { tensor, level, array } => format!("len{}_{level}_{array}", tensor.0),
+        ParamSource::Positions(tensor) => format!("positions{}", tensor.0),
+    }
+}
+
+/// Sets the counters of tensors that are declared again to 0, so that their first declaration finds
+/// nothing to clear.
+fn reset_counters(cx: &mut Cx<'_>) {
+    for k in 0..cx.tensors.len() {
+        let redeclared = cx.tensors[k].assemble_mode == AssembleMode::GrowAndReset;
+        let counters: Vec<_> = cx.tensors[k].levels.iter().filter_map(|l| l.count.filter(|_| redeclared)).collect();
+        for counter in counters {
+            cx.assign(counter, int(0));
+        }
+    }
+}
+
+/// Restores the memory of locals that are declared again to its initial state, with which the next
+/// chunk begins.
+fn clear_locals(cx: &mut Cx<'_>, redeclared: &[TensorId]) {
+    let locals = redeclared.iter().filter(|t| cx.program.tensors[t.index()].role == Role::Local);
+    for local in locals.copied().collect::<Vec<_>>() {
+        cx.declare(local);
+    }
+}
+
+/// Adds the buffer of lengths and assigns each output its elements in that buffer.
+fn record_lengths(cx: &mut Cx<'_>, tables: &mut FunctionTables) {
+    let outputs: Vec<usize> = cx.program.outputs().map(TensorId::index).collect();
+    if outputs.is_empty() && cx.checks.is_empty() {
+        return;
+    }
+    let decl = BufferDecl {
+        name: "lengths".into(),
+        prim: Prim::I64,
+        class: BufferClass::Index,
+        role: BufferRole::Owned,
+        fill: Scalar::I64(0),
+    };
+    let buffer = tables.buffer(cx, Binding::Lengths, decl);
+    let mut first = 0;
+    for k in outputs {
+        let code = &mut cx.tensors[k];
+        code.lengths = Some((buffer, first));
+        first += (code.levels.iter().map(|l| l.arrays.len()).sum::<usize>() + code.leaf.len()) as i64;
+    }
+    // Two elements for a failed check: its number and the coordinate.
+    if !cx.checks.is_empty() {
+        cx.failure = Some((buffer, first));
+        first += 2;
+    }
+    cx.push(Stmt::Grow { buffer, len: int(first) });
+}
+
+/// Returns the tensors whose declaration may find contents of an earlier declaration: those
+/// declared again, and those that exchange their memory with such a tensor.
+fn redeclared_tensors(program: &Program) -> Vec<TensorId> {
+    let all = (0..program.tensors.len() as u32).map(TensorId);
+    let mut redeclared: Vec<TensorId> = all.filter(|t| is_redeclared(&program.body, *t)).collect();
+    loop {
+        let before = redeclared.len();
+        program.body.walk(&mut |s| {
+            if let Notation::Swap(t, u) = s {
+                for (t, u) in [(t, u), (u, t)] {
+                    if redeclared.contains(t) && !redeclared.contains(u) {
+                        redeclared.push(*u);
+                    }
+                }
+            }
+        });
+        if redeclared.len() == before {
+            return redeclared;
+        }
+    }
+}
+
+/// Returns whether the tensor is declared more than once, or in a loop.
+fn is_redeclared(body: &Notation, id: TensorId) -> bool {
+    fn declarations(stmt: &Notation, id: TensorId) -> usize {
+        match stmt {
+            Notation::Block(items) => items.iter().map(|s| declarations(s, id)).sum(),
+            Notation::For { body, .. } | Notation::While { body, .. } => 2 * declarations(body, id),
+            Notation::If { body, .. } | Notation::Let { body, .. } => declarations(body, id),
+            Notation::Where { consumer, producer } => declarations(consumer, id) + declarations(producer, id),
+            Notation::Declare(t) => usize::from(*t == id),
+            Notation::Freeze(_) | Notation::Thaw(_) | Notation::Swap(..) | Notation::Assign { .. } => 0,
+        }
+    }
+    declarations(body, id) > 1
+}

@@ -1,0 +1,38 @@
+//! The inputs of lowering other than the program and its arrays: options, and lengths of lists.
+
+use crate::notation::TensorId;
+use redpoll_logic::FloatMode;
+use std::collections::HashMap;
+
+/// The options of lowering.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoweringOptions {
+    /// The laws that floats are assumed to obey.
+    pub mode: FloatMode,
+    /// The width of positions in outputs.
+    pub width: PositionWidth,
+    /// Limit on the product of the copies of a loop in the code and one more than the number of
+    /// loops in its body. Beyond it, rules that emit a body several times give way to rules that
+    /// emit it once. Code size therefore grows with the product of the copies up to this limit, and
+    /// with their sum beyond.
+    pub max_copies: u32,
+}
+
+impl Default for LoweringOptions {
+    fn default() -> LoweringOptions {
+        LoweringOptions { mode: FloatMode::default(), width: PositionWidth::default(), max_copies: 16 }
+    }
+}
+
+/// The width of positions in outputs: 32 or 64 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum PositionWidth {
+    /// Fewer than 2^31 positions; the kernel ends with a status at more.
+    #[default]
+    Narrow,
+    /// Any number of positions.
+    Wide,
+}
+
+/// The average number of entries in the lists of a level, where it is known.
+pub type MeanLengths = HashMap<(TensorId, usize), f64>;

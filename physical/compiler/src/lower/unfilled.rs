@@ -1,0 +1,171 @@
+//! Initial contents of outputs. A buffer of an output need not start with fill values if all its
+//! elements are written before any is read. For a streaming kernel, writing fill values would be a
+//! large part of the work. Likewise, if one loop computes the whole fold of an element, the fold
+//! does not read the element first.
+
+use super::cx::Cx;
+use super::level::AssembleMode;
+use crate::assembly::Buffer;
+use crate::notation::{Access, Expr, Index, Program, Role, Stmt, TensorDecl, TensorId, Write};
+use redpoll_logic::{LeafKind, LevelKind, StorageMode};
+use redpoll_storage::levels::{ArrayClass, level};
+
+/// Returns the buffers whose new elements may have any contents: values of outputs that are set
+/// whole, and arrays that lists append to.
+pub(super) fn unfilled(cx: &Cx<'_>) -> Vec<Buffer> {
+    let mut buffers = Vec::new();
+    for (id, code) in cx.program.outputs().map(|id| (id, cx.tensor(id))) {
+        if code.fully_set {
+            buffers.extend_from_slice(&code.leaf);
+        }
+        if code.assemble_mode != AssembleMode::New {
+            continue;
+        }
+        // An entry is appended with its coordinate, and with its value if the value does not depend
+        // on the old one.
+        for list in code.levels.iter().filter(|list| list.format.kind == LevelKind::SparseList) {
+            let arrays = level(list.format.kind).arrays().iter().zip(&list.arrays);
+            buffers.extend(arrays.filter(|(spec, _)| spec.class == ArrayClass::Coordinate).map(|(_, array)| *array));
+        }
+        let appended = code.levels.last().is_some_and(|l| l.format.kind == LevelKind::SparseList && l.format.unique);
+        if appended && is_only_set(cx.program, id) {
+            buffers.extend_from_slice(&code.leaf);
+        }
+    }
+    buffers
+}
+
+/// Returns whether every assignment of a tensor sets a value, independent of the old one.
+fn is_only_set(program: &Program, id: TensorId) -> bool {
+    let mut only = true;
+    program.body.walk(&mut |stmt| match stmt {
+        Stmt::Assign { lhs, write, .. } if lhs.tensor == id => only &= *write == Write::Init,
+        Stmt::Thaw(t) => only &= *t != id,
+        Stmt::Swap(t, u) => only &= *t != id && *u != id,
+        _ => {}
+    });
+    only
+}
+
+/// Returns whether a tensor is a dense output that one unconditional assignment sets at every
+/// coordinate, in loops over all of its modes. Lowering then never skips the assignment. Loops that
+/// the stored entries of another tensor lead are excluded, since skipping coordinates saves more
+/// there.
+pub(super) fn is_fully_set(program: &Program, id: TensorId) -> bool {
+    let decl = &program.tensors[id.index()];
+    if decl.role != Role::Output || !is_plain(decl) {
+        return false;
+    }
+    let Some(SoleAssignment { lhs: set, write: Write::Init, loops, conditional: false }) =
+        sole_assignment(&program.body, id)
+    else {
+        return false;
+    };
+    let covers = |k: usize, at: &Expr| {
+        let all = Some((Expr::int(0), Expr::int(decl.ty.shape[k] as i64)));
+        matches!(at, Expr::Index(index) if loops.iter().any(|(own, extent)| own == index && **extent == all))
+    };
+    let each_once = |index: &Index| set.subscripts.iter().filter(|s| s.at == Expr::Index(*index)).count() == 1;
+    set.subscripts.len() == loops.len()
+        && set.subscripts.iter().enumerate().all(|(k, s)| covers(k, &s.at))
+        && loops.iter().all(|(index, _)| each_once(index))
+        && !has_leading_level(program, &loops.iter().map(|(index, _)| *index).collect::<Vec<_>>())
+}
+
+/// Returns whether all levels are dense with values below, and there is at least one level.
+fn is_plain(decl: &TensorDecl) -> bool {
+    let format = &decl.ty.format;
+    let is_whole = |(k, mode): (usize, &StorageMode)| *mode == StorageMode::Whole { mode: k };
+    decl.pattern.is_none()
+        && format.leaf == LeafKind::Element
+        && !format.levels.is_empty()
+        && format.is_dense()
+        && format.modes.iter().enumerate().all(is_whole)
+}
+
+/// Returns the loop that computes the whole fold of each element of an output. The loops outside it
+/// are those over the output's modes, and nothing else writes the output, so each element has the
+/// fill value until the loop runs. Levels with one entry or run in each fiber are excluded: their
+/// coordinates share a position.
+pub(super) fn fold_loop(program: &Program, id: TensorId) -> Option<Index> {
+    let decl = &program.tensors[id.index()];
+    if decl.role != Role::Output || decl.ty.format.levels.iter().any(|level| level.kind.traits().single) {
+        return None;
+    }
+    let SoleAssignment { lhs, write: Write::Fold(_), loops, .. } = sole_assignment(&program.body, id)? else {
+        return None;
+    };
+    let outside = loops.get(..lhs.subscripts.len())?;
+    let each_once =
+        |(index, _): &(Index, _)| lhs.subscripts.iter().filter(|s| s.at == Expr::Index(*index)).count() == 1;
+    outside.iter().all(each_once).then(|| loops.get(outside.len())).flatten().map(|(index, _)| *index)
+}
+
+type EnclosingLoops<'a> = Vec<(Index, &'a Option<(Expr, Expr)>)>;
+
+/// The only assignment that writes a tensor.
+struct SoleAssignment<'a> {
+    lhs: &'a Access,
+    write: &'a Write,
+    /// The enclosing loops, outermost first.
+    loops: EnclosingLoops<'a>,
+    /// True if the assignment is under a condition.
+    conditional: bool,
+}
+
+/// Returns the only assignment of a tensor that is declared once and never thawed or swapped;
+/// `None` within `while`.
+fn sole_assignment(body: &Stmt, id: TensorId) -> Option<SoleAssignment<'_>> {
+    let mut writes = 0;
+    let mut lifetimes = 0;
+    body.walk(&mut |stmt| match stmt {
+        Stmt::Assign { lhs, .. } if lhs.tensor == id => writes += 1,
+        Stmt::Declare(t) if *t == id => lifetimes += 1,
+        Stmt::Thaw(t) if *t == id => lifetimes += 2,
+        Stmt::Swap(t, u) if [t, u].contains(&&id) => lifetimes += 2,
+        _ => {}
+    });
+    if (writes, lifetimes) == (1, 1) { find(body, id, &mut Vec::new(), false) } else { None }
+}
+
+fn find<'a>(
+    stmt: &'a Stmt,
+    id: TensorId,
+    loops: &mut EnclosingLoops<'a>,
+    conditional: bool,
+) -> Option<SoleAssignment<'a>> {
+    match stmt {
+        Stmt::Block(items) => items.iter().find_map(|item| find(item, id, loops, conditional)),
+        Stmt::For { index, extent, body, .. } => {
+            loops.push((*index, extent));
+            let found = find(body, id, loops, conditional);
+            loops.pop();
+            found
+        }
+        Stmt::Let { body, .. } => find(body, id, loops, conditional),
+        Stmt::If { body, .. } => find(body, id, loops, true),
+        Stmt::Where { consumer, producer } => {
+            find(producer, id, loops, conditional).or_else(|| find(consumer, id, loops, conditional))
+        }
+        Stmt::Assign { lhs, write, .. } if lhs.tensor == id => {
+            Some(SoleAssignment { lhs, write, loops: loops.clone(), conditional })
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether some access uses one of these loops at a level that is not dense.
+fn has_leading_level(program: &Program, loops: &[Index]) -> bool {
+    let mut found = false;
+    program.body.walk(&mut |stmt| {
+        for access in stmt.exprs().into_iter().flat_map(Expr::accesses) {
+            let levels = &program.tensors[access.tensor.index()].ty.format.levels;
+            found |= access.subscripts.iter().zip(levels).any(|(subscript, level)| {
+                let mut uses_loop = false;
+                subscript.at.walk(&mut |e| uses_loop |= matches!(e, Expr::Index(index) if loops.contains(index)));
+                uses_loop && level.kind != LevelKind::Dense
+            });
+        }
+    });
+    found
+}

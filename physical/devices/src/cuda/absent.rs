@@ -1,0 +1,43 @@
+//! Devices of a build without the feature `cuda`: there are none.
+
+use crate::Error;
+use crate::grid::{Grid, GridRunner};
+use redpoll_storage::Tensor;
+use std::sync::{Arc, LazyLock};
+
+/// A CUDA device, of which this build has none.
+pub enum Cuda {}
+
+impl Cuda {
+    /// Returns [`Error::NoDevice`].
+    ///
+    /// # Errors
+    /// Always.
+    pub fn open(ordinal: u32) -> Result<Arc<Cuda>, Error> {
+        Err(Error::NoDevice { ordinal, reason: "this build lacks the feature `cuda`".into() })
+    }
+
+    /// Returns [`Error::NoDevice`].
+    ///
+    /// # Errors
+    /// Always.
+    pub fn first() -> Result<Arc<Cuda>, &'static Error> {
+        static FIRST: LazyLock<Result<Arc<Cuda>, Error>> = LazyLock::new(|| Cuda::open(0));
+        FIRST.as_ref().map(Arc::clone)
+    }
+
+    /// Turns on or off the poisoning of new memory.
+    pub fn set_poison(&self, _: bool) {
+        match *self {}
+    }
+
+    /// Returns the number of bytes of tensors that the device does not have.
+    pub fn missing_bytes(&self, _: &[&Tensor]) -> u64 {
+        match *self {}
+    }
+
+    /// Compiles grids as one unit; returns their runners.
+    pub(crate) fn runners(self: &Arc<Cuda>, _: &[&Grid]) -> Result<Vec<Box<dyn GridRunner>>, Error> {
+        match **self {}
+    }
+}

@@ -1,0 +1,256 @@
+//! A launch in the memory of a device: its windows, parameters and chunks, and its results.
+
+use super::interface::{Address, DeviceKernel, LaunchShape};
+use super::memory::{DeviceAllocation, DevicePool, Requester};
+use super::unit::OUT_OF_CAPACITY;
+use crate::Error;
+use crate::grid::{
+    Contents, Grid, Launch, LaunchOutcome, LaunchResult, MemorySpace, ResultWindow, WindowExtent, share_bytes, shares,
+};
+use redpoll_compiler::assembly::{Buffer, BufferDecl, Status};
+use redpoll_kernels::Error as KernelError;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The argument of a kernel: `rp_launch`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Argument {
+    pub(super) words: [u64; 8],
+    /// Address of the word that cancels the launch when it is not 0.
+    pub(super) cancel: Address,
+}
+
+/// `rp_window`.
+#[derive(Clone, Copy)]
+struct RawWindow {
+    data: Address,
+    capacity: i64,
+    requested: i64,
+    share: i64,
+    outside: Address,
+}
+
+impl RawWindow {
+    const WORDS: usize = 5;
+
+    /// Creates a window without a share of the memory of a block.
+    fn new(data: Address, capacity: i64, requested: i64) -> RawWindow {
+        RawWindow { data, capacity, requested, share: 0, outside: data }
+    }
+
+    fn words(self) -> [u64; Self::WORDS] {
+        [self.data, self.capacity as u64, self.requested as u64, self.share as u64, self.outside]
+    }
+
+    fn read(words: &[u64]) -> RawWindow {
+        let [data, capacity, requested, share, outside] =
+            *words.first_chunk().expect("a window has a fixed number of words");
+        RawWindow { data, capacity: capacity as i64, requested: requested as i64, share: share as i64, outside }
+    }
+}
+
+/// The tables of a launch, uploaded in one piece; those that are downloaded again come first.
+struct LaunchTables {
+    /// Number of statuses, one for each chunk.
+    statuses: usize,
+    /// The windows of all buffers, and the index of each buffer's first window.
+    windows: Vec<RawWindow>,
+    starts: Vec<usize>,
+}
+
+/// The memory of a launch, which lives until the launch is over.
+struct LaunchMemory<'a> {
+    pool: &'a Arc<DevicePool>,
+    requester: Requester<'a>,
+    /// Memory of owned buffers.
+    allocations: Vec<Arc<DeviceAllocation>>,
+    /// Memory of inputs.
+    inputs: Vec<Arc<DeviceAllocation>>,
+}
+
+/// Runs a grid on a device; `share` is the number of bytes that a team may have of the memory of
+/// its block.
+///
+/// # Errors
+/// [`Error::DeviceMemory`] and [`Error::Device`]; [`Error::KernelStopped`] if the launch is
+/// cancelled before it has begun; [`Error::UnknownStatus`] if a chunk ends with an invalid status.
+pub(super) fn run(
+    pool: &Arc<DevicePool>,
+    entry: &dyn DeviceKernel,
+    (grid, share): (&Grid, usize),
+    launch: &Launch<'_>,
+) -> Result<LaunchResult, Error> {
+    let limits = launch.inputs.limits();
+    let cancelled = || limits.cancel.load(Ordering::Relaxed);
+    let requester = Requester { kernel: &grid.function.name, limit: limits.device_memory, cancelled: &cancelled };
+    let mut memory = LaunchMemory { pool, requester, allocations: Vec::new(), inputs: Vec::new() };
+    let mut tables = LaunchTables { statuses: launch.chunks.len(), windows: Vec::new(), starts: Vec::new() };
+    let shares = shares(grid, launch.inputs.params(), share);
+    for (buffer, (decl, extents)) in (0..).map(Buffer).zip(grid.function.buffers.iter().zip(&launch.windows)) {
+        tables.starts.push(tables.windows.len());
+        match grid.spaces[buffer.index()] {
+            MemorySpace::Input => tables.windows.push(memory.input_window(launch, buffer)?),
+            space => {
+                let share = shares[buffer.index()] as i64;
+                let is_filled = !launch.unfilled.contains(&buffer);
+                let windows = memory.allocate_windows((decl, is_filled), space, extents)?;
+                tables.windows.extend(windows.into_iter().map(|window| RawWindow { share, ..window }));
+            }
+        }
+    }
+    let share = share_bytes(grid, &shares);
+    let teams = launch.teams.min(launch.chunks.len());
+    let (allocation, argument) = tables.upload(&memory, launch, (teams, share))?;
+    let time = entry
+        .launch(&argument, LaunchShape { lanes: grid.lanes, teams, share }, &cancelled)
+        .map_err(|failure| pool.error(requester.kernel, &failure))?;
+    let outcome = tables.download(&memory, &allocation)?;
+    let is_done = outcome == LaunchOutcome::Status(Status::Done);
+    let mut windows = Vec::new();
+    for (k, (decl, extents)) in grid.function.buffers.iter().zip(&launch.windows).enumerate() {
+        let raw = &tables.windows[tables.starts[k]..];
+        let space = if is_done { grid.spaces[k] } else { MemorySpace::Measured };
+        let window = |(raw, extent): (&RawWindow, &WindowExtent)| memory.result_window(space, decl, *raw, *extent);
+        windows.push(raw.iter().zip(extents).map(window).collect());
+    }
+    Ok(LaunchResult {
+        outcome,
+        windows,
+        time: Some(time),
+        #[cfg(test)]
+        rounds: Vec::new(),
+    })
+}
+
+impl LaunchTables {
+    /// Returns the number of words for the statuses, two in each word, rounded up.
+    fn status_words(&self) -> usize {
+        self.statuses.div_ceil(2)
+    }
+
+    /// Uploads the tables; returns their memory and the argument of the kernel.
+    fn upload(
+        &self,
+        memory: &LaunchMemory<'_>,
+        launch: &Launch<'_>,
+        (teams, share): (usize, usize),
+    ) -> Result<(Arc<DeviceAllocation>, Argument), Error> {
+        let params = launch.inputs.params();
+        let window = |k: usize| self.status_words() + RawWindow::WORDS * k;
+        let addresses = window(self.windows.len());
+        let chunks = addresses + self.starts.len();
+        let sections = chunks + 2 * launch.chunks.len();
+        let params_at = sections + 2 * launch.sections.len();
+        let cancel = params_at + params.len();
+        let allocation = memory.pool.allocate(8 * (cancel + 1), memory.requester)?;
+        let at = |word: usize| allocation.address() + 8 * word as u64;
+        let pending = u64::from(i32::MAX as u32) << 32 | u64::from(i32::MAX as u32);
+        let mut words = vec![pending; self.status_words()];
+        words.extend(self.windows.iter().flat_map(|w| w.words()));
+        words.extend(self.starts.iter().map(|start| at(window(*start))));
+        let bounds =
+            |ranges: &[Range<i64>]| ranges.iter().flat_map(|r| [r.start as u64, r.end as u64]).collect::<Vec<_>>();
+        words.extend(bounds(launch.chunks));
+        words.extend(bounds(launch.sections));
+        words.extend(params.iter().map(|param| *param as u64));
+        words.push(0);
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        memory.pool.upload(&bytes, allocation.address(), memory.requester)?;
+        let count = launch.chunks.len() as u64;
+        let words = [at(addresses), at(params_at), at(chunks), at(sections), count, teams as u64, at(0), share as u64];
+        Ok((allocation.clone(), Argument { words, cancel: at(cancel) }))
+    }
+
+    /// Downloads statuses and windows, and combines the outcomes of the chunks by
+    /// [`LaunchOutcome::combine`].
+    fn download(&mut self, memory: &LaunchMemory<'_>, allocation: &DeviceAllocation) -> Result<LaunchOutcome, Error> {
+        let mut bytes = vec![0; 8 * (self.status_words() + RawWindow::WORDS * self.windows.len())];
+        // The launch is over, so cancellation is visible in the statuses.
+        let requester = Requester { cancelled: &|| false, ..memory.requester };
+        memory.pool.download(allocation.address(), &mut bytes, requester)?;
+        let (statuses, windows) = bytes.split_at(8 * self.status_words());
+        let words: Vec<u64> = windows.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        self.windows = words.chunks(RawWindow::WORDS).map(RawWindow::read).collect();
+        let outcomes = statuses.as_chunks().0[..self.statuses].iter().map(|code| match i32::from_le_bytes(*code) {
+            OUT_OF_CAPACITY => Ok(LaunchOutcome::OutOfCapacity),
+            code => Status::from_code(code)
+                .map(LaunchOutcome::Status)
+                .ok_or(Error::Kernels(KernelError::UnknownStatus(code))),
+        });
+        Ok(LaunchOutcome::combine(&outcomes.collect::<Result<Vec<LaunchOutcome>, Error>>()?))
+    }
+}
+
+impl LaunchMemory<'_> {
+    /// Returns the window of an input: the result of an earlier kernel on this device, or an
+    /// uploaded array.
+    fn input_window(&mut self, launch: &Launch<'_>, buffer: Buffer) -> Result<RawWindow, Error> {
+        let len = launch.inputs.len(buffer) as i64;
+        let (allocation, data) = match launch.inputs.device_input(buffer).and_then(|away| self.pool.resident(away)) {
+            Some(resident) => resident,
+            None => {
+                let allocation = self.pool.input(launch.inputs.fetch_input(buffer)?, self.requester)?;
+                let address = allocation.address();
+                (allocation, address)
+            }
+        };
+        self.inputs.push(allocation);
+        Ok(RawWindow::new(data, len, len))
+    }
+
+    /// Allocates the windows of a buffer, one after the other, with the fill value or
+    /// uninitialized.
+    fn allocate_windows(
+        &mut self,
+        (decl, is_filled): (&BufferDecl, bool),
+        space: MemorySpace,
+        extents: &[WindowExtent],
+    ) -> Result<Vec<RawWindow>, Error> {
+        let size = decl.prim.bytes();
+        let elements = |e: &WindowExtent| if space == MemorySpace::Measured { 0 } else { e.len.max(e.capacity) };
+        let all: usize = extents.iter().map(elements).sum();
+        let fill = decl.fill.to_bits().expect("fill values of buffers are primitives");
+        let allocation = match is_filled {
+            true => self.pool.allocate_filled((all, size), fill, self.requester)?,
+            false => self.pool.allocate(all.saturating_mul(size), self.requester)?,
+        };
+        let mut start = allocation.address();
+        self.allocations.push(allocation);
+        let window = |e: &WindowExtent| {
+            // Kernels address elements from position 0, which may lie before the window, or before
+            // all memory.
+            let data = start.wrapping_sub((e.first * size as i64) as u64);
+            start += (elements(e) * size) as u64;
+            RawWindow::new(data, e.capacity as i64, e.len as i64)
+        };
+        Ok(extents.iter().map(window).collect())
+    }
+
+    /// Returns a window after the launch. Swaps may have moved it to the memory of another buffer.
+    fn result_window(
+        &self,
+        space: MemorySpace,
+        decl: &BufferDecl,
+        raw: RawWindow,
+        extent: WindowExtent,
+    ) -> ResultWindow {
+        let size = decl.prim.bytes();
+        let len = match space {
+            MemorySpace::Input | MemorySpace::Measured | MemorySpace::Team => 0,
+            MemorySpace::Shared | MemorySpace::Rounds => extent.len,
+            MemorySpace::Chunk => raw.requested.clamp(0, raw.capacity) as usize,
+        };
+        let start = raw.data.wrapping_add((extent.first * size as i64) as u64);
+        let contains = |p: &&Arc<DeviceAllocation>| start >= p.address() && start - p.address() <= p.bytes() as u64;
+        // An empty allocation may begin at the address of another one.
+        let allocation =
+            self.allocations.iter().filter(contains).max_by_key(|p| p.bytes() as u64 - (start - p.address()));
+        let contents = match allocation.filter(|_| len > 0) {
+            Some(allocation) => Contents::Device(allocation.clone(), (start - allocation.address()) as usize),
+            None => Contents::Host(Vec::new()),
+        };
+        ResultWindow { first: extent.first, requested: raw.requested.max(0) as usize, len, contents }
+    }
+}

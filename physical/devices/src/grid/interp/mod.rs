@@ -1,0 +1,362 @@
+//! The interpreter of grids: runs teams and lanes in a random order, and reports faults that must
+//! not occur in any order:
+//!
+//! - A race: two lanes access one element, at least one of them stores, and no barrier separates
+//!   them.
+//! - A load of an element that was neither allocated from the start nor grown, or that is
+//!   uninitialized because nothing has stored into it; a result with such an element at the end.
+//! - An access outside a window, an index that does not fit its type, an invalid `bool`: as in the
+//!   interpreter of Assembly.
+//! - Divergence: lanes of a team wait at different barriers, wait for a lane that has ended, or end
+//!   with different statuses.
+//!
+//! Only the last kind depends on the order: races are found by comparing the barriers that lanes
+//! have passed, not the order in which accesses happen to run.
+
+mod fold;
+mod machine;
+mod memory;
+mod ops;
+#[cfg(test)]
+mod tests;
+
+use super::{Grid, verify};
+use crate::Error;
+use arrow::buffer::MutableBuffer;
+use machine::GridMachine;
+use ops::{StepList, to_steps};
+use redpoll_compiler::assembly::{Buffer, BufferDecl, InterpFault, Status};
+use redpoll_kernels::Error as KernelError;
+use redpoll_kernels::run::{Invocation, Limits, Signature};
+use redpoll_storage::Array;
+use redpoll_storage::charge_buffer;
+use std::any::Any;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(crate) use memory::value_after_store;
+
+/// A fault of a grid that a machine would not notice. The mapping is at fault, never the user.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GridFault {
+    /// A fault that the interpreter of Assembly reports as well.
+    #[error(transparent)]
+    Interp(#[from] InterpFault),
+    /// Conflicting accesses of two lanes to an element.
+    #[error(
+        "data race on element {index} of buffer `{buffer}`, between lane {} of team {} and lane {} of team {}",
+        first.1, first.0, second.1, second.0
+    )]
+    Race {
+        /// The buffer's name.
+        buffer: String,
+        /// The element.
+        index: i64,
+        /// Team and lane of one access.
+        first: (u32, u32),
+        /// Team and lane of the other access.
+        second: (u32, u32),
+    },
+    /// A load of an uninitialized element.
+    #[error("load of element {index} of buffer `{buffer}`, which is uninitialized")]
+    Unwritten {
+        /// The buffer's name.
+        buffer: String,
+        /// The element.
+        index: i64,
+    },
+    /// An uninitialized element of a result at the end of a launch.
+    #[error("element {index} of the result `{buffer}` was not written")]
+    UnwrittenResult {
+        /// The buffer's name.
+        buffer: String,
+        /// The element.
+        index: i64,
+    },
+    /// Divergence of the lanes of a team, by the number of the team.
+    #[error("the lanes of team {0} diverged")]
+    Divergence(u32),
+}
+
+/// An engine that runs a grid.
+pub(crate) trait GridRunner: Send + Sync {
+    /// Returns the grid.
+    fn grid(&self) -> &Grid;
+
+    /// Returns the largest number of teams.
+    fn teams(&self) -> usize;
+
+    /// Returns the number of bytes that windows may take under `limits`.
+    fn window_bytes(&self, _limits: &Limits) -> usize {
+        usize::MAX
+    }
+
+    /// Runs all chunks.
+    ///
+    /// # Errors
+    /// The fault of the grid, if the engine detects one; [`Error::InvalidInvocation`] for inputs of
+    /// another function.
+    fn run(&self, launch: &Launch<'_>) -> Result<LaunchResult, Error>;
+
+    /// Returns whether the engine has its own memory, in which inputs may reside and results stay.
+    fn has_own_memory(&self) -> bool {
+        false
+    }
+
+    /// Builds an array from the windows of a launch.
+    ///
+    /// # Errors
+    /// [`Error::KernelStopped`] if the memory for the array is exhausted; errors of the device.
+    fn gather(&self, gather: &Gather<'_>, limits: &Limits) -> Result<Array, Error> {
+        let size = gather.decl.prim.bytes();
+        let mut bytes = MutableBuffer::with_capacity(gather.len() * size);
+        let mut push = |bits: u64| bytes.extend_from_slice(&bits.to_le_bytes()[..size]);
+        gather.head.iter().for_each(|bits| push(*bits));
+        for GatherPiece { window, from, len, shift } in gather.pieces {
+            let elements = &gather.windows[*window].elements()[*from..from + len];
+            elements.iter().for_each(|bits| push(bits.wrapping_add_signed(*shift)));
+        }
+        let memory = charge_buffer(bytes.into(), &limits.memory);
+        let memory = memory.ok_or(Error::Kernels(KernelError::KernelStopped(Status::OutOfMemory)))?;
+        Array::new(gather.decl.prim, memory, gather.len())
+            .ok_or_else(|| Error::Kernels(KernelError::InvalidInvocation("buffers of Arrow are aligned".into())))
+    }
+
+    /// Converts an array to a window in the memory in which launches run.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    fn to_window(&self, array: &Array, _limits: &Limits) -> Result<ResultWindow, Error> {
+        let elements = (0..array.len()).map(|k| array.bits(k)).collect::<Vec<u64>>();
+        Ok(ResultWindow {
+            first: 0,
+            requested: elements.len(),
+            len: elements.len(),
+            contents: Contents::Host(elements),
+        })
+    }
+
+    /// Returns the elements of the windows of a buffer, in the representation of loads.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    fn elements(&self, _decl: &BufferDecl, windows: &[ResultWindow]) -> Result<Vec<Vec<u64>>, Error> {
+        Ok(windows.iter().map(|window| window.elements().to_vec()).collect())
+    }
+
+    /// Limits launches to `_limit` steps, on engines that count steps.
+    fn limit_steps(&mut self, _limit: u64) {}
+}
+
+/// Number of teams of interpreted grids.
+const TEAMS: usize = 3;
+/// Bytes of block memory for a team, chosen by the seed: little that windows soon outgrow, much,
+/// none.
+const BLOCK_BYTES: [usize; 4] = [200, 72, 1 << 14, 0];
+
+/// A grid prepared for interpretation.
+pub struct GridProgram {
+    grid: Grid,
+    code: StepList,
+    signature: Arc<Signature>,
+    step_limit: u64,
+    /// Number of steps after which the launch is cancelled.
+    cancelled_at: u64,
+}
+
+/// The inputs of a launch.
+pub(crate) struct Launch<'a> {
+    /// Input buffers and parameters.
+    pub(crate) inputs: &'a Invocation,
+    /// The chunks.
+    pub(crate) chunks: &'a [Range<i64>],
+    /// For each chunk, the positions of the list that its rounds are limited to, if the grid has
+    /// sections.
+    pub(crate) sections: &'a [Range<i64>],
+    /// The windows of each buffer: one if it is shared, else one for each chunk or team; none for
+    /// inputs.
+    pub(crate) windows: Vec<Vec<WindowExtent>>,
+    /// Buffers whose elements are all written before they are read; their memory may be
+    /// uninitialized.
+    pub(crate) unfilled: &'a [Buffer],
+    /// Number of teams.
+    pub(crate) teams: usize,
+    /// The seed of the random order.
+    pub(crate) seed: u64,
+}
+
+/// The extent of a window before the launch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct WindowExtent {
+    /// Position of the first element.
+    pub(crate) first: i64,
+    /// Number of elements that exist from the start.
+    pub(crate) len: usize,
+    /// Number of elements that the window may grow to.
+    pub(crate) capacity: usize,
+}
+
+/// The outcome of a chunk or of a launch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LaunchOutcome {
+    /// The chunk ended with a status.
+    Status(Status),
+    /// A window needs more capacity.
+    OutOfCapacity,
+}
+
+impl LaunchOutcome {
+    /// Combines the outcomes of chunks: cancelled if any is; else lack of capacity, since those
+    /// chunks run again whatever others report; else the first status other than `Done`.
+    pub(crate) fn combine(outcomes: &[LaunchOutcome]) -> LaunchOutcome {
+        let cancelled = LaunchOutcome::Status(Status::Cancelled);
+        let first = |outcome: LaunchOutcome| outcomes.contains(&outcome).then_some(outcome);
+        let stopped = || outcomes.iter().find(|outcome| **outcome != LaunchOutcome::Status(Status::Done)).copied();
+        first(cancelled)
+            .or_else(|| first(LaunchOutcome::OutOfCapacity))
+            .or_else(stopped)
+            .unwrap_or(LaunchOutcome::Status(Status::Done))
+    }
+}
+
+/// The result of a launch.
+pub(crate) struct LaunchResult {
+    pub(crate) outcome: LaunchOutcome,
+    /// The windows of each buffer.
+    pub(crate) windows: Vec<Vec<ResultWindow>>,
+    /// Execution time by the clock of the device, if a device ran the launch.
+    pub(crate) time: Option<Duration>,
+    /// Number of rounds of spread loops that each lane has run.
+    #[cfg(test)]
+    pub(crate) rounds: Vec<u64>,
+}
+
+/// Elements of a window that become part of an array.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct GatherPiece {
+    /// Number of the window.
+    pub(crate) window: usize,
+    /// Index of the first element, from the start of the window.
+    pub(crate) from: usize,
+    /// Number of elements.
+    pub(crate) len: usize,
+    /// Value added to each element.
+    pub(crate) shift: i64,
+}
+
+/// An array gathered from windows of a buffer.
+pub(crate) struct Gather<'a> {
+    /// The declaration of the buffer.
+    pub(crate) decl: &'a BufferDecl,
+    /// The windows of the buffer.
+    pub(crate) windows: &'a [&'a ResultWindow],
+    /// Elements before the pieces.
+    pub(crate) head: &'a [u64],
+    /// The pieces, one after the other.
+    pub(crate) pieces: &'a [GatherPiece],
+}
+
+impl Gather<'_> {
+    /// Returns the number of elements.
+    pub(crate) fn len(&self) -> usize {
+        self.head.len() + self.pieces.iter().map(|piece| piece.len).sum::<usize>()
+    }
+}
+
+/// A window after a launch.
+pub(crate) struct ResultWindow {
+    /// Position of the first element.
+    pub(crate) first: i64,
+    /// Number of elements that growth requested.
+    pub(crate) requested: usize,
+    /// Number of elements that the window has.
+    pub(crate) len: usize,
+    pub(crate) contents: Contents,
+}
+
+/// The memory that has the elements of a window.
+pub(crate) enum Contents {
+    /// Main memory, with elements in the representation of loads.
+    Host(Vec<u64>),
+    /// The memory of the engine that ran the launch, with the offset in bytes.
+    Device(Arc<dyn Any + Send + Sync>, usize),
+}
+
+impl ResultWindow {
+    /// Returns the elements of a window in main memory.
+    ///
+    /// # Panics
+    /// If the window is not in main memory.
+    pub(crate) fn elements(&self) -> &[u64] {
+        match &self.contents {
+            Contents::Host(elements) => elements,
+            Contents::Device(..) => unreachable!("the engine that ran the launch gathers windows in device memory"),
+        }
+    }
+}
+
+impl GridProgram {
+    /// Verifies a grid and resolves its types.
+    ///
+    /// # Errors
+    /// [`Error::InvalidAssembly`] if the verifier rejects the grid.
+    pub fn new(grid: Grid) -> Result<GridProgram, Error> {
+        let faults = verify(&grid);
+        if !faults.is_empty() {
+            return Err(redpoll_compiler::Error::invalid_assembly(&grid.function.name, &faults).into());
+        }
+        Ok(GridProgram::new_unchecked(grid))
+    }
+
+    /// Prepares a grid without verifying it: its function must be valid, but its mapping may be
+    /// broken.
+    pub(crate) fn new_unchecked(grid: Grid) -> GridProgram {
+        let (code, signature) = (to_steps(&grid), Signature::of(&grid.function));
+        GridProgram { grid, code, signature, step_limit: u64::MAX, cancelled_at: u64::MAX }
+    }
+
+    /// Stops with [`InterpFault::TooManyIterations`] after `limit` steps of all lanes in one
+    /// launch.
+    pub fn with_step_limit(mut self, limit: u64) -> GridProgram {
+        self.step_limit = limit;
+        self
+    }
+
+    /// Cancels launches after `step` steps of all lanes.
+    #[cfg(test)]
+    pub(crate) fn with_cancellation_at(mut self, step: u64) -> GridProgram {
+        self.cancelled_at = step;
+        self
+    }
+
+    /// Returns the grid.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+}
+
+impl GridRunner for GridProgram {
+    fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    fn teams(&self) -> usize {
+        TEAMS
+    }
+
+    /// Runs all chunks.
+    ///
+    /// # Errors
+    /// [`Error::Grid`] with the first fault; [`Error::InvalidInvocation`] for inputs of another
+    /// function.
+    fn run(&self, launch: &Launch<'_>) -> Result<LaunchResult, Error> {
+        launch.inputs.check(&self.signature)?;
+        Ok(GridMachine::new(self, launch).run()?)
+    }
+
+    fn limit_steps(&mut self, limit: u64) {
+        self.step_limit = limit;
+    }
+}

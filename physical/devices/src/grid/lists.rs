@@ -1,0 +1,118 @@
+//! Lanes for folds and walks along lists, chosen by the lengths of the lists.
+//!
+//! A list shorter than the team leaves lanes idle, so a team has about as many lanes as a list has
+//! entries on average. Teams of fewer lanes share a warp, and a block shares a list that is long
+//! for a warp. Source: N. Bell, M. Garland, "Implementing sparse matrix-vector multiplication on
+//! throughput-oriented processors", 2009.
+
+use super::constants::Constants;
+use super::map::{MAX_TEAM_LANES, WARP};
+use redpoll_compiler::assembly::{Buffer, Expr, Function, LaneFold, Local, Stmt};
+use redpoll_compiler::lower::{Binding, ListLengths, LoweredFunction, ParamSource, fold_walks_in_lanes};
+use redpoll_compiler::notation::{ALL_ROUNDS, MAX_CHUNKS, Program, TensorId};
+use redpoll_logic::{FloatMode, LevelKind};
+
+/// Entries per lane from which a block pays for its barriers.
+const MIN_ENTRIES_PER_LANE: f64 = 8.0;
+
+/// Returns the number of lanes for loops of `entries` entries: 1 if there are too few to share.
+/// Loops with enough entries for each lane of a block to make up for its barriers get more than a
+/// warp.
+fn lanes_for(entries: f64) -> u16 {
+    let in_block = (entries / MIN_ENTRIES_PER_LANE).min(f64::from(MAX_TEAM_LANES));
+    let max = entries.clamp(1.0, f64::from(WARP)).max(in_block) as u16;
+    1 << max.ilog2()
+}
+
+/// Returns the cursors along lists, each with its number of lanes, if more than one.
+pub(super) fn lanes_of_cursors(lowered: &LoweredFunction, lists: &ListLengths) -> Vec<(Local, u16)> {
+    let mut cursor_lanes = Vec::new();
+    for stmt in &lowered.function.body {
+        stmt.any(&mut |s| {
+            if let Some((cursor, level)) = cursor(s, &lowered.bindings) {
+                cursor_lanes.push((cursor, lanes_for(lists.of_level(level).unwrap_or(1.0))));
+            }
+            false
+        });
+    }
+    cursor_lanes.retain(|(_, lanes)| *lanes > 1);
+    cursor_lanes
+}
+
+/// Returns the cursors along lists of unique coordinates, each with the array of the coordinates.
+pub(super) fn coordinates_of_cursors(
+    program: &Program,
+    LoweredFunction { function, bindings, .. }: &LoweredFunction,
+) -> Vec<(Local, Buffer)> {
+    let mut found = Vec::new();
+    for stmt in &function.body {
+        stmt.any(&mut |s| {
+            if let Some((cursor, (tensor, level))) = cursor(s, bindings) {
+                let format = &program.tensors[tensor.index()].ty.format.levels[level];
+                let own = Binding::Level { tensor, level, array: 1 };
+                let array = bindings.iter().position(|binding| *binding == own);
+                let is_list = format.kind == LevelKind::SparseList && format.unique;
+                found.extend(array.filter(|_| is_list).map(|k| (cursor, Buffer(k as u32))));
+            }
+            false
+        });
+    }
+    found
+}
+
+/// Returns the function of a program with wider folds: folds along lists get the lanes of their
+/// cursors, folds along ranges of provable length the lanes for that length.
+pub(super) fn widen_folds(lowered: &LoweredFunction, cursor_lanes: &[(Local, u16)], mode: FloatMode) -> Function {
+    let mut function = fold_walks_in_lanes(lowered.function.clone(), cursor_lanes, mode);
+    let param = |source: &ParamSource| match source {
+        ParamSource::Dimension(n) => i64::try_from(*n).ok(),
+        _ => None,
+    };
+    let constants = Constants::of(&lowered.function, lowered.params.iter().map(param).collect());
+    let of_fold = |fold: &LaneFold| {
+        let of_list = cursor_lanes.iter().find(|(cursor, _)| fold.lo == Expr::Local(*cursor)).map(|(_, lanes)| *lanes);
+        of_list.or_else(|| lanes_for_range(fold, &constants)).unwrap_or(fold.lanes)
+    };
+    function.body.iter_mut().for_each(|s| widen(s, &of_fold));
+    function
+}
+
+/// Returns the number of lanes for a fold over a range that is provably too long for a warp. If the
+/// range depends on the chunk, the range over all rounds is divided by `MAX_CHUNKS`.
+fn lanes_for_range(fold: &LaneFold, constants: &Constants<'_>) -> Option<u16> {
+    let length =
+        |chunk| Some(constants.value(&fold.hi, chunk)?.saturating_sub(constants.value(&fold.lo, chunk)?) as f64);
+    let entries = length(None).or_else(|| Some(length(Some(&ALL_ROUNDS))? / MAX_CHUNKS as f64))?;
+    Some(lanes_for(entries)).filter(|lanes| *lanes > WARP as u16)
+}
+
+/// Returns the cursor that a statement sets to the start of a list, and the level of the list.
+fn cursor(stmt: &Stmt, bindings: &[Binding]) -> Option<(Local, (TensorId, usize))> {
+    let Stmt::Assign(cursor, Expr::Load { buffer: Buffer(k), .. }) = stmt else { return None };
+    match bindings.get(*k as usize)? {
+        Binding::Level { tensor, level, array: 0 } => Some((*cursor, (*tensor, *level))),
+        _ => None,
+    }
+}
+
+/// Replaces the lanes of folds, which suit a processor, by those of a team.
+fn widen(stmt: &mut Stmt, of_fold: &dyn Fn(&LaneFold) -> u16) {
+    match stmt {
+        Stmt::Lanes(fold) => fold.lanes = of_fold(fold),
+        Stmt::If { then, other, .. } => then.iter_mut().chain(other).for_each(|s| widen(s, of_fold)),
+        Stmt::While { body, .. } | Stmt::For { body, .. } => body.iter_mut().for_each(|s| widen(s, of_fold)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Short lists get few lanes, and long lists get teams of more than one warp.
+    #[test]
+    fn teams_are_as_large_as_lists_are_long() {
+        let of = [0.5, 1.0, 3.9, 31.0, 32.0, 511.0, 512.0, 1500.0, 2048.0, 1e18].map(lanes_for);
+        assert_eq!(of, [1, 1, 2, 16, 32, 32, 64, 128, 256, 256]);
+    }
+}

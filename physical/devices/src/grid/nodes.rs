@@ -1,0 +1,163 @@
+//! The node types of grids.
+
+use redpoll_compiler::assembly::{self, BinaryOp, Buffer, Expr, Function, Local, Stmt as SerialStmt};
+use redpoll_compiler::lower::int;
+use redpoll_logic::Scalar;
+
+/// A function spread over a grid of teams.
+///
+/// Each team takes chunks of the outermost loop, one after the other. All lanes of a team run the
+/// body of the grid over a chunk, each with its own locals; a barrier separates two chunks. Teams
+/// do not wait for each other.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Grid {
+    /// The function that the grid computes. Its tables serve the grid, and its body is the body of
+    /// the grid read in order.
+    pub function: Function,
+    /// Number of lanes of a team, a power of two up to 256. A team of more than one warp is a
+    /// block.
+    pub lanes: u32,
+    /// Memory space of each buffer, in the order of the function's table.
+    pub spaces: Vec<MemorySpace>,
+    /// Variables of loops along lists, each with the list's array of coordinates. No coordinate
+    /// occurs twice within a loop.
+    pub list_coordinates: Vec<(Local, Buffer)>,
+    /// The code.
+    pub body: Vec<Stmt>,
+}
+
+/// The memory that a buffer lives in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum MemorySpace {
+    /// An array of an input, which all teams read.
+    Input,
+    /// One array that all chunks write, each at its own elements or by atomic operations. It is
+    /// allocated in full before the launch, so growth has no effect.
+    Shared,
+    /// For each chunk, the elements that belong to its rounds of the outermost loop, at their
+    /// positions in the whole array. They are allocated before the launch.
+    Rounds,
+    /// A window for each chunk, which grows up to its capacity.
+    Chunk,
+    /// A window for each team, which grows up to its capacity and carries its contents from one
+    /// chunk to the team's next. The window may begin in the memory of a block; once it outgrows
+    /// its share there, all lanes of the team move it, with a barrier before and after the copy.
+    Team,
+    /// No memory. Growth is recorded, to size the windows of the next launch.
+    Measured,
+}
+
+/// The lanes that perform an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ActiveLanes {
+    /// The first lane, for all. The other lanes do not read the operands either.
+    Lead,
+    /// Each lane for itself.
+    Each,
+}
+
+/// A local that the rounds of a loop only fold values into.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RoundFold {
+    /// The local.
+    pub acc: Local,
+    /// The operator, associative and commutative as far as the mode of floats allows.
+    pub op: BinaryOp,
+    /// The identity of the operator.
+    pub identity: Scalar,
+}
+
+/// A bound of the positions that a chunk covers, in the list that its rounds iterate over.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SectionBound {
+    /// The first position.
+    First,
+    /// One past the last.
+    Last,
+}
+
+/// A statement of a grid. Outside [`TeamStmt::Spread`] the control flow and the locals of all lanes
+/// are equal. The statements of Assembly run as follows:
+///
+/// - The lanes of a store are given with the store.
+/// - Every lane runs each round of a `for`.
+/// - Outside spread loops the elements of a fold in lanes are spread: lane `l` of the team folds
+///   for the lanes `l`, `l + n`, .. of the fold, and the team combines them as the fold
+///   prescribes. All lanes of the team get the result.
+/// - Growth of a window whose capacity is too small ends the chunk and records the length needed.
+/// - The whole team sorts, with a barrier before and after.
+/// - A swap exchanges two windows of one type and one memory space.
+/// - A return ends the chunk.
+pub type Stmt = assembly::Stmt<TeamStmt>;
+
+/// The statements that a grid adds to those of Assembly.
+#[derive(Clone, PartialEq, Debug)]
+pub enum TeamStmt {
+    /// `local = ` a bound of the section of the chunk; a bound that excludes nothing if the chunk
+    /// is whole rounds.
+    Section(Local, SectionBound),
+    /// `buffer[at] = op(buffer[at], value)`, atomically.
+    Atomic {
+        /// The lanes that perform the operation.
+        active: ActiveLanes,
+        /// An owned buffer of integers of 32 or 64 bits.
+        buffer: Buffer,
+        /// The element.
+        at: Expr,
+        /// An operator for which the order of operations does not matter.
+        op: BinaryOp,
+        /// The other operand.
+        value: Expr,
+    },
+    /// `for var in lo..hi { body }`, every round by one lane: lane `l` of `n` takes
+    /// `lo + l`, `lo + l + n`, .. in that order. A round touches nothing that another round stores,
+    /// and no local that it assigns is read after the loop, except for the folds. Each lane folds
+    /// from the identity. Lanes are then combined in halves,
+    /// `lane[l] = op(lane[l], lane[l + half])` for `half = n / 2, .., 1`, and all lanes continue
+    /// with `acc = op(acc, lane[0])`.
+    Spread {
+        /// The variable.
+        var: Local,
+        /// The first value.
+        lo: Expr,
+        /// One past the last.
+        hi: Expr,
+        /// The folds of the rounds, one operator for each local.
+        folds: Vec<RoundFold>,
+        /// The body.
+        body: Vec<Stmt>,
+    },
+    /// Polls for cancellation of the launch, once in a number of executions. Outside spread loops
+    /// the first lane polls for all, and all lanes end the chunk together. At the start of a round
+    /// of a spread loop each lane polls for itself and leaves the loop if cancelled; the chunk then
+    /// ends after the loop.
+    Poll(ActiveLanes),
+    /// Waits until all lanes of the team arrive; accesses before the barrier are visible after it.
+    Barrier,
+}
+
+impl TeamStmt {
+    /// Returns the Assembly statement that one lane runs for this statement; `None` for barriers
+    /// and polls.
+    fn to_serial(&self) -> Option<SerialStmt> {
+        Some(match self {
+            TeamStmt::Barrier | TeamStmt::Poll(_) => return None,
+            TeamStmt::Section(local, SectionBound::First) => SerialStmt::Assign(*local, int(i64::MIN)),
+            TeamStmt::Section(local, SectionBound::Last) => SerialStmt::Assign(*local, int(i64::MAX)),
+            TeamStmt::Atomic { buffer, at, op, value, .. } => {
+                let old = Expr::Load { buffer: *buffer, at: Box::new(at.clone()) };
+                let value = Expr::Binary(*op, Box::new(old), Box::new(value.clone()));
+                SerialStmt::store(*buffer, at.clone(), value)
+            }
+            TeamStmt::Spread { var, lo, hi, body, .. } => {
+                SerialStmt::For { var: *var, lo: lo.clone(), hi: hi.clone(), body: to_serial(body) }
+            }
+        })
+    }
+}
+
+/// Converts grid statements to the Assembly statements that a single lane runs.
+pub fn to_serial(body: &[Stmt]) -> Vec<SerialStmt> {
+    let convert = |stmt: &Stmt| stmt.convert(|_| (), to_serial).map_or_else(TeamStmt::to_serial, Some);
+    body.iter().filter_map(convert).collect()
+}

@@ -1,0 +1,176 @@
+//! Walks along lists as loops whose rounds lanes can share, and the folds of such loops.
+//!
+//! A walk that does more than fold one value is not a fold in lanes: an intersection searches other
+//! lists in each round and continues where it has found something. If rounds depend on each other
+//! only through the values that they fold, each lane takes rounds of its own, with a partial
+//! result:
+//! ```text
+//! while q < end { .. acc = acc op value ..; q = q + 1 }
+//!   =  for q in q..end { .. acc = acc op value .. }
+//! ```
+
+use super::independence::{RoundFacts, count_reads, is_independent};
+use super::nodes::RoundFold;
+use redpoll_compiler::assembly::{BinaryOp, Buffer, CompareOp, Expr, Function, Local, LocalDecl, Stmt};
+use redpoll_compiler::lower::{as_truth, identity, local, max, plus};
+use redpoll_logic::{FloatMode, Prim};
+use std::collections::HashSet;
+
+/// The loops along lists whose rounds may be shared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Walks {
+    pub(super) lanes: Vec<(Local, u16)>,
+    /// The variable of each loop whose coordinates are unique, with the array of the coordinates.
+    pub(super) list_coordinates: Vec<(Local, Buffer)>,
+    pub(super) mode: FloatMode,
+}
+
+impl Walks {
+    /// Returns no loops.
+    pub fn none() -> Walks {
+        Walks { lanes: Vec::new(), list_coordinates: Vec::new(), mode: FloatMode::default() }
+    }
+
+    /// Returns the number of lanes for the loop with this variable.
+    pub(super) fn lanes_of(&self, var: Local) -> Option<u16> {
+        self.lanes.iter().find(|(other, _)| *other == var).map(|(_, lanes)| *lanes)
+    }
+
+    /// Returns the folds of the rounds of a loop along a list; none for other loops.
+    pub(super) fn folds(&self, f: &Function, (var, body): (Local, &[Stmt]), total_reads: &[u32]) -> Vec<RoundFold> {
+        if self.lanes_of(var).is_some() { folds_of_rounds(f, body, total_reads, self.mode) } else { Vec::new() }
+    }
+}
+
+/// Returns the array of coordinates of the loop with this variable, if no coordinate occurs twice.
+pub(super) fn coordinates_of(list_coordinates: &[(Local, Buffer)], var: Local) -> Option<Buffer> {
+    list_coordinates.iter().find(|(walk, _)| *walk == var).map(|(_, array)| *array)
+}
+
+/// Turns the walks by these cursors into `for` loops if lanes can share their rounds.
+pub(super) fn walks_to_loops(mut f: Function, mut walks: Walks) -> (Function, Walks) {
+    let total_reads = count_reads(&f, &f.body);
+    let mut shared = Vec::new();
+    let body = f.body.clone();
+    f.body = block(&mut f, &walks, &total_reads, body, &mut shared);
+    walks.lanes.retain(|(cursor, _)| shared.contains(cursor));
+    walks.list_coordinates.retain(|(cursor, _)| shared.contains(cursor));
+    (f, walks)
+}
+
+fn block(f: &mut Function, walks: &Walks, total_reads: &[u32], body: Vec<Stmt>, shared: &mut Vec<Local>) -> Vec<Stmt> {
+    let mut out = Vec::with_capacity(body.len());
+    for stmt in body {
+        match stmt {
+            Stmt::If { cond, then, other } => {
+                let [then, other] = [then, other].map(|body| block(f, walks, total_reads, body, shared));
+                out.push(Stmt::If { cond, then, other });
+            }
+            Stmt::For { var, lo, hi, body } => {
+                let body = block(f, walks, total_reads, body, shared);
+                out.push(Stmt::For { var, lo, hi, body });
+            }
+            Stmt::While { cond, body } => {
+                // The innermost loop is shared, so that adjacent lanes read adjacent positions.
+                let body = block(f, walks, total_reads, body, shared);
+                let is_shared = |s: &Stmt| match s {
+                    Stmt::Lanes(_) => true,
+                    Stmt::For { var, .. } => shared.contains(var),
+                    _ => false,
+                };
+                let has_shared = body.iter().any(|s| s.any(&mut |s| is_shared(s)));
+                match (!has_shared).then(|| loop_of_walk(f, walks, total_reads, (&cond, &body))).flatten() {
+                    Some((cursor, walk)) => {
+                        shared.push(cursor);
+                        out.extend(walk);
+                    }
+                    None => out.push(Stmt::While { cond, body }),
+                }
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// Returns a walk as a loop, followed by an assignment of the cursor if other code reads it.
+fn loop_of_walk(
+    f: &mut Function,
+    walks: &Walks,
+    total_reads: &[u32],
+    (cond, body): (&Expr, &[Stmt]),
+) -> Option<(Local, Vec<Stmt>)> {
+    let Expr::Compare(CompareOp::Lt, q, end) = cond else { return None };
+    let Expr::Local(q) = **q else { return None };
+    walks.lanes_of(q)?;
+    let [rounds @ .., next] = body else { return None };
+    let mut assigned = HashSet::new();
+    rounds.iter().for_each(|s| {
+        s.for_each_assigned(&mut |l| {
+            assigned.insert(l);
+        });
+    });
+    let fixed = !end.any(&mut |e| match e {
+        Expr::Local(l) => *l == q || assigned.contains(l),
+        Expr::Load { .. } => true,
+        _ => false,
+    });
+    if *next != Stmt::Assign(q, plus(&local(q), 1)) || assigned.contains(&q) || !fixed {
+        return None;
+    }
+    let folds = folds_of_rounds(f, rounds, total_reads, walks.mode);
+    let coordinates = coordinates_of(&walks.list_coordinates, q);
+    if !is_independent(f, (q, rounds), total_reads, RoundFacts { folds: &folds, coordinates, atomic: &|_| false }) {
+        return None;
+    }
+    let (own_reads, hi) = (count_reads(f, body)[q.index()], (**end).clone());
+    let rounds = |lo: Expr| Stmt::For { var: q, lo, hi: hi.clone(), body: rounds.to_vec() };
+    // The condition of the walk reads the cursor as well.
+    if total_reads[q.index()] == own_reads + 1 {
+        return Some((q, vec![rounds(local(q))]));
+    }
+    let from = Local(f.locals.len() as u32);
+    f.locals.push(LocalDecl { name: "from".into(), prim: Prim::I64 });
+    let set_cursor = Stmt::Assign(q, max(&local(from), &hi));
+    Some((q, vec![Stmt::Assign(from, local(q)), rounds(local(from)), set_cursor]))
+}
+
+/// Returns the folds of the rounds of a loop: locals that carry a value from round to round, each
+/// by one operator that may be regrouped, and that the loop reads for nothing else. `total_reads`
+/// has the number of reads of each local in the whole function.
+pub(super) fn folds_of_rounds(f: &Function, body: &[Stmt], total_reads: &[u32], mode: FloatMode) -> Vec<RoundFold> {
+    let inside_reads = count_reads(f, body);
+    // For each local: the operator, and the number of its reads by folds.
+    let mut seen: Vec<(Local, Option<BinaryOp>, u32)> = Vec::new();
+    let mut note = |acc: Local, op: Option<BinaryOp>, times: u32| match seen.iter_mut().find(|(l, ..)| *l == acc) {
+        Some((_, first, count)) => {
+            *first = first.filter(|first| Some(*first) == op);
+            *count += times;
+        }
+        None => seen.push((acc, op, times)),
+    };
+    for stmt in body {
+        stmt.any(&mut |s| {
+            match s {
+                Stmt::Assign(acc, Expr::Binary(op, old, value)) if **old == local(*acc) && !value.mentions(*acc) => {
+                    note(*acc, Some(*op), 1);
+                }
+                // Setting a flag to `true` is a fold by `or`.
+                Stmt::Assign(acc, value) if as_truth(value) == Some(true) => note(*acc, Some(BinaryOp::Or), 0),
+                Stmt::Lanes(fold) => {
+                    note(fold.acc, Some(fold.op).filter(|_| !fold.value.mentions(fold.acc)), 1);
+                    note(fold.var, None, 0);
+                }
+                Stmt::Assign(other, _) | Stmt::For { var: other, .. } => note(*other, None, 0),
+                _ => {}
+            }
+            false
+        });
+    }
+    let folded = |(acc, op, times): (Local, Option<BinaryOp>, u32)| {
+        let op = op.filter(|_| inside_reads[acc.index()] == times && total_reads[acc.index()] > times)?;
+        let identity = identity(op, f.locals[acc.index()].prim, mode)?;
+        Some(RoundFold { acc, op, identity })
+    };
+    seen.into_iter().filter_map(folded).collect()
+}

@@ -1,0 +1,45 @@
+//! Golden grids of small programs, reviewed like code.
+
+use crate::grid::{GridPlan, TeamSize};
+use redpoll_compiler::lower::{ListLengths, LoweringOptions, lower};
+use redpoll_compiler::testing::{GOLDEN, golden_program, skewed};
+use redpoll_logic::FloatMode;
+
+/// Programs of the golden files, which have comments on their grids.
+const PROGRAMS: [&str; 6] = ["spmv", "spgemm", "mttkrp", "dense_products", "counts_of_columns", "column_sums"];
+
+/// Programs whose grids depend on the lengths of lists of inputs, with their texts.
+const SKEWED: [(&str, &str); 4] = [
+    // The lanes of a team share a row if rows are long.
+    ("long_rows", skewed::PROGRAMS[0]),
+    ("intersection_triangles", skewed::INTERSECTIONS[0]),
+    // Positions of an output in the pattern of a list belong to the rounds of the list.
+    ("intersection_in_a_pattern", skewed::INTERSECTIONS[2]),
+    // The list is searched for the end of the chunk.
+    ("intersection_of_vectors", skewed::INTERSECTIONS[4]),
+];
+
+/// Returns the grids of a program of the golden files.
+fn plan(name: &str) -> GridPlan {
+    let program = golden_program(name);
+    GridPlan::of_function(
+        &program,
+        &lower(&program, &[], LoweringOptions::default()),
+        TeamSize::Automatic,
+        Some((&ListLengths::default(), FloatMode::default())),
+    )
+}
+
+/// Returns the code of grids, without declarations.
+fn code(plan: &GridPlan) -> String {
+    let printed: String = plan.count.iter().chain([&plan.run]).map(|grid| format!("{grid}\n")).collect();
+    let is_code = |line: &&str| !["  local ", "  input ", "  chunk chunk"].iter().any(|d| line.starts_with(d));
+    printed.lines().filter(is_code).map(|l| format!("{l}\n")).collect()
+}
+
+#[test]
+fn grids_are_as_reviewed() {
+    let skewed = SKEWED.map(|(name, text)| (name, code(&GridPlan::of(&skewed::draft(text).0, TeamSize::Automatic))));
+    let found = PROGRAMS.map(|name| (name, code(&plan(name)))).into_iter().chain(skewed);
+    redpoll_golden::check_all(GOLDEN, "grid.txt", found);
+}

@@ -1,0 +1,126 @@
+//! Tests of grids: the mapping of functions, and the detection of broken mappings.
+
+mod broken;
+mod cancelled;
+mod golden;
+mod intersections;
+mod sections;
+
+use super::{
+    Grid, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, Walks, WindowExtent, map_to,
+};
+use crate::Error;
+use arrow::buffer::Buffer as ArrowBuffer;
+use redpoll_compiler::assembly::text::parse;
+use redpoll_compiler::assembly::{Buffer, BufferRole, Function, verify};
+use redpoll_kernels::kernel::Kernel;
+use redpoll_kernels::run::{Invocation, Limits, Signature, Workers};
+use redpoll_logic::Scalar;
+use redpoll_storage::Tensor;
+use std::num::NonZero;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Parses a function and checks it with the verifier.
+fn function(text: &str) -> Function {
+    let function = parse(text).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(verify(&function), [], "{text}");
+    function
+}
+
+/// Maps a function to a grid; `owned` has the memory spaces of its owned buffers in order.
+pub(super) fn grid(text: &str, owned: &[MemorySpace], lanes: u32) -> Grid {
+    let function = function(text);
+    let mut owned = owned.iter().copied();
+    let spaces = function.buffers.iter().map(|decl| match decl.role {
+        BufferRole::Input => MemorySpace::Input,
+        BufferRole::Owned => owned.next().expect("each owned buffer has a memory space"),
+    });
+    let spaces = spaces.collect();
+    map_to(&function, spaces, lanes, &Walks::none())
+}
+
+/// Runs a grid that may be broken, as [`run`] does.
+fn launch(
+    grid: &Grid,
+    inputs: &[ArrowBuffer],
+    chunks: &[Range<i64>],
+    by: (usize, usize, u64),
+) -> Result<LaunchResult, Error> {
+    launch_until(grid, inputs, chunks, by, u64::MAX)
+}
+
+/// Runs a grid that may be broken, cancelled after `step` steps.
+fn launch_until(
+    grid: &Grid,
+    inputs: &[ArrowBuffer],
+    chunks: &[Range<i64>],
+    by: (usize, usize, u64),
+    step: u64,
+) -> Result<LaunchResult, Error> {
+    let program = GridProgram::new_unchecked(grid.clone()).with_step_limit(1 << 20).with_cancellation_at(step);
+    run(&program, inputs, chunks, by)
+}
+
+/// Runs a program: shared windows have `len` elements, the others have capacity for `len`.
+pub(super) fn run(
+    program: &GridProgram,
+    inputs: &[ArrowBuffer],
+    chunks: &[Range<i64>],
+    by: (usize, usize, u64),
+) -> Result<LaunchResult, Error> {
+    run_unfilled(program, inputs, chunks, by, &[])
+}
+
+/// Runs a program as [`run`] does, with uninitialized windows of some buffers.
+fn run_unfilled(
+    program: &GridProgram,
+    inputs: &[ArrowBuffer],
+    chunks: &[Range<i64>],
+    (len, teams, seed): (usize, usize, u64),
+    unfilled: &[Buffer],
+) -> Result<LaunchResult, Error> {
+    let grid = program.grid();
+    let signature = Signature::of(&grid.function);
+    let params = vec![len as i64; grid.function.params.len()];
+    let inputs = Invocation::new(&signature, inputs.iter().cloned(), params, Limits::default()).unwrap();
+    let growing = WindowExtent { first: 0, len: 0, capacity: len };
+    let windows = grid.spaces.iter().map(|space| match space {
+        MemorySpace::Input => vec![],
+        MemorySpace::Shared => vec![WindowExtent { first: 0, len, capacity: len }],
+        MemorySpace::Rounds => chunks
+            .iter()
+            .map(|c| WindowExtent { first: c.start, len: (c.end - c.start) as usize, capacity: 0 })
+            .collect(),
+        MemorySpace::Chunk | MemorySpace::Measured => vec![growing; chunks.len()],
+        MemorySpace::Team => vec![growing; teams],
+    });
+    let windows = windows.collect();
+    let all_positions = vec![i64::MIN..i64::MAX; chunks.len()];
+    program.run(&Launch { inputs: &inputs, chunks, sections: &all_positions, windows, unfilled, teams, seed })
+}
+
+/// Returns the elements of a buffer's shared or first window, equal in all orders.
+fn elements(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[Range<i64>], len: usize, buffer: Buffer) -> Vec<u64> {
+    let mut all = (0..8).map(|seed| {
+        let launched = launch(grid, inputs, chunks, (len, 2, seed)).unwrap_or_else(|e| panic!("{e}\n{grid}"));
+        assert_eq!(launched.outcome, LaunchOutcome::Status(redpoll_compiler::assembly::Status::Done), "{grid}");
+        launched.windows[buffer.index()][0].elements().to_vec()
+    });
+    let first = all.next().unwrap();
+    assert!(all.all(|other| other == first), "{grid}");
+    first
+}
+
+/// Returns the values of outputs, from an engine that cuts wherever it can.
+fn values(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Vec<Scalar>> {
+    let workers = Arc::new(Workers::new(NonZero::new(2).expect("not 0")).without_grain());
+    let outcome = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default().with_workers(&workers));
+    let outputs = outcome.unwrap_or_else(|e| panic!("{e}\n{}", kernel.function())).outputs;
+    outputs.iter().map(|output| output.to_dense_scalars().unwrap()).collect()
+}
+
+/// Returns one chunk of `rounds` rounds.
+fn one(rounds: i64) -> Vec<Range<i64>> {
+    std::iter::once(0..rounds).collect()
+}

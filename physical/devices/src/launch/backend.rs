@@ -1,0 +1,127 @@
+//! Grids as backends: on a CUDA device, or interpreted.
+
+use super::Grids;
+use crate::cuda::{self, Cuda};
+use crate::grid::{Grid, GridPlan, GridProgram, GridRunner, TeamSize};
+use redpoll_compiler::lower::Draft;
+use redpoll_kernels::Error;
+use redpoll_kernels::backend::{Backend, Code};
+use redpoll_storage::Tensor;
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
+
+/// The number of lanes of the interpreter's teams.
+const LANES: u32 = 4;
+
+/// The interpreter of grids, which runs the mapping to teams of lanes in random orders and reports
+/// races.
+#[derive(Clone, Copy, Debug)]
+pub struct GridBackend {
+    lanes: u32,
+}
+
+impl GridBackend {
+    /// Makes the interpreter of grids with teams of this many lanes, a power of two up to 256.
+    pub fn of_lanes(lanes: u32) -> GridBackend {
+        GridBackend { lanes }
+    }
+}
+
+/// Returns the interpreter of grids with small teams.
+pub fn grid_interpreter() -> Arc<dyn Backend> {
+    static BACKEND: LazyLock<Arc<dyn Backend>> = LazyLock::new(|| Arc::new(GridBackend::of_lanes(LANES)));
+    BACKEND.clone()
+}
+
+impl Backend for GridBackend {
+    fn name(&self) -> Cow<'static, str> {
+        "grid interpreter".into()
+    }
+
+    /// Makes the grids of drafts for the interpreter.
+    ///
+    /// # Errors
+    /// [`Error::InvalidAssembly`] when a verifier rejects a grid.
+    fn compile(&self, drafts: &[&Draft]) -> Result<Vec<Box<dyn Code>>, Error> {
+        let program = |grid| Ok::<_, Error>(Box::new(GridProgram::new(grid)?) as Box<dyn GridRunner>);
+        let grids = |draft: &&Draft| {
+            let plan = GridPlan::of(draft, TeamSize::Exact(self.lanes));
+            Ok(Box::new(Grids::new(plan, Arc::new(*self), program)?) as Box<dyn Code>)
+        };
+        drafts.iter().map(grids).collect()
+    }
+
+    fn converts(&self, _source: &Tensor) -> bool {
+        true
+    }
+}
+
+/// The largest number of devices of a machine.
+pub const MAX_DEVICES: u32 = 16;
+
+/// The CUDA device of a number.
+#[derive(Clone, Copy, Debug)]
+pub struct CudaBackend {
+    ordinal: u32,
+}
+
+impl CudaBackend {
+    /// Makes the backend of the device with this number, which need not exist until kernels are
+    /// compiled.
+    pub fn new(ordinal: u32) -> CudaBackend {
+        CudaBackend { ordinal }
+    }
+}
+
+impl Backend for CudaBackend {
+    fn name(&self) -> Cow<'static, str> {
+        format!("cuda:{}", self.ordinal).into()
+    }
+
+    /// Makes the grids of drafts for the device, each in a unit of its own.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] when the device cannot be used; [`Error::Compile`] when it declines the
+    /// grids.
+    fn compile(&self, drafts: &[&Draft]) -> Result<Vec<Box<dyn Code>>, Error> {
+        let cuda = Cuda::open(self.ordinal)?;
+        let grids = |draft: &&Draft| {
+            let plan = GridPlan::of(draft, TeamSize::Automatic);
+            let mut runners = cuda.runners(&plan.count.iter().chain([&plan.run]).collect::<Vec<_>>())?.into_iter();
+            let next = |_| runners.next().ok_or_else(|| Error::InvalidInvocation("a grid has no runner".into()));
+            let grids = Grids::new(plan, Arc::new(*self), next)?;
+            Ok(Box::new(Grids { device: Some(self.ordinal), ..grids }) as Box<dyn Code>)
+        };
+        drafts.iter().map(grids).collect()
+    }
+
+    fn forms(&self, draft: &Draft) -> Result<Vec<(&'static str, String)>, Error> {
+        let GridPlan { count, run, .. } = GridPlan::of(draft, TeamSize::Automatic);
+        let counting = count.map(|grid| ("counting grid", grid.to_string()));
+        Ok(counting.into_iter().chain([("grid", run.to_string())]).collect())
+    }
+
+    /// Prints the text of all grids, or the reason why a device declines them.
+    fn unit(&self, drafts: &[&Draft]) -> Result<Option<(&'static str, String)>, Error> {
+        let plans = drafts.iter().map(|draft| GridPlan::of(draft, TeamSize::Automatic));
+        let grids: Vec<Grid> = plans.flat_map(|plan| plan.count.into_iter().chain([plan.run])).collect();
+        let text = cuda::emit(&grids.iter().collect::<Vec<_>>()).unwrap_or_else(|e| format!("// {e}\n"));
+        Ok(Some(("cuda", text)))
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        match self.ordinal {
+            // The absence of a first device is remembered.
+            0 => Cuda::first().map(drop).map_err(|error| Error::Device(error.into())),
+            ordinal => Ok(Cuda::open(ordinal).map(drop)?),
+        }
+    }
+
+    fn missing_bytes(&self, inputs: &[&Tensor]) -> u64 {
+        Cuda::open(self.ordinal).map_or(0, |cuda| cuda.missing_bytes(inputs))
+    }
+
+    fn converts(&self, source: &Tensor) -> bool {
+        !source.is_on_host()
+    }
+}

@@ -1,0 +1,345 @@
+//! Kernels as grids: their launches, the memory of the launches, and the joins of their outputs.
+//!
+//! For outputs that chunks append, a first launch counts the elements, so that each chunk has a
+//! window of the right size. Other windows have an unknown size; a launch that exceeds a window is
+//! repeated with a larger one.
+
+mod backend;
+mod folds;
+mod outputs;
+
+pub use backend::{CudaBackend, GridBackend, MAX_DEVICES, grid_interpreter};
+
+use crate::grid::{Grid, GridPlan, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, WARP, WindowExtent};
+use folds::FoldKernels;
+use outputs::OutputAssembly;
+use redpoll_compiler::assembly::{Buffer, Counts, Function, Status, Stmt};
+use redpoll_compiler::lower::Binding;
+use redpoll_compiler::lower::Draft;
+use redpoll_compiler::notation::{ALL_ROUNDS, Cut, Join, Sections};
+use redpoll_kernels::Error;
+use redpoll_kernels::backend::{Backend, Code};
+use redpoll_kernels::kernel::{
+    Kernel, MergeKernels, Outcome, PositionSpan, WorkShare, chunks, coordinates, element_count, section_chunks,
+};
+use redpoll_kernels::run::{Invocation, Limits, Workers};
+use redpoll_storage::Tensor;
+use redpoll_storage::levels::{Concatenation, level};
+use std::ops::{Add, Range};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The initial capacity of windows, in elements.
+const INITIAL_CAPACITY: usize = 16;
+
+/// The grids of a kernel, compiled for a processor.
+pub(crate) struct Grids {
+    count: Option<Box<dyn GridRunner>>,
+    run: Box<dyn GridRunner>,
+    /// The division of rounds into sections, if possible.
+    sections: Option<Sections>,
+    launches: AtomicU64,
+    /// The number of the device that runs the grids; `None` for the interpreter.
+    device: Option<u32>,
+    /// The backend of these grids, for other kernels on the same processor.
+    backend: Arc<dyn Backend>,
+    /// Kernels that merge sparse partial results.
+    merges: MergeKernels,
+    /// Kernels that fold partial results of chunks on the processor that computed them.
+    folds: FoldKernels,
+}
+
+/// The capacity of the windows of a buffer, in elements.
+#[derive(Clone, Debug)]
+enum WindowCapacity {
+    /// The same for all windows.
+    All(usize),
+    /// The counted size, for each chunk.
+    Each(Vec<usize>),
+}
+
+impl WindowCapacity {
+    fn of(&self, number: usize) -> usize {
+        match self {
+            WindowCapacity::All(capacity) => *capacity,
+            WindowCapacity::Each(capacities) => capacities[number],
+        }
+    }
+}
+
+impl Grids {
+    /// Makes grids, given the backend and a function that compiles each grid.
+    pub(crate) fn new<E>(
+        plan: GridPlan,
+        backend: Arc<dyn Backend>,
+        mut runner: impl FnMut(Grid) -> Result<Box<dyn GridRunner>, E>,
+    ) -> Result<Grids, E> {
+        let count = plan.count.map(&mut runner).transpose()?;
+        let (run, launches) = (runner(plan.run)?, AtomicU64::new(0));
+        Ok(Grids {
+            count,
+            run,
+            sections: plan.sections,
+            launches,
+            device: None,
+            backend,
+            merges: MergeKernels::default(),
+            folds: FoldKernels::default(),
+        })
+    }
+
+    /// Returns the chunks of a run, each with its rounds and the range of positions of its section.
+    fn chunks(&self, draft: &Draft, cut: &Cut, inputs: &[&Tensor], limits: &Limits) -> Vec<(Range<i64>, Range<i64>)> {
+        let share = self.share(cut, &limits.workers);
+        match &self.sections {
+            Some(sections) => section_chunks(draft, (cut, sections), inputs, share),
+            None => chunks(draft, cut, inputs, share).into_iter().map(|chunk| (chunk, ALL_ROUNDS)).collect(),
+        }
+    }
+
+    /// Returns the processors that share the work: for a device its teams, in many chunks. Partial
+    /// results of inexact folds are an exception: their bits depend on the cuts, which are those
+    /// for threads.
+    fn share<'a>(&self, cut: &Cut, workers: &'a Workers) -> WorkShare<'a> {
+        let folds = cut.outputs.iter().any(|(_, join)| matches!(join, Join::Folded(_)));
+        match self.device {
+            Some(_) if cut.exact || !folds => {
+                WorkShare::Teams(self.run.teams() as u64, self.run.grid().lanes.max(WARP))
+            }
+            _ => WorkShare::Threads(workers),
+        }
+    }
+}
+
+/// The maximum number of steps per round of a loop, to convert limits.
+const STEPS_PER_ROUND: u64 = 1 << 12;
+
+impl Code for Grids {
+    fn run(&self, kernel: &Kernel, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
+        let draft = kernel.draft();
+        let cut = draft.lowered().cut.as_ref();
+        cut.map_or(Ok(()), |cut| cut.cut_inputs().try_for_each(|k| inputs[k].fetch_ends()))?;
+        let chunks = cut.map(|cut| self.chunks(draft, cut, inputs, limits));
+        let (chunks, sections): (Vec<_>, Vec<_>) =
+            chunks.unwrap_or_else(|_| vec![(ALL_ROUNDS, ALL_ROUNDS)]).into_iter().unzip();
+        run(kernel, self, (&chunks, &sections), inputs, limits)
+    }
+
+    unsafe fn call(&self, _: &mut Invocation, _: Range<i64>) -> Result<(Status, Option<Counts>), Error> {
+        Err(Error::InvalidInvocation("grids run as a whole and cannot be called chunk by chunk".into()))
+    }
+
+    fn runs_in_chunks(&self) -> bool {
+        false
+    }
+
+    /// Sets a limit of steps per launch, where steps are counted: the limit of rounds times the
+    /// maximum number of steps per round.
+    fn limit_rounds(&mut self, limit: u64) {
+        let steps = limit.saturating_mul(STEPS_PER_ROUND);
+        self.count.iter_mut().chain([&mut self.run]).for_each(|runner| runner.limit_steps(steps));
+    }
+}
+
+/// Runs a kernel in the given chunks.
+fn run(
+    kernel: &Kernel,
+    grids: &Grids,
+    (chunks, sections): (&[Range<i64>], &[Range<i64>]),
+    inputs: &[&Tensor],
+    limits: &Limits,
+) -> Result<Outcome, Error> {
+    let invocation = match grids.run.has_own_memory() {
+        true => kernel.bind_on_device(inputs, limits)?,
+        false => kernel.bind(inputs, limits)?,
+    };
+    let capacities = vec![WindowCapacity::All(INITIAL_CAPACITY); invocation.signature().buffers.len()];
+    let mut run = GridRun { kernel, grids, chunks, sections, inputs, limits, invocation, capacities, on_device: None };
+    if let Some(count) = &grids.count {
+        let counted = run.launch(&**count)?;
+        run.set_counted_sizes(&**count, &counted);
+    }
+    let launched = run.launch(&*grids.run)?;
+    let assembly = OutputAssembly::new(&run, &launched)?;
+    let outputs = match &kernel.draft().lowered().cut {
+        Err(_) => {
+            kernel.draft().program().outputs().map(|id| assembly.chunk_output(id, 0)).collect::<Result<_, _>>()?
+        }
+        Ok(cut) => {
+            let outputs = cut.outputs.iter().enumerate();
+            outputs.map(|(number, (id, join))| assembly.output((number, *id), join)).collect::<Result<_, _>>()?
+        }
+    };
+    let on_device = run.on_device;
+    Ok(Outcome { outputs, counts: None, on_device })
+}
+
+/// Returns for each buffer a representative of the buffers with which it may exchange its memory.
+fn exchange_groups(function: &Function) -> Vec<usize> {
+    let mut groups: Vec<usize> = (0..function.buffers.len()).collect();
+    for stmt in &function.body {
+        stmt.any(&mut |s| {
+            if let Stmt::Swap(a, b) = s {
+                let (a, b) = (groups[a.index()], groups[b.index()]);
+                groups.iter_mut().filter(|other| **other == b).for_each(|other| *other = a);
+            }
+            false
+        });
+    }
+    groups
+}
+
+/// A run in progress.
+struct GridRun<'a> {
+    kernel: &'a Kernel,
+    grids: &'a Grids,
+    chunks: &'a [Range<i64>],
+    /// For each chunk, the range of positions of its section.
+    sections: &'a [Range<i64>],
+    inputs: &'a [&'a Tensor],
+    limits: &'a Limits,
+    /// The inputs.
+    invocation: Invocation,
+    capacities: Vec<WindowCapacity>,
+    /// The duration of the launches so far, by the clock of a device.
+    on_device: Option<Duration>,
+}
+
+impl GridRun<'_> {
+    /// Launches a grid; repeats the launch with larger windows as long as one is too small.
+    fn launch(&mut self, runner: &dyn GridRunner) -> Result<LaunchResult, Error> {
+        loop {
+            if self.limits.cancel.load(Ordering::Relaxed) {
+                return Err(Error::KernelStopped(Status::Cancelled));
+            }
+            let teams = self.teams(runner);
+            let windows = self.windows(runner, teams)?;
+            let number = self.grids.launches.fetch_add(1, Ordering::Relaxed);
+            let (inputs, chunks, sections) = (&self.invocation, self.chunks, self.sections);
+            let unfilled = &self.kernel.draft().lowered().unfilled;
+            let launch = Launch { inputs, chunks, sections, windows, unfilled, teams, seed: number };
+            let launched = runner.run(&launch)?;
+            self.on_device = [self.on_device, launched.time].into_iter().flatten().reduce(Add::add);
+            match launched.outcome {
+                LaunchOutcome::Status(Status::Done) => return Ok(launched),
+                LaunchOutcome::Status(status) => return Err(Error::KernelStopped(status)),
+                LaunchOutcome::OutOfCapacity => self.enlarge(runner, &launched)?,
+            }
+        }
+    }
+
+    /// Returns the number of teams of a launch: at most the number of chunks, and at most as many
+    /// as fit their windows into half of the memory.
+    fn teams(&self, runner: &dyn GridRunner) -> usize {
+        let of_team = |(k, space): (usize, &MemorySpace)| match (space, &self.capacities[k]) {
+            (MemorySpace::Team, WindowCapacity::All(capacity)) => {
+                capacity.saturating_mul(self.invocation.prim(Buffer(k as u32)).bytes())
+            }
+            _ => 0,
+        };
+        let bytes = runner.grid().spaces.iter().enumerate().map(of_team).fold(0, usize::saturating_add);
+        let max = self.limits.memory.limit().min(runner.window_bytes(self.limits)) / 2 / bytes.max(1);
+        runner.teams().min(self.chunks.len()).min(max).max(1)
+    }
+
+    /// Returns the windows of a launch.
+    fn windows(&self, runner: &dyn GridRunner, teams: usize) -> Result<Vec<Vec<WindowExtent>>, Error> {
+        let mut bytes = 0usize;
+        let windows: Vec<Vec<WindowExtent>> = (0..)
+            .map(Buffer)
+            .zip(&runner.grid().spaces)
+            .map(|(buffer, space)| {
+                let capacity = &self.capacities[buffer.index()];
+                let grows = |number: usize| WindowExtent { first: 0, len: 0, capacity: capacity.of(number) };
+                let extents: Vec<WindowExtent> = match space {
+                    MemorySpace::Input => Vec::new(),
+                    MemorySpace::Shared => vec![self.dense_window(buffer)],
+                    MemorySpace::Rounds => self.chunks.iter().map(|chunk| self.rounds_window(buffer, chunk)).collect(),
+                    MemorySpace::Chunk => (0..self.chunks.len()).map(grows).collect(),
+                    MemorySpace::Team => (0..teams).map(grows).collect(),
+                    MemorySpace::Measured => vec![WindowExtent { first: 0, len: 0, capacity: 0 }; self.chunks.len()],
+                };
+                let size = self.invocation.prim(buffer).bytes();
+                let capacities = extents.iter().map(|e| e.capacity.saturating_mul(size));
+                bytes = capacities.fold(bytes, usize::saturating_add);
+                extents
+            })
+            .collect();
+        if bytes > self.limits.memory.limit() {
+            return Err(Error::KernelStopped(Status::OutOfMemory));
+        }
+        Ok(windows)
+    }
+
+    /// Returns the window with all of a dense output.
+    fn dense_window(&self, buffer: Buffer) -> WindowExtent {
+        let Binding::Leaf { tensor, .. } = self.kernel.draft().lowered().bindings[buffer.index()] else {
+            unreachable!("shared outputs are dense, so they have values alone")
+        };
+        let len = element_count(self.kernel, tensor, self.inputs) as usize;
+        WindowExtent { first: 0, len, capacity: len }
+    }
+
+    /// Returns the window with the elements that belong to the rounds of a chunk; it depends only
+    /// on the sizes of full levels.
+    fn rounds_window(&self, buffer: Buffer, chunk: &Range<i64>) -> WindowExtent {
+        let (id, depth, ends) = match self.kernel.draft().lowered().bindings[buffer.index()] {
+            Binding::Level { tensor, level: k, array } => {
+                let kind = self.kernel.draft().program().tensors[tensor.index()].ty.format.levels[k].kind;
+                (tensor, k, array == 0 && level(kind).concatenation() == Concatenation::List)
+            }
+            Binding::Leaf { tensor, .. } => {
+                (tensor, self.kernel.draft().program().tensors[tensor.index()].ty.format.levels.len(), false)
+            }
+            Binding::Scratch | Binding::Lengths => unreachable!("rounds decide about arrays of outputs"),
+        };
+        let ty = &self.kernel.draft().program().tensors[id.index()].ty;
+        let levels = ty.format.levels.iter().zip(ty.format.storage_shape(&ty.shape)).take(depth);
+        let full =
+            levels.filter(|(l, _)| level(l.kind).concatenation() == Concatenation::Full).map(|(_, n)| n as usize);
+        let mut span: Option<PositionSpan> = None;
+        for n in full {
+            span = Some(span.map_or_else(|| coordinates(chunk, n), |span| span.times(n)));
+        }
+        let own = span.map_or(0..1, |span| span.own);
+        // The end of the list of position `p` is at `p + 1`.
+        let len = own.len() + usize::from(ends);
+        WindowExtent { first: own.start as i64, len, capacity: len }
+    }
+
+    /// Enlarges the windows that a launch exceeded. Buffers that exchange their memory get equal
+    /// capacities.
+    fn enlarge(&mut self, runner: &dyn GridRunner, launched: &LaunchResult) -> Result<(), Error> {
+        let groups = exchange_groups(&runner.grid().function);
+        let mut requested = vec![0; self.capacities.len()];
+        for (windows, group) in launched.windows.iter().zip(&groups) {
+            requested[*group] = windows.iter().map(|window| window.requested).max().unwrap_or(0).max(requested[*group]);
+        }
+        let mut enlarged = false;
+        for ((capacity, group), space) in self.capacities.iter_mut().zip(&groups).zip(&runner.grid().spaces) {
+            if let (MemorySpace::Chunk | MemorySpace::Team, WindowCapacity::All(now)) = (space, &mut *capacity)
+                && requested[*group] > *now
+            {
+                *now = requested[*group].max(2 * *now);
+                enlarged = true;
+            }
+        }
+        let stuck = || {
+            Error::InvalidInvocation(
+                "a launch requested a capacity that its windows already have; please report this".into(),
+            )
+        };
+        enlarged.then_some(()).ok_or_else(stuck)
+    }
+
+    /// Sets the sizes of windows to the counted sizes.
+    fn set_counted_sizes(&mut self, count: &dyn GridRunner, counted: &LaunchResult) {
+        let (spaces, run) = (&count.grid().spaces, &self.grids.run.grid().spaces);
+        for (k, windows) in counted.windows.iter().enumerate() {
+            if run[k] == MemorySpace::Chunk && matches!(spaces[k], MemorySpace::Chunk | MemorySpace::Measured) {
+                self.capacities[k] = WindowCapacity::Each(windows.iter().map(|window| window.requested).collect());
+            }
+        }
+    }
+}

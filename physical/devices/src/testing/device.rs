@@ -1,0 +1,169 @@
+//! An emulated CUDA device on the host: libraries with the functions of the driver and of the
+//! run-time compiler that the bindings call, so that all device code runs on machines without a
+//! device.
+//!
+//! The emulation is stricter than a device. It detects accesses to memory that is not the device's,
+//! leaks, writes beyond the end of memory, and calls from threads without a context. New memory is
+//! poisoned, and streams run concurrently. It does not model the memory model of a device or its
+//! speed.
+
+use libloading::Library;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Text in front of a unit.
+pub(crate) const BLOCK: &str = include_str!("device/block.h");
+const DRIVER: &str = include_str!("device/driver.cpp");
+const COMPILER: &str = include_str!("device/nvrtc.cpp");
+
+/// Compiler options for libraries.
+const LIBRARY: &[&str] = &["-std=c++17", "-w", "-fPIC", "-shared", "-pthread"];
+/// Additional compiler options for units, with floats as in [`crate::cuda::OPTIONS`].
+/// Undefined behavior of C++, first of all signed overflow, ends the process.
+pub(crate) const UNIT: &[&str] = &[
+    "-O1",
+    "-ffp-contract=off",
+    "-fsanitize=signed-integer-overflow,shift,integer-divide-by-zero,float-cast-overflow",
+    "-fsanitize-undefined-trap-on-error",
+];
+
+/// Returns the command of this machine's C++ compiler for a library.
+pub(crate) fn compiler(options: &[&str]) -> Command {
+    let mut command = Command::new(compiler_name());
+    command.args(LIBRARY).args(options);
+    command
+}
+
+fn compiler_name() -> OsString {
+    std::env::var_os("CXX").unwrap_or_else(|| "c++".into())
+}
+
+/// Libraries of an emulated device, found by later look-ups of `libcuda` and `libnvrtc`.
+pub struct EmulatedDevice {
+    driver: Library,
+    /// Never unloaded, since the bindings keep pointers into the library.
+    _compiler: Library,
+}
+
+impl EmulatedDevice {
+    /// Builds the libraries in a folder, which must exist as long as they are used.
+    ///
+    /// # Errors
+    /// If the folder is not writable or there is no C++ compiler.
+    pub fn build(folder: &Path) -> io::Result<[PathBuf; 2]> {
+        std::fs::write(folder.join("block.h"), BLOCK)?;
+        let quoted =
+            |name: &str, text: &str| format!("-D{name}=\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+        let units = [&[&*compiler_name().to_string_lossy()], LIBRARY, UNIT].concat().join(" ");
+        // Units that were compiled for another emulation are not found in the cache.
+        let hash = blake3::hash([BLOCK, &units].concat().as_bytes());
+        let version = hash.as_bytes()[..3].iter().fold(0, |version, byte| version << 8 | u32::from(*byte));
+        let defined = [
+            quoted("EMULATED_FOLDER", &folder.to_string_lossy()),
+            quoted("EMULATED_COMPILER", &units),
+            format!("-DEMULATED_VERSION={version}"),
+        ];
+        let build = |name: &str, text: &str| {
+            let [source, library] = [format!("{name}.cpp"), format!("{name}.so")].map(|file| folder.join(file));
+            std::fs::write(&source, text)?;
+            // A look-up of the name finds the library that is loaded under it.
+            let output = compiler(&["-O1", &format!("-Wl,-soname,{name}.so")])
+                .args(&defined)
+                .arg("-o")
+                .arg(&library)
+                .arg(&source)
+                .arg("-ldl")
+                .output()?;
+            match output.status.success() {
+                true => Ok(library),
+                false => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())),
+            }
+        };
+        Ok([build("libcuda", DRIVER)?, build("libnvrtc", COMPILER)?])
+    }
+
+    /// Loads the libraries of a folder into this process, before any look-up of a device.
+    ///
+    /// # Errors
+    /// The errors of [`EmulatedDevice::build`], and if the libraries cannot be loaded.
+    pub fn load(folder: &Path) -> io::Result<EmulatedDevice> {
+        // SAFETY: no code runs when the libraries are loaded.
+        let load = |path: PathBuf| unsafe { Library::new(path) }.map_err(io::Error::other);
+        let [driver, compiler] = EmulatedDevice::build(folder)?.map(load);
+        Ok(EmulatedDevice { driver: driver?, _compiler: compiler? })
+    }
+
+    /// Makes the driver fail after `calls` more calls, as if its device were gone; `None` brings
+    /// the device back.
+    pub fn fail_after(&self, calls: Option<u32>) {
+        let calls = calls.map_or(-1, i64::from);
+        // SAFETY: the function has this type.
+        unsafe {
+            self.driver.get::<unsafe extern "C" fn(i64)>(b"emulated_fail_after").expect("the library exports it")(
+                calls,
+            );
+        }
+    }
+
+    /// Returns the number of driver calls so far that [`EmulatedDevice::fail_after`] counts.
+    pub fn calls(&self) -> u64 {
+        self.number(b"emulated_calls")
+    }
+
+    /// Returns the number of bytes in use on all devices.
+    pub fn used(&self) -> u64 {
+        self.number(b"emulated_used")
+    }
+
+    fn number(&self, name: &[u8]) -> u64 {
+        // SAFETY: the functions with these names have this type.
+        unsafe { self.driver.get::<unsafe extern "C" fn() -> u64>(name).expect("the library exports it")() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a kernel by a block of 32 threads that share 64 bytes; returns the message of a
+    /// failure, `None` if the kernel runs to its end.
+    fn failure_message(kernel: &str) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let [source, program] = ["main.cpp", "main"].map(|name| folder.path().join(name));
+        let text = format!(
+            "{BLOCK}\nstatic void kernel(emulated_argument) {{ {kernel} }}\n\
+             int main() {{ const emulated_argument argument = {{}}; emulated_launch(kernel, &argument, 1, 32, 64); }}\n"
+        );
+        std::fs::write(&source, text).unwrap();
+        let built = Command::new(compiler_name()).args(["-std=c++17", "-w", "-o"]).args([&program, &source]).output();
+        let built = built.unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let ran = Command::new(program).output().unwrap();
+        (!ran.status.success()).then(|| String::from_utf8_lossy(&ran.stderr).into_owned())
+    }
+
+    /// The checks of blocks find every kind of fault.
+    #[test]
+    fn faults_of_blocks_are_found() {
+        let cases = [
+            ("if (threadIdx.x != 3) __syncwarp(~0u);", "threads wait for threads that never arrive"),
+            // The threads that wait or those that arrive later find the fault.
+            ("if (threadIdx.x != 3) __syncthreads();", "threads"),
+            ("if (threadIdx.x % 2) __syncwarp(~0u); else __any_sync(~0u, 1);", "or call different functions"),
+            ("__syncwarp(0xffu);", "a mask without the calling lane"),
+            ("__syncwarp(0x55555555u << threadIdx.x % 2);", "the lanes of a mask are not a range"),
+            ("__shfl_sync(0xffu << threadIdx.x / 8 * 8, 1, 20, 32);", "a shuffle from a lane outside of the mask"),
+            ("rp_shared[8] = 1;", "the block wrote beyond its memory"),
+        ];
+        for (kernel, words) in cases {
+            let message = failure_message(kernel).unwrap_or_else(|| panic!("no fault was found: {kernel}"));
+            assert!(message.contains(words), "{kernel}: {message}");
+        }
+        let sound = "__syncwarp(~0u); if (__shfl_sync(~0u, threadIdx.x, 5, 8) % 8 != 5) std::abort(); rp_shared[7] = 1; \
+                     if (!__any_sync(0xffu << threadIdx.x / 8 * 8, threadIdx.x % 8 == 2)) std::abort(); \
+                     if (__shfl_down_sync(~0u, threadIdx.x, 4, 16) != threadIdx.x + (threadIdx.x % 16 < 12 ? 4 : 0)) std::abort();";
+        assert_eq!(failure_message(sound), None);
+    }
+}

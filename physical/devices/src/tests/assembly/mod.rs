@@ -1,0 +1,7 @@
+//! Every engine of Assembly against the interpreter: every operator on edge values, random
+//! functions.
+
+mod instant;
+mod operators;
+pub(crate) mod random;
+mod stop;

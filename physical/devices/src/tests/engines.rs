@@ -1,0 +1,78 @@
+//! Checks that all engines agree on a function of Assembly.
+
+use crate::grid::{self, GridRunner, Launch, LaunchOutcome, MemorySpace, WindowExtent};
+use arrow::buffer::Buffer as ArrowBuffer;
+use redpoll_compiler::assembly::{Buffer, BufferDecl, BufferRole, Function, Status};
+use redpoll_kernels::CompiledKernel;
+use redpoll_kernels::cranelift::{self, Effort};
+use redpoll_kernels::run::Invocation;
+use redpoll_kernels::testing::case::{EngineCase, toolchain};
+use std::ops::Range;
+
+/// Asserts that a grid of one chunk and a team of `lanes` lanes agrees with the interpreter's
+/// run.
+fn assert_agrees_as_grid(case: &EngineCase, lanes: u32, seed: u64, (status, expected): &(Status, Invocation)) {
+    let function = &case.function;
+    let owned = if seed.is_multiple_of(3) { MemorySpace::Chunk } else { MemorySpace::Team };
+    let space = |decl: &BufferDecl| if decl.role == BufferRole::Input { MemorySpace::Input } else { owned };
+    let spaces: Vec<MemorySpace> = function.buffers.iter().map(space).collect();
+    let program = grid::GridProgram::new(grid::map_to(function, spaces.clone(), lanes, &grid::Walks::none()))
+        .unwrap()
+        .with_step_limit(1 << 27);
+    let mut capacity = 16;
+    let launched = loop {
+        let extent = |space: &MemorySpace| match space {
+            MemorySpace::Input => vec![],
+            _ => vec![WindowExtent { first: 0, len: 0, capacity }],
+        };
+        let (inputs, chunks) = (&case.invocation(), std::slice::from_ref(&case.chunk));
+        let windows = spaces.iter().map(extent).collect();
+        let launched = program.run(&Launch { inputs, chunks, sections: &[], windows, unfilled: &[], teams: 1, seed });
+        let launched = launched.unwrap_or_else(|e| panic!("{e}\n{}", program.grid()));
+        if launched.outcome != LaunchOutcome::OutOfCapacity {
+            break launched;
+        }
+        capacity *= 4;
+    };
+    assert_eq!(launched.outcome, LaunchOutcome::Status(*status), "{}", program.grid());
+    for (k, windows) in launched.windows.iter().enumerate() {
+        for window in windows {
+            let buffer = Buffer(k as u32);
+            let expected: Vec<u64> = (0..expected.len(buffer)).map(|at| expected.read(buffer, at)).collect();
+            assert_eq!(window.elements(), expected, "{}\n{}", function.buffers[k].name, program.grid());
+        }
+    }
+}
+
+/// Runs a function by the interpreter, as machine code of the instant tier and as a grid on the
+/// same inputs. Asserts that statuses and owned buffers agree; returns the status and the
+/// interpreter's invocation.
+pub(crate) fn run_both(
+    function: &Function,
+    inputs: &[ArrowBuffer],
+    params: &[i64],
+    chunk: Range<i64>,
+) -> (Status, Invocation) {
+    let case = EngineCase::new(function.clone(), inputs, params, chunk);
+    let expected = case.interpret();
+    for effort in [Effort::Quick, Effort::Full] {
+        case.assert_agrees(&cranelift::compile(function, effort).unwrap(), &expected);
+    }
+    for (seed, lanes) in [1, 4, 32, 64, 256].into_iter().enumerate() {
+        assert_agrees_as_grid(&case, lanes, seed as u64, &expected);
+    }
+    expected
+}
+
+/// Runs functions by every engine, those of the optimizing tier from one translation unit. Asserts
+/// that all agree; returns statuses and invocations of the interpreter.
+pub(crate) fn run_all(cases: &[EngineCase]) -> Vec<(Status, Invocation)> {
+    let functions: Vec<&Function> = cases.iter().map(|case| &case.function).collect();
+    let kernels = toolchain().compile(&functions).unwrap();
+    let run = |(case, kernel): (&EngineCase, &CompiledKernel)| {
+        let expected = run_both(&case.function, &case.inputs, &case.params, case.chunk.clone());
+        case.assert_agrees(kernel, &expected);
+        expected
+    };
+    cases.iter().zip(&kernels).map(run).collect()
+}

@@ -1,0 +1,8 @@
+//! Tests of what the crates below compile, on every engine: functions of Assembly, and lowered
+//! programs over tensors.
+
+pub(crate) mod assembly;
+mod engines;
+mod lost;
+mod lowering;
+mod sections;

@@ -1,0 +1,124 @@
+//! Backends: the ways to run drafts.
+//!
+//! A [`Backend`] compiles drafts to [`Code`]; a [`Kernel`] binds tensors to the code and collects
+//! its outputs. This crate has the interpreter of Assembly, the instant tier (Cranelift) and the
+//! optimizing tier (C). Devices add theirs. A new backend implements the two traits, in a folder of
+//! its own.
+
+mod instant;
+mod interpreter;
+mod optimizing;
+
+pub use instant::InstantBackend;
+pub use interpreter::InterpreterBackend;
+pub use optimizing::OptimizingBackend;
+
+use crate::Error;
+use crate::kernel::{Kernel, Outcome};
+use crate::run::{Invocation, Limits};
+use redpoll_compiler::assembly::{Counts, Status};
+use redpoll_compiler::lower::Draft;
+use redpoll_storage::Tensor;
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
+
+/// A way to run drafts: an interpreter, a code generator of this machine, a device.
+pub trait Backend: fmt::Debug + Send + Sync {
+    /// Returns the name for messages, such as `instant` or `cuda:1`.
+    fn name(&self) -> Cow<'static, str>;
+
+    /// Checks that this machine has what the backend needs.
+    ///
+    /// # Errors
+    /// When a device or a library is missing.
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Compiles drafts, as one unit if the backend has units. The results are in the order of the
+    /// drafts.
+    ///
+    /// # Errors
+    /// When this machine cannot compile or run the drafts.
+    fn compile(&self, drafts: &[&Draft]) -> Result<Vec<Box<dyn Code>>, Error>;
+
+    /// Prints the forms of a draft between Assembly and the code, each with its name, for
+    /// explanations.
+    ///
+    /// # Errors
+    /// When the forms cannot be generated.
+    fn forms(&self, _draft: &Draft) -> Result<Vec<(&'static str, String)>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Prints the text of all drafts as one unit, with the name of its language; `None` if the
+    /// backend generates no text.
+    ///
+    /// # Errors
+    /// When the text cannot be generated.
+    fn unit(&self, _drafts: &[&Draft]) -> Result<Option<(&'static str, String)>, Error> {
+        Ok(None)
+    }
+
+    /// Returns the bytes of inputs that a run would transfer first: none in the memory of the host.
+    fn missing_bytes(&self, _inputs: &[&Tensor]) -> u64 {
+        0
+    }
+
+    /// Returns whether a kernel converts the storage of this tensor, because it is on a device.
+    fn converts(&self, _source: &Tensor) -> bool {
+        false
+    }
+}
+
+/// The compiled code of one draft.
+pub trait Code: Send + Sync {
+    /// Runs all rounds over the inputs of a kernel. By default the rounds are cut into chunks for
+    /// the threads of the limits.
+    ///
+    /// # Errors
+    /// Like [`Kernel::run`].
+    fn run(&self, kernel: &Kernel, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
+        kernel.run_in_chunks(inputs, limits)
+    }
+
+    /// Runs the rounds of a chunk, and counts the work if the backend counts it.
+    ///
+    /// # Safety
+    /// The invocation must be bound to validated tensors of the types and layouts for which the
+    /// draft was lowered. Lowering then keeps all accesses within their arrays and within the
+    /// buffers that the code has grown.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInvocation`] when the invocation has another signature, or when the code runs
+    /// only as a whole.
+    unsafe fn call(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<(Status, Option<Counts>), Error>;
+
+    /// Returns whether the code runs chunk by chunk.
+    fn runs_in_chunks(&self) -> bool {
+        true
+    }
+
+    /// Returns whether the capacities of the last run are reserved before a run. Where allocations
+    /// are counted, they are not.
+    fn reserves(&self) -> bool {
+        true
+    }
+
+    /// Sets a limit of rounds of loops in one run, where rounds are counted.
+    fn limit_rounds(&mut self, _limit: u64) {}
+}
+
+/// Returns the interpreter of Assembly, which checks every bound and counts the work.
+pub fn interpreter() -> Arc<dyn Backend> {
+    static BACKEND: LazyLock<Arc<dyn Backend>> = LazyLock::new(|| Arc::new(InterpreterBackend));
+    BACKEND.clone()
+}
+
+/// Returns the instant tier: machine code by Cranelift.
+pub fn instant() -> Arc<dyn Backend> {
+    static BACKEND: LazyLock<Arc<dyn Backend>> = LazyLock::new(|| Arc::new(InstantBackend));
+    BACKEND.clone()
+}

@@ -1,0 +1,141 @@
+//! Facts about locals, which allow comparisons in their cheapest form.
+//!
+//! Merges compare coordinates with their minimum: `a == min(a, b)` is `a <= b`, which need not wait
+//! for the minimum. If neither side can be negative, an unsigned comparison leaves its result in
+//! the carry flag, which an addition reads directly: the cursors of merges advance by such results.
+
+use redpoll_compiler::assembly::{BinaryOp, BufferClass, Expr, Extension, Function, Local, Stmt};
+use redpoll_logic::Prim;
+
+/// The facts at a point of a function.
+#[derive(Clone)]
+pub struct LocalFacts {
+    /// For each local, whether it is never negative wherever it is read.
+    non_negative: Vec<bool>,
+    /// Locals that are equal to the minimum of two others.
+    minima: Vec<[Local; 3]>,
+    /// For each local, whether its value is always computed from positions and coordinates, so that
+    /// sums do not overflow.
+    positions: Vec<bool>,
+}
+
+impl LocalFacts {
+    /// Collects the facts that are true throughout a function.
+    pub fn new(function: &Function) -> LocalFacts {
+        let mut non_negative: Vec<bool> = function.locals.iter().map(|l| l.prim == Prim::I64).collect();
+        non_negative[function.chunk.0.index()] = false;
+        non_negative[function.chunk.1.index()] = false;
+        let non_negative =
+            largest_subset(function, non_negative, &|locals, value| is_non_negative(function, locals, value));
+        let positions = function.locals.iter().map(|l| l.prim == Prim::I64).collect();
+        let positions = largest_subset(function, positions, &|locals, value| is_position(function, locals, value));
+        LocalFacts { non_negative, minima: Vec::new(), positions }
+    }
+
+    /// Returns whether an `i64` is computed from positions and coordinates alone.
+    pub fn is_position(&self, function: &Function, e: &Expr) -> bool {
+        is_position(function, &self.positions, e)
+    }
+
+    /// Returns the two sides of `x <= y` if that is equivalent to `a == b`, and whether neither
+    /// side can be negative.
+    pub fn as_at_most(&self, a: &Expr, b: &Expr) -> Option<(Local, Local, bool)> {
+        let (Expr::Local(a), Expr::Local(b)) = (a, b) else { return None };
+        let sides = |x: Local, least: Local| {
+            self.minima.iter().find_map(|[minimum, y, z]| match () {
+                () if *minimum != least => None,
+                () if *y == x => Some((x, *z)),
+                () if *z == x => Some((x, *y)),
+                () => None,
+            })
+        };
+        let (x, y) = sides(*a, *b).or_else(|| sides(*b, *a))?;
+        Some((x, y, self.non_negative[x.index()] && self.non_negative[y.index()]))
+    }
+
+    /// Records an assignment.
+    pub fn assign(&mut self, function: &Function, local: Local, value: &Expr) {
+        self.forget(local);
+        if let Expr::Binary(BinaryOp::Min, a, b) = value
+            && let (Expr::Local(a), Expr::Local(b)) = (&**a, &**b)
+            && function.locals[local.index()].prim == Prim::I64
+            && *a != local
+            && *b != local
+        {
+            self.minima.push([local, *a, *b]);
+        }
+    }
+
+    /// Discards the facts about a local.
+    pub fn forget(&mut self, local: Local) {
+        self.minima.retain(|fact| !fact.contains(&local));
+    }
+
+    /// Discards the facts about all locals that statements assign.
+    pub fn forget_assigned<X: Extension>(&mut self, stmts: &[Stmt<X>]) {
+        stmts.iter().for_each(|stmt| stmt.for_each_assigned(&mut |local| self.forget(local)));
+    }
+}
+
+/// Returns the largest subset of `locals` whose assigned values all satisfy a rule. The
+/// rule may assume the property of the locals in the set.
+fn largest_subset(function: &Function, mut locals: Vec<bool>, rule: &dyn Fn(&[bool], &Expr) -> bool) -> Vec<bool> {
+    loop {
+        let before = locals.clone();
+        for stmt in &function.body {
+            stmt.any(&mut |stmt| {
+                let assigned = match stmt {
+                    Stmt::Assign(local, value) => Some((*local, value)),
+                    Stmt::For { var, lo, .. } => Some((*var, lo)),
+                    Stmt::Lanes(fold) => {
+                        locals[fold.acc.index()] = false;
+                        Some((fold.var, &fold.lo))
+                    }
+                    _ => None,
+                };
+                if let Some((local, value)) = assigned {
+                    locals[local.index()] &= rule(&before, value);
+                }
+                false
+            });
+        }
+        if locals == before {
+            return locals;
+        }
+    }
+}
+
+/// Returns whether an `i64` is computed from positions and coordinates, given the locals that are.
+fn is_position(function: &Function, positions: &[bool], e: &Expr) -> bool {
+    match e {
+        Expr::Const(value) => value.to_i128().is_some_and(|v| v.unsigned_abs() <= 1 << 32),
+        Expr::Param(_) => true,
+        Expr::Local(local) => positions[local.index()],
+        Expr::Load { buffer, .. } => function.buffers[buffer.index()].class == BufferClass::Index,
+        Expr::Binary(op, a, b) => {
+            let inner = is_position(function, positions, a) && is_position(function, positions, b);
+            inner && matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max)
+                || *op == BinaryOp::Shr && is_position(function, positions, a)
+        }
+        Expr::Select(_, a, b) => is_position(function, positions, a) && is_position(function, positions, b),
+        Expr::Cast(_, a) => function.prim_of(a) == Prim::Bool,
+        Expr::Unary(..) | Expr::Compare(..) | Expr::Math(..) => false,
+    }
+}
+
+/// Returns whether an `i64` is never negative, given the locals that are not.
+fn is_non_negative(function: &Function, non_negative: &[bool], e: &Expr) -> bool {
+    match e {
+        Expr::Const(value) => value.to_i128().is_some_and(|v| v >= 0),
+        Expr::Local(local) => non_negative[local.index()],
+        Expr::Load { buffer, .. } => {
+            let decl = &function.buffers[buffer.index()];
+            decl.class == BufferClass::Index && matches!(decl.prim, Prim::U8 | Prim::U16 | Prim::U32)
+        }
+        Expr::Binary(BinaryOp::Min | BinaryOp::Max, a, b) | Expr::Select(_, a, b) => {
+            is_non_negative(function, non_negative, a) && is_non_negative(function, non_negative, b)
+        }
+        Expr::Cast(_, a) => matches!(function.prim_of(a), Prim::Bool | Prim::U8 | Prim::U16 | Prim::U32),
+        _ => false,
+    }
+}

@@ -1,0 +1,44 @@
+//! The optimizing tier: Assembly as C text, for an optimizing compiler.
+//!
+//! [`emit`] prints all kernels of a plan as one translation unit. The text is readable: buffers and
+//! variables keep their names, and operators that C has are written as such. The following rules
+//! keep the bits equal to those of the other engines:
+//!
+//! - integers wrap (`-fwrapv`), and values narrower than `int` are cast back after each operation;
+//! - operators that C leaves undefined or defines differently (division, shifts by the width, casts
+//!   of floats to integers, minimum and maximum of floats) are helper functions that follow the
+//!   operator table;
+//! - floats are not contracted (`-ffp-contract=off`), and sums keep their order; lane folds are
+//!   written out lane by lane;
+//! - all engines call the same functions of the mathematical library, through a table in the frame;
+//! - buffers have the types of their elements, and only inputs, which are never modified, are
+//!   `restrict`.
+
+#[doc(hidden)]
+pub mod expr;
+#[doc(hidden)]
+pub mod facts;
+#[doc(hidden)]
+pub mod function;
+#[doc(hidden)]
+pub mod helpers;
+#[doc(hidden)]
+pub mod names;
+mod options;
+#[doc(hidden)]
+pub mod stmt;
+#[cfg(all(test, feature = "c"))]
+mod tests;
+#[cfg(feature = "c")]
+mod toolchain;
+#[cfg(not(feature = "c"))]
+#[path = "absent.rs"]
+mod toolchain;
+#[doc(hidden)]
+pub mod types;
+mod unit;
+
+pub use super::cache_folder::CacheFolder;
+pub use options::{ToolchainCounters, ToolchainOptions};
+pub use toolchain::{Toolchain, stop_compilers};
+pub use unit::{emit, entry_name};

@@ -1,0 +1,40 @@
+//! The options and the counters of a toolchain.
+
+use crate::cache_folder::{CacheFolder, MAX_CACHE_BYTES};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The options of a toolchain.
+#[derive(Clone, Debug)]
+pub struct ToolchainOptions {
+    /// The compiler; `None` for the compiler named by `CC`, or the usual one.
+    pub compiler: Option<PathBuf>,
+    /// The cache on disk.
+    pub cache: CacheFolder,
+    /// Size limit of the cache on disk, in bytes.
+    pub cache_bytes: u64,
+    /// Time limit of the compiler for one unit; a compiler that exceeds it is killed with an error.
+    pub compiler_time: Duration,
+}
+
+impl Default for ToolchainOptions {
+    fn default() -> ToolchainOptions {
+        ToolchainOptions {
+            compiler: None,
+            cache: CacheFolder::User,
+            cache_bytes: MAX_CACHE_BYTES,
+            compiler_time: Duration::from_secs(120),
+        }
+    }
+}
+
+/// Counters of a toolchain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ToolchainCounters {
+    /// Libraries found in memory.
+    pub memory: u64,
+    /// Libraries found on disk.
+    pub disk: u64,
+    /// Runs of the compiler.
+    pub compiled: u64,
+}

@@ -1,0 +1,60 @@
+//! Kernels in memory, independent of the generator of their machine code.
+
+use super::cranelift;
+use crate::Error;
+use crate::run::{EntryPoint, Invocation, Signature};
+use redpoll_compiler::assembly::{MathFn, Status};
+use std::any::Any;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A function as machine code in this process.
+///
+/// Clones share the code, which is freed with the last clone.
+#[derive(Clone)]
+pub struct CompiledKernel {
+    entry: EntryPoint,
+    signature: Arc<Signature>,
+    /// Keeps the code in memory.
+    _code: Arc<dyn Any + Send + Sync>,
+}
+
+impl CompiledKernel {
+    /// Creates a kernel from an entry point in code that stays valid as long as `code` lives. The
+    /// generator guarantees that the code was compiled for `signature`.
+    pub(super) fn new(
+        entry: EntryPoint,
+        signature: Arc<Signature>,
+        code: Arc<dyn Any + Send + Sync>,
+    ) -> CompiledKernel {
+        CompiledKernel { entry, signature, _code: code }
+    }
+
+    /// Returns the signature that invocations of the kernel are created with.
+    pub fn signature(&self) -> &Arc<Signature> {
+        &self.signature
+    }
+
+    /// Runs the kernel over a chunk.
+    ///
+    /// # Safety
+    /// For these inputs, parameters and chunk, all loads, stores and sorts of the function must
+    /// stay in the bounds of its buffers. Lowering guarantees this for validated tensors, and the
+    /// interpreter checks it. Bytes of `bool` inputs must be 0 or 1.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInvocation`] if the invocation was created for another signature;
+    /// [`Error::UnknownStatus`] if the code returns a value that no generator emits.
+    pub unsafe fn call(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<Status, Error> {
+        invocation.check(&self.signature)?;
+        let mut frame = invocation.frame(chunk);
+        frame.trampoline = cranelift::trampoline();
+        frame.math = MathFn::addresses().as_ptr();
+        // SAFETY: the frame was created from an exclusive borrow of an invocation of this kernel's
+        // signature, so the slots and parameters have the number and types that the code expects.
+        // The caller guarantees the bounds.
+        let code = unsafe { (self.entry)(&raw mut frame) };
+        invocation.extend_to_capacity();
+        Status::from_code(code).ok_or(Error::UnknownStatus(code))
+    }
+}

@@ -1,0 +1,31 @@
+//! The instant tier: Assembly to machine code in this process, with Cranelift.
+//!
+//! - Base addresses of buffers are loaded once on entry. Those of buffers that the function grows
+//!   are loaded before each innermost loop and reloaded only after a call of `grow`, in a cold
+//!   block. Their live ranges end with the loop, so the register allocator need not weigh loops
+//!   against each other.
+//! - Loops are rotated: a guard, then a body with the test at its bottom.
+//! - Cheap values that would wait for an unpredictable branch are selected (`stmt`), loads that a
+//!   loop repeats are hoisted (`hoist`), and loops over adjacent elements run on vectors (`maps`,
+//!   `lanes`).
+//! - Every buffer is an alias region of its own, so a store to one does not invalidate loads of
+//!   another.
+//! - A long kernel whose runs are expected to be short is compiled with less effort (`effort`).
+//! - No operation is contracted, reordered or approximated: results are those of the interpreter,
+//!   bit for bit, if all NaNs count as one.
+
+mod cast;
+mod effort;
+mod expr;
+mod function;
+mod hoist;
+mod lanes;
+mod maps;
+mod module;
+mod rounds;
+mod stmt;
+mod trampoline;
+
+pub use effort::Effort;
+pub use module::{clif, compile, compile_all, disassemble};
+pub(super) use trampoline::address as trampoline;

@@ -1,0 +1,121 @@
+//! The error type of this crate.
+
+use redpoll_compiler::OutOfBounds;
+use redpoll_storage::Status;
+
+/// Errors between a lowered program with its data and a result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An error of a tensor.
+    #[error(transparent)]
+    Storage(redpoll_storage::Error),
+    /// An error of a program or its function.
+    #[error(transparent)]
+    Compiler(redpoll_compiler::Error),
+    /// A kernel stopped early: the memory limit, cancellation, a checked operator, or too many
+    /// positions.
+    #[error("the kernel stopped: {}", .0.reason())]
+    KernelStopped(Status),
+    /// A code generator failed on a valid function. Our fault, or the machine is not supported.
+    #[error("compiling `{function}`: {message}")]
+    Compile {
+        /// The function's name.
+        function: String,
+        /// The message of the generator.
+        message: String,
+    },
+    /// No C compiler was found for the optimizing tier. Nobody's fault; the instant tier needs
+    /// none.
+    #[error(
+        "no C compiler: {0}; install gcc or clang, or name one in the environment variable CC, or use the instant tier"
+    )]
+    NoCompiler(String),
+    /// The C compiler rejected the text of kernels. Our fault, or that of the person who edited the
+    /// text.
+    #[error("the C compiler `{compiler}` failed on {} (not deleted): {message}", .source_file.display())]
+    CompileC {
+        /// The command of the compiler.
+        compiler: String,
+        /// The file with the text.
+        source_file: std::path::PathBuf,
+        /// The message of the compiler.
+        message: String,
+    },
+    /// The C compiler exceeded its time limit and was stopped. The compiler's fault, or the text is
+    /// long.
+    #[error(
+        "the C compiler `{compiler}` exceeded its time limit of {time:?} and was stopped; use the instant tier or another compiler"
+    )]
+    CompilerTimeout {
+        /// The command of the compiler.
+        compiler: String,
+        /// The time limit.
+        time: std::time::Duration,
+    },
+    /// A compiled library of kernels could not be written or loaded. The fault of the disk or of
+    /// the system's settings.
+    #[error("kernels in {} cannot be loaded: {message}", .path.display())]
+    LoadLibrary {
+        /// The path of the library.
+        path: std::path::PathBuf,
+        /// The message of the system.
+        message: String,
+    },
+    /// An edited text of kernels was made for other kernels. The fault of the user who passes it
+    /// back.
+    #[error("the edited kernels were made for other buffers or parameters (line `{0}` is missing); dump them again")]
+    InterfaceMismatch(String),
+    /// A kernel returned a number that is not a [`Status`](redpoll_storage::Status). The fault of
+    /// the author of its text.
+    #[error("the kernel returned {0}, which is not a status")]
+    UnknownStatus(i32),
+    /// The buffers or parameters given for a kernel do not fit its signature. The caller's fault.
+    #[error("invalid invocation: {0}")]
+    InvalidInvocation(String),
+    /// A program used a coordinate out of bounds. Its author's fault, or the data's.
+    #[error(transparent)]
+    OutOfBounds(Box<OutOfBounds>),
+    /// A device is missing, or it failed. Another target may run the plan.
+    #[error(transparent)]
+    Device(Box<dyn std::error::Error + Send + Sync>),
+    /// An error of a target of another crate.
+    #[error(transparent)]
+    Target(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// Returns the status of a run that stopped early, if that is the error.
+    pub fn status(&self) -> Option<Status> {
+        match self {
+            Error::KernelStopped(status) => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// Returns whether another target may run the plan: a device is missing, failed or lost an
+    /// array, or a code generator does not support the plan.
+    pub fn runs_elsewhere(&self) -> bool {
+        matches!(self, Error::Device(_) | Error::Storage(redpoll_storage::Error::OnDevice(_)) | Error::Compile { .. })
+    }
+}
+
+impl From<redpoll_storage::Error> for Error {
+    fn from(error: redpoll_storage::Error) -> Error {
+        match error {
+            redpoll_storage::Error::Stopped(status) => Error::KernelStopped(status),
+            other => Error::Storage(other),
+        }
+    }
+}
+
+impl From<redpoll_compiler::Error> for Error {
+    fn from(error: redpoll_compiler::Error) -> Error {
+        match error {
+            redpoll_compiler::Error::OutOfBounds(at) => Error::OutOfBounds(at),
+            redpoll_compiler::Error::InvalidInvocation(reason) => Error::InvalidInvocation(reason),
+            redpoll_compiler::Error::Storage(error) => error.into(),
+            other => Error::Compiler(other),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Binding of input tensors to the buffers and parameters of a function.
+
+use crate::Error;
+use redpoll_compiler::lower::{Binding, LoweredFunction, ParamSource};
+use redpoll_compiler::notation::{Program, Role, TensorId};
+use redpoll_storage::{Array, Tensor};
+
+/// Returns the input arrays, in the order of the function's table, and the parameters.
+pub(super) fn bind(
+    program: &Program,
+    lowered: &LoweredFunction,
+    inputs: &[&Tensor],
+) -> Result<(Vec<Array>, Vec<i64>), Error> {
+    let mut given = inputs.iter().copied();
+    let mut tensors: Vec<Option<&Tensor>> = Vec::new();
+    for decl in &program.tensors {
+        let tensor = match decl.role {
+            Role::Input => Some(given.next().ok_or_else(|| missing(&decl.name))?),
+            Role::Output | Role::Local => None,
+        };
+        if let Some(tensor) = tensor
+            && **tensor.ty() != *decl.ty
+        {
+            return Err(Error::InvalidInvocation(format!(
+                "input `{}` has another type than the kernel was compiled for: expected {:?}, found {:?}",
+                decl.name,
+                decl.ty,
+                tensor.ty()
+            )));
+        }
+        tensors.push(tensor);
+    }
+    if given.next().is_some() {
+        return Err(Error::InvalidInvocation(format!("{} inputs are more than the program has", inputs.len())));
+    }
+    for shares in &program.shares {
+        if tensors[shares.input.index()].and_then(Tensor::value_range).is_none_or(|(least, _)| least < 0) {
+            let name = &program.tensors[shares.input.index()].name;
+            return Err(Error::InvalidInvocation(format!("input `{name}` does not hold the bounds of shares")));
+        }
+    }
+    let array = |id: TensorId, level: usize, array: usize| -> Option<&Array> {
+        Some(&tensors[id.index()]?.levels()[level][array])
+    };
+    let buffers = lowered.bindings.iter().filter_map(|binding| match *binding {
+        Binding::Level { tensor, level, array: k } => array(tensor, level, k),
+        Binding::Leaf { tensor, part } => tensors[tensor.index()].map(|t| &t.leaf()[part]),
+        Binding::Scratch | Binding::Lengths => None,
+    });
+    // The code loads elements of the widths for which it was compiled, so arrays of other widths
+    // would be read out of bounds.
+    for (binding, decl) in lowered.bindings.iter().zip(&lowered.function.buffers) {
+        if let Binding::Level { tensor, level, array: k } = *binding
+            && let Some(found) = array(tensor, level, k)
+            && found.prim() != decl.prim
+        {
+            return Err(Error::InvalidInvocation(format!(
+                "array `{}` has elements of {}, but the kernel was compiled for {}; compile one for the layouts of its inputs",
+                decl.name,
+                found.prim(),
+                decl.prim
+            )));
+        }
+    }
+    let positions = |id: TensorId| tensors[id.index()].map_or(0, |t| t.positions() as i64);
+    let params = lowered.params.iter().map(|source| match *source {
+        ParamSource::Positions(tensor) => positions(tensor),
+        ParamSource::Dimension(n) => n as i64,
+        ParamSource::Length { tensor, level, array: k } => {
+            array(tensor, level, k).expect("lengths belong to inputs").len() as i64
+        }
+    });
+    Ok((buffers.cloned().collect(), params.collect()))
+}
+
+fn missing(name: &str) -> Error {
+    Error::InvalidInvocation(format!("input `{name}` is missing"))
+}

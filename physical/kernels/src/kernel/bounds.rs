@@ -1,0 +1,290 @@
+//! The bounds of chunks of the outermost loop, at equal shares of its work.
+//!
+//! The work of the first rounds is computed from the arrays of the inputs over which the loop
+//! iterates: the stored entries below their first coordinates, plus one step per round. So each
+//! share is found by a few binary searches, whatever the inputs are.
+//!
+//! The number of chunks also depends on the steps of inner loops. Each of those entries is
+//! estimated to take an average fiber of every other input. Each round takes all entries of the
+//! inputs that every round reads as a whole.
+
+use super::Draft;
+use crate::run::Workers;
+use redpoll_compiler::notation::{ALL_ROUNDS, Cut, Join, MAX_CHUNKS, Program, Sections, TensorId};
+use redpoll_storage::levels::lower_bound;
+use redpoll_storage::{PositionCounter, Tensor};
+use std::ops::Range;
+
+/// Number of chunks per thread, so that a thread whose chunks took less than estimated takes over
+/// others.
+const CHUNKS_PER_THREAD: u64 = 4;
+
+/// Minimum work of a chunk for each lane of a team on a device, for at least a warp of lanes, in
+/// steps of loops.
+const LANE_GRAIN: u64 = 4;
+
+/// Divisor of the work for the maximum overhead of partial results.
+const OVERHEAD: u64 = 8;
+
+/// Maximum work of the first chunk of a ramp, in steps of loops, for which no other threads are
+/// woken.
+const SINGLE_THREAD_WORK: u64 = 1 << 10;
+
+/// Divisor of the work before a chunk of a ramp for the maximum work of the chunk.
+const RAMP: u64 = 4;
+
+/// Chunks of a loop that may end early.
+pub(super) struct Ramp {
+    /// The chunks, in the order of the program.
+    pub(super) chunks: Vec<Range<i64>>,
+    /// The number of first chunks that are not worth waking a thread for.
+    pub(super) single_thread_chunks: usize,
+}
+
+/// The processors that share the work.
+#[derive(Clone, Copy)]
+pub enum WorkShare<'a> {
+    /// Threads of this machine.
+    Threads(&'a Workers),
+    /// Teams of a device: their number, and the number of lanes of each. Results depend on the cuts
+    /// only in signs of zeros.
+    Teams(u64, u32),
+}
+
+/// Returns the chunks of a loop over these inputs, in the order of the program; a single one if
+/// more would not pay.
+pub fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_>) -> Vec<Range<i64>> {
+    match shares(draft, cut, inputs, share) {
+        Some(count) => equal_chunks(cut, &LoopWork::new(cut, inputs), count),
+        None => vec![ALL_ROUNDS],
+    }
+}
+
+/// Returns the chunks of a loop that may end early. The first ones are short, so that the work done
+/// in parallel with the chunk that ends the loop is at most the work done before it.
+pub(super) fn ramp(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Workers) -> Ramp {
+    let Some(count) = shares(draft, cut, inputs, WorkShare::Threads(workers)) else {
+        return Ramp { chunks: vec![ALL_ROUNDS], single_thread_chunks: 0 };
+    };
+    let work = LoopWork::new(cut, inputs);
+    let total = work.of_first_rounds(cut.rounds.end.abs_diff(cut.rounds.start));
+    let shortest = SINGLE_THREAD_WORK.min(total / count).max(1);
+    let ends =
+        std::iter::successors(Some(shortest), |end| Some(end + (end / RAMP).clamp(shortest, total.div_ceil(count))));
+    let chunks = chunks_at(cut, &work, ends.take_while(|end| *end < total));
+    let first = chunks[0].end.min(cut.rounds.end).abs_diff(cut.rounds.start);
+    Ramp { single_thread_chunks: usize::from(work.of_first_rounds(first) <= 2 * SINGLE_THREAD_WORK), chunks }
+}
+
+/// Returns chunks like [`chunks`], with each round of more than one share of the work cut into
+/// sections of its list, of at most about one share each. Returns the rounds of each chunk, and the
+/// range of positions of its section.
+pub fn section_chunks(
+    draft: &Draft,
+    (cut, sections): (&Cut, &Sections),
+    inputs: &[&Tensor],
+    share: WorkShare<'_>,
+) -> Vec<(Range<i64>, Range<i64>)> {
+    let Some(count) = shares(draft, cut, inputs, share) else { return vec![(ALL_ROUNDS, ALL_ROUNDS)] };
+    let (work, tensor) = (LoopWork::new(cut, inputs), inputs[sections.input]);
+    let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
+    let max = work.of_first_rounds(rounds).div_ceil(count).max(1);
+    let mut found = Vec::new();
+    for chunk in equal_chunks(cut, &work, count) {
+        // A round with more than one share is the last of its chunk, since the end of a share lies
+        // in it.
+        let last = chunk.end.min(cut.rounds.end) - 1;
+        let list = u64::try_from(last).map_or(0..0, |last| tensor.list_below(last));
+        let below = |q: u64| tensor.first_leaf_position(q);
+        let stored = below(list.end) - below(list.start);
+        let pieces = stored.div_ceil(max).min(list.end - list.start);
+        if pieces < 2 {
+            found.push((chunk, ALL_ROUNDS));
+            continue;
+        }
+        if chunk.start < last && cut.rounds.start < last {
+            found.push((chunk.start..last, ALL_ROUNDS));
+        }
+        let mut start = list.start;
+        for k in 1..=pieces {
+            let part = (u128::from(stored) * u128::from(k) / u128::from(pieces)) as u64;
+            let end = lower_bound(start..list.end, |q| below(q) - below(list.start) < part);
+            let end = if k == pieces { list.end } else { end };
+            if end > start {
+                found.push((last..last + 1, start as i64..end as i64));
+            }
+            start = end;
+        }
+    }
+    found
+}
+
+/// Returns the number of equal shares of its work into which a loop is cut; `None` if cutting does
+/// not pay.
+fn shares(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_>) -> Option<u64> {
+    let (threads, grain) = match share {
+        WorkShare::Threads(workers) => (workers.threads() as u64, workers.grain()),
+        WorkShare::Teams(teams, lanes) => (teams, LANE_GRAIN * u64::from(lanes)),
+    };
+    let by_shares = cut.exact || matches!(share, WorkShare::Teams(..));
+    let needless = cut.exact && threads == 1 && grain > 0;
+    if needless || cut.rounds.end.saturating_sub(cut.rounds.start) < 2 {
+        return None;
+    }
+    let work = LoopWork::new(cut, inputs);
+    let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
+    let total = work.of_first_rounds(rounds);
+    let steps =
+        cut.followers.iter().fold(total, |steps, k| steps.saturating_add(total.saturating_mul(mean_fiber(inputs[*k]))));
+    let repeated = cut.repeated.iter().fold(0u64, |sum, k| sum.saturating_add(stored(inputs[*k])));
+    let steps = steps.saturating_add(rounds.saturating_mul(repeated));
+    // Expected steps may change as the optimizer learns, and the cuts with them.
+    let expected = if cut.exact { steps.max(draft.expected_steps().unwrap_or(0.0) as u64) } else { steps };
+    let preferred = if by_shares { CHUNKS_PER_THREAD.saturating_mul(threads) } else { MAX_CHUNKS };
+    let worthwhile = match grain {
+        0 => rounds,
+        grain => (expected / grain).min(expected / OVERHEAD / partial_elements(draft.program(), cut).max(1)),
+    };
+    Some(preferred.min(worthwhile)).filter(|count| *count >= 2)
+}
+
+/// Returns chunks with `count` equal shares of the work, fewer if rounds have more than one share.
+fn equal_chunks(cut: &Cut, work: &LoopWork<'_>, count: u64) -> Vec<Range<i64>> {
+    let total = work.of_first_rounds(cut.rounds.end.abs_diff(cut.rounds.start));
+    chunks_at(cut, work, (1..count).map(|k| (u128::from(total) * u128::from(k) / u128::from(count)) as u64))
+}
+
+/// Returns chunks that end at the given amounts of work, fewer if rounds have more than one share.
+fn chunks_at(cut: &Cut, work: &LoopWork<'_>, shares: impl Iterator<Item = u64>) -> Vec<Range<i64>> {
+    let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
+    let mut chunks: Vec<Range<i64>> = Vec::new();
+    let mut done = 0;
+    let mut start = ALL_ROUNDS.start;
+    for share in shares {
+        let next = lower_bound(done..rounds, |n| work.of_first_rounds(n) < share);
+        if next > done && next < rounds {
+            let end = cut.rounds.start.saturating_add_unsigned(next);
+            chunks.push(start..end);
+            (done, start) = (next, end);
+        }
+    }
+    chunks.push(start..ALL_ROUNDS.end);
+    chunks
+}
+
+/// Returns the number of elements of a chunk's partial results, which the chunk may fill and the
+/// merge iterates over.
+fn partial_elements(program: &Program, cut: &Cut) -> u64 {
+    let elements = |id: TensorId| {
+        let ty = &program.tensors[id.index()].ty;
+        ty.format.storage_shape(&ty.shape).into_iter().fold(1, u64::saturating_mul)
+    };
+    let folded = cut.outputs.iter().filter(|(_, join)| matches!(join, Join::Folded(_)));
+    folded.fold(0, |sum, (id, _)| sum.saturating_add(elements(*id)))
+}
+
+/// The work of the first rounds of a loop.
+struct LoopWork<'a> {
+    start: i64,
+    /// The stored entries of the inputs over which the loop iterates, and the offset added to its
+    /// index there.
+    inputs: Vec<(PositionCounter<'a>, i64)>,
+}
+
+impl<'a> LoopWork<'a> {
+    fn new(cut: &Cut, inputs: &[&'a Tensor]) -> LoopWork<'a> {
+        let inputs =
+            cut.drivers.iter().map(|(number, shift)| (PositionCounter::of(inputs[*number], 1), *shift)).collect();
+        LoopWork { start: cut.rounds.start, inputs }
+    }
+
+    /// Returns the steps of the first `rounds` rounds.
+    fn of_first_rounds(&self, rounds: u64) -> u64 {
+        let end = self.start.saturating_add_unsigned(rounds);
+        let stored = self.inputs.iter().map(|(stored, shift)| {
+            let before = |i: i64| u64::try_from(i.saturating_add(*shift)).map_or(0, |i| stored.count_before(&[i]));
+            before(end).saturating_sub(before(self.start))
+        });
+        stored.fold(rounds, u64::saturating_add)
+    }
+}
+
+/// Returns the number of positions of an average fiber below the outermost level.
+fn mean_fiber(tensor: &Tensor) -> u64 {
+    stored(tensor) / tensor.level(0).dimension.max(1)
+}
+
+/// Returns the number of positions below the outermost level.
+fn stored(tensor: &Tensor) -> u64 {
+    tensor.count_before(&[tensor.level(0).dimension])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redpoll_compiler::notation::{normalize, parse};
+    use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
+    use redpoll_storage::{Values, convert};
+    use std::num::NonZero;
+    use std::sync::Arc;
+
+    /// Returns the rows of a lower triangle, whose lengths increase.
+    fn triangle(n: u64) -> Tensor {
+        let ty =
+            TensorType { shape: vec![n, n], dtype: Prim::F64.into(), fill: Scalar::F64(0.0), format: Format::dense(2) };
+        let dense = (0..n * n).map(|at| f64::from(u8::from(at % n <= at / n))).collect::<Vec<_>>();
+        convert(&Tensor::from_dense(ty, &Values::from(dense)).unwrap(), &Format::csr()).unwrap()
+    }
+
+    fn chunks_of(n: u64, threads: usize) -> Vec<Range<i64>> {
+        let text = format!(
+            "(program (input A (type (shape {n} {n}) f64 0.0 csr)) (output s (type (shape) f64 0.0 dense))
+               (for i (for j (+= (s) (A i j)))))"
+        );
+        chunks_over(&text, &[&triangle(n)], threads)
+    }
+
+    fn chunks_over(text: &str, inputs: &[&Tensor], threads: usize) -> Vec<Range<i64>> {
+        let program = Arc::new(normalize(parse(text).unwrap()).unwrap());
+        let draft = Draft::new(&program, &[], FloatMode::default());
+        let workers = Workers::new(NonZero::new(threads).unwrap());
+        chunks(&draft, draft.lowered().cut.as_ref().unwrap(), inputs, WorkShare::Threads(&workers))
+    }
+
+    /// A loop over tiles has few rounds, each of which iterates over a whole matrix.
+    #[test]
+    fn rounds_that_read_a_whole_input_are_cut() {
+        let n = 600;
+        let text = format!(
+            "(program (input A (type (shape {n} {n}) f64 0.0 csr)) (input B (type (shape {n} 8) f64 0.0 dense))
+               (output C (type (shape {n} 8) f64 0.0 dense))
+               (for b (range 0 4) (for i (for k (for j (range (* 2 b) (+ (* 2 b) 2))
+                 (+= (C i j) (* (A i k) (B k j))))))))"
+        );
+        let ty =
+            TensorType { shape: vec![n, 8], dtype: Prim::F64.into(), fill: Scalar::F64(0.0), format: Format::dense(2) };
+        let b = Tensor::from_dense(ty, &Values::from(vec![1.0; 8 * n as usize])).unwrap();
+        let cut = chunks_over(&text, &[&triangle(n), &b], 2);
+        assert_eq!(cut.len(), 4, "{cut:?}");
+        assert_eq!(
+            chunks_over(&text, &[&triangle(n), &b], 1),
+            [ALL_ROUNDS],
+            "cutting helps neither one thread nor the result"
+        );
+    }
+
+    /// Chunks are balanced on skewed data, and the cuts of float folds do not depend on the number
+    /// of threads.
+    #[test]
+    fn chunks_have_equal_shares_of_work() {
+        let n = 600;
+        let cut = chunks_of(n, 2);
+        assert!(cut.len() > 1, "{cut:?}");
+        assert_eq!(cut, chunks_of(n, 1));
+        assert_eq!(cut, chunks_of(n, 7));
+        let work = |r: &Range<i64>| (r.start.max(0)..r.end.min(n as i64)).map(|i| i + 2).sum::<i64>();
+        let shares: Vec<i64> = cut.iter().map(work).collect();
+        assert!(shares.iter().all(|s| s.abs_diff(shares[0]) <= 2 * n), "{shares:?}");
+        assert_eq!(chunks_of(20, 2), [ALL_ROUNDS], "a small loop is not cut");
+    }
+}

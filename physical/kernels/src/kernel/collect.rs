@@ -1,0 +1,129 @@
+//! Construction of output tensors from the buffers of a function.
+
+use crate::Error;
+use crate::run::Invocation;
+use redpoll_compiler::assembly::{Buffer, BufferClass};
+use redpoll_compiler::lower::{Binding, LoweredFunction};
+use redpoll_compiler::notation::{Program, TensorId};
+use redpoll_logic::Special;
+use redpoll_logic::{Scalar, TensorType};
+use redpoll_storage::MemoryBudget;
+use redpoll_storage::levels::kernel_format;
+use redpoll_storage::{Array, Tensor, convert_within};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Returns the buffers of output tensors, each with the number of elements after a call, in the
+/// order of the outputs.
+pub(super) fn output_lengths(
+    program: &Program,
+    lowered: &LoweredFunction,
+    run: &Invocation,
+) -> Result<Vec<(Buffer, usize)>, Error> {
+    lengths_where(program, lowered, run, |_| true)
+}
+
+/// Returns the buffers of one output, like [`output_lengths`].
+pub(super) fn lengths_of_output(
+    program: &Program,
+    lowered: &LoweredFunction,
+    run: &Invocation,
+    id: TensorId,
+) -> Result<Vec<(Buffer, usize)>, Error> {
+    lengths_where(program, lowered, run, |output| output == id)
+}
+
+fn lengths_where(
+    program: &Program,
+    lowered: &LoweredFunction,
+    run: &Invocation,
+    of: impl Fn(TensorId) -> bool,
+) -> Result<Vec<(Buffer, usize)>, Error> {
+    let lengths = lengths(lowered, run);
+    let buffers = program.outputs().flat_map(|id| {
+        let of = move |binding: &Binding| match binding {
+            Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => *tensor == id,
+            _ => false,
+        };
+        let buffers = (0..).map(Buffer).zip(&lowered.bindings).filter(move |(_, b)| of(b));
+        buffers.map(move |(buffer, _)| (id, buffer))
+    });
+    let with_length = |(k, (_, buffer))| {
+        let length = lengths.get(k).and_then(|n: &i64| usize::try_from(*n).ok());
+        length.map(|n| (buffer, n)).ok_or_else(missing_outputs)
+    };
+    buffers.enumerate().filter(|(_, (id, _))| of(*id)).map(with_length).collect()
+}
+
+/// Makes an output tensor of buffers with the given numbers of elements after a call. Its arrays
+/// are the function's buffers, not copies.
+pub(super) fn output_tensor(
+    program: &Program,
+    lowered: &LoweredFunction,
+    (id, output_lengths): (TensorId, &[(Buffer, usize)]),
+    (run, inputs): (&mut Invocation, &[&Tensor]),
+) -> Result<Tensor, Error> {
+    let memory = run.limits().memory.clone();
+    let array = |buffer: Buffer| {
+        let (_, length) = *output_lengths.iter().find(|(other, _)| *other == buffer).ok_or_else(missing_outputs)?;
+        take_array(lowered, run, buffer, length)
+    };
+    assemble_output(program, lowered, (id, array), (inputs, &memory))
+}
+
+/// Makes an output tensor of arrays, given by their buffers. A format that kernels do not write
+/// directly is converted; an output with the pattern of an input shares the arrays of the input's
+/// levels.
+pub fn assemble_output(
+    program: &Program,
+    lowered: &LoweredFunction,
+    (id, mut array): (TensorId, impl FnMut(Buffer) -> Result<Array, Error>),
+    (inputs, memory): (&[&Tensor], &Arc<MemoryBudget>),
+) -> Result<Tensor, Error> {
+    let ty = &program.tensors[id.index()].ty;
+    let mut levels = vec![Vec::new(); ty.format.levels.len()];
+    let mut leaf = Vec::new();
+    for (buffer, binding) in (0..).map(Buffer).zip(&lowered.bindings) {
+        match binding {
+            Binding::Level { tensor, level, .. } if *tensor == id => levels[*level].push(array(buffer)?),
+            Binding::Leaf { tensor, .. } if *tensor == id => leaf.push(array(buffer)?),
+            _ => {}
+        }
+    }
+    let regular = |tensor: Tensor| match lowered.specials[id.index()] {
+        Special::NONE => tensor.with_special(Special::NONE),
+        _ => tensor,
+    };
+    if let Some(input) = program.pattern_input(id, inputs) {
+        return Ok(regular(Tensor::new_unchecked(ty.clone(), input.levels().to_vec(), leaf)));
+    }
+    Ok(regular(match kernel_format(&ty.format) {
+        Cow::Borrowed(_) => Tensor::new_unchecked(ty.clone(), levels, leaf),
+        Cow::Owned(format) => {
+            let written = Arc::new(TensorType { format, ..TensorType::clone(ty) });
+            let written = Tensor::new_unchecked(written, levels, leaf);
+            convert_within(&written, &ty.format, memory)?
+        }
+    }))
+}
+
+/// Returns the recorded numbers of elements.
+fn lengths(lowered: &LoweredFunction, run: &Invocation) -> Vec<i64> {
+    let Some(at) = lowered.bindings.iter().position(|b| *b == Binding::Lengths) else { return Vec::new() };
+    (0..)
+        .map_while(|k| match run.element(Buffer(at as u32), k)? {
+            Scalar::I64(n) => Some(n),
+            _ => None,
+        })
+        .collect()
+}
+
+fn take_array(lowered: &LoweredFunction, run: &mut Invocation, buffer: Buffer, length: usize) -> Result<Array, Error> {
+    let decl = &lowered.function.buffers[buffer.index()];
+    debug_assert!(decl.class == BufferClass::Value || !decl.prim.is_float(), "indices are integers");
+    Array::new(decl.prim, run.take(buffer, length)?, length).ok_or_else(missing_outputs)
+}
+
+fn missing_outputs() -> Error {
+    Error::InvalidInvocation("the kernel has no outputs yet; call it before collecting them".into())
+}

@@ -1,0 +1,104 @@
+//! The calling convention of kernels, shared by all generators of machine code.
+//!
+//! A kernel is an [`EntryPoint`]: it takes a [`Frame`] and returns the number of a [`Status`].
+//! Machine code reads the slots of its buffers on entry, and again after each call of `grow` or
+//! `swap`.
+
+use super::Invocation;
+use redpoll_compiler::assembly::{Buffer, Status};
+use std::ffi::c_void;
+
+/// The entry point of a kernel.
+pub type EntryPoint = unsafe extern "C" fn(*mut Frame) -> i32;
+
+/// A buffer as seen by machine code.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// The first element, aligned for its type; dangling if the capacity is 0.
+    pub data: *mut u8,
+    /// The capacity in elements.
+    pub len: u64,
+}
+
+/// The argument of a kernel.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Frame {
+    /// One slot per buffer of the function.
+    pub buffers: *mut Slot,
+    /// The parameters.
+    pub params: *const i64,
+    /// The first round of the outermost loop.
+    pub chunk_lo: i64,
+    /// One past the last round.
+    pub chunk_hi: i64,
+    /// The first argument of every callback.
+    pub host: *mut c_void,
+    /// The functions of the host that the kernel may call.
+    pub callbacks: *const Callbacks,
+    /// Space for the status of a callback, for generators whose code cannot receive it as a result.
+    pub status: i32,
+    /// The generator's own code that kernels call for growth; null if it has none.
+    pub trampoline: *const c_void,
+    /// The functions of the mathematical library, in the order of
+    /// [`MathFn::addresses`](redpoll_compiler::assembly::MathFn::addresses); null if their addresses are part
+    /// of the code.
+    pub math: *const usize,
+    /// A flag that is not 0 once the kernel must stop; loops that contain loops check it in each
+    /// round.
+    pub cancel: *const u8,
+}
+
+/// The functions that machine code calls. `host` is the frame's; buffers are numbers in the
+/// function's table.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Callbacks {
+    /// `grow(host, buffer, len)` enlarges a buffer to at least `len` elements, updates its slot and
+    /// returns a [`Status`].
+    pub grow: unsafe extern "C" fn(*mut c_void, u32, i64) -> i32,
+    /// `sort(host, buffer, lo, hi)` sorts a range of a buffer of indices.
+    pub sort: unsafe extern "C" fn(*mut c_void, u32, i64, i64),
+    /// `sort_by(host, perm, major, minor, lo, hi)` sorts a range of numbers by two keys.
+    pub sort_by: unsafe extern "C" fn(*mut c_void, u32, u32, u32, i64, i64),
+    /// `swap(host, a, b)` exchanges the memory of two buffers and their slots.
+    pub swap: unsafe extern "C" fn(*mut c_void, u32, u32),
+}
+
+/// The callbacks for a host that is an [`Invocation`].
+pub(super) static CALLBACKS: Callbacks = Callbacks { grow, sort, sort_by, swap };
+
+unsafe extern "C" fn grow(host: *mut c_void, buffer: u32, len: i64) -> i32 {
+    // SAFETY: `Invocation::frame` made `host` from an exclusive borrow that lasts as long as the
+    // kernel runs; machine code holds no Rust reference into the invocation.
+    let invocation = unsafe { &mut *host.cast::<Invocation>() };
+    let status: Status = invocation.grow(Buffer(buffer), len);
+    status as i32
+}
+
+// A range outside of its buffer is a fault of lowering, which the interpreter reports. Here the
+// access must not happen: the panic that prevents it ends the process at the boundary of
+// `extern "C"`.
+
+unsafe extern "C" fn sort(host: *mut c_void, buffer: u32, lo: i64, hi: i64) {
+    // SAFETY: as in `grow`.
+    let invocation = unsafe { &mut *host.cast::<Invocation>() };
+    if lo < hi {
+        invocation.sort(Buffer(buffer), lo as usize..hi as usize);
+    }
+}
+
+unsafe extern "C" fn sort_by(host: *mut c_void, perm: u32, major: u32, minor: u32, lo: i64, hi: i64) {
+    // SAFETY: as in `grow`.
+    let invocation = unsafe { &mut *host.cast::<Invocation>() };
+    if lo < hi {
+        invocation.sort_by(Buffer(perm), Buffer(major), Buffer(minor), lo as usize..hi as usize);
+    }
+}
+
+unsafe extern "C" fn swap(host: *mut c_void, a: u32, b: u32) {
+    // SAFETY: as in `grow`.
+    let invocation = unsafe { &mut *host.cast::<Invocation>() };
+    invocation.swap(Buffer(a), Buffer(b));
+}

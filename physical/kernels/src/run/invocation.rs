@@ -1,0 +1,595 @@
+//! The memory of one function, for kernels and the interpreter.
+
+use super::block::MemoryBlock;
+use super::frame::{CALLBACKS, Frame, Slot};
+use super::{Limits, sort};
+use crate::Error;
+use arrow::buffer::Buffer as ArrowBuffer;
+use redpoll_compiler::assembly::{
+    Buffer, BufferClass, BufferDecl, BufferRole, Buffers, Signature, Status, check_signature,
+};
+use redpoll_logic::{Prim, Scalar};
+use redpoll_storage::{Array, DeviceBytes};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The size in bytes from which buffers grow by half instead of doubling.
+const LARGE: usize = 1 << 20;
+
+/// Minimum growth in bytes within reserved capacity.
+const STEP: usize = 64 << 10;
+
+enum BufferMemory {
+    Input(ArrowBuffer),
+    /// An input that machine code does not read.
+    OnDevice(Arc<DeviceBytes>),
+    Owned(MemoryBlock),
+    /// A block of another invocation: its start and its size in bytes.
+    Lent(*mut u8, usize),
+}
+
+/// The location of an owned buffer that other invocations write into.
+#[derive(Clone, Copy)]
+pub(crate) struct Loan {
+    slot: Slot,
+    bytes: usize,
+}
+
+// SAFETY: code that dereferences the pointer guarantees that it is valid; see `Invocation::borrow`.
+unsafe impl Send for Loan {}
+// SAFETY: as above.
+unsafe impl Sync for Loan {}
+
+/// The buffers and parameters of one function.
+///
+/// An invocation outlives calls: owned buffers preserve their contents, so a function may run chunk
+/// by chunk.
+pub struct Invocation {
+    signature: Arc<Signature>,
+    memory: Vec<BufferMemory>,
+    /// The address and capacity of each buffer, consistent with `memory`.
+    slots: Vec<Slot>,
+    /// The number of elements of each buffer: given for inputs, requested for owned buffers.
+    lens: Vec<usize>,
+    params: Vec<i64>,
+    limits: Limits,
+    /// Owned buffers whose new elements need no fill.
+    unfilled: Vec<Buffer>,
+}
+
+// SAFETY: the pointers in `slots` point into `memory`, which is Send, or to lent memory, of which
+// each borrower accesses separate elements. Only kernels dereference them, under an exclusive
+// borrow of the invocation.
+unsafe impl Send for Invocation {}
+// SAFETY: as above; the slots are not dereferenced through `&Invocation`.
+unsafe impl Sync for Invocation {}
+
+impl Invocation {
+    /// Makes the memory for a function: its input buffers in the order of its table, shared without
+    /// copies, and its parameters. Owned buffers start empty.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInvocation`] when the number of inputs or parameters differs from the
+    /// signature's, or when a buffer is not an array of its type (its address is not aligned, or
+    /// its size is not a multiple of the element's).
+    pub fn new(
+        signature: &Arc<Signature>,
+        inputs: impl IntoIterator<Item = ArrowBuffer>,
+        params: Vec<i64>,
+        limits: Limits,
+    ) -> Result<Invocation, Error> {
+        let inputs: Vec<ArrowBuffer> = inputs.into_iter().collect();
+        let counts =
+            [("input buffers", signature.inputs(), inputs.len()), ("parameters", signature.params.len(), params.len())];
+        for (what, expected, found) in counts {
+            if expected != found {
+                return Err(Error::InvalidInvocation(format!("expected {expected} {what}, found {found}")));
+            }
+        }
+        let mut inputs = inputs.into_iter();
+        let mut invocation = Invocation {
+            signature: signature.clone(),
+            memory: vec![],
+            slots: vec![],
+            lens: vec![],
+            params,
+            limits,
+            unfilled: vec![],
+        };
+        for decl in &signature.buffers {
+            match decl.role {
+                BufferRole::Input => {
+                    invocation.add_input(decl, inputs.next().expect("inputs were counted above"))?;
+                }
+                BufferRole::Owned => {
+                    let block = MemoryBlock::new(invocation.limits.memory.clone());
+                    invocation.slots.push(Slot { data: block.as_ptr(), len: 0 });
+                    invocation.lens.push(0);
+                    invocation.memory.push(BufferMemory::Owned(block));
+                }
+            }
+        }
+        Ok(invocation)
+    }
+
+    fn add_input(&mut self, decl: &BufferDecl, input: ArrowBuffer) -> Result<(), Error> {
+        let (bytes, size) = (input.len(), decl.prim.bytes());
+        if !bytes.is_multiple_of(size) {
+            let message =
+                format!("input `{}` has {bytes} bytes, not a multiple of the size of {}", decl.name, decl.prim);
+            return Err(Error::InvalidInvocation(message));
+        }
+        if bytes != 0 && !input.as_ptr().addr().is_multiple_of(size) {
+            let message = format!("input `{}` is not aligned for {}; copy it to a new buffer", decl.name, decl.prim);
+            return Err(Error::InvalidInvocation(message));
+        }
+        self.slots.push(Slot { data: input.as_ptr().cast_mut(), len: (bytes / size) as u64 });
+        self.lens.push(bytes / size);
+        self.memory.push(BufferMemory::Input(input));
+        Ok(())
+    }
+
+    /// Makes the memory for a function like [`Invocation::new`], but input arrays on a device stay
+    /// there.
+    ///
+    /// # Errors
+    /// Like [`Invocation::new`].
+    pub(crate) fn with_device_inputs(
+        signature: &Arc<Signature>,
+        inputs: &[Array],
+        params: Vec<i64>,
+        limits: Limits,
+    ) -> Result<Invocation, Error> {
+        let buffer = |array: &Array| match array.device_bytes() {
+            Some(_) => ArrowBuffer::from_vec(Vec::<u64>::new()),
+            None => array.buffer().clone(),
+        };
+        let mut invocation = Invocation::new(signature, inputs.iter().map(buffer), params, limits)?;
+        let buffers = (0..signature.buffers.len()).filter(|k| signature.buffers[*k].role == BufferRole::Input);
+        for (k, array) in buffers.zip(inputs) {
+            if let Some(away) = array.device_bytes() {
+                invocation.lens[k] = array.len();
+                invocation.memory[k] = BufferMemory::OnDevice(away.clone());
+            }
+        }
+        Ok(invocation)
+    }
+
+    /// Returns the limits of runs.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Returns the signature of the function.
+    pub fn signature(&self) -> &Arc<Signature> {
+        &self.signature
+    }
+
+    /// Returns the parameters.
+    pub fn params(&self) -> &[i64] {
+        &self.params
+    }
+
+    /// Checks that the invocation is for a function of that signature.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInvocation`] when the signatures differ.
+    pub fn check(&self, signature: &Arc<Signature>) -> Result<(), Error> {
+        Ok(check_signature(&self.signature, signature)?)
+    }
+
+    /// Returns the number of elements of a buffer: all elements of an input, the requested ones of
+    /// an owned buffer.
+    pub fn len(&self, buffer: Buffer) -> usize {
+        self.lens[buffer.index()]
+    }
+
+    /// Returns the capacity of an owned buffer in elements, or the number of elements of an input.
+    pub fn capacity(&self, buffer: Buffer) -> usize {
+        self.slots[buffer.index()].len as usize
+    }
+
+    /// Returns the array of an input.
+    ///
+    /// # Panics
+    /// When the buffer is not an input in the host's memory.
+    pub(crate) fn input(&self, buffer: Buffer) -> &ArrowBuffer {
+        match &self.memory[buffer.index()] {
+            BufferMemory::Input(array) => array,
+            _ => unreachable!("buffer `{}` is no input", self.signature.buffers[buffer.index()].name),
+        }
+    }
+
+    /// Returns the array of an input that is on a device, or was when the invocation was made.
+    pub fn device_input(&self, buffer: Buffer) -> Option<&DeviceBytes> {
+        match &self.memory[buffer.index()] {
+            BufferMemory::OnDevice(away) => Some(away),
+            _ => None,
+        }
+    }
+
+    /// Returns the array of an input, copied from its device if necessary.
+    ///
+    /// # Errors
+    /// The errors of the device.
+    pub fn fetch_input(&self, buffer: Buffer) -> Result<&ArrowBuffer, Error> {
+        match self.device_input(buffer) {
+            Some(bytes) => Ok(bytes.fetch()?),
+            None => Ok(self.input(buffer)),
+        }
+    }
+
+    /// Returns the argument for a call of machine code, valid until the invocation is used
+    /// otherwise.
+    pub fn frame(&mut self, chunk: Range<i64>) -> Frame {
+        Frame {
+            buffers: self.slots.as_mut_ptr(),
+            params: self.params.as_ptr(),
+            chunk_lo: chunk.start,
+            chunk_hi: chunk.end,
+            host: (&raw mut *self).cast(),
+            callbacks: &raw const CALLBACKS,
+            status: Status::Done as i32,
+            trampoline: std::ptr::null(),
+            math: std::ptr::null(),
+            cancel: self.limits.cancel.as_ptr().cast_const().cast(),
+        }
+    }
+
+    /// Returns whether the run was asked to stop.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.limits.cancel.load(Ordering::Relaxed)
+    }
+
+    /// Sets the lengths of buffers to their capacities. Must be called after machine code ran,
+    /// which requests growth only beyond the capacity, so that all elements may be in use.
+    pub(crate) fn extend_to_capacity(&mut self) {
+        for (len, slot) in self.lens.iter_mut().zip(&self.slots) {
+            *len = slot.len as usize;
+        }
+    }
+
+    /// Makes an owned buffer at least `len` elements long. Within its reserved capacity the buffer
+    /// grows by small steps, since nothing moves. Beyond that it doubles, or grows by half if it is
+    /// large, within the memory limit.
+    pub fn grow(&mut self, buffer: Buffer, len: i64) -> Status {
+        let at = buffer.index();
+        let Ok(len) = usize::try_from(len) else { return Status::OutOfMemory };
+        let capacity = self.slots[at].len as usize;
+        if len > capacity {
+            if self.is_cancelled() {
+                return Status::Cancelled;
+            }
+            let Some(bytes) = len.checked_mul(self.prim(buffer).bytes()) else {
+                return Status::OutOfMemory;
+            };
+            // New elements are written, so unused ones cost pages of memory.
+            let now = self.bytes(buffer).len();
+            let reserved = self.reserved_bytes(buffer);
+            let preferred = match now {
+                _ if bytes <= reserved => reserved.min(bytes.max(now + STEP)),
+                ..LARGE => now.saturating_mul(2),
+                _ => now.saturating_add(now / 2),
+            };
+            if !(self.enlarge(buffer, bytes.max(preferred)) || self.enlarge(buffer, bytes)) {
+                return Status::OutOfMemory;
+            }
+        }
+        self.lens[at] = self.lens[at].max(len);
+        Status::Done
+    }
+
+    /// Grows a buffer like [`Invocation::grow`], but without spare capacity, since it does not grow
+    /// again.
+    pub(crate) fn grow_to(&mut self, buffer: Buffer, len: usize) -> Status {
+        let bytes = len.checked_mul(self.prim(buffer).bytes());
+        let fits = len <= self.capacity(buffer) || bytes.is_some_and(|bytes| self.enlarge(buffer, bytes));
+        if !fits {
+            return Status::OutOfMemory;
+        }
+        let at = buffer.index();
+        self.lens[at] = self.lens[at].max(len);
+        Status::Done
+    }
+
+    /// Reserves capacity for `elements` in an empty owned buffer, without filling it; has no effect
+    /// if that is a large part of the remaining memory.
+    pub(crate) fn reserve(&mut self, buffer: Buffer, elements: usize) {
+        let memory = &self.limits.memory;
+        let max = memory.limit().saturating_sub(memory.used()) / 8;
+        let fill = self.fill(buffer);
+        let bytes = elements.checked_mul(self.prim(buffer).bytes()).filter(|bytes| *bytes <= max);
+        if let (Some(bytes), BufferMemory::Owned(block)) = (bytes, &mut self.memory[buffer.index()]) {
+            block.reserve(bytes, fill == Some(0));
+            self.enlarge(buffer, bytes.min(STEP));
+        }
+    }
+
+    /// Returns the reserved capacity of an owned buffer in bytes, up to which it grows without a
+    /// move.
+    pub(crate) fn reserved_bytes(&self, buffer: Buffer) -> usize {
+        match &self.memory[buffer.index()] {
+            BufferMemory::Owned(block) => block.capacity(),
+            _ => 0,
+        }
+    }
+
+    /// Omits the fills of new elements of these owned buffers.
+    ///
+    /// # Safety
+    /// Each element below the length that is taken must be written before it is read or taken.
+    pub(crate) unsafe fn omit_fills(&mut self, buffers: &[Buffer]) {
+        self.unfilled = buffers.to_vec();
+    }
+
+    /// Enlarges an owned buffer to `bytes`, a whole number of elements, with its fill. Returns
+    /// `false`, with the buffer unchanged, if there is no memory.
+    fn enlarge(&mut self, buffer: Buffer, bytes: usize) -> bool {
+        let (at, size) = (buffer.index(), self.prim(buffer).bytes());
+        let fill = self.fill(buffer);
+        let BufferMemory::Owned(block) = &mut self.memory[at] else {
+            unreachable!("the verifier admits growth of owned buffers only");
+        };
+        let enlarged = block.grow(bytes, size, fill);
+        self.slots[at] = Slot { data: block.as_ptr(), len: (block.bytes() / size) as u64 };
+        enlarged
+    }
+
+    /// Returns the bits of new elements of an owned buffer; `None` if they need no fill.
+    fn fill(&self, buffer: Buffer) -> Option<u64> {
+        let fill = self.signature.buffers[buffer.index()].fill.to_bits().expect("fills of buffers are primitives");
+        (!self.unfilled.contains(&buffer)).then_some(fill)
+    }
+
+    /// Sorts a range of an owned buffer of indices.
+    ///
+    /// # Panics
+    /// When the range is out of bounds of the buffer.
+    pub(crate) fn sort(&mut self, buffer: Buffer, range: Range<usize>) {
+        let prim = self.prim(buffer);
+        let BufferMemory::Owned(block) = &mut self.memory[buffer.index()] else {
+            unreachable!("the verifier admits sorting of owned buffers only");
+        };
+        sort::sort(block, prim, range);
+    }
+
+    /// Sorts the numbers `k` in a range of `perm` by `(major[k], minor[k], k)`.
+    ///
+    /// # Panics
+    /// When the range or a number is out of bounds of its buffer.
+    pub(crate) fn sort_by(&mut self, perm: Buffer, major: Buffer, minor: Buffer, range: Range<usize>) {
+        let prims = [perm, major, minor].map(|b| self.prim(b));
+        let empty = BufferMemory::Owned(MemoryBlock::new(self.limits.memory.clone()));
+        let mut target = std::mem::replace(&mut self.memory[perm.index()], empty);
+        let (BufferMemory::Owned(block), BufferMemory::Owned(major), BufferMemory::Owned(minor)) =
+            (&mut target, &self.memory[major.index()], &self.memory[minor.index()])
+        else {
+            unreachable!("the verifier admits sorting of owned buffers only");
+        };
+        sort::sort_by((block, prims[0]), (major, prims[1]), (minor, prims[2]), range);
+        self.memory[perm.index()] = target;
+    }
+
+    /// Exchanges the memory of two owned buffers.
+    ///
+    /// # Panics
+    /// When one of them is an input.
+    pub(crate) fn swap(&mut self, a: Buffer, b: Buffer) {
+        let (a, b) = (a.index(), b.index());
+        let owned = |m: &BufferMemory| matches!(m, BufferMemory::Owned(_));
+        assert!(owned(&self.memory[a]) && owned(&self.memory[b]), "the verifier admits swaps of owned buffers only");
+        self.memory.swap(a, b);
+        self.slots.swap(a, b);
+        self.lens.swap(a, b);
+    }
+
+    /// Returns a loan by which other invocations can write into an owned buffer of this one.
+    ///
+    /// # Panics
+    /// When the buffer is an input or lent.
+    pub(crate) fn loan(&self, buffer: Buffer) -> Loan {
+        let BufferMemory::Owned(block) = &self.memory[buffer.index()] else { unreachable!("the buffer is owned") };
+        Loan { slot: self.slots[buffer.index()], bytes: block.bytes() }
+    }
+
+    /// Makes writes to a buffer go to the buffer of another invocation.
+    ///
+    /// # Safety
+    /// While this invocation is called, the lender must live and must not grow, swap, sort or hand
+    /// out the buffer. No two calls may access the same element of the buffer at the same time.
+    pub(crate) unsafe fn borrow(&mut self, buffer: Buffer, loan: Loan) {
+        let at = buffer.index();
+        self.memory[at] = BufferMemory::Lent(loan.slot.data, loan.bytes);
+        self.slots[at] = loan.slot;
+        self.lens[at] = loan.slot.len as usize;
+    }
+
+    /// Returns all elements of an owned buffer as bytes.
+    ///
+    /// # Panics
+    /// When the buffer is an input or lent.
+    pub(crate) fn bytes_mut(&mut self, buffer: Buffer) -> &mut [u8] {
+        let BufferMemory::Owned(block) = &mut self.memory[buffer.index()] else { unreachable!("the buffer is owned") };
+        block.as_mut_slice()
+    }
+
+    /// Returns the type of the elements of a buffer.
+    pub fn prim(&self, buffer: Buffer) -> Prim {
+        self.signature.buffers[buffer.index()].prim
+    }
+
+    /// Returns the bytes of a buffer.
+    ///
+    /// # Panics
+    /// When the buffer is lent or on a device.
+    pub(crate) fn bytes(&self, buffer: Buffer) -> &[u8] {
+        match &self.memory[buffer.index()] {
+            BufferMemory::Input(input) => input.as_slice(),
+            BufferMemory::OnDevice(_) => unreachable!("arrays on a device are read there"),
+            BufferMemory::Owned(block) => block.as_slice(),
+            BufferMemory::Lent(..) => unreachable!("lent memory is read element by element"),
+        }
+    }
+
+    /// Reads an element as a value: bits zero-extended to 64, or for an index the bits of its
+    /// `i64`.
+    ///
+    /// # Panics
+    /// When the buffer does not have the element.
+    pub fn read(&self, buffer: Buffer, at: usize) -> u64 {
+        let decl = &self.signature.buffers[buffer.index()];
+        let size = decl.prim.bytes();
+        let mut bytes = [0; 8];
+        match self.memory[buffer.index()] {
+            BufferMemory::Lent(start, len) => {
+                assert!((at + 1) * size <= len, "element {at} is beyond the lent memory");
+                // SAFETY: the element lies in the block, whose owner lives, and no other thread
+                // writes the element: see `borrow`.
+                unsafe { start.add(at * size).copy_to_nonoverlapping(bytes.as_mut_ptr(), size) };
+            }
+            _ => bytes[..size].copy_from_slice(&self.bytes(buffer)[at * size..(at + 1) * size]),
+        }
+        let bits = u64::from_le_bytes(bytes);
+        if decl.class == BufferClass::Index && decl.prim.is_signed() {
+            let unused = 64 - decl.prim.bits();
+            ((bits << unused) as i64 >> unused) as u64
+        } else {
+            bits
+        }
+    }
+
+    /// Sets an element of an owned buffer to the low bytes of a value.
+    ///
+    /// # Panics
+    /// When the buffer does not have the element, or is an input.
+    pub(crate) fn write(&mut self, buffer: Buffer, at: usize, bits: u64) {
+        let size = self.prim(buffer).bytes();
+        let bytes = &bits.to_le_bytes()[..size];
+        match &mut self.memory[buffer.index()] {
+            BufferMemory::Owned(block) => block.as_mut_slice()[at * size..(at + 1) * size].copy_from_slice(bytes),
+            BufferMemory::Lent(start, len) => {
+                assert!((at + 1) * size <= *len, "element {at} is beyond the lent memory");
+                // SAFETY: as in `read`.
+                unsafe { start.add(at * size).copy_from_nonoverlapping(bytes.as_ptr(), size) };
+            }
+            BufferMemory::Input(_) | BufferMemory::OnDevice(_) => {
+                unreachable!("the verifier admits stores to owned buffers only")
+            }
+        }
+    }
+
+    /// Returns an element of a buffer, in the type of its array; `None` if the element does not
+    /// exist.
+    pub fn element(&self, buffer: Buffer, at: usize) -> Option<Scalar> {
+        let prim = self.signature.buffers.get(buffer.index())?.prim;
+        (at < self.len(buffer)).then(|| Scalar::from_bits(prim, self.read(buffer, at)))
+    }
+
+    /// Removes the first elements of an owned buffer as an Arrow buffer, without a copy, and leaves
+    /// the buffer empty.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInvocation`] when the buffer is an input or has a smaller capacity.
+    pub fn take(&mut self, buffer: Buffer, elements: usize) -> Result<ArrowBuffer, Error> {
+        let name = |s: &Self| s.signature.buffers[buffer.index()].name.clone();
+        let capacity = self.capacity(buffer);
+        if elements > capacity {
+            let message = format!("{elements} elements are taken from buffer `{}`, which has {capacity}", name(self));
+            return Err(Error::InvalidInvocation(message));
+        }
+        let size = self.prim(buffer).bytes();
+        let Some(block) = self.take_block(buffer) else {
+            return Err(Error::InvalidInvocation(format!(
+                "buffer `{}` is an input, which cannot be taken",
+                name(self)
+            )));
+        };
+        Ok(block.into_arrow(elements * size))
+    }
+
+    /// Empties an owned buffer and frees its memory; has no effect on other buffers.
+    pub(crate) fn free(&mut self, buffer: Buffer) {
+        drop(self.take_block(buffer));
+    }
+
+    /// Frees all owned memory except for the first elements of the given buffers.
+    ///
+    /// # Panics
+    /// When a buffer has fewer elements.
+    pub(crate) fn retain(&mut self, used: &[(Buffer, usize)]) {
+        for buffer in (0..self.memory.len() as u32).map(Buffer) {
+            match used.iter().find(|(retained, _)| *retained == buffer) {
+                Some((_, elements)) => self.truncate(buffer, *elements),
+                None => self.free(buffer),
+            }
+        }
+    }
+
+    fn truncate(&mut self, buffer: Buffer, elements: usize) {
+        let (at, size) = (buffer.index(), self.prim(buffer).bytes());
+        let is_filled = !self.unfilled.contains(&buffer);
+        if let BufferMemory::Owned(block) = &mut self.memory[at] {
+            block.truncate(elements * size);
+            // Without a fill, nothing has accessed the memory after the kept elements, so that it
+            // costs no pages.
+            if is_filled {
+                block.shrink();
+            }
+            self.slots[at] = Slot { data: block.as_ptr(), len: (block.bytes() / size) as u64 };
+            self.lens[at] = elements;
+        }
+    }
+
+    /// Removes the memory of an owned buffer, which becomes empty.
+    fn take_block(&mut self, buffer: Buffer) -> Option<MemoryBlock> {
+        let BufferMemory::Owned(block) = &mut self.memory[buffer.index()] else { return None };
+        let taken = std::mem::replace(block, MemoryBlock::new(self.limits.memory.clone()));
+        self.slots[buffer.index()] = Slot { data: block.as_ptr(), len: 0 };
+        self.lens[buffer.index()] = 0;
+        Some(taken)
+    }
+}
+
+/// The memory of the interpreter of Assembly is that of machine code.
+impl Buffers for Invocation {
+    fn signature(&self) -> &Arc<Signature> {
+        self.signature()
+    }
+
+    fn params(&self) -> &[i64] {
+        self.params()
+    }
+
+    fn len(&self, buffer: Buffer) -> usize {
+        self.len(buffer)
+    }
+
+    fn read(&self, buffer: Buffer, at: usize) -> u64 {
+        self.read(buffer, at)
+    }
+
+    fn write(&mut self, buffer: Buffer, at: usize, bits: u64) {
+        self.write(buffer, at, bits);
+    }
+
+    fn grow(&mut self, buffer: Buffer, len: i64) -> Status {
+        self.grow(buffer, len)
+    }
+
+    fn sort(&mut self, buffer: Buffer, range: Range<usize>) {
+        self.sort(buffer, range);
+    }
+
+    fn sort_by(&mut self, perm: Buffer, major: Buffer, minor: Buffer, range: Range<usize>) {
+        self.sort_by(perm, major, minor, range);
+    }
+
+    fn swap(&mut self, a: Buffer, b: Buffer) {
+        self.swap(a, b);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled()
+    }
+}

@@ -1,0 +1,76 @@
+//! The limits of a run: a budget of bytes, threads, and a flag that asks the run to stop.
+
+use super::Workers;
+use redpoll_storage::MemoryBudget;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The limits of a run. Clones share the budget, the threads and the flag.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// The budget for owned buffers, charged during their lifetime, also after the run handed them
+    /// out.
+    pub memory: Arc<MemoryBudget>,
+    /// The limit in bytes for a device's memory in use by inputs, results and windows, if it is
+    /// lower than the device's own limit.
+    pub device_memory: usize,
+    /// The threads that run the chunks of kernels.
+    pub workers: Arc<Workers>,
+    /// A flag that asks kernels to stop with
+    /// [`Status::Cancelled`](redpoll_compiler::assembly::Status::Cancelled): at their next growth, or at the
+    /// next round of a loop that contains a loop.
+    pub cancel: Arc<AtomicBool>,
+}
+
+impl Limits {
+    /// Makes limits of that many bytes, on the caller's thread.
+    pub fn memory(bytes: usize) -> Limits {
+        let workers = Workers::caller().clone();
+        Limits {
+            memory: Arc::new(MemoryBudget::new(bytes)),
+            device_memory: usize::MAX,
+            workers,
+            cancel: Arc::default(),
+        }
+    }
+
+    /// Returns limits for one run, with a separate budget that charges this one, so that the peak
+    /// of the run can be read.
+    #[must_use]
+    pub fn for_one_run(&self) -> Limits {
+        let memory = MemoryBudget::with_accounts(self.memory.limit(), vec![self.memory.clone()]);
+        Limits { memory: Arc::new(memory), ..self.clone() }
+    }
+
+    /// Returns the limits with other threads.
+    #[must_use]
+    pub fn with_workers(self, workers: &Arc<Workers>) -> Limits {
+        Limits { workers: workers.clone(), ..self }
+    }
+}
+
+impl Default for Limits {
+    /// Returns limits of the whole address space, on the caller's thread.
+    fn default() -> Limits {
+        Limits::memory(isize::MAX as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redpoll_storage::Account;
+
+    #[test]
+    fn each_run_has_its_own_peak() {
+        let limits = Limits::memory(100);
+        assert!(limits.memory.charge(30));
+        let run = limits.for_one_run();
+        assert!(run.memory.charge(40) && !run.memory.charge(40));
+        run.memory.release(40);
+        assert!(run.memory.charge(10));
+        assert_eq!((run.memory.used(), run.memory.peak(), limits.memory.peak()), (10, 40, 70));
+        limits.memory.reset_peak();
+        assert_eq!(limits.memory.peak(), 40);
+    }
+}

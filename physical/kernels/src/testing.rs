@@ -1,0 +1,4 @@
+//! Support for tests of other crates.
+
+pub mod case;
+pub mod sanitized;

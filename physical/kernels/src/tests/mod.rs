@@ -1,0 +1,3 @@
+//! Tests of generated code beside the interpreter.
+
+mod expand;

@@ -1,0 +1,143 @@
+//! The error type of this crate.
+
+use crate::Status;
+use redpoll_logic::{DType, FormatError};
+
+/// Errors of tensors: of their construction, conversion and exchange.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The arrays given for a tensor do not form a valid tensor. The caller's fault.
+    #[error("invalid tensor: {0}")]
+    InvalidTensor(String),
+    /// The arrays given for one level of a tensor do not form a valid level. The caller's fault.
+    #[error("invalid tensor: level {level} ({kind}): {reason}")]
+    InvalidLevel {
+        /// The level, 0 outermost.
+        level: usize,
+        /// The name of the level's kind.
+        kind: &'static str,
+        /// The fault of the arrays.
+        reason: String,
+    },
+    /// A format is invalid, or does not fit the shape, dtype or fill value. The caller's fault.
+    #[error("invalid format: {0}")]
+    InvalidFormat(#[from] FormatError),
+    /// The lists of coordinates and values of triples differ in length, or there is not one list
+    /// per mode. The caller's fault.
+    #[error("invalid triples: {0}")]
+    InvalidTriples(String),
+    /// Coordinates that the caller asked for do not exist. The caller's fault.
+    #[error("{0}")]
+    InvalidCoordinates(String),
+    /// A coordinate lies outside of its dimension. The data's fault.
+    #[error("entry {entry}: coordinate {coordinate} of mode {mode} is out of range, its dimension is {dimension}")]
+    CoordinateOutOfRange {
+        /// The number of the entry.
+        entry: usize,
+        /// The tensor mode.
+        mode: usize,
+        /// The coordinate.
+        coordinate: u64,
+        /// The dimension of the mode.
+        dimension: u64,
+    },
+    /// Coordinates occur more than once, and no way to combine their values was given. The data's
+    /// fault.
+    #[error(
+        "{count} entries repeat the coordinates of an earlier entry, the first at {coordinates:?}; choose how to combine \
+         them: add them, keep the first or keep the last"
+    )]
+    DuplicateCoordinates {
+        /// The first repeated coordinates.
+        coordinates: Vec<u64>,
+        /// The number of surplus entries: all entries less the distinct coordinates.
+        count: usize,
+    },
+    /// An interval level would store more than one run of coordinates below one position. The
+    /// caller's fault.
+    #[error(
+        "level {level} is an interval level, which stores one run per fiber, but a second run begins at {coordinates:?}: its \
+         coordinates are not adjacent, or its children differ; use a sparse-run-length level"
+    )]
+    SecondRun {
+        /// The level, 0 outermost.
+        level: usize,
+        /// The first coordinates of the second run.
+        coordinates: Vec<u64>,
+    },
+    /// A pinpoint level would store more than one coordinate below one position. The caller's
+    /// fault.
+    #[error(
+        "level {level} is a pinpoint level, which stores one coordinate per fiber, but {coordinates:?} is a second one; use \
+         a sparse-list level"
+    )]
+    SecondEntry {
+        /// The level, 0 outermost.
+        level: usize,
+        /// The coordinates of the second entry.
+        coordinates: Vec<u64>,
+    },
+    /// An operator cannot combine the values of repeated coordinates. The caller's fault.
+    #[error("the values of repeated coordinates cannot be combined: {0}")]
+    Combine(#[from] redpoll_logic::op::OpError),
+    /// A value has another dtype than expected. The caller's fault.
+    #[error("{what}: expected dtype {expected}, found {found}")]
+    DTypeMismatch {
+        /// The value with the wrong dtype.
+        what: String,
+        /// The expected dtype.
+        expected: DType,
+        /// The dtype found.
+        found: DType,
+    },
+    /// A fill value cannot change because entries that are not stored depend on it. The caller's
+    /// fault.
+    #[error("cannot change the fill value: {0}")]
+    FillInUse(String),
+    /// An array would exceed the memory of the machine. The fault of the dimensions or the format.
+    #[error("{elements} elements of {bytes} bytes do not fit into memory; use a sparser format or smaller dimensions")]
+    TooLarge {
+        /// The number of elements.
+        elements: u64,
+        /// Bytes of one element.
+        bytes: usize,
+    },
+    /// The positions of a level exceed `i64::MAX`. The fault of the dimensions or the format.
+    #[error("{parents} fibers of dimension {dimension} exceed the {max} positions of a full level; use a sparse level", max = i64::MAX)]
+    TooManyPositions {
+        /// The number of fibers.
+        parents: u64,
+        /// The dimension of each fiber.
+        dimension: u64,
+    },
+    /// A column of a record batch cannot be read as part of the requested tensor. The caller's
+    /// fault.
+    #[error("column '{column}': {reason}")]
+    InvalidColumn {
+        /// The name of the column.
+        column: String,
+        /// The fault of the column.
+        reason: String,
+    },
+    /// A column has an Arrow NULL where none is allowed. The data's fault.
+    #[error("column '{column}' is null in row {row}: {hint}")]
+    Null {
+        /// The name of the column.
+        column: String,
+        /// The first row with a NULL.
+        row: usize,
+        /// A remedy.
+        hint: &'static str,
+    },
+    /// Arrow rejected arrays that this crate built. Our fault.
+    #[error("arrow: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+    /// The memory limit does not allow an allocation.
+    #[error("the kernel stopped: {}", .0.reason())]
+    Stopped(Status),
+    /// The bytes of an array cannot be copied from the device that has them. The fault of the
+    /// device.
+    #[error(transparent)]
+    OnDevice(Box<dyn std::error::Error + Send + Sync>),
+}

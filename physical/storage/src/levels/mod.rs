@@ -1,0 +1,73 @@
+//! The level kinds, one file each, and the registry that is made from the list of kinds.
+//!
+//! A level stores the fibers of one storage mode. A fiber is a half-open range of positions of the
+//! parent level, of length one under a unique parent. The level maps each stored coordinate of a
+//! fiber to a position (or range) of its own, which is a parent position for the next level or the
+//! leaf.
+//!
+//! A kind is one row of the list in `redpoll_logic`, one file here and one in
+//! `redpoll_compiler::lower::levels`. [`Level`], here, describes its arrays, and checks, builds and enumerates
+//! them in Rust. `LevelLowering`, there, gives its looplets and its write protocol.
+
+mod band;
+mod bit_map;
+mod block_list;
+mod byte_map;
+mod dense;
+mod fixed_width;
+mod hash;
+mod interval;
+mod level;
+mod pinpoint;
+mod run_length;
+mod shared;
+mod singleton;
+mod sparse_list;
+mod sparse_run_length;
+
+pub use band::Band;
+pub use bit_map::BitMap;
+pub use block_list::BlockList;
+pub use byte_map::ByteMap;
+pub use dense::Dense;
+pub use dense::full_positions;
+pub use fixed_width::FixedWidth;
+pub use hash::{Hash, hash_slot, table_len};
+pub use interval::Interval;
+pub use level::{
+    ArrayClass, ArraySpec, Concatenation, CoordinateRun, Level, LevelData, RunLevel, array_prim, can_store,
+};
+pub use pinpoint::Pinpoint;
+pub use run_length::RunLength;
+pub use shared::fibers::Fibers;
+pub use singleton::Singleton;
+pub use sparse_list::SparseList;
+pub use sparse_run_length::SparseRunLength;
+
+pub use shared::list::lower_bound;
+
+use redpoll_logic::{Format, LevelFormat, LevelKind};
+use std::borrow::Cow;
+
+/// Defines `level` from the list of kinds: the type of a level has the name of its kind.
+macro_rules! registry {
+    ($($(#[$doc:meta])* $kind:ident $name:literal = $base:ident { $($traits:tt)* };)*) => {
+        /// Returns the level of a kind.
+        pub fn level(kind: LevelKind) -> &'static dyn Level {
+            match kind {
+                $(LevelKind::$kind => &$kind,)*
+            }
+        }
+    };
+}
+
+redpoll_logic::level_kinds!(registry);
+
+/// Returns the format in which a kernel writes a tensor of this format.
+pub fn kernel_format(format: &Format) -> Cow<'_, Format> {
+    let in_kernel = |l: &LevelFormat| LevelFormat { kind: level(l.kind).kernel_kind().unwrap_or(l.kind), ..*l };
+    if format.levels.iter().all(|l| in_kernel(l) == *l) {
+        return Cow::Borrowed(format);
+    }
+    Cow::Owned(Format { levels: format.levels.iter().map(in_kernel).collect(), ..format.clone() })
+}

@@ -1,0 +1,163 @@
+//! Tensors over Arrow buffers: a type and the arrays of its levels and its leaf.
+//!
+//! A [`Tensor`] is a [`TensorType`], the arrays of each level, outermost first, and one array of
+//! values for each primitive of the dtype (none for a pattern leaf). The file of a level kind in
+//! [`crate::levels`] defines the meaning of its arrays. This module handles whole tensors:
+//! validated construction, triples, conversion, exchange with Arrow.
+
+mod array;
+mod assemble;
+mod convert;
+mod device_bytes;
+mod error;
+mod exchange;
+mod footprint;
+pub mod levels;
+mod links;
+mod measure;
+mod memory;
+mod rearrange;
+mod run_end;
+mod shares;
+mod sort;
+mod statistics_cache;
+mod status;
+mod structure;
+mod summary;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+mod triples;
+mod validate;
+mod values;
+mod walk;
+
+pub use array::{Array, Element};
+pub(crate) use array::{Indices, filled_vec};
+pub use convert::{convert, convert_within};
+pub use device_bytes::{DeviceBuffer, DeviceBytes};
+pub use error::Error;
+pub use exchange::{Import, NullPolicy, arrow_type, dtype_of_arrow};
+pub use footprint::Survey;
+pub use links::estimate_pairs;
+pub use memory::{Account, MemoryBudget, charge_buffer};
+pub use shares::PositionCounter;
+pub use statistics_cache::Links;
+pub use status::Status;
+pub use structure::{FiberCounts, MatrixStructure, MatrixSymmetry, Structure};
+pub use triples::{Duplicates, Triples};
+pub use values::Values;
+
+use crate::levels::{ArrayClass, LevelData, level};
+use redpoll_logic::Special;
+use redpoll_logic::{Format, Scalar, TensorType};
+use statistics_cache::StatisticsCache;
+use std::sync::{Arc, OnceLock};
+
+/// A tensor: a type and its arrays. Cloning shares the buffers.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    ty: Arc<TensorType>,
+    levels: Vec<Vec<Array>>,
+    leaf: Vec<Array>,
+    statistics: Arc<StatisticsCache>,
+    /// The special values among the stored values, once they have been searched for.
+    special: Arc<OnceLock<Special>>,
+}
+
+impl Tensor {
+    /// Returns a tensor of rank 0 whose fill value is the value itself.
+    ///
+    /// Plans thus know the value: adding it to a sparse tensor changes the fill value of the sum. A
+    /// fill value is part of the type, and each type has its own plan. For a value that changes
+    /// between runs, such as a counter, use a dense tensor of rank 0 with a constant fill value,
+    /// which needs only one plan.
+    ///
+    /// # Errors
+    /// When the value cannot be allocated.
+    pub fn scalar(value: &Scalar) -> Result<Tensor, Error> {
+        let ty = TensorType { shape: Vec::new(), dtype: value.dtype(), fill: value.clone(), format: Format::dense(0) };
+        let leaf = value.flatten().iter().map(|part| Array::filled(part, 1)).collect::<Result<_, _>>()?;
+        Ok(Tensor::of_parts(Arc::new(ty), Vec::new(), leaf))
+    }
+
+    /// Returns a tensor that has not been validated.
+    fn of_parts(ty: Arc<TensorType>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Tensor {
+        Tensor { ty, levels, leaf, statistics: Arc::default(), special: Arc::default() }
+    }
+
+    /// Returns the type: shape, dtype, fill value and format.
+    pub fn ty(&self) -> &Arc<TensorType> {
+        &self.ty
+    }
+
+    /// Returns the arrays of each level, outermost first, in the order of
+    /// [`crate::levels::Level::arrays`].
+    pub fn levels(&self) -> &[Vec<Array>] {
+        &self.levels
+    }
+
+    /// Returns the values, one array for each primitive of the dtype; none for a pattern leaf.
+    pub fn leaf(&self) -> &[Array] {
+        &self.leaf
+    }
+
+    /// Returns all arrays: those of the levels, outermost first, then the values.
+    pub fn arrays(&self) -> impl Iterator<Item = &Array> {
+        self.levels.iter().flatten().chain(&self.leaf)
+    }
+
+    /// Copies arrays that were left on a device to the host.
+    ///
+    /// Operations that read elements do the same. Conversions, exports, counts and reads then fail
+    /// with the error of this function, statistics are unknown, and element access of [`Array`]s
+    /// panics.
+    ///
+    /// # Errors
+    /// [`Error::Device`] with the message of the driver.
+    pub fn fetch(&self) -> Result<(), Error> {
+        if !self.is_on_host() {
+            self.arrays().filter_map(Array::device_bytes).try_for_each(|bytes| bytes.fetch().map(drop))?;
+            self.assert_valid();
+        }
+        Ok(())
+    }
+
+    /// Copies to the host, like [`Tensor::fetch`], the arrays that give the number of positions
+    /// before an outermost coordinate: the ends of lists, and the outermost level.
+    pub fn fetch_ends(&self) -> Result<(), Error> {
+        self.fetch_where(|k, class| k == 0 || class == ArrayClass::Position)
+    }
+
+    /// Copies all arrays except the values to the host, like [`Tensor::fetch`].
+    pub(crate) fn fetch_levels(&self) -> Result<(), Error> {
+        self.fetch_where(|_, _| true)
+    }
+
+    /// Copies the arrays of levels that `is_selected` selects by level and class to the host, like
+    /// [`Tensor::fetch`].
+    fn fetch_where(&self, is_selected: impl Fn(usize, ArrayClass) -> bool) -> Result<(), Error> {
+        for (k, (format, arrays)) in self.ty.format.levels.iter().zip(&self.levels).enumerate() {
+            let specs = level(format.kind).arrays().iter().zip(arrays).filter(|(spec, _)| is_selected(k, spec.class));
+            specs.filter_map(|(_, array)| array.device_bytes()).try_for_each(|bytes| bytes.fetch().map(drop))?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether all arrays are on the host, and none only on a device.
+    pub fn is_on_host(&self) -> bool {
+        self.arrays().filter_map(Array::device_bytes).all(|bytes| bytes.is_on_host())
+    }
+
+    /// Returns level `k`: format, dimension and arrays.
+    pub fn level(&self, k: usize) -> LevelData<'_> {
+        let ty = &self.ty;
+        LevelData {
+            format: ty.format.levels[k],
+            dimension: ty.format.modes[k].dimension(&ty.shape),
+            arrays: &self.levels[k],
+        }
+    }
+}

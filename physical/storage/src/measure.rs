@@ -1,0 +1,407 @@
+//! Statistics of tensors that need a pass over the stored elements: computed on demand and cached
+//! in the tensor.
+//!
+//! Modes are storage modes where a [`ModeSet`] or an index into one is used. Tensors are immutable,
+//! so statistics stay valid as long as a clone of the tensor exists.
+
+use super::sort::{bits_below, sort_numbers};
+use super::statistics_cache::{Census, StoredCounts, get_or_compute};
+use super::structure::{row_major, symmetry};
+use super::{Array, MatrixSymmetry, Tensor};
+use crate::levels::level;
+use redpoll_logic::Special;
+use redpoll_logic::statistics::{Answer, Fact, ModeSet, Weights};
+use redpoll_logic::{Prim, Scalar, StorageMode};
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// Number of coordinates beyond which a mode has no marginal, if they also exceed the bytes of the
+/// tensor: the counts would take too much memory.
+const SMALL_DIMENSION: u64 = 1 << 16;
+/// Number of rows beyond which a matrix is sorted to test it for symmetry.
+const MAX_MATCHED_ROWS: u64 = 1 << 26;
+
+/// Returns the value of an integer or `bool`, if it fits an `i64`.
+fn as_i64(value: &Scalar) -> Option<i64> {
+    match value {
+        Scalar::U64(v) => i64::try_from(*v).ok(),
+        Scalar::F32(_) | Scalar::F64(_) | Scalar::Struct(..) => None,
+        other => match other.cast(Prim::I64) {
+            Some(Scalar::I64(v)) => Some(v),
+            _ => None,
+        },
+    }
+}
+
+impl Tensor {
+    /// Returns the special values among the stored values, searched for once. Values on a device
+    /// are taken to have none, unless known.
+    pub fn special(&self) -> Special {
+        let of = |array: &Array| match array.prim() {
+            Prim::F32 => array.as_slice::<f32>().map_or(Special::NONE, Special::of_values),
+            Prim::F64 => array.as_slice::<f64>().map_or(Special::NONE, Special::of_values),
+            _ => Special::NONE,
+        };
+        if let Some(special) = self.special.get() {
+            return *special;
+        }
+        if !self.is_on_host() {
+            return Special::NONE;
+        }
+        *self.special.get_or_init(|| self.leaf.iter().fold(Special::NONE, |set, array| set.union(of(array))))
+    }
+
+    /// Marks the tensor as having no special values. Kernels still compute with its actual values
+    /// by IEEE 754: a product of zero with an infinity or NaN is NaN.
+    #[must_use]
+    pub fn assume_regular(self) -> Tensor {
+        Tensor { special: Arc::new(OnceLock::from(Special::NONE)), ..self }
+    }
+
+    /// Records that the tensor has no special values other than these.
+    pub fn with_special(self, special: Special) -> Tensor {
+        self.special.get_or_init(|| special);
+        self
+    }
+
+    /// Returns the special values among the stored values, if known.
+    pub(super) fn cached_special(&self) -> Option<Special> {
+        self.special.get().copied()
+    }
+
+    /// Returns the least and the greatest value among the stored values and the fill value. `None`
+    /// for floats, structs, values that do not fit an `i64`, and tensors on a device.
+    pub fn value_range(&self) -> Option<(i64, i64)> {
+        if !self.is_on_host() {
+            return None;
+        }
+        *self.statistics.values.get_or_init(|| self.find_value_range())
+    }
+
+    fn find_value_range(&self) -> Option<(i64, i64)> {
+        let fill = as_i64(&self.ty.fill)?;
+        macro_rules! of {
+            ($array:expr, $t:ty) => {{
+                let values = $array.words::<$t>();
+                let (least, greatest) = (values.iter().min(), values.iter().max());
+                least.zip(greatest).map(|(a, b)| Some((i64::try_from(*a).ok()?, i64::try_from(*b).ok()?)))
+            }};
+        }
+        let [array] = &self.leaf[..] else { return None };
+        let stored = match array.prim() {
+            Prim::Bool | Prim::U8 => of!(array, u8),
+            Prim::I8 => of!(array, i8),
+            Prim::I16 => of!(array, i16),
+            Prim::U16 => of!(array, u16),
+            Prim::I32 => of!(array, i32),
+            Prim::U32 => of!(array, u32),
+            Prim::I64 => of!(array, i64),
+            Prim::U64 => of!(array, u64),
+            Prim::F32 | Prim::F64 => return None,
+        };
+        let (least, greatest) = stored.unwrap_or(Some((fill, fill)))?;
+        Some((least.min(fill), greatest.max(fill)))
+    }
+
+    /// Returns the number of distinct coordinates of the stored elements in some storage modes.
+    /// `None` if the product of their dimensions overflows, or if a device has lost the tensor.
+    pub fn distinct(&self, modes: ModeSet) -> Option<u64> {
+        self.fetch_levels().ok()?;
+        if let Some(counts) = self.counts(modes) {
+            return Some(count_nonzero(counts));
+        }
+        Some(self.census(modes)?.distinct)
+    }
+
+    /// Returns the number of distinct coordinates in `of` among the stored elements with the same
+    /// coordinate in `given`: the mean as the estimate, the maximum as the bound. `None` as for
+    /// [`Tensor::distinct`].
+    pub fn degree(&self, of: ModeSet, given: ModeSet) -> Option<Answer> {
+        self.fetch_levels().ok()?;
+        let both = self.census(of.union(given))?;
+        let answer = |groups: u64, max: u64| Answer::new(both.distinct as f64 / groups.max(1) as f64, max as f64);
+        if let Some(counts) = self.counts(given) {
+            let mode = given.iter().next().expect("the set has one mode");
+            let among = self.counts_of_mode(&both, mode).expect("the mode has counts");
+            return Some(answer(count_nonzero(counts), among.iter().copied().max().unwrap_or(0).into()));
+        }
+        if both.by_mode.is_none() {
+            let given = self.census(given)?;
+            return Some(answer(given.distinct, given.max_count));
+        }
+        get_or_compute(&self.statistics.degrees, (of, given), || {
+            let keys = self.keys(&[given, of])?;
+            let (mut groups, mut max_count, mut count) = (0u64, 0u64, 0);
+            for (k, key) in keys.iter().enumerate() {
+                let same = k > 0 && keys[k - 1].0 == key.0;
+                count = if same { count + 1 } else { 1 };
+                groups += u64::from(!same);
+                max_count = max_count.max(count);
+            }
+            Some(answer(groups, max_count))
+        })
+    }
+
+    /// Returns the distribution of the distinct coordinates in the storage modes `of` over those of
+    /// `mode`, which is one of them: the count for each coordinate divided by the mean. `None` if
+    /// the mode is too long, or if a device has lost the tensor.
+    pub fn marginal(&self, of: ModeSet, mode: usize) -> Option<Weights> {
+        self.fetch_levels().ok()?;
+        let dimension = *self.ty.format.storage_shape(&self.ty.shape).get(mode)?;
+        if !self.can_count_coordinates(dimension) || !of.contains(mode) {
+            return None;
+        }
+        get_or_compute(&self.statistics.marginals, (of, mode), || {
+            let mut counts = vec![0f32; dimension as usize];
+            match self.counts(of) {
+                Some(all) => counts.iter_mut().zip(all).for_each(|(count, n)| *count = f32::from(u8::from(*n > 0))),
+                None => {
+                    let census = self.census(of)?;
+                    let own = self.counts_of_mode(&census, mode)?;
+                    counts.iter_mut().zip(own).for_each(|(count, n)| *count = *n as f32);
+                }
+            }
+            let mean = counts.iter().map(|c| f64::from(*c)).sum::<f64>() / counts.len().max(1) as f64;
+            if mean > 0.0 {
+                counts.iter_mut().for_each(|c| *c = (f64::from(*c) / mean) as f32);
+            }
+            Some(counts.into())
+        })
+    }
+
+    /// Returns the number of stored elements for each coordinate of a storage mode, including
+    /// padding. `None` for sets of several modes, and for modes that are too long.
+    fn counts(&self, modes: ModeSet) -> Option<&[u32]> {
+        let [mode] = modes.iter().collect::<Vec<_>>()[..] else { return None };
+        self.all_counts().by_mode.get(mode)?.as_deref()
+    }
+
+    fn all_counts(&self) -> &StoredCounts {
+        self.statistics.counts.get_or_init(|| {
+            let mut by_mode = self.zeros();
+            let all = match self.element_count() > 0 && !by_mode.is_empty() {
+                true => self.count_below(0, 0..1, &mut by_mode),
+                false => self.element_count(),
+            };
+            StoredCounts { all, by_mode }
+        })
+    }
+
+    /// Returns a zero for each coordinate of each storage mode that is not too long.
+    fn zeros(&self) -> Vec<Option<Vec<u32>>> {
+        let sizes = self.ty.format.storage_shape(&self.ty.shape);
+        let zeros = |n: &u64| self.can_count_coordinates(*n).then(|| vec![0u32; *n as usize]);
+        sizes.iter().map(zeros).collect()
+    }
+
+    /// Returns the census of a set of modes; `None` as for [`Tensor::distinct`].
+    ///
+    /// If the elements have distinct coordinates in the set, or in a part of it, the counts of
+    /// elements already give the census.
+    fn census(&self, modes: ModeSet) -> Option<Arc<Census>> {
+        get_or_compute(&self.statistics.censuses, modes, || {
+            let all = self.all_counts();
+            if modes.is_empty() {
+                let by_mode = Some(Vec::new());
+                return Some(Arc::new(Census { distinct: all.all.min(1), max_count: all.all, by_mode }));
+            }
+            let is_distinct = |counts: &Vec<u32>| counts.iter().all(|n| *n <= 1);
+            let is_distinguishing =
+                |mode: usize| all.by_mode.get(mode).and_then(Option::as_ref).is_some_and(is_distinct);
+            if modes.contains_all(ModeSet::prefix(self.levels.len())) || modes.iter().any(is_distinguishing) {
+                return Some(Arc::new(Census { distinct: all.all, max_count: all.all.min(1), by_mode: None }));
+            }
+            self.compute_census(modes).map(Arc::new)
+        })
+    }
+
+    fn compute_census(&self, modes: ModeSet) -> Option<Census> {
+        let shape = self.ty.format.storage_shape(&self.ty.shape);
+        let modes: Vec<usize> = modes.iter().filter(|m| *m < shape.len()).collect();
+        modes.iter().try_fold(1u64, |n, m| n.checked_mul(shape[*m].max(1)))?;
+        let mut counts = self.zeros();
+        let (mut distinct, mut max_count) = (0, 0);
+        let mut note = |mut key: u64, elements: u64| {
+            distinct += 1;
+            max_count = max_count.max(elements);
+            for &mode in modes.iter().rev() {
+                let i = key % shape[mode];
+                key /= shape[mode];
+                if let Some(counts) = &mut counts[mode] {
+                    counts[i as usize] += 1;
+                }
+            }
+        };
+        if let Some(keys) = self.linear_indices(&modes, &shape) {
+            keys.chunk_by(|a, b| a == b).for_each(|same| note(same[0], same.len() as u64));
+        } else {
+            let mut keys: Vec<(u64, u64)> = Vec::new();
+            self.for_each_storage(|storage| {
+                let key = modes.iter().fold(0, |n, m| n * shape[*m] + storage[*m]);
+                match keys.last_mut() {
+                    Some((last, elements)) if *last == key => *elements += 1,
+                    _ => keys.push((key, 1)),
+                }
+            });
+            if !keys.is_sorted() {
+                keys.sort_unstable();
+            }
+            keys.chunk_by(|a, b| a.0 == b.0).for_each(|same| note(same[0].0, same.iter().map(|k| k.1).sum()));
+        }
+        let by_mode = (distinct < self.all_counts().all).then_some(counts);
+        Some(Census { distinct, max_count, by_mode })
+    }
+
+    /// Returns the number of a census's distinct coordinates for each coordinate of a mode; `None`
+    /// for modes that are too long.
+    fn counts_of_mode<'c>(&'c self, census: &'c Census, mode: usize) -> Option<&'c [u32]> {
+        census.by_mode.as_ref().unwrap_or(&self.all_counts().by_mode).get(mode)?.as_deref()
+    }
+
+    /// Returns whether a counter for each coordinate takes memory in proportion to the tensor.
+    fn can_count_coordinates(&self, coordinates: u64) -> bool {
+        coordinates <= SMALL_DIMENSION.max(self.bytes())
+    }
+
+    /// Counts the elements below positions for each coordinate of each mode from `depth` on, and
+    /// returns their total.
+    fn count_below(&self, depth: usize, fiber: Range<u64>, counts: &mut [Option<Vec<u32>>]) -> u64 {
+        let Some((own, inner)) = counts.split_first_mut() else { return fiber.end - fiber.start };
+        let kind = level(self.ty.format.levels[depth].kind);
+        if let (Some(own), true) = (own.as_mut(), inner.is_empty()) {
+            return kind.tally(self.level(depth), fiber, own);
+        }
+        let mut all = 0;
+        kind.for_each(self.level(depth), fiber, &mut |i, positions| {
+            let below = self.count_below(depth + 1, positions, inner);
+            all += below;
+            if let Some(own) = own {
+                own[i as usize] = own[i as usize].saturating_add(u32::try_from(below).unwrap_or(u32::MAX));
+            }
+        });
+        all
+    }
+
+    /// Returns whether a fact is true of the tensor; also `false` if testing it exhausts memory, or
+    /// if a device has lost the tensor.
+    pub fn holds(&self, fact: Fact) -> bool {
+        if self.fetch().is_err() {
+            return false;
+        }
+        get_or_compute(&self.statistics.facts, fact, || match fact {
+            Fact::Symmetric(a, b) => {
+                let shape = &self.ty.shape;
+                let sizes_agree = shape.get(a).is_some_and(|n| shape.get(b) == Some(n));
+                sizes_agree && self.is_symmetric_in_order().unwrap_or_else(|| self.is_symmetric_by_sorting(a, b))
+            }
+            Fact::OffDiagonal(a, b) => {
+                let (mut off, fill) = (true, self.fill_test());
+                self.for_each_stored(|coordinates, p| off &= coordinates[a] != coordinates[b] || fill.is_fill(p));
+                off
+            }
+        })
+    }
+
+    fn is_symmetric_by_sorting(&self, a: usize, b: usize) -> bool {
+        row_major(self).and_then(|entries| symmetry(&entries, a, b)).is_ok_and(|s| s == MatrixSymmetry::Exact)
+    }
+
+    /// Returns whether a square matrix with entries stored in order equals its transpose; `None`
+    /// for other tensors. The entries of column `j` occur in the order of row `j`, so each row is
+    /// matched in one traversal.
+    fn is_symmetric_in_order(&self) -> Option<bool> {
+        let ([n, _], [StorageMode::Whole { .. }, StorageMode::Whole { .. }]) =
+            (&self.ty.shape[..], &self.ty.format.modes[..])
+        else {
+            return None;
+        };
+        let rows = usize::try_from(*n).ok().filter(|n| *n as u64 <= MAX_MATCHED_ROWS)?;
+        let mut entries: Vec<(u32, u32, usize)> = Vec::new();
+        let mut ordered = true;
+        let mut storage = [0; 2];
+        self.walk(0, 0..1, &mut storage, &mut |at, p| {
+            let entry = (at[0] as u32, at[1] as u32, p as usize);
+            ordered &= entries.last().is_none_or(|last| (last.0, last.1) < (entry.0, entry.1));
+            entries.push(entry);
+        });
+        if !ordered {
+            return None;
+        }
+        // The start of each row, advanced as its entries are matched.
+        let mut next = vec![0usize; rows + 1];
+        entries.iter().for_each(|e| next[e.0 as usize + 1] += 1);
+        (0..rows).for_each(|i| next[i + 1] += next[i]);
+        let same = |p: usize, q: usize| {
+            self.leaf.iter().all(|a| a.bits(p) == a.bits(q) || a.scalar(p).is_nan() && a.scalar(q).is_nan())
+        };
+        Some(entries.iter().all(|(i, j, p)| {
+            let mirrored = next[*j as usize];
+            next[*j as usize] += 1;
+            entries.get(mirrored).is_some_and(|(k, l, q)| k == j && l == i && same(*p, *q))
+        }))
+    }
+
+    /// Calls `visit` with the storage coordinates of each stored element, including padding.
+    fn for_each_storage(&self, mut visit: impl FnMut(&[u64])) {
+        if self.element_count() > 0 {
+            let mut storage = vec![0; self.levels.len()];
+            self.walk(0, 0..1, &mut storage, &mut |storage, _| visit(storage));
+        }
+    }
+
+    /// Returns the distinct coordinates of the stored elements in sets of modes, sorted: one number
+    /// for the first set and one for all others. `None` if a number would overflow.
+    pub(super) fn keys(&self, sets: &[ModeSet]) -> Option<Vec<(u64, u64)>> {
+        let shape = self.ty.format.storage_shape(&self.ty.shape);
+        let modes = |sets: &[ModeSet]| -> Option<Vec<usize>> {
+            let modes: Vec<usize> = sets.iter().flat_map(|s| s.iter()).filter(|m| *m < shape.len()).collect();
+            modes.iter().try_fold(1u64, |n, m| n.checked_mul(shape[*m].max(1)))?;
+            Some(modes)
+        };
+        let (first, rest) = sets.split_first()?;
+        let (first, rest) = (modes(std::slice::from_ref(first))?, modes(rest)?);
+        let size: u64 = rest.iter().map(|m| shape[*m].max(1)).product();
+        let both = [&first[..], &rest].concat();
+        if let Some(mut keys) = self.linear_indices(&both, &shape) {
+            keys.dedup();
+            return Some(keys.into_iter().map(|key| (key / size, key % size)).collect());
+        }
+        let number = |storage: &[u64], modes: &[usize]| modes.iter().fold(0, |n, m| n * shape[*m] + storage[*m]);
+        let mut keys: Vec<(u64, u64)> = Vec::new();
+        self.for_each_storage(|storage| {
+            let key = (number(storage, &first), number(storage, &rest));
+            if keys.last() != Some(&key) {
+                keys.push(key);
+            }
+        });
+        if !keys.is_sorted() {
+            keys.sort_unstable();
+        }
+        keys.dedup();
+        Some(keys)
+    }
+
+    /// Returns the coordinates of the stored elements in some modes as one number each, sorted,
+    /// read level by level. `None` if a number would overflow, or if positions do not match the
+    /// stored elements one to one.
+    fn linear_indices(&self, modes: &[usize], shape: &[u64]) -> Option<Vec<u64>> {
+        modes.iter().try_fold(1u64, |n, m| n.checked_mul(shape[*m].max(1)))?;
+        let has_no_runs = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);
+        let n = self.exact_positions().filter(|_| has_no_runs && shape.iter().all(|&size| size <= 1 << 32))?;
+        let columns = self.coordinates(n).ok()??;
+        let mut keys = vec![0u64; n];
+        for &mode in modes {
+            keys.iter_mut().zip(&columns[mode]).for_each(|(key, &i)| *key = *key * shape[mode] + u64::from(i));
+        }
+        let size = modes.iter().map(|m| shape[*m]).product();
+        match keys.is_sorted() {
+            true => Some(keys),
+            false => sort_numbers(keys, bits_below(size)).ok(),
+        }
+    }
+}
+
+/// Returns the number of coordinates with a nonzero count.
+fn count_nonzero(counts: &[u32]) -> u64 {
+    counts.iter().filter(|n| **n > 0).count() as u64
+}

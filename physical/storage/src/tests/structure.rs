@@ -1,0 +1,148 @@
+//! Structure and bytes compared with counts over all elements.
+
+use super::*;
+use crate::Error;
+use crate::testing::formats_of_rank;
+use crate::{MatrixStructure, MatrixSymmetry, Structure, Survey, convert};
+
+/// Returns the entries of a sample, sorted.
+fn sorted(sample: &TensorSample) -> Vec<(Vec<u64>, Scalar)> {
+    let mut entries = sample.entries.clone();
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    entries
+}
+
+/// Returns whether two values are bitwise equal, part by part, where all NaN are equal.
+pub(super) fn same(a: &Scalar, b: &Scalar) -> bool {
+    let parts = |v: &Scalar| v.flatten();
+    parts(a).iter().zip(parts(b)).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan())
+}
+
+/// Returns the number of entries that do not continue the entry before them in their fiber, as
+/// decided by `joined`.
+fn pieces(entries: &[(Vec<u64>, Scalar)], joined: impl Fn(&Scalar, &Scalar) -> bool) -> u64 {
+    let at = |coordinates: &[u64]| entries.iter().find(|(p, _)| p == coordinates).map(|(_, v)| v);
+    let begins = |(coordinates, value): &&(Vec<u64>, Scalar)| {
+        let Some((last, outer)) = coordinates.split_last() else { return true };
+        let before = last.checked_sub(1).and_then(|i| at(&[outer, &[i]].concat()));
+        !before.is_some_and(|before| joined(before, value))
+    };
+    entries.iter().filter(begins).count() as u64
+}
+
+/// Computes the structure of a sample element by element.
+fn naive(sample: &TensorSample) -> Structure {
+    let entries = sorted(sample);
+    let outer = sample.shape.len().saturating_sub(1);
+    let counts: Vec<u64> = all_coordinates(&sample.shape[..outer])
+        .iter()
+        .map(|fiber| entries.iter().filter(|(p, _)| p[..outer] == fiber[..]).count() as u64)
+        .collect();
+    let fibers = crate::FiberCounts {
+        count: counts.len() as u64,
+        empty: counts.iter().filter(|n| **n == 0).count() as u64,
+        min: counts.iter().copied().min().unwrap_or(0),
+        max: counts.iter().copied().max().unwrap_or(0),
+    };
+    let matrix = (sample.shape.len() == 2).then(|| {
+        let at = |i: u64, j: u64| entries.iter().find(|(p, _)| p[..] == [i, j]).map(|(_, v)| v);
+        let mirrored = |(p, _): &(Vec<u64>, Scalar)| at(p[1], p[0]).is_some();
+        let equal = |(p, v): &(Vec<u64>, Scalar)| at(p[1], p[0]).is_some_and(|w| same(v, w));
+        let square = sample.shape[0] == sample.shape[1];
+        let mut offsets: Vec<i64> = entries.iter().map(|(p, _)| p[1] as i64 - p[0] as i64).collect();
+        offsets.sort_unstable();
+        offsets.dedup();
+        MatrixStructure {
+            lower: offsets.iter().map(|o| (-o).max(0) as u64).max().unwrap_or(0),
+            upper: offsets.iter().map(|o| (*o).max(0) as u64).max().unwrap_or(0),
+            diagonals: offsets.len() as u64,
+            symmetry: match () {
+                () if square && entries.iter().all(equal) => MatrixSymmetry::Exact,
+                () if square && entries.iter().all(mirrored) => MatrixSymmetry::Pattern,
+                () => MatrixSymmetry::None,
+            },
+        }
+    });
+    let entries_count = entries.len() as u64;
+    Structure {
+        entries: entries_count,
+        fibers,
+        runs: pieces(&entries, same),
+        blocks: pieces(&entries, |_, _| true),
+        matrix,
+    }
+}
+
+/// Returns a matrix with its upper triangle mirrored; if not `exact`, every third mirrored value is
+/// replaced.
+pub(super) fn mirrored(mut sample: TensorSample, exact: bool) -> TensorSample {
+    let n = sample.shape[0].min(sample.shape[1]);
+    sample.shape = vec![n, n];
+    sample.entries.retain(|(p, _)| p[0] <= p[1] && p[1] < n);
+    let fill = sample.fill.clone();
+    let other = |k: usize, v: &Scalar| if !exact && k.is_multiple_of(3) { fill.clone() } else { v.clone() };
+    let below: Vec<_> = sample.entries.iter().enumerate().filter(|(_, (p, _))| p[0] < p[1]).collect();
+    let below: Vec<_> = below.into_iter().map(|(k, (p, v))| (vec![p[1], p[0]], other(k, v))).collect();
+    sample.entries.extend(below);
+    sample
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Covers every number that `redpoll info` shows.
+    #[test]
+    fn structure_is_that_of_the_entries(sample in (1usize..4).prop_flat_map(any_sample), exact in any::<bool>()) {
+        let list = |rank: usize| Format::csf(rank);
+        prop_assert_eq!(sample.tensor(&list(sample.shape.len())).structure().unwrap(), naive(&sample));
+        if sample.shape.len() == 2 {
+            let sample = mirrored(sample, exact);
+            prop_assert_eq!(sample.tensor(&list(2)).structure().unwrap(), naive(&sample));
+            prop_assert_eq!(sample.tensor(&list(2).permuted(&[1, 0])).structure().unwrap(), naive(&sample));
+        }
+    }
+
+    /// The bytes reported for a format are those of the tensor in that format.
+    #[test]
+    fn bytes_are_those_of_the_converted_tensor(
+        sample in (0usize..4).prop_flat_map(any_sample),
+        picks in proptest::collection::vec(any::<proptest::sample::Index>(), 6),
+    ) {
+        let formats = formats_of_rank(sample.shape.len());
+        let tensor = sample.tensor(&Format::csf(sample.shape.len()));
+        let survey = Survey::of(&tensor).unwrap();
+        for pick in picks {
+            let format = pick.get(&formats);
+            match convert(&tensor, format) {
+                Ok(converted) => prop_assert_eq!(survey.bytes(format).unwrap(), Some(converted.bytes()), "{:?}", format),
+                Err(Error::SecondRun { .. }) => prop_assert!(survey.bytes(format).is_err()),
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+
+    /// Counts of occupied blocks, by which block sizes are chosen, are exact.
+    #[test]
+    fn blocks_are_counted(sample in any_sample(2), rows in 1u64..5, columns in 1u64..5) {
+        let survey = Survey::of(&sample.tensor(&Format::csr())).unwrap();
+        let mut blocks: Vec<_> = sample.entries.iter().map(|(p, _)| (p[0] / rows, p[1] / columns)).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        prop_assert_eq!(survey.occupied_blocks(rows, columns), blocks.len() as u64);
+    }
+}
+
+/// Bytes of huge formats are not measured by building the arrays.
+#[test]
+fn nothing_huge_is_built() {
+    let n = 1u64 << 31;
+    let ty = TensorType { shape: vec![n, n], dtype: DType::F64, fill: Scalar::F64(0.0), format: Format::csf(2) };
+    let triples =
+        Triples { shape: vec![n, n], coordinates: vec![vec![0, n - 1], vec![n - 1, 0]], values: vec![1.0, 2.0].into() };
+    let (tensor, _) = Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap();
+    let survey = Survey::of(&tensor).unwrap();
+    assert_eq!(survey.bytes(&Format::csr()).unwrap(), None);
+    assert_eq!(survey.bytes(&Format::dense(2)).unwrap(), None);
+    assert_eq!(survey.bytes(&Format::dia()).unwrap(), Some(8 + 2 * 4 + 2 * n * 8));
+    assert_eq!(survey.bytes(&Format::coo(2)).unwrap(), Some(tensor.bytes() - 3 * 4));
+}
