@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct Config {
     /// Options of the optimizer. The float mode applies to every phase.
     pub optimizer: redpoll_optimizer::OptimizerConfig,
-    /// Engine of runs that name no engine.
+    /// Target of runs that name no target.
     pub target: Target,
     /// Maximum number of bytes allocated at one time for outputs, intermediates and workspaces,
     /// including live results of finished runs. `None` means no limit.

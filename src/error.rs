@@ -62,7 +62,7 @@ pub enum Error {
     /// The physical plan breaks a rule. The fault is the optimizer's.
     #[error("verify: physical plan, {0}")]
     VerifyPhysical(#[source] redpoll_logic::physical::verify::VerifyError),
-    /// A phase of `redpoll-physical` rejected a query.
+    /// A phase between physical plan and kernel rejected a query.
     #[error("{phase} of query `{query}`: {source}")]
     Query {
         /// The phase.

@@ -54,7 +54,7 @@
 //!
 //! The module `pipeline` calls the phases from text to kernels in order, and
 //! [`PreparedPlan::explain`] shows the output of each phase. Every [`Target`] runs the same
-//! prepared plan, so engines can be compared.
+//! prepared plan, so targets can be compared.
 
 mod adapt;
 mod array;
@@ -101,15 +101,18 @@ pub use session::Session;
 pub use target::{ParseTargetError, Target};
 pub use timings::{Phase, Timings};
 
-/// Tensors, Notation, Assembly and kernels.
+/// Notation, lowering and Assembly.
 pub use redpoll_compiler as compiler;
 /// Readers and writers of tensor files, and generators.
 #[cfg(feature = "files")]
 pub use redpoll_datasets as datasets;
+/// Grids, their interpreter, and CUDA devices.
 pub use redpoll_devices as devices;
+/// Kernels: backends, machine code, and the runtime.
 pub use redpoll_kernels as kernels;
 /// Plans, operators, formats and dtypes.
 pub use redpoll_logic as logic;
 /// Optimizer from Logic plans to physical plans.
 pub use redpoll_optimizer as optimizer;
+/// Tensors, level kinds, and memory accounts.
 pub use redpoll_storage as storage;

@@ -18,8 +18,8 @@ use redpoll_logic::{Alias, FloatMode, Plan, TensorType};
 use redpoll_optimizer::{Adaptivity, optimize_adaptive};
 use std::sync::{Arc, OnceLock};
 
-/// Runs all phases on a plan. Kernels are compiled for the engine of the session, and for other
-/// engines on first use.
+/// Runs all phases on a plan. Kernels are compiled for the target of the session, and for other
+/// targets on first use.
 pub(crate) fn prepare(
     session: &Session,
     plan: Plan,

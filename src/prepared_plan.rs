@@ -133,8 +133,8 @@ impl PreparedPlan {
         executable.run(target, on, &logic, observer)
     }
 
-    /// Returns the processor of the next run on the session's target, and the reason. A device is
-    /// queried only if its state may matter.
+    /// Returns the target of the next run, a device or the CPU, and the reason. A device is queried
+    /// only if its state may matter.
     pub fn placement(&self) -> Placement {
         self.current().executable.next_placement(&self.bindings)
     }

@@ -121,9 +121,9 @@ impl Target {
         Target { row, number: 0 }
     }
 
-    /// Returns the CUDA device of the given number. Preparing a plan fails if the device, its driver
-    /// or the run-time compiler is missing, or if the plan calls functions that exist only on the
-    /// host.
+    /// Returns the CUDA device of the given number. Preparing a plan fails if the device, its
+    /// driver or the run-time compiler is missing, or if the plan calls functions that exist only
+    /// on the host.
     pub const fn cuda(number: u32) -> Target {
         Target { row: 6, number }
     }
@@ -171,7 +171,7 @@ impl Target {
     /// Returns the backend of the kernels at the start of a run.
     ///
     /// # Errors
-    /// [`Error::Device`] if no machine has so many devices.
+    /// [`Error::Device`] if no machine has this many devices.
     ///
     /// # Panics
     /// If the target runs no kernels.
@@ -186,7 +186,7 @@ impl Target {
         }
     }
 
-    /// Returns the place of the target among all; `None` if no machine has so many devices.
+    /// Returns the place of the target among all; `None` if no machine has this many devices.
     pub(crate) fn slot(self) -> Option<usize> {
         let before: u32 = TARGETS[..usize::from(self.row)].iter().map(|row| row.count).sum();
         (self.number < self.row().count).then_some((before + self.number) as usize)

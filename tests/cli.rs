@@ -365,7 +365,7 @@ fn notes_go_to_standard_error() {
     assert_eq!(json(&result)["notes"], serde_json::json!([]));
 }
 
-/// Output names the processor of a run and the reason. Small data do not initialize a device.
+/// Output names the target of a run and the reason. Small data do not initialize a device.
 #[test]
 fn output_names_the_processor_of_a_run() {
     let sandbox = Sandbox::new();

@@ -28,7 +28,7 @@ fn values(session: &Session, text: &str, bindings: &Bindings, target: Target) ->
     run.outputs.iter().map(|(name, t)| (name.to_string(), t.to_dense_scalars().unwrap())).collect()
 }
 
-/// All engines give the same values.
+/// All targets give the same values.
 #[test]
 fn engines_agree() {
     let plans = [

@@ -135,7 +135,7 @@ impl WorkloadRunner {
     }
 }
 
-/// Returns the default configuration with the given engine.
+/// Returns the default configuration with the given target.
 pub fn config_with(target: Target) -> Config {
     Config { target, ..Config::default() }
 }

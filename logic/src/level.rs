@@ -1,8 +1,9 @@
 //! The kinds of levels and their traits: one list that verifiers, optimizer and storage read.
 //!
-//! `redpoll-physical` alone knows the arrays of each kind and the code that iterates over them. The
-//! list says where in a format a kind may occur, how its fibers are read and how they are written.
-//! Code that names a kind makes or recognizes that kind alone, and needs no change for a new one.
+//! `redpoll-storage` alone knows the arrays of each kind, and `redpoll-compiler` the code that
+//! iterates over them. The list says where in a format a kind may occur, how its fibers are read
+//! and how they are written. Code that names a kind makes or recognizes that kind alone, and needs
+//! no change for a new one.
 
 /// The method that finds a given coordinate in a fiber.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -36,7 +36,7 @@ pub(crate) struct SessionPlanner {
 /// The planner of regions.
 #[derive(Clone, Debug)]
 pub(crate) struct RegionPlanner {
-    /// The engines that run the programs, on each processor.
+    /// The engines that run the programs, on each target.
     pub(crate) engines: Arc<Engines>,
     /// The encoded regions.
     pub(crate) cache: Arc<Cache>,
@@ -79,7 +79,7 @@ fn unclaimed_rows(plan: &LogicalPlan, session: &dyn Session, cache: &Cache) -> V
         .collect()
 }
 
-/// Returns the processor that the session has set for kernels.
+/// Returns the target that the session has set for regions.
 fn engine_choice(session: &dyn Session) -> EngineChoice {
     RedpollOptions::of(session.config().options()).engine
 }
@@ -93,7 +93,7 @@ impl RegionPlanner {
     /// programs. A program exists once the rows of its region are encoded.
     ///
     /// # Errors
-    /// If the engine refuses a program, or there is no such processor.
+    /// If the engine refuses a program, or there is no such target.
     fn programs(&self, plan: &LogicalPlan, engine_choice: &EngineChoice) -> Result<Vec<StringifiedPlan>> {
         let mut rows = Vec::new();
         let engine = self.engines.select(engine_choice).map_err(Error::from)?;

@@ -1,4 +1,4 @@
-//! Execution of the kernel of a stage, on any engine that runs kernels.
+//! Execution of the kernel of a stage, on any target that runs kernels.
 
 use super::{KernelOptions, StageLoops};
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! The engines, which run the queries of a physical plan.
+//! The ways to run the queries of a physical plan, and the choice between a device and the CPU.
 
 mod dense;
 mod kernels;

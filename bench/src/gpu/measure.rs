@@ -16,7 +16,7 @@ const MAX_TIME: Duration = Duration::from_secs(10);
 pub struct ProblemTimes {
     /// Bytes of inputs and results, each once.
     pub bytes: u64,
-    /// Median time of the kernels, by the device's clock, or of the whole run if the engine has no
+    /// Median time of the kernels, by the device's clock, or of the whole run if the target has no
     /// such clock.
     pub kernels: Duration,
     /// Median time of a run whose inputs are already on the device and whose results stay there.
@@ -25,7 +25,7 @@ pub struct ProblemTimes {
     pub cpu: Duration,
 }
 
-/// Runs problems with the same plan over different data on an engine, and compares each result with
+/// Runs problems with the same plan over different data on a target, and compares each result with
 /// that of the CPU. On a device, memory is poisoned for this comparison. Then times the first
 /// problem over `rounds` rounds without poisoning; fewer rounds if they take long.
 ///

@@ -2,8 +2,11 @@
 //!
 //! A [`Tensor`] is a [`TensorType`], the arrays of each level, outermost first, and one array of
 //! values for each primitive of the dtype (none for a pattern leaf). The file of a level kind in
-//! [`crate::levels`] defines the meaning of its arrays. This module handles whole tensors:
-//! validated construction, triples, conversion, exchange with Arrow.
+//! [`levels`] defines the meaning of its arrays. The root module handles whole tensors: validated
+//! construction, triples, conversion, exchange with Arrow.
+//!
+//! The crate also has the accounts that memory is charged to ([`MemoryBudget`]), and the outcomes
+//! of computations over tensors ([`Status`]).
 
 mod array;
 mod assemble;
@@ -116,7 +119,7 @@ impl Tensor {
     /// panics.
     ///
     /// # Errors
-    /// [`Error::Device`] with the message of the driver.
+    /// [`Error::OnDevice`] with the error of the device.
     pub fn fetch(&self) -> Result<(), Error> {
         if !self.is_on_host() {
             self.arrays().filter_map(Array::device_bytes).try_for_each(|bytes| bytes.fetch().map(drop))?;

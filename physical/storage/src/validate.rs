@@ -21,14 +21,14 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// Returns a tensor from arrays that the engine built; they are validated in debug builds only.
+    /// Returns a tensor from arrays that redpoll built; they are validated in debug builds only.
     pub fn new_unchecked(ty: Arc<TensorType>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Tensor {
         let tensor = Tensor::of_parts(ty, levels, leaf);
         tensor.assert_valid();
         tensor
     }
 
-    /// Asserts in debug builds that a tensor built by the engine is valid. One left on a device is
+    /// Asserts in debug builds that a tensor built by redpoll is valid. One left on a device is
     /// checked after it is fetched.
     pub(super) fn assert_valid(&self) {
         if cfg!(debug_assertions)

@@ -10,7 +10,7 @@ use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::logical_expr::LogicalPlan;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The key of a region: its plans, and the processor of its kernels.
+/// The key of a region: its plans, and the target of its kernels.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RegionKey {
     pub(crate) region: Arc<Region>,

@@ -2,8 +2,8 @@
 //!
 //! An [`Interpreter`] is a function with types and operators resolved once, so that repeated runs
 //! are quick. It works on any [`Buffers`]. On the memory of machine code it must leave the same
-//! contents as machine code. Faults that machine code is trusted not to have (an access out of bounds, an index
-//! that does not fit) are an [`InterpFault`] here.
+//! contents as machine code. Faults that machine code is trusted not to have (an access out of
+//! bounds, an index that does not fit) are an [`InterpFault`] here.
 
 use super::eval::{BinaryFn, binary_fn};
 use super::resolved::{ExprMemory, ResolvedExpr};

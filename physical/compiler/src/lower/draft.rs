@@ -1,4 +1,4 @@
-//! Drafts: programs lowered for the layouts of their inputs, from which engines make kernels.
+//! Drafts: programs lowered for the layouts of their inputs, from which backends make kernels.
 
 use super::{
     Binding, InputLayout, ListLengths, LoweredFunction, LoweringOptions, PositionWidth, lower, lower_in_rounds,
@@ -46,7 +46,7 @@ impl Draft {
     /// Checks that the positions of all tensors can be counted.
     ///
     /// # Errors
-    /// [`Error::TooManyPositions`].
+    /// [`TooManyPositions`](redpoll_storage::Error::TooManyPositions).
     pub fn check_sizes(&self) -> Result<(), Error> {
         if self.sizes_fit { Ok(()) } else { check_sizes(&self.program) }
     }
@@ -145,7 +145,8 @@ impl Draft {
 /// Checks that the positions of all tensors of a program can be counted.
 ///
 /// # Errors
-/// [`Error::TooManyPositions`] for the first level with too many.
+/// [`TooManyPositions`](redpoll_storage::Error::TooManyPositions) for the first level with too
+/// many.
 fn check_sizes(program: &Program) -> Result<(), Error> {
     for decl in &program.tensors {
         let mut levels = decl.ty.format.levels.iter().zip(decl.ty.format.storage_shape(&decl.ty.shape));

@@ -22,7 +22,7 @@
 //! leave the range of `i64`, where sums wrap around, is not used on the side where that would
 //! matter.
 //!
-//! A check belongs to an access, not to a statement. Engines may skip it where the value of the
+//! A check belongs to an access, not to a statement. Targets may skip it where the value of the
 //! access does not matter: the value is annihilated, or an outer subscript found a fiber that is
 //! not stored.
 

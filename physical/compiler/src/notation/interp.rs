@@ -1,4 +1,4 @@
-//! The interpreter of Notation, an independent engine for differential tests.
+//! The interpreter of Notation, an independent definition of programs for differential tests.
 //!
 //! It executes a program as written, over tensors stored densely by their storage modes: loops in
 //! order, ascending, folds in exactly that order, values by `Op::eval_in`. It runs programs both

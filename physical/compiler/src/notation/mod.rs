@@ -2,7 +2,7 @@
 //!
 //! A [`Program`] is a statement over tensors that are accessed by index: loops, conditions,
 //! lifecycles (declare, freeze, thaw) and assignments. It does not say how tensors are stored;
-//! lowering (`crate::lower`) adds that with looplets.
+//! lowering ([`crate::lower`]) adds that with looplets.
 //!
 //! Programs come from physical queries ([`from_physical`]) or from text ([`parse`]). [`verify`]
 //! checks them, [`run`] interprets them, and [`normalize`] brings them into the form that lowering

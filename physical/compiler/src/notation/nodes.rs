@@ -141,7 +141,7 @@ pub enum Transformation {
 }
 
 /// An input with the bounds that cut the stored entries of another input into equal shares, as
-/// `storage::Tensor::equal_shares` computes them.
+/// `Tensor::equal_shares` computes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shares {
     /// A dense vector of bounds, of length `blocks + 1`.

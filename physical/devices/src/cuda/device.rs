@@ -135,7 +135,7 @@ impl Cuda {
     /// Compiles grids as one unit; returns their runners.
     ///
     /// # Errors
-    /// The errors of [`emit`]; [`Error::Compile`] with the messages of the compiler.
+    /// The errors of [`emit`]; [`KernelError::Compile`] with the messages of the compiler.
     pub(crate) fn runners(self: &Arc<Cuda>, grids: &[&Grid]) -> Result<Vec<Box<dyn GridRunner>>, Error> {
         let text = emit(grids)?;
         let name = grids.first().map_or_else(String::new, |grid| grid.function.name.clone());

@@ -74,8 +74,9 @@ struct LaunchMemory<'a> {
 /// its block.
 ///
 /// # Errors
-/// [`Error::DeviceMemory`] and [`Error::Device`]; [`Error::KernelStopped`] if the launch is
-/// cancelled before it has begun; [`Error::UnknownStatus`] if a chunk ends with an invalid status.
+/// [`Error::DeviceMemory`] and [`Error::Device`]; [`KernelError::KernelStopped`] if the launch is
+/// cancelled before it has begun; [`KernelError::UnknownStatus`] if a chunk ends with an invalid
+/// status.
 pub(super) fn run(
     pool: &Arc<DevicePool>,
     entry: &dyn DeviceKernel,

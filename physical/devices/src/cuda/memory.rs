@@ -239,7 +239,7 @@ impl DevicePool {
     /// Allocates elements of 1, 2, 4 or 8 bytes, each set to the low bytes of a fill value.
     ///
     /// # Errors
-    /// The errors of [`DevicePool::allocate`]; [`Error::KernelStopped`] if the requester is
+    /// The errors of [`DevicePool::allocate`]; [`KernelError::KernelStopped`] if the requester is
     /// cancelled.
     pub(crate) fn allocate_filled(
         self: &Arc<Self>,
@@ -255,8 +255,8 @@ impl DevicePool {
     /// Copies bytes to an address, piece by piece.
     ///
     /// # Errors
-    /// [`Error::Device`] with the message of the driver; [`Error::KernelStopped`] if the requester
-    /// is cancelled.
+    /// [`Error::Device`] with the message of the driver; [`KernelError::KernelStopped`] if the
+    /// requester is cancelled.
     pub(crate) fn upload(&self, bytes: &[u8], to: Address, requester: Requester<'_>) -> Result<(), Error> {
         for (piece, to) in bytes.chunks(TRANSFER_BYTES).zip((to..).step_by(TRANSFER_BYTES)) {
             requester.check_cancelled()?;

@@ -1,7 +1,7 @@
 //! Grids as CUDA C++ text, for the run-time compiler of CUDA.
 //!
 //! [`emit`] prints grids as one translation unit that needs no headers. Expressions and names are
-//! written as in C. The following rules keep the bits equal to those of the other engines:
+//! written as in C. The following rules keep the bits equal to those of the other targets:
 //!
 //! - signed integers wrap: sums and products of values are computed unsigned (positions do not
 //!   overflow);

@@ -265,8 +265,8 @@ pub(super) const OUT_OF_CAPACITY: i32 = -1;
 /// Prints grids as one translation unit; grid `k` is exported as [`entry_name`]`(k)`.
 ///
 /// # Errors
-/// [`Error::InvalidAssembly`] if the verifier rejects a grid; [`Error::Compile`] if a grid calls
-/// functions that only the host has.
+/// [`InvalidAssembly`](redpoll_compiler::Error::InvalidAssembly) if the verifier rejects a grid;
+/// [`KernelError::Compile`] if a grid calls functions that only the host has.
 pub fn emit(grids: &[&Grid]) -> Result<String, Error> {
     let mut helpers = Helpers::new(Dialect::Cuda);
     let mut kernels = String::new();

@@ -41,7 +41,7 @@ impl Backend for GridBackend {
     /// Makes the grids of drafts for the interpreter.
     ///
     /// # Errors
-    /// [`Error::InvalidAssembly`] when a verifier rejects a grid.
+    /// [`InvalidAssembly`](redpoll_compiler::Error::InvalidAssembly) when a verifier rejects a grid.
     fn compile(&self, drafts: &[&Draft]) -> Result<Vec<Box<dyn Code>>, Error> {
         let program = |grid| Ok::<_, Error>(Box::new(GridProgram::new(grid)?) as Box<dyn GridRunner>);
         let grids = |draft: &&Draft| {
@@ -81,8 +81,8 @@ impl Backend for CudaBackend {
     /// Makes the grids of drafts for the device, each in a unit of its own.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] when the device cannot be used; [`Error::Compile`] when it declines the
-    /// grids.
+    /// [`NoDevice`](crate::Error::NoDevice) when the device cannot be used; [`Error::Compile`] when
+    /// it declines the grids.
     fn compile(&self, drafts: &[&Draft]) -> Result<Vec<Box<dyn Code>>, Error> {
         let cuda = Cuda::open(self.ordinal)?;
         let grids = |draft: &&Draft| {

@@ -1,4 +1,4 @@
-//! Checks that all engines agree on a function of Assembly.
+//! Checks that all backends agree on a function of Assembly.
 
 use crate::grid::{self, GridRunner, Launch, LaunchOutcome, MemorySpace, WindowExtent};
 use arrow::buffer::Buffer as ArrowBuffer;
@@ -64,7 +64,7 @@ pub(crate) fn run_both(
     expected
 }
 
-/// Runs functions by every engine, those of the optimizing tier from one translation unit. Asserts
+/// Runs functions by every backend, those of the optimizing tier from one translation unit. Asserts
 /// that all agree; returns statuses and invocations of the interpreter.
 pub(crate) fn run_all(cases: &[EngineCase]) -> Vec<(Status, Invocation)> {
     let functions: Vec<&Function> = cases.iter().map(|case| &case.function).collect();

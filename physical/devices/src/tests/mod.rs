@@ -1,4 +1,4 @@
-//! Tests of what the crates below compile, on every engine: functions of Assembly, and lowered
+//! Tests of what the crates below compile, on every backend: functions of Assembly, and lowered
 //! programs over tensors.
 
 pub(crate) mod assembly;

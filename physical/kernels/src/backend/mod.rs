@@ -92,8 +92,8 @@ pub trait Code: Send + Sync {
     /// buffers that the code has grown.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when the invocation has another signature, or when the code runs
-    /// only as a whole.
+    /// [`Error::InvalidInvocation`] when the invocation has another signature, or when the code
+    /// runs only as a whole.
     unsafe fn call(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<(Status, Option<Counts>), Error>;
 
     /// Returns whether the code runs chunk by chunk.

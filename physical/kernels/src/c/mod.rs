@@ -2,7 +2,7 @@
 //!
 //! [`emit`] prints all kernels of a plan as one translation unit. The text is readable: buffers and
 //! variables keep their names, and operators that C has are written as such. The following rules
-//! keep the bits equal to those of the other engines:
+//! keep the bits equal to those of the other targets:
 //!
 //! - integers wrap (`-fwrapv`), and values narrower than `int` are cast back after each operation;
 //! - operators that C leaves undefined or defines differently (division, shifts by the width, casts
@@ -10,7 +10,7 @@
 //!   operator table;
 //! - floats are not contracted (`-ffp-contract=off`), and sums keep their order; lane folds are
 //!   written out lane by lane;
-//! - all engines call the same functions of the mathematical library, through a table in the frame;
+//! - all targets call the same functions of the mathematical library, through a table in the frame;
 //! - buffers have the types of their elements, and only inputs, which are never modified, are
 //!   `restrict`.
 

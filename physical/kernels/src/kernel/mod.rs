@@ -1,9 +1,9 @@
 //! Kernels: Notation programs compiled to run over tensors.
 //!
-//! A [`Draft`] is a lowered program, which a [`Backend`] compiles. [`Kernel::run`] binds the arrays of input tensors to the buffers of a kernel without
-//! copies, calls the kernel, and makes tensors of its outputs. A long run is cut into chunks of the
-//! outermost loop (`bounds`), which run in parallel (`parallel`) and whose outputs are joined
-//! (`append`, `merge`).
+//! A [`Draft`] is a lowered program, which a [`Backend`] compiles. [`Kernel::run`] binds the arrays
+//! of input tensors to the buffers of a kernel without copies, calls the kernel, and makes tensors
+//! of its outputs. A long run is cut into chunks of the outermost loop (`bounds`), which run in
+//! parallel (`parallel`) and whose outputs are joined (`append`, `merge`).
 
 mod append;
 mod bind;
@@ -108,7 +108,8 @@ impl Kernel {
         Kernel::compile(&self.draft.with_wide_positions(&layouts), &self.backend)
     }
 
-    /// Sets a limit of rounds of loops in one run of an interpreter. Machine code has no such limit.
+    /// Sets a limit of rounds of loops in one run of an interpreter. Machine code has no such
+    /// limit.
     #[must_use]
     pub fn with_iteration_limit(mut self, limit: u64) -> Kernel {
         self.code.limit_rounds(limit);
@@ -250,7 +251,7 @@ impl Kernel {
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for a failed check; [`Error::KernelStopped`] when the call stops
-    /// early; [`Error::InvalidInvocation`] for engines that run grids.
+    /// early; [`Error::InvalidInvocation`] for code that runs only as a whole.
     pub fn call_chunk(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<Option<Counts>, Error> {
         // SAFETY: the invocation was bound to validated tensors of the types for which the function
         // was lowered.

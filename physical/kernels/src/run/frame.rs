@@ -42,8 +42,8 @@ pub struct Frame {
     /// The generator's own code that kernels call for growth; null if it has none.
     pub trampoline: *const c_void,
     /// The functions of the mathematical library, in the order of
-    /// [`MathFn::addresses`](redpoll_compiler::assembly::MathFn::addresses); null if their addresses are part
-    /// of the code.
+    /// [`MathFn::addresses`](redpoll_compiler::assembly::MathFn::addresses); null if their
+    /// addresses are part of the code.
     pub math: *const usize,
     /// A flag that is not 0 once the kernel must stop; loops that contain loops check it in each
     /// round.

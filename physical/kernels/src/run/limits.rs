@@ -17,7 +17,7 @@ pub struct Limits {
     /// The threads that run the chunks of kernels.
     pub workers: Arc<Workers>,
     /// A flag that asks kernels to stop with
-    /// [`Status::Cancelled`](redpoll_compiler::assembly::Status::Cancelled): at their next growth, or at the
+    /// [`Status::Cancelled`](redpoll_storage::Status::Cancelled): at their next growth, or at the
     /// next round of a loop that contains a loop.
     pub cancel: Arc<AtomicBool>,
 }

@@ -10,7 +10,7 @@
 //! - transformations of loops.
 //!
 //! Subscripts are in bounds by construction, unless [`ProgramConfig::unchecked`] is set. The tests
-//! of `redpoll-physical` include this folder as a module.
+//! of `redpoll-devices` include this folder as a module.
 
 mod contraction;
 mod expressions;

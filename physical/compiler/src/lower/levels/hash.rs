@@ -1,9 +1,9 @@
 //! Code of hash levels: walked in sorted order, or followed by probing. Writes may come in any
 //! order.
 //!
-//! The layout and the hash function are those of [`redpoll_storage::levels::Hash`]. A write probes for its
-//! entry. A new entry gets the next number, and is inserted once something has been written below
-//! it.
+//! The layout and the hash function are those of [`redpoll_storage::levels::Hash`]. A write probes
+//! for its entry. A new entry gets the next number, and is inserted once something has been written
+//! below it.
 
 use super::shared::list::{ListEntries, positions};
 use crate::assembly::{BinaryOp, Buffer, BufferRole, Expr, Local, Stmt};

@@ -1,5 +1,5 @@
 //! Generated text runs: compiled as C++ for the host, with a context for each thread, it gives the
-//! bits of the other engines.
+//! bits of the other backends.
 //!
 //! The memory model and the scheduling of a device are not tested here.
 

@@ -80,7 +80,7 @@ pub enum GridFault {
     Divergence(u32),
 }
 
-/// An engine that runs a grid.
+/// A runner of a grid: the interpreter or a device.
 pub(crate) trait GridRunner: Send + Sync {
     /// Returns the grid.
     fn grid(&self) -> &Grid;
@@ -96,11 +96,11 @@ pub(crate) trait GridRunner: Send + Sync {
     /// Runs all chunks.
     ///
     /// # Errors
-    /// The fault of the grid, if the engine detects one; [`Error::InvalidInvocation`] for inputs of
-    /// another function.
+    /// The fault of the grid, if the runner detects one; [`KernelError::InvalidInvocation`] for
+    /// inputs of another function.
     fn run(&self, launch: &Launch<'_>) -> Result<LaunchResult, Error>;
 
-    /// Returns whether the engine has its own memory, in which inputs may reside and results stay.
+    /// Returns whether the runner has its own memory, in which inputs may reside and results stay.
     fn has_own_memory(&self) -> bool {
         false
     }
@@ -108,7 +108,8 @@ pub(crate) trait GridRunner: Send + Sync {
     /// Builds an array from the windows of a launch.
     ///
     /// # Errors
-    /// [`Error::KernelStopped`] if the memory for the array is exhausted; errors of the device.
+    /// [`KernelError::KernelStopped`] if the memory for the array is exhausted; errors of the
+    /// device.
     fn gather(&self, gather: &Gather<'_>, limits: &Limits) -> Result<Array, Error> {
         let size = gather.decl.prim.bytes();
         let mut bytes = MutableBuffer::with_capacity(gather.len() * size);
@@ -146,7 +147,7 @@ pub(crate) trait GridRunner: Send + Sync {
         Ok(windows.iter().map(|window| window.elements().to_vec()).collect())
     }
 
-    /// Limits launches to `_limit` steps, on engines that count steps.
+    /// Limits launches to `_limit` steps, on runners that count steps.
     fn limit_steps(&mut self, _limit: u64) {}
 }
 
@@ -280,7 +281,7 @@ pub(crate) struct ResultWindow {
 pub(crate) enum Contents {
     /// Main memory, with elements in the representation of loads.
     Host(Vec<u64>),
-    /// The memory of the engine that ran the launch, with the offset in bytes.
+    /// The memory of the device that ran the launch, with the offset in bytes.
     Device(Arc<dyn Any + Send + Sync>, usize),
 }
 
@@ -301,7 +302,8 @@ impl GridProgram {
     /// Verifies a grid and resolves its types.
     ///
     /// # Errors
-    /// [`Error::InvalidAssembly`] if the verifier rejects the grid.
+    /// [`InvalidAssembly`](redpoll_compiler::Error::InvalidAssembly) if the verifier rejects the
+    /// grid.
     pub fn new(grid: Grid) -> Result<GridProgram, Error> {
         let faults = verify(&grid);
         if !faults.is_empty() {
@@ -349,8 +351,8 @@ impl GridRunner for GridProgram {
     /// Runs all chunks.
     ///
     /// # Errors
-    /// [`Error::Grid`] with the first fault; [`Error::InvalidInvocation`] for inputs of another
-    /// function.
+    /// [`Error::Grid`] with the first fault; [`KernelError::InvalidInvocation`] for inputs of
+    /// another function.
     fn run(&self, launch: &Launch<'_>) -> Result<LaunchResult, Error> {
         launch.inputs.check(&self.signature)?;
         Ok(GridMachine::new(self, launch).run()?)

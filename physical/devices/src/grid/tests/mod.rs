@@ -112,7 +112,7 @@ fn elements(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[Range<i64>], len: usi
     first
 }
 
-/// Returns the values of outputs, from an engine that cuts wherever it can.
+/// Returns the values of outputs, from a backend that cuts wherever it can.
 fn values(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Vec<Scalar>> {
     let workers = Arc::new(Workers::new(NonZero::new(2).expect("not 0")).without_grain());
     let outcome = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default().with_workers(&workers));

@@ -1,4 +1,4 @@
-//! Small kernels with known results: text, both engines, growth, limits, cancellation.
+//! Small kernels with known results: text, both backends, growth, limits, cancellation.
 
 use crate::tests::engines::run_both;
 use arrow::buffer::Buffer as ArrowBuffer;

@@ -1,4 +1,4 @@
-//! Every engine of Assembly against the interpreter: every operator on edge values, random
+//! Every backend of Assembly against the interpreter: every operator on edge values, random
 //! functions.
 
 mod instant;

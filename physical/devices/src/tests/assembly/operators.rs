@@ -11,7 +11,7 @@ use redpoll_compiler::testing::examples::function;
 use redpoll_kernels::testing::case::EngineCase;
 use redpoll_logic::{Prim, Scalar};
 
-/// Returns values at which operators tend to differ between engines.
+/// Returns values at which operators tend to differ between backends.
 pub(super) fn edges(prim: Prim) -> Vec<Scalar> {
     let floats = [
         0.0,

@@ -1,4 +1,4 @@
-//! Coordinates out of bounds: every engine ends a run with the same error, and accepts coordinates
+//! Coordinates out of bounds: every backend ends a run with the same error, and accepts coordinates
 //! in bounds.
 
 use super::{Rng, formats, tensor};
@@ -51,7 +51,7 @@ fn inputs(program: &Program, values: NamedInputs<'_>) -> HashMap<String, DenseVa
     all
 }
 
-/// Returns the outcome of each engine: success or the error.
+/// Returns the outcome of each backend: success or the error.
 fn outcomes(program: &Program, inputs: &HashMap<String, DenseValues>) -> Vec<(String, Result<(), Error>)> {
     let program = Arc::new(normalize(program.clone()).unwrap());
     let tensors: Vec<Tensor> =
@@ -89,7 +89,7 @@ fn in_formats(text: &str, cases: usize, mut each: impl FnMut(&Program)) {
     }
 }
 
-/// Checks that every engine ends the run at this subscript.
+/// Checks that every backend ends the run at this subscript.
 fn check_violation(text: &str, values: NamedInputs<'_>, (subscript, mode, coordinate): (&str, usize, i64)) {
     in_formats(text, 5, |program| {
         let inputs = inputs(program, values);
@@ -111,7 +111,7 @@ fn check_violation(text: &str, values: NamedInputs<'_>, (subscript, mode, coordi
     });
 }
 
-/// Checks that every engine accepts the program.
+/// Checks that every backend accepts the program.
 fn check_success(text: &str, values: NamedInputs<'_>) {
     in_formats(text, 5, |program| {
         let inputs = inputs(program, values);

@@ -90,7 +90,7 @@ fn tensor(ty: &Arc<TensorType>, contents: &DenseValues) -> Tensor {
     redpoll_storage::convert(&dense, &ty.format).expect("every format converts")
 }
 
-/// The engine that runs a kernel.
+/// The backend that runs a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum TestRunner {
     /// The interpreter of Assembly.
@@ -125,7 +125,7 @@ const TEAMS: [TestRunner; 5] = [
     TestRunner::Teams(256),
 ];
 
-/// Checks the program in `cases` combinations of formats by three engines, and in its own formats
+/// Checks the program in `cases` combinations of formats by three backends, and in its own formats
 /// by teams of every kind.
 fn check(text: &str, cases: usize) {
     compare_runners(text, cases, &ENGINES)
@@ -133,7 +133,7 @@ fn check(text: &str, cases: usize) {
         .unwrap_or_else(|message| panic!("{message}"));
 }
 
-/// Checks that engines agree with the interpreter of Notation in `cases` combinations of formats;
+/// Checks that backends agree with the interpreter of Notation in `cases` combinations of formats;
 /// the error says where they differ.
 fn compare_runners(text: &str, cases: usize, engines: &[TestRunner]) -> Result<(), String> {
     let mut rng = Rng(text.len() as u64);

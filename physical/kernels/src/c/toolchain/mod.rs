@@ -94,9 +94,9 @@ impl Toolchain {
     /// functions.
     ///
     /// # Errors
-    /// [`Error::InvalidAssembly`] if the verifier rejects a function; [`Error::NoCompiler`],
-    /// [`Error::CompileC`], [`Error::CompilerTimeout`] and [`Error::LoadLibrary`] if this machine
-    /// cannot compile or load the text.
+    /// [`InvalidAssembly`](redpoll_compiler::Error::InvalidAssembly) if the verifier rejects a
+    /// function; [`Error::NoCompiler`], [`Error::CompileC`], [`Error::CompilerTimeout`] and
+    /// [`Error::LoadLibrary`] if this machine cannot compile or load the text.
     pub fn compile(&self, functions: &[&Function]) -> Result<Vec<CompiledKernel>, Error> {
         let signatures: Vec<_> = functions.iter().map(|f| Signature::of(f)).collect();
         self.compile_text(&emit(functions)?, &signatures)
