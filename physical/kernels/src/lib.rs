@@ -2,8 +2,8 @@
 //!
 //! A [`Backend`](backend::Backend) compiles drafts to code: the interpreter of Assembly, machine
 //! code by [`cranelift`] (the instant tier), or C text by [`c`] for the compiler of the machine
-//! (the optimizing tier). A [`Kernel`](kernel::Kernel) binds tensors to the code, calls it in chunks
-//! on threads, and collects its outputs. [`run`] has the memory of a call and its limits.
+//! (the optimizing tier). A [`Kernel`](kernel::Kernel) binds tensors to the code, calls the code in
+//! chunks on threads, and collects its outputs. [`run`] has the memory of a call and its limits.
 
 #![cfg_attr(not(feature = "c"), allow(dead_code, reason = "loaded kernels have no user without the feature `c`"))]
 

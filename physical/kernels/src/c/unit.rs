@@ -90,7 +90,8 @@ pub(super) fn interface(signatures: &[Arc<Signature>]) -> String {
 /// [`entry_name`]`(k)`.
 ///
 /// # Errors
-/// [`InvalidAssembly`](redpoll_compiler::Error::InvalidAssembly) if the verifier rejects a function.
+/// [`InvalidAssembly`](redpoll_compiler::Error::InvalidAssembly) if the verifier rejects a
+/// function.
 pub fn emit(functions: &[&Function]) -> Result<String, Error> {
     let mut helpers = Helpers::new(Dialect::C);
     let mut kernels = String::new();

@@ -37,8 +37,9 @@ impl Drop for ModuleMemory {
 /// Compiles one function.
 ///
 /// # Errors
-/// [`InvalidAssembly`](redpoll_compiler::Error::InvalidAssembly) if the verifier rejects the function;
-/// [`Error::Compile`] if Cranelift cannot compile it or does not support this machine.
+/// [`InvalidAssembly`](redpoll_compiler::Error::InvalidAssembly) if the verifier rejects the
+/// function; [`Error::Compile`] if Cranelift cannot compile the function or does not support this
+/// machine.
 pub fn compile(function: &Function, effort: Effort) -> Result<CompiledKernel, Error> {
     let mut kernels = compile_all(&[function], effort)?;
     Ok(kernels.pop().expect("one function makes one kernel"))

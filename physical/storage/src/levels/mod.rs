@@ -6,8 +6,8 @@
 //! leaf.
 //!
 //! A kind is one row of the list in `redpoll_logic`, one file here and one in
-//! `redpoll_compiler::lower::levels`. [`Level`], here, describes its arrays, and checks, builds and enumerates
-//! them in Rust. `LevelLowering`, there, gives its looplets and its write protocol.
+//! `redpoll_compiler::lower::levels`. [`Level`], here, describes its arrays, and checks, builds and
+//! enumerates them in Rust. `LevelLowering`, there, gives its looplets and its write protocol.
 
 mod band;
 mod bit_map;
