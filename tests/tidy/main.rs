@@ -9,32 +9,63 @@ use std::path::{Path, PathBuf};
 /// The folders with code.
 const FOLDERS: [&str; 9] = ["logic", "optimizer", "physical", "datasets", "sql", "bench", "src", "tests", "examples"];
 
-/// The crates of the workspace, and their allowed dependencies within the workspace.
-const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 9] = [
-    ("logic", &[]),
+/// The crates of the workspace as folders of their manifests, and their allowed dependencies within
+/// the workspace, those of tests included.
+const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 12] = [
+    ("logic", &["redpoll-golden"]),
     ("optimizer", &["redpoll-logic"]),
-    ("physical", &["redpoll-logic", "redpoll-golden"]),
+    ("physical/storage", &["redpoll-logic"]),
+    ("physical/compiler", &["redpoll-logic", "redpoll-storage", "redpoll-golden"]),
+    ("physical/kernels", &["redpoll-logic", "redpoll-storage", "redpoll-compiler", "redpoll-golden"]),
+    (
+        "physical/devices",
+        &["redpoll-logic", "redpoll-storage", "redpoll-compiler", "redpoll-kernels", "redpoll-golden"],
+    ),
     // The integration tests of `datasets` turn on its own test support.
-    ("datasets", &["redpoll-logic", "redpoll-physical", "redpoll-datasets"]),
+    ("datasets", &["redpoll-logic", "redpoll-storage", "redpoll-datasets"]),
     // The tests of `sql` run regions on the sessions of `redpoll`.
-    ("sql", &["redpoll", "redpoll-logic", "redpoll-physical", "redpoll-datasets", "redpoll-testing", "redpoll-golden"]),
+    ("sql", &["redpoll", "redpoll-logic", "redpoll-storage", "redpoll-datasets", "redpoll-testing", "redpoll-golden"]),
     // The last crate is shared by tests.
     (
         ".",
         &[
             "redpoll-logic",
             "redpoll-optimizer",
-            "redpoll-physical",
+            "redpoll-storage",
+            "redpoll-compiler",
+            "redpoll-kernels",
+            "redpoll-devices",
             "redpoll-datasets",
             "redpoll-sql",
             "redpoll-testing",
         ],
     ),
+    (
+        "tests/common",
+        &[
+            "redpoll",
+            "redpoll-logic",
+            "redpoll-optimizer",
+            "redpoll-storage",
+            "redpoll-compiler",
+            "redpoll-kernels",
+            "redpoll-devices",
+        ],
+    ),
     ("tests/golden", &[]),
-    ("tests/common", &["redpoll", "redpoll-logic", "redpoll-physical", "redpoll-optimizer"]),
     (
         "bench",
-        &["redpoll", "redpoll-logic", "redpoll-physical", "redpoll-optimizer", "redpoll-datasets", "redpoll-testing"],
+        &[
+            "redpoll",
+            "redpoll-logic",
+            "redpoll-optimizer",
+            "redpoll-storage",
+            "redpoll-compiler",
+            "redpoll-kernels",
+            "redpoll-devices",
+            "redpoll-datasets",
+            "redpoll-testing",
+        ],
     ),
 ];
 
@@ -95,24 +126,76 @@ fn files_stay_small() {
     assert!(long.is_empty(), "files of more than {MAX_FILE_LINES} lines: {long:?}");
 }
 
-/// Crates depend in one direction: `logic` on none, `optimizer` and `physical` not on each other.
+/// Returns the names of the crates of the workspace that the sections of a manifest name whose
+/// title the test accepts, in the order of the manifest.
+fn dependencies(folder: &str, accepts: impl Fn(&str) -> bool) -> Vec<String> {
+    let manifest = fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap();
+    let sections = manifest.split("\n[").filter(|section| section.split(']').next().is_some_and(&accepts));
+    let lines = sections.flat_map(str::lines).filter(|line| line.starts_with("redpoll"));
+    lines.map(|line| line.split(['.', ' ', '=']).next().unwrap().to_owned()).collect()
+}
+
+/// Crates depend in one direction: `logic` on none, `optimizer` and the crates of `physical` not on
+/// each other, and of those each only on the ones below.
 #[test]
 fn crates_depend_downwards() {
     for (folder, allowed) in ALLOWED_DEPENDENCIES {
-        let manifest = fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap();
-        let sections = manifest.split("\n[").filter(|s| s.contains("dependencies]") && !s.starts_with("workspace"));
-        for line in sections.flat_map(str::lines).filter(|line| line.starts_with("redpoll")) {
-            let name = line.split(['.', ' ', '=']).next().unwrap();
-            assert!(allowed.contains(&name), "{folder} depends on {name}, allowed are {allowed:?}");
+        for name in dependencies(folder, |title| title.ends_with("dependencies") && !title.starts_with("workspace")) {
+            assert!(allowed.contains(&&*name), "{folder} depends on {name}, allowed are {allowed:?}");
         }
     }
 }
 
+/// The picture of the crates in `ARCHITECTURE.md` has the dependencies of the manifests.
+#[test]
+fn the_picture_of_the_crates_is_true() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, rest) = text.split_once("```text\ncrates\n").expect("ARCHITECTURE.md has a picture of the crates");
+    let (picture, _) = rest.split_once("```").unwrap();
+    let mut drawn: Vec<(String, Vec<String>)> = Vec::new();
+    for line in picture.lines().filter(|line| !line.trim().is_empty()) {
+        let (name, below) = line.split_once("->").unwrap_or((line, ""));
+        let mut below: Vec<String> = below.split_whitespace().map(str::to_owned).collect();
+        below.sort_unstable();
+        drawn.push((name.trim().to_owned(), below));
+    }
+    let package = |folder: &str| {
+        let manifest = fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap();
+        let (_, after) = manifest.split_once("[package]\nname = \"").unwrap();
+        after.split('"').next().unwrap().to_owned()
+    };
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for (folder, _) in ALLOWED_DEPENDENCIES {
+        let mut below = dependencies(folder, |title| title == "dependencies");
+        below.sort_unstable();
+        found.push((package(folder), below));
+    }
+    drawn.sort_unstable();
+    found.sort_unstable();
+    assert_eq!(drawn, found, "the picture, and the manifests");
+}
+
+/// The largest share of the code in one crate, in percent of the lines without tests.
+const CRATE_PERCENT: usize = 35;
+
+/// No crate has most of the code.
+#[test]
+fn crates_share_the_code() {
+    let lines = CRATES.map(|(sources, root_module)| graph::Crate::parse(&root().join(sources), root_module).lines());
+    let all: usize = lines.iter().sum();
+    for ((sources, _), lines) in CRATES.iter().zip(lines) {
+        assert!(100 * lines <= CRATE_PERCENT * all, "{sources} has {lines} of {all} lines");
+    }
+}
+
 /// The crates, as the folder and the root module of their sources.
-const CRATES: [(&str, &str); 8] = [
+const CRATES: [(&str, &str); 11] = [
     ("logic/src", "lib.rs"),
     ("optimizer/src", "lib.rs"),
-    ("physical/src", "lib.rs"),
+    ("physical/storage/src", "lib.rs"),
+    ("physical/compiler/src", "lib.rs"),
+    ("physical/kernels/src", "lib.rs"),
+    ("physical/devices/src", "lib.rs"),
     ("datasets/src", "lib.rs"),
     ("sql/src", "lib.rs"),
     ("src", "lib.rs"),
@@ -154,13 +237,12 @@ fn folders_have_a_readme() {
 #[test]
 fn unsafe_code_stays_in_allowed_files() {
     let allowed = [
-        "physical/src/run",
-        "physical/src/emit",
-        "physical/src/kernel",
-        "physical/src/storage/array.rs",
-        // Functions for tests that call machine code.
-        "physical/src/assembly/examples.rs",
-        "physical/src/testing/device.rs",
+        "physical/storage/src/array.rs",
+        "physical/kernels/src",
+        "physical/devices/src/cuda/device.rs",
+        "physical/devices/src/testing/device.rs",
+        // A trait of kernels, whose call of code is unsafe.
+        "physical/devices/src/launch/mod.rs",
         // Hand-written loops of benchmarks, which trust validated arrays like kernels do.
         "bench/src/hand.rs",
     ];
@@ -239,8 +321,10 @@ fn comments_do_not_say_so_many() {
 #[test]
 fn sentences_of_readmes_are_short() {
     let readmes = FOLDERS.map(|folder| root().join(folder).join("README.md"));
-    let others = ["README.md", "ARCHITECTURE.md"].map(|name| root().join(name));
-    for path in readmes.iter().chain(&others) {
+    let others = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root().join(name));
+    let crates = ["storage", "compiler", "kernels", "devices"].map(|name| root().join("physical").join(name));
+    let crates = crates.map(|folder| folder.join("README.md"));
+    for path in readmes.iter().chain(&others).chain(&crates) {
         let text = fs::read_to_string(path).unwrap();
         let mut code = false;
         for (k, line) in text.lines().enumerate() {
