@@ -16,7 +16,7 @@ use std::time::Duration;
 /// ```
 /// use redpoll::Session;
 /// use redpoll_logic::{Alias, Plan};
-/// use redpoll_physical::storage::Tensor;
+/// use redpoll_storage::Tensor;
 /// use redpoll_sql::{Database, Engine, Outcome, RunError, RunLimits};
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicUsize, Ordering};

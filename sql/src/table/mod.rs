@@ -62,7 +62,7 @@ pub struct ModeRange {
 ///
 /// ```
 /// use redpoll_logic::{DType, Format, Scalar, TensorType};
-/// use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
+/// use redpoll_storage::{Duplicates, Tensor, Triples, Values};
 /// use redpoll_sql::TensorTable;
 ///
 /// # #[tokio::main]
