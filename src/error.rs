@@ -163,8 +163,10 @@ fn location(at: &Option<redpoll_logic::sexpr::TextPosition>) -> String {
 }
 
 fn cause_text(source: &redpoll_kernels::Error) -> String {
-    match source {
-        redpoll_kernels::Error::Compiler(redpoll_compiler::Error::ProgramText(e)) => e.to_string(),
-        other => other.to_string(),
+    if let redpoll_kernels::Error::Compiler(error) = source
+        && let redpoll_compiler::Error::ProgramText(error) = &**error
+    {
+        return error.to_string();
     }
+    source.to_string()
 }

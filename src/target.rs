@@ -14,9 +14,9 @@ use std::sync::Arc;
 /// A row of the table of targets.
 struct Row {
     /// The name in texts and arguments.
-    name: &'static str,
+    word: &'static str,
     /// The name in messages.
-    title: &'static str,
+    name: &'static str,
     /// The number of targets with this name: more than one for devices.
     count: u32,
     how: Execution,
@@ -37,8 +37,8 @@ pub(crate) enum Execution {
     Placed,
 }
 
-const fn row(name: &'static str, title: &'static str, how: Execution) -> Row {
-    Row { name, title, count: 1, how }
+const fn row(word: &'static str, name: &'static str, how: Execution) -> Row {
+    Row { word, name, count: 1, how }
 }
 
 /// All targets, from the highest level to the lowest.
@@ -140,7 +140,7 @@ impl Target {
 
     /// Returns the name in messages, without the number of a device.
     pub fn name(self) -> &'static str {
-        self.row().title
+        self.row().name
     }
 
     /// Returns whether the target is a device with memory of its own.
@@ -202,8 +202,8 @@ impl Default for Target {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.is_device() {
-            true => write!(f, "{}:{}", self.row().name, self.number),
-            false => f.write_str(self.row().name),
+            true => write!(f, "{}:{}", self.row().word, self.number),
+            false => f.write_str(self.row().word),
         }
     }
 }
@@ -225,8 +225,8 @@ pub struct ParseTargetError {
 /// Returns the names of all targets as a phrase.
 fn names() -> String {
     let name = |row: &Row| match row.count {
-        1 => format!("`{}`", row.name),
-        _ => format!("`{0}`, `{0}:N`", row.name),
+        1 => format!("`{}`", row.word),
+        _ => format!("`{0}`, `{0}:N`", row.word),
     };
     let names: Vec<String> = TARGETS.iter().map(name).collect();
     let (last, others) = names.split_last().expect("there are targets");
@@ -239,7 +239,7 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Target, ParseTargetError> {
         let error = || ParseTargetError { found: text.to_owned() };
         let (name, number) = text.split_once(':').map_or((text, None), |(name, number)| (name, Some(number)));
-        let row = TARGETS.iter().position(|row| row.name == name).ok_or_else(error)?;
+        let row = TARGETS.iter().position(|row| row.word == name).ok_or_else(error)?;
         let number = match number {
             Some(number) if TARGETS[row].count > 1 => number.parse().map_err(|_| error())?,
             Some(_) => return Err(error()),

@@ -52,15 +52,15 @@ pub enum Error {
     )]
     DimensionMismatch {
         /// The loop's index.
-        index: String,
+        index: Box<str>,
         /// The coordinates that the first one implies.
-        expected: String,
+        expected: Box<str>,
         /// The access or range that implies `expected`.
-        expected_by: String,
+        expected_by: Box<str>,
         /// The coordinates that the other one implies.
-        found: String,
+        found: Box<str>,
         /// The access or range that implies `found`.
-        found_by: String,
+        found_by: Box<str>,
     },
     /// No access implies the extent of a loop, or the size of an output. The program's fault.
     #[error("{what} cannot be inferred; {hint}")]

@@ -12,7 +12,7 @@ pub enum Error {
     Storage(redpoll_storage::Error),
     /// An error of a program or its function.
     #[error(transparent)]
-    Compiler(redpoll_compiler::Error),
+    Compiler(Box<redpoll_compiler::Error>),
     /// A kernel stopped early: the memory limit, cancellation, a checked operator, or too many
     /// positions.
     #[error("the kernel stopped: {}", .0.reason())]
@@ -115,7 +115,7 @@ impl From<redpoll_compiler::Error> for Error {
             redpoll_compiler::Error::OutOfBounds(at) => Error::OutOfBounds(at),
             redpoll_compiler::Error::InvalidInvocation(reason) => Error::InvalidInvocation(reason),
             redpoll_compiler::Error::Storage(error) => error.into(),
-            other => Error::Compiler(other),
+            other => Error::Compiler(Box::new(other)),
         }
     }
 }

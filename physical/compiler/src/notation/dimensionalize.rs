@@ -240,11 +240,11 @@ impl Dimensions {
     ) -> Error {
         let text = |(lo, hi): (i64, i64)| format!("{lo}..{hi}");
         Error::DimensionMismatch {
-            index: self.program.indices[index.index()].clone(),
-            expected: text(bounds),
-            expected_by: origin,
-            found: text(found),
-            found_by: self.describe(other),
+            index: self.program.indices[index.index()].as_str().into(),
+            expected: text(bounds).into(),
+            expected_by: origin.into(),
+            found: text(found).into(),
+            found_by: self.describe(other).into(),
         }
     }
 

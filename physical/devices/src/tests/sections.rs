@@ -30,6 +30,6 @@ fn sections_have_each_stored_entry_once() {
         }
         assert!(chunks.iter().filter(|(_, section)| *section != ALL_ROUNDS).count() > 1, "{chunks:?}\n{text}");
         assert_eq!(positions, (0..positions.len() as u64).collect::<Vec<_>>(), "{text}");
-        assert!(largest * 2 < stored, "{largest} of {}\n{text}", stored);
+        assert!(largest * 2 < stored, "{largest} of {stored}\n{text}");
     }
 }
