@@ -9,8 +9,7 @@ use crate::Target;
 use crate::bindings::Bindings;
 use crate::error::Error;
 use crate::executable::{CompletedStage, RunState, StageObserver};
-use crate::pipeline::check_inputs;
-use crate::prepared_plan::CompiledPlan;
+use crate::prepare::{CompiledForm, CompiledKind, CompiledPlan, check_inputs};
 use crate::run::Run;
 use redpoll_kernels::run::Limits;
 use redpoll_logic::Alias;
@@ -24,12 +23,12 @@ use std::time::Instant;
 /// Runs a plan for the first time. If the run succeeds, the adapted plan is stored with the
 /// original.
 pub(crate) fn run_first(
-    compiled: &Arc<CompiledPlan>,
+    form: &Arc<CompiledForm>,
     requested: Target,
     (bindings, limits): (&Bindings, &Limits),
     observer: &mut StageObserver<'_>,
 ) -> Result<Run, Error> {
-    let mut current = compiled.clone();
+    let mut current = form.clone();
     let target = current.executable.prepare_target(requested, bindings)?;
     let start = Instant::now();
     let mut state = RunState::new((requested, target), bindings, limits);
@@ -53,18 +52,19 @@ pub(crate) fn run_first(
     }
     let run = current.executable.finish(&state, start.elapsed());
     // Concurrent first runs all adapt in the same way; the first to finish stores the adapted plan.
-    let _ = compiled.adapted_plan.set((!Arc::ptr_eq(&current, compiled)).then_some(current));
+    let _ = form.adapted.set((!Arc::ptr_eq(&current, form)).then_some(current));
     Ok(run)
 }
 
 /// Returns the plan adapted to the outputs of a query, or `None` if it does not change.
 fn replan(
-    compiled: &CompiledPlan,
+    form: &CompiledForm,
     after: usize,
     state: &RunState,
     bindings: &Bindings,
-) -> Result<Option<Arc<CompiledPlan>>, Error> {
-    let CompiledPlan { plan, adaptive, statistics, executable, .. } = compiled;
+) -> Result<Option<Arc<CompiledForm>>, Error> {
+    let CompiledForm { kind: CompiledKind::Plan(compiled), executable, .. } = form else { return Ok(None) };
+    let CompiledPlan { plan, adaptive, statistics } = &**compiled;
     let config = &executable.config;
     let written = adaptive.physical.queries[..=after].iter().flat_map(|q| &q.outputs).filter_map(|output| {
         let tensor = state.tensor(&output.alias)?;
@@ -78,14 +78,15 @@ fn replan(
     let Some(adaptive) = replanned.filter(|p| check_inputs(&p.physical, bindings).is_ok()) else { return Ok(None) };
     verify::verify(&adaptive.physical).map_err(Error::VerifyPhysical)?;
     let executable = executable.adapt(after, &adaptive, bindings)?;
-    let (plan, statistics) = (plan.clone(), statistics.clone());
-    Ok(Some(Arc::new(CompiledPlan { plan, adaptive, statistics, executable, adapted_plan: OnceLock::from(None) })))
+    let compiled = CompiledPlan { plan: plan.clone(), adaptive, statistics: statistics.clone() };
+    let kind = CompiledKind::Plan(Box::new(compiled));
+    Ok(Some(Arc::new(CompiledForm { kind, executable, adapted: OnceLock::from(None) })))
 }
 
 /// Returns the results and the tensors that the rest of a plan may read, as planned or after
 /// replanning.
-fn needed_tensors(compiled: &CompiledPlan, after: usize) -> HashSet<Alias> {
-    let rest = compiled.executable.stages[after + 1..].iter().flat_map(|stage| &stage.reads);
-    let needed = compiled.adaptive.needed_tensors(after);
-    rest.chain(&compiled.executable.produces).chain(needed).cloned().collect()
+fn needed_tensors(form: &CompiledForm, after: usize) -> HashSet<Alias> {
+    let rest = form.executable.stages[after + 1..].iter().flat_map(|stage| &stage.reads);
+    let needed = form.plan().into_iter().flat_map(|compiled| compiled.adaptive.needed_tensors(after));
+    rest.chain(&form.executable.produces).chain(needed).cloned().collect()
 }

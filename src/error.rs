@@ -27,6 +27,9 @@ pub enum Error {
     /// A program in Notation was run on the interpreter of Logic. The fault is the caller's.
     #[error("a program in Notation has no Logic plan; run it on another target")]
     NoLogic,
+    /// The queries of a program in Notation were requested. The fault is the caller's.
+    #[error("a program in Notation has no queries; explain it to see its loops")]
+    NoPlan,
     /// The plan reads tables that are not bound. The fault is the caller's.
     #[error("no data for {}; bind a tensor to each", table_list(.0))]
     UnboundTables(Vec<UnboundTable>),

@@ -1,13 +1,14 @@
-//! Explanations of plans: the text of every phase.
+//! Explanations of plans and programs: the text of every phase.
 
 use crate::engine::{Stage, StageLoops, StageWork};
 use crate::error::Error;
 use crate::executable::Executable;
-use crate::prepared_plan::PreparedPlan;
+use crate::prepare::{CompiledKind, CompiledPlan, CompiledProgram, Prepared};
 use crate::target::Target;
 use crate::timings::Phase;
+use redpoll_compiler::assembly;
 use redpoll_compiler::lower::Draft;
-use redpoll_compiler::{assembly, notation};
+use redpoll_compiler::notation::{self, bounds_checks};
 use redpoll_kernels::backend::Backend;
 use redpoll_logic::physical::FormatDisplay;
 use std::fmt;
@@ -41,12 +42,12 @@ impl fmt::Display for Section {
     }
 }
 
-pub(crate) fn section(title: impl Into<String>, text: String) -> Section {
+fn section(title: impl Into<String>, text: String) -> Section {
     Section { title: title.into(), text }
 }
 
 /// Returns the forms of a kernel below Notation.
-pub(crate) fn kernel_sections(
+fn kernel_sections(
     loops: &StageLoops,
     name: &str,
     executable: &Executable,
@@ -66,7 +67,7 @@ pub(crate) fn kernel_sections(
 
 /// Returns the text of all kernels as one unit, if the level of detail requests it and the target
 /// generates one.
-pub(crate) fn source_section(executable: &Executable, detail: Detail) -> Result<Option<Section>, Error> {
+fn source_section(executable: &Executable, detail: Detail) -> Result<Option<Section>, Error> {
     let Some(backend) = backend(executable, detail)? else { return Ok(None) };
     let drafts: Vec<&Draft> =
         executable.stages.iter().filter_map(Stage::loops).map(|loops| loops.draft(executable.mode())).collect();
@@ -81,22 +82,38 @@ fn backend(executable: &Executable, detail: Detail) -> Result<Option<Arc<dyn Bac
     Ok(target.of_kernels().map(|target| target.backend(&executable.config)).transpose()?)
 }
 
-impl PreparedPlan {
-    /// Returns the text of every phase, from the Logic plan to the code of each kernel.
+impl Prepared {
+    /// Returns the text of every phase: of a plan from the Logic plan to the code of each kernel, of
+    /// a program as written, in normal form, and in lower forms up to the level of detail.
     ///
     /// # Errors
-    /// The errors of [`PreparedPlan::flow`]; also if the requested code of the kernels cannot be
-    /// generated.
+    /// Fails if an input was on a device that lost it, or if the requested code of the kernels
+    /// cannot be generated.
     pub fn explain(&self, detail: Detail) -> Result<Vec<Section>, Error> {
-        let mut sections = vec![section("logic", self.current().plan.to_string())];
-        sections.extend(self.current().adaptive.report.phases.iter().map(|p| section(p.name, p.plan.clone())));
+        let form = self.current();
+        let mut sections = match &form.kind {
+            CompiledKind::Plan(compiled) => self.plan_sections(compiled, &form.executable, detail)?,
+            CompiledKind::Program(compiled) => self.program_sections(compiled, &form.executable, detail)?,
+        };
+        sections.extend(source_section(&form.executable, detail)?);
+        Ok(sections)
+    }
+
+    fn plan_sections(
+        &self,
+        compiled: &CompiledPlan,
+        executable: &Executable,
+        detail: Detail,
+    ) -> Result<Vec<Section>, Error> {
+        let mut sections = vec![section("logic", compiled.plan.to_string())];
+        sections.extend(compiled.adaptive.report.phases.iter().map(|p| section(p.name, p.plan.clone())));
         sections.push(section("queries", self.flow()?.to_string()));
         sections.push(section("engine", self.placement().to_string()));
         let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();
         if !notes.is_empty() {
             sections.push(section("notes", notes));
         }
-        for stage in self.current().executable.stages.iter() {
+        for stage in executable.stages.iter() {
             let title = |form: &str| format!("{form} of {}", stage.name);
             let loops = match &stage.work {
                 StageWork::Loops(loops) => loops,
@@ -110,9 +127,47 @@ impl PreparedPlan {
             if loops.source_program != *loops.program {
                 sections.push(section(title("normal notation"), notation::print(&loops.program)));
             }
-            sections.extend(kernel_sections(loops, &stage.name, &self.current().executable, detail)?);
+            sections.extend(kernel_sections(loops, &stage.name, executable, detail)?);
         }
-        sections.extend(source_section(&self.current().executable, detail)?);
         Ok(sections)
     }
+
+    fn program_sections(
+        &self,
+        compiled: &CompiledProgram,
+        executable: &Executable,
+        detail: Detail,
+    ) -> Result<Vec<Section>, Error> {
+        let mut sections = Vec::new();
+        for stage in executable.stages.iter() {
+            let Some(loops) = stage.loops() else { continue };
+            sections.push(section("program", notation::print(&loops.source_program)));
+            sections.push(section("normal form", notation::print(&loops.program)));
+            sections.push(section("bounds", describe_bounds(compiled, &loops.program)));
+            sections.extend(kernel_sections(loops, &stage.name, executable, detail)?);
+        }
+        sections.push(section("engine", self.placement().to_string()));
+        Ok(sections)
+    }
+}
+
+/// Describes how coordinates are bounded: the inputs whose ranges were read, and the remaining
+/// checks.
+fn describe_bounds(compiled: &CompiledProgram, program: &notation::Program) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for (input, (least, greatest)) in &compiled.assumed_ranges {
+        lines.push(format!("the values of `{input}` were scanned once; they are between {least} and {greatest}"));
+    }
+    for check in bounds_checks(program) {
+        let (site, mode) = (&check.site, check.mode);
+        let (line, column) = (site.at.line, site.at.column);
+        lines.push(format!(
+            "line {line}, column {column}: `{}` of `{}` is checked at run time against the size of mode {mode} of `{}`",
+            site.subscript, site.access, site.tensor
+        ));
+    }
+    if lines.is_empty() {
+        lines.push("all coordinates are proved to be in bounds; none is checked at run time".to_owned());
+    }
+    lines.join("\n") + "\n"
 }

@@ -52,9 +52,9 @@
 //! # }
 //! ```
 //!
-//! The module `pipeline` calls the phases from text to kernels in order, and
-//! [`PreparedPlan::explain`] shows the output of each phase. Every [`Target`] runs the same
-//! prepared plan, so targets can be compared.
+//! The module `prepare::plan` calls the phases from a plan to kernels in order, and
+//! [`Prepared::explain`] shows the output of each phase. Every [`Target`] runs the same prepared
+//! plan, so targets can be compared.
 
 mod adapt;
 mod array;
@@ -70,12 +70,9 @@ mod executable;
 mod explain;
 mod flow;
 mod notes;
-mod pipeline;
-mod plan_cache;
-mod prepared_plan;
+mod prepare;
 mod profile;
 mod program;
-mod program_cache;
 mod run;
 mod session;
 #[cfg(feature = "sql")]
@@ -93,9 +90,9 @@ pub use error::{Error, UnboundTable};
 pub use explain::{Detail, Section};
 pub use flow::{Flow, FlowQuery, FlowRead, Size};
 pub use notes::Note;
-pub use prepared_plan::PreparedPlan;
+pub use prepare::Prepared;
 pub use profile::{OutputProfile, Profile, QueryProfile};
-pub use program::{PreparedProgram, Program};
+pub use program::Program;
 pub use run::Run;
 pub use session::Session;
 pub use target::{ParseTargetError, Target};

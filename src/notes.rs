@@ -1,7 +1,8 @@
 //! Notes on a prepared plan: results that become dense, and operators whose values in the default
 //! float mode differ from IEEE 754.
 
-use crate::prepared_plan::PreparedPlan;
+use crate::engine::Stage;
+use crate::prepare::{CompiledPlan, Prepared};
 use redpoll_logic::op::{Op, cast_to};
 use redpoll_logic::{Alias, DType, Expr, FloatMode, Node, Scalar, TensorType};
 use std::collections::HashSet;
@@ -67,64 +68,61 @@ impl fmt::Display for Note {
     }
 }
 
-impl PreparedPlan {
-    /// Returns notes for the author of the plan: tensors that are dense without a requested format,
-    /// and operators on fill values whose results differ between the float modes.
+impl Prepared {
+    /// Returns notes for the author of a plan: tensors that are dense without a requested format,
+    /// and operators on fill values whose results differ between the float modes. A program
+    /// declares its formats and has no notes.
     pub fn notes(&self) -> Vec<Note> {
-        let mut notes = self.dense_tensors();
-        if self.current().executable.mode() == FloatMode::Relaxed {
+        let form = self.current();
+        let Some(compiled) = form.plan() else { return Vec::new() };
+        let mut notes = dense_tensors(compiled, &form.executable.stages);
+        if form.executable.mode() == FloatMode::Relaxed {
             let mut visited = HashSet::new();
-            for query in &self.current().plan.queries {
+            for query in &compiled.plan.queries {
                 float_mode_differences(&query.alias, &query.expr, &mut visited, &mut notes);
             }
         }
         notes
     }
+}
 
-    fn dense_tensors(&self) -> Vec<Note> {
-        let is_requested = |alias: &Alias| {
-            let query = self.current().plan.queries.iter().find(|q| q.alias == *alias);
-            query.is_some_and(|q| q.expr.stored_format().is_some())
-        };
-        let mut notes = Vec::new();
-        for output in self.current().adaptive.report.decisions.iter().flat_map(|d| &d.outputs) {
-            let elements = elements(&output.ty);
-            if elements <= 1 || !is_dense(&output.ty) || is_requested(&output.alias) {
-                continue;
-            }
-            let sparse_operands = self.sparse_operands(&output.alias, elements);
-            if !sparse_operands.is_empty() {
-                notes.push(Note::DenseStorage {
-                    tensor: output.alias.clone(),
-                    is_result: self.current().adaptive.physical.produces.contains(&output.alias),
-                    elements,
-                    expected_nonfill: output.stored(),
-                    fill: output.ty.fill.clone(),
-                    sparse_operands,
-                });
-            }
+/// Returns notes on the tensors of a plan that are dense without a requested format.
+fn dense_tensors(compiled: &CompiledPlan, stages: &[Stage]) -> Vec<Note> {
+    let is_requested = |alias: &Alias| {
+        let query = compiled.plan.queries.iter().find(|q| q.alias == *alias);
+        query.is_some_and(|q| q.expr.stored_format().is_some())
+    };
+    let mut notes = Vec::new();
+    for output in compiled.adaptive.report.decisions.iter().flat_map(|d| &d.outputs) {
+        let elements = elements(&output.ty);
+        if elements <= 1 || !is_dense(&output.ty) || is_requested(&output.alias) {
+            continue;
         }
-        notes
+        let sparse_operands = sparse_operands(compiled, stages, &output.alias, elements);
+        if !sparse_operands.is_empty() {
+            notes.push(Note::DenseStorage {
+                tensor: output.alias.clone(),
+                is_result: compiled.adaptive.physical.produces.contains(&output.alias),
+                elements,
+                expected_nonfill: output.stored(),
+                fill: output.ty.fill.clone(),
+                sparse_operands,
+            });
+        }
     }
+    notes
+}
 
-    /// Returns the sparse inputs of a tensor with `max_elements` elements. Inputs with more
-    /// elements are ignored: dense row sums of a sparse matrix are no surprise.
-    fn sparse_operands(&self, alias: &Alias, max_elements: u64) -> Vec<Alias> {
-        let reads: Vec<Alias> = match self.current().plan.queries.iter().find(|q| q.alias == *alias) {
-            Some(query) => query.expr.tables(),
-            None => self
-                .current()
-                .executable
-                .stages
-                .iter()
-                .filter(|s| s.writes.contains(alias))
-                .flat_map(|s| s.reads.clone())
-                .collect(),
-        };
-        let sparse = |ty: &Arc<TensorType>| !is_dense(ty) && elements(ty) <= max_elements;
-        let inputs = self.current().adaptive.physical.inputs.iter();
-        inputs.filter(|(name, ty)| sparse(ty) && reads.contains(name)).map(|(name, _)| name.clone()).collect()
-    }
+/// Returns the sparse inputs of a tensor with `max_elements` elements. Inputs with more elements
+/// are ignored: dense row sums of a sparse matrix are no surprise.
+fn sparse_operands(compiled: &CompiledPlan, stages: &[Stage], alias: &Alias, max_elements: u64) -> Vec<Alias> {
+    let reads: Vec<Alias> = match compiled.plan.queries.iter().find(|q| q.alias == *alias) {
+        Some(query) => query.expr.tables(),
+        None => stages.iter().filter(|s| s.writes.contains(alias)).flat_map(|s| s.reads.clone()).collect(),
+    };
+    let sparse = |ty: &Arc<TensorType>| !is_dense(ty) && elements(ty) <= max_elements;
+    let inputs = compiled.adaptive.physical.inputs.iter();
+    inputs.filter(|(name, ty)| sparse(ty) && reads.contains(name)).map(|(name, _)| name.clone()).collect()
 }
 
 /// Adds notes on the operators of an expression whose results on fill values differ between the

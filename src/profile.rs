@@ -4,7 +4,7 @@ use crate::Target;
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::notes::Note;
-use crate::prepared_plan::PreparedPlan;
+use crate::prepare::Prepared;
 use crate::timings::Timings;
 use redpoll_compiler::assembly::Counts;
 use redpoll_logic::Alias;
@@ -68,13 +68,16 @@ impl OutputProfile {
     }
 }
 
-impl PreparedPlan {
+impl Prepared {
     /// Runs the plan and reports the time of each phase and query, and the stored sizes. The
     /// interpreter of Logic runs the plan as a whole and reports no queries.
     ///
     /// # Errors
-    /// The errors of [`PreparedPlan::run_with`].
+    /// The errors of [`Prepared::run_with`]. Fails for a program, which has no queries.
     pub fn profile(&self, target: Target) -> Result<Profile, Error> {
+        if self.plan().is_none() {
+            return Err(Error::NoPlan);
+        }
         let mut queries = Vec::new();
         let run = self.run_observed(target, &mut |completed| {
             let output = |(alias, tensor): (&Alias, &Tensor)| -> Result<OutputProfile, Error> {
@@ -99,7 +102,7 @@ impl PreparedPlan {
         Ok(Profile {
             target,
             phases: self.timings.clone(),
-            flow: Flow::new(self.current(), &self.bindings, &queries)?,
+            flow: self.flow_with(&queries)?,
             queries,
             time: run.time,
             counts: run.counts,
@@ -110,7 +113,7 @@ impl PreparedPlan {
     }
 
     fn estimate_of(&self, alias: &Alias) -> Option<f64> {
-        let mut outputs = self.current().adaptive.report.decisions.iter().flat_map(|d| &d.outputs);
+        let mut outputs = self.report()?.decisions.iter().flat_map(|d| &d.outputs);
         outputs.find(|o| o.alias == *alias).map(redpoll_optimizer::OutputDecision::stored)
     }
 }

@@ -1,29 +1,29 @@
-//! Sessions: a configuration with limits, and caches of compiled plans and programs.
+//! Sessions: a configuration with limits, and a cache of compiled plans and programs.
 
 use crate::bindings::Bindings;
 use crate::config::Config;
 use crate::error::{Error, UnboundTable};
-use crate::pipeline::prepare;
-use crate::plan_cache::PlanCache;
-use crate::prepared_plan::PreparedPlan;
-use crate::program_cache::ProgramCache;
+use crate::prepare::{CompilationCache, Prepared, Request, prepare};
+use crate::program::Program;
+use crate::statistics::StatisticsInput;
 use crate::target::Target;
 use crate::timings::{Phase, Timings};
 use crate::warm_up::warm_up;
+use redpoll_compiler::notation::is_program;
 use redpoll_kernels::run::Limits;
 use redpoll_logic::Plan;
 use redpoll_logic::text::{Catalog, free_tables, parse};
 use std::sync::Arc;
 
-/// A compiler of plans to kernels under one configuration. Congruent plans (equal up to the names
-/// of their inputs) over similar tensors are compiled once. The allocations of all plans count
-/// against one memory limit. Clones share the caches and the limit.
+/// A compiler of plans and programs to kernels under one configuration. Congruent plans (equal up to the names
+/// of their inputs) over similar tensors are compiled once, and so are equal programs over tensors
+/// of the same types. The allocations of all plans and programs count against one memory limit.
+/// Clones share the cache and the limit.
 #[derive(Clone, Debug)]
 pub struct Session {
     config: Arc<Config>,
     limits: Limits,
-    plans: Arc<PlanCache>,
-    programs: Arc<ProgramCache>,
+    compilation_cache: Arc<CompilationCache>,
     /// The SQL tables of the session, created on first use.
     #[cfg(feature = "sql")]
     pub(crate) database: Arc<std::sync::OnceLock<redpoll_sql::Database>>,
@@ -46,8 +46,7 @@ impl Session {
         Session {
             config: Arc::new(config),
             limits,
-            plans: Arc::default(),
-            programs: Arc::default(),
+            compilation_cache: Arc::default(),
             #[cfg(feature = "sql")]
             database: Arc::default(),
         }
@@ -59,11 +58,11 @@ impl Session {
         Session { limits, ..self.clone() }
     }
 
-    /// Returns the same session with another target and its own caches.
+    /// Returns the same session with another target and its own cache.
     #[cfg(feature = "sql")]
     pub(crate) fn on_target(&self, target: Target) -> Session {
         let config = Config { target, ..Config::clone(&self.config) };
-        Session { config: Arc::new(config), plans: Arc::default(), programs: Arc::default(), ..self.clone() }
+        Session { config: Arc::new(config), compilation_cache: Arc::default(), ..self.clone() }
     }
 
     /// Returns the same session without its SQL tables.
@@ -82,25 +81,23 @@ impl Session {
         &self.limits
     }
 
-    /// Returns the cache of compiled plans.
-    pub(crate) fn plan_cache(&self) -> &PlanCache {
-        &self.plans
+    /// Returns the cache of compiled plans and programs.
+    pub(crate) fn compilation_cache(&self) -> &CompilationCache {
+        &self.compilation_cache
     }
 
-    /// Returns the cache of compiled programs.
-    pub(crate) fn program_cache(&self) -> &ProgramCache {
-        &self.programs
-    }
-
-    /// Parses a plan and compiles it to kernels.
+    /// Parses a plan, or a program in Notation, and compiles it to kernels.
     ///
     /// # Errors
-    /// Fails if the text is not a plan, a table that it reads is not bound, or a phase rejects the
-    /// plan.
-    pub fn prepare(&self, text: &str, bindings: &Bindings) -> Result<PreparedPlan, Error> {
+    /// Fails if the text is neither a plan nor a program, or a table that a plan reads is not bound;
+    /// also the errors of [`Session::prepare_plan`] and [`Session::prepare_program`].
+    pub fn prepare(&self, text: &str, bindings: &Bindings) -> Result<Prepared, Error> {
+        if is_program(text) {
+            return self.prepare_program(&Program::new(text)?, bindings);
+        }
         let mut timings = Timings::default();
         let plan = timings.time(Phase::Parse, || read_plan(text, bindings))?;
-        prepare(self, plan, bindings, timings)
+        prepare(self, Request::Plan(plan, StatisticsInput::Tensors), bindings, timings)
     }
 
     /// Compiles a plan to kernels.
@@ -108,8 +105,18 @@ impl Session {
     /// # Errors
     /// Fails if a table that the plan reads is not bound to a tensor of its type, or a phase
     /// rejects the plan.
-    pub fn prepare_plan(&self, plan: Plan, bindings: &Bindings) -> Result<PreparedPlan, Error> {
-        prepare(self, plan, bindings, Timings::default())
+    pub fn prepare_plan(&self, plan: Plan, bindings: &Bindings) -> Result<Prepared, Error> {
+        prepare(self, Request::Plan(plan, StatisticsInput::Tensors), bindings, Timings::default())
+    }
+
+    /// Compiles a program in Notation to a kernel. The session caches the kernel for the same text
+    /// and tensors of the same types.
+    ///
+    /// # Errors
+    /// Fails if an input is not bound, a tensor does not have the declared type, or the program
+    /// breaks a rule. The error has line and column if they are known.
+    pub fn prepare_program(&self, program: &Program, bindings: &Bindings) -> Result<Prepared, Error> {
+        prepare(self, Request::Program(program), bindings, Timings::default())
     }
 }
 

@@ -108,7 +108,7 @@ impl Target {
     pub const CPU: Target = Target::of(7);
     /// The first device if it is expected to be faster, including transfers and compilation,
     /// otherwise the same as [`Target::CPU`].
-    /// [`PreparedPlan::placement`](crate::PreparedPlan::placement) reports the choice and its
+    /// [`Prepared::placement`](crate::Prepared::placement) reports the choice and its
     /// reason. Queries that the device does not support run on the CPU.
     pub const AUTO: Target = Target::of(8);
 

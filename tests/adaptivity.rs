@@ -105,7 +105,7 @@ fn runs_that_adapt_give_the_same_results() {
                     compared.unwrap_or_else(|e| panic!("seed {seed}, {}: `{alias}` {e}", target.name()));
                 }
             }
-            adapted += prepared.report().adaptations.len();
+            adapted += prepared.report().unwrap().adaptations.len();
         }
     }
     eprintln!("adapted {adapted} times");

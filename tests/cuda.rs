@@ -3,7 +3,7 @@
 //! the CUDA text is still emitted, so that declined programs are found on any machine.
 
 use redpoll::devices::cuda::Cuda;
-use redpoll::{Detail, PreparedPlan, Target};
+use redpoll::{Detail, Prepared, Target};
 use redpoll_testing::device::{DEVICE_DECLINES, prepare, program_files, run_values};
 
 /// A device computes the values of the CPU, or declines a listed program.
@@ -33,11 +33,11 @@ fn program_files_run_on_a_device_or_are_declined() {
     assert!(accepted > 3 * declined.len() && accepted > 40, "{accepted} accepted, {declined:?} declined");
 }
 
-fn cuda_text(prepared: &PreparedPlan) -> String {
+fn cuda_text(prepared: &Prepared) -> String {
     let sections = prepared.explain(Detail::Code(Target::cuda(0))).unwrap();
     sections.into_iter().find(|section| section.title == "cuda").unwrap().text
 }
 
-fn has_loops(prepared: &PreparedPlan) -> bool {
+fn has_loops(prepared: &Prepared) -> bool {
     prepared.flow().unwrap().queries.iter().any(|query| !query.is_conversion)
 }

@@ -8,7 +8,7 @@ use redpoll::kernels::run::Workers;
 use redpoll::logic::testing::DataKind;
 use redpoll::logic::{Alias, FloatMode, Format, Prim, Scalar, TensorType};
 use redpoll::storage::{Tensor, Values};
-use redpoll::{Bindings, Config, Error, PreparedPlan, Run, Session, Target};
+use redpoll::{Bindings, Config, Error, Prepared, Run, Session, Target};
 use redpoll_testing::device::{DEVICE_DECLINES, prepare, program_files, run_values};
 use redpoll_testing::engines::interpret_case;
 use redpoll_testing::random::{self, CaseParameters};
@@ -229,7 +229,7 @@ fn run_with_failures<T>(
     device: &EmulatedDevice,
     target: Target,
     (size, step): (u64, usize),
-    run: impl Fn(&PreparedPlan) -> T,
+    run: impl Fn(&Prepared) -> T,
 ) -> Vec<T> {
     let inputs = || Bindings::new().with("A", matrix(size));
     let mut outcomes = Vec::new();
@@ -257,7 +257,7 @@ fn device_failures_are_reported() {
     let device = DEVICE.write().unwrap_or_else(PoisonError::into_inner);
     let expected = expected(30);
     let used = used_by_small_input(&device.0);
-    let outcomes = run_with_failures(&device.0, Target::cuda(0), (30, 1), PreparedPlan::run);
+    let outcomes = run_with_failures(&device.0, Target::cuda(0), (30, 1), Prepared::run);
     let mut failed = 0;
     for (calls, run) in outcomes.into_iter().enumerate() {
         // Failed calls that free memory at the end do not fail the run.

@@ -176,7 +176,7 @@ fn plans_for_tensors_of_other_types_are_rejected() {
     let (session, csr) = (Session::default(), matrix([5, 4], 0.0, &Format::csr()));
     let bindings = Bindings::new().with("A", csr.clone());
     let text = "(plan (query C (mapjoin * 2 (table A i j))) (produces C))";
-    let plan = session.prepare(text, &bindings).unwrap().plan().clone();
+    let plan = session.prepare(text, &bindings).unwrap().plan().unwrap().clone();
     assert!(session.prepare_plan(plan.clone(), &bindings).is_ok());
     let coo = Bindings::new().with("A", convert(&csr, &Format::coo(2)).unwrap());
     let error = session.prepare_plan(plan.clone(), &coo).err().unwrap();

@@ -74,7 +74,7 @@ fn sizes(join: &str, fields: &str, inputs: &Bindings) -> (f64, f64, f64) {
     let levels = redpoll_logic::Format::csf(remaining_fields.len());
     config.optimizer.formats.insert("R".into(), levels);
     let prepared = Session::new(config).prepare(&text, inputs).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let output = prepared.report().decisions.iter().flat_map(|d| &d.outputs).find(|o| o.alias.as_str() == "R");
+    let output = prepared.report().unwrap().decisions.iter().flat_map(|d| &d.outputs).find(|o| o.alias.as_str() == "R");
     let output = output.expect("R is written");
     let run = prepared.run_with(Target::INSTANT).unwrap_or_else(|e| panic!("{e}\n{text}"));
     (output.stored(), output.max_stored, run.get("R").expect("R is produced").count_stored().unwrap() as f64)

@@ -3,9 +3,9 @@
 
 use redpoll::datasets::{read_bytes, sample};
 use redpoll::logic::text::parse_format;
-use redpoll::logic::{DType, Prim, Scalar, TensorType};
+use redpoll::logic::{Alias, DType, Prim, Scalar, TensorType};
 use redpoll::storage::{Duplicates, Tensor, Triples, Values};
-use redpoll::{Bindings, Config, Detail, Program, Run, Session, Target};
+use redpoll::{Bindings, Config, Detail, Error, Program, Run, Session, Target};
 use std::collections::{BTreeSet, VecDeque};
 
 const ENGINES: [Target; 5] = [Target::NOTATION, Target::ASSEMBLY, Target::GRID, Target::INSTANT, Target::OPTIMIZING];
@@ -491,6 +491,42 @@ fn index_tensors_are_checked_once() {
     let checked = "line 3, column 9: `(I i)` of `(y (I i))` is checked at run time against the size of mode 0 of `y`\n";
     assert_eq!(bounds(&[0, 2, 4]), checked);
     assert_eq!(bounds(&[0, 2, -1]), checked);
+}
+
+/// The text of a program is prepared like that of a plan, but there is no plan to inspect.
+#[test]
+fn programs_have_no_plan() {
+    let bindings = Bindings::new().with("I", index(&[0, 2, 1]));
+    let prepared = session().prepare(SCATTER, &bindings).unwrap();
+    assert_eq!(prepared.produces(), [Alias::from("y")]);
+    assert!(prepared.plan().is_none() && prepared.physical().is_none() && prepared.report().is_none());
+    assert_eq!(prepared.notes(), []);
+    for error in [prepared.flow().err(), prepared.profile(Target::INSTANT).err()] {
+        assert!(matches!(error, Some(Error::NoPlan)), "{error:?}");
+    }
+    let error = prepared.run_with(Target::LOGIC).err();
+    assert!(matches!(error, Some(Error::NoLogic)), "{error:?}");
+    assert!(prepared.run().is_ok());
+}
+
+/// A program is compiled once for tensors of one type, whatever the number of their entries, and
+/// again for another text or type.
+#[test]
+fn programs_are_compiled_once() {
+    let session = session();
+    let text = |op: &str| {
+        format!("(program (input A (shape n n)) (output y (shape n) f64) (for i (for j (+= (y i) ({op} (A i j) 1)))))")
+    };
+    let is_cached = |text: &str, graph: TestGraph, format: &str| {
+        let bindings = Bindings::new().with("A", graph.tensor(format, |_, _| 1.0));
+        session.prepare(text, &bindings).unwrap().timings().iter().next().is_none()
+    };
+    let path = || TestGraph { n: 16, edges: (0..15).map(|i| (i, i + 1)).collect() };
+    assert!(!is_cached(&text("*"), path(), "csr"));
+    assert!(is_cached(&text("*"), path(), "csr"));
+    assert!(is_cached(&text("*"), TestGraph::grid(4), "csr"));
+    assert!(!is_cached(&text("*"), path(), "dcsr"));
+    assert!(!is_cached(&text("max"), path(), "csr"));
 }
 
 /// No program of the folder needs checks: loops and conditions prove all coordinates.

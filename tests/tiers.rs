@@ -4,7 +4,7 @@
 use redpoll::kernels::c::{CacheFolder, Toolchain, ToolchainOptions};
 use redpoll::logic::{Format, Scalar, TensorType};
 use redpoll::storage::{Tensor, Values};
-use redpoll::{Bindings, Config, PreparedPlan, Run, Session, Target};
+use redpoll::{Bindings, Config, Prepared, Run, Session, Target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn config(compiler: Option<&str>, folder: &Path) -> Config {
     Config { toolchain: Arc::new(Toolchain::new(options)), dump: None, load: None, ..Config::default() }
 }
 
-fn prepare(config: Config) -> PreparedPlan {
+fn prepare(config: Config) -> Prepared {
     Session::new(config).prepare(RESIDUAL, &bindings()).unwrap()
 }
 
@@ -47,7 +47,7 @@ fn bits(run: &Run) -> Vec<u64> {
 }
 
 /// Runs until a background compilation must have started, and waits for it.
-fn repeat(prepared: &PreparedPlan) -> Vec<u64> {
+fn repeat(prepared: &Prepared) -> Vec<u64> {
     let first = bits(&prepared.run().unwrap());
     for _ in 0..RUNS {
         assert_eq!(bits(&prepared.run().unwrap()), first);

@@ -1,7 +1,7 @@
 //! The runner of the programs of workloads: a session that also sums up the time in kernels.
 
 use anyhow::{Context, Result};
-use redpoll::{Array, Bindings, Config, PreparedPlan, Program, Run, Session, Target};
+use redpoll::{Array, Bindings, Config, Prepared, Program, Run, Session, Target};
 use redpoll_compiler::notation::is_program;
 use redpoll_storage::Tensor;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ pub struct WorkloadRunner {
     inputs: Bindings,
     /// The time in kernels since the last call of `take_kernel_time`.
     kernel: Duration,
-    plans: HashMap<&'static str, PreparedPlan>,
+    plans: HashMap<&'static str, Prepared>,
     arrays: HashMap<&'static str, Array>,
 }
 

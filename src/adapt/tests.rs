@@ -4,8 +4,7 @@
 use crate::bindings::Bindings;
 use crate::config::Config;
 use crate::explain::Detail;
-use crate::pipeline::prepare_with;
-use crate::prepared_plan::PreparedPlan;
+use crate::prepare::{Prepared, Request, prepare};
 use crate::profile::OutputProfile;
 use crate::run::Run;
 use crate::session::Session;
@@ -160,11 +159,11 @@ impl AdaptivityCase {
         Session::new(config)
     }
 
-    fn prepared(&self, adaptivity: Adaptivity, wrong: bool) -> PreparedPlan {
+    fn prepared(&self, adaptivity: Adaptivity, wrong: bool) -> Prepared {
         self.prepared_in(&self.session(adaptivity), wrong)
     }
 
-    fn prepared_in(&self, session: &Session, wrong: bool) -> PreparedPlan {
+    fn prepared_in(&self, session: &Session, wrong: bool) -> Prepared {
         let bindings: Bindings = self.inputs.iter().map(|(name, shape, f, n)| (*name, tensor(*shape, f, *n))).collect();
         let catalog: Catalog = bindings.iter().map(|(name, t)| (name.clone(), t.ty().clone())).collect();
         let plan = parse(self.plan, &catalog).unwrap();
@@ -173,7 +172,7 @@ impl AdaptivityCase {
         } else {
             StatisticsInput::Tensors
         };
-        prepare_with(session, plan, (&bindings, statistics), Timings::default()).unwrap()
+        prepare(session, Request::Plan(plan, statistics), &bindings, Timings::default()).unwrap()
     }
 
     /// Returns the work of the first run.
@@ -235,14 +234,14 @@ fn adapted_plans_are_cached() {
     let session = case.session(ON);
     let first = case.prepared_in(&session, true);
     let other = case.prepared_in(&session, true);
-    assert!(first.report().adaptations.is_empty());
+    assert!(first.report().unwrap().adaptations.is_empty());
     first.run().unwrap();
-    assert_eq!(first.report().adaptations.len(), 1);
-    let physical = first.physical().clone();
+    assert_eq!(first.report().unwrap().adaptations.len(), 1);
+    let physical = first.physical().unwrap().clone();
     first.run().unwrap();
     let later = case.prepared_in(&session, true);
     for prepared in [&first, &other, &later] {
-        assert_eq!(*prepared.physical(), physical);
+        assert_eq!(*prepared.physical().unwrap(), physical);
     }
     assert_eq!(later.timings().of(Phase::Optimize), Duration::ZERO);
     assert_eq!(later.timings().of(Phase::Compile), Duration::ZERO);
@@ -253,7 +252,8 @@ fn adapted_plans_are_cached() {
 fn reports_list_adaptations() {
     let prepared = CASES[0].prepared(ON, true);
     let profile = prepared.profile(Target::INSTANT).unwrap();
-    let [adaptation] = &prepared.report().adaptations[..] else { panic!("{:?}", prepared.report().adaptations) };
+    let report = prepared.report().unwrap();
+    let [adaptation] = &report.adaptations[..] else { panic!("{:?}", report.adaptations) };
     let [miscount] = &adaptation.miscounts[..] else { panic!("{adaptation}") };
     assert_eq!((adaptation.query, miscount.alias.as_str(), &miscount.counted[..]), (0, "T", &[20, 20][..]));
     assert_eq!(miscount.estimated.last(), Some(&20_000.0));
@@ -274,6 +274,6 @@ fn small_plans_are_not_adapted() {
     for (adaptivity, expected) in [(Adaptivity::default(), 0), (ON, 1)] {
         let prepared = SMALL.prepared(adaptivity, true);
         prepared.run().unwrap();
-        assert_eq!(prepared.report().adaptations.len(), expected);
+        assert_eq!(prepared.report().unwrap().adaptations.len(), expected);
     }
 }

@@ -7,7 +7,7 @@ use crate::bindings::Bindings;
 use crate::error::Error;
 use crate::explain::{Detail, Section};
 use crate::flow::Flow;
-use crate::prepared_plan::PreparedPlan;
+use crate::prepare::Prepared;
 use crate::profile::Profile;
 use crate::session::Session;
 use redpoll_logic::{Alias, Format, Plan};
@@ -42,7 +42,7 @@ impl Session {
     ///
     /// # Errors
     /// The errors of [`Array::prepare`].
-    pub fn prepare_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<PreparedPlan, Error> {
+    pub fn prepare_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<Prepared, Error> {
         let (mut named, mut bindings) = (Vec::new(), Bindings::new());
         for (k, array) in arrays.into_iter().enumerate() {
             let alias = Alias::from(if k == 0 { RESULT.to_owned() } else { format!("{RESULT}{}", k + 1) });
@@ -104,7 +104,7 @@ impl Array {
     ///
     /// # Errors
     /// Fails if an operation could not be applied, or a phase rejects the plan.
-    pub fn prepare(&self) -> Result<PreparedPlan, Error> {
+    pub fn prepare(&self) -> Result<Prepared, Error> {
         self.session.prepare_all([self])
     }
 

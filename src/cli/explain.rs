@@ -2,10 +2,9 @@
 
 use super::failure::CommandFailure;
 use super::plan::{PlanArgs, note};
-use super::plan_or_program::PlanOrProgram;
 use super::style::TerminalStyle;
 use super::summary::PEAK_DESCRIPTION;
-use crate::{Detail, Flow, PreparedPlan, Profile, Section, Target};
+use crate::{Detail, Flow, Prepared, Profile, Section, Target};
 use clap::ValueEnum;
 use indicatif::HumanBytes;
 use std::io::{self, Write};
@@ -69,48 +68,41 @@ pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -
     if !args.analyze && args.format == OutputForm::Text {
         return sections(&prepared.explain(detail(args, &prepared))?, out);
     }
-    let PlanOrProgram::Plan(prepared) = prepared else {
+    if prepared.plan().is_none() {
         let what = if args.analyze { "--analyze" } else { "--format" };
         return Err(CommandFailure::new(
             format!("{what} shows queries, but a program in Notation has none"),
             "`redpoll explain` without this option shows the program as written and in normal form",
         ));
-    };
+    }
     match args.analyze {
         true => analyze(&prepared, loaded.session.config().target, args.format, out),
         false => graph(&prepared.flow()?, args.format, out),
     }
 }
 
-fn detail(args: &Args, prepared: &PlanOrProgram) -> Detail {
+fn detail(args: &Args, prepared: &Prepared) -> Detail {
     match args.code {
         Some(target) => Detail::Code(target),
         None if args.cuda => Detail::Code(Target::cuda(0)),
         None if args.clif => Detail::Code(Target::INSTANT),
         None if args.c => Detail::Code(Target::OPTIMIZING),
-        None if matches!(prepared, PlanOrProgram::Program(_)) && !args.assembly => Detail::Notation,
+        None if prepared.plan().is_none() && !args.assembly => Detail::Notation,
         None => Detail::Assembly,
     }
 }
 
 /// Runs the plan and shows the measurements of the run.
-fn analyze(
-    prepared: &PreparedPlan,
-    target: Target,
-    form: OutputForm,
-    out: &mut impl Write,
-) -> Result<(), CommandFailure> {
+fn analyze(prepared: &Prepared, target: Target, form: OutputForm, out: &mut impl Write) -> Result<(), CommandFailure> {
     let profile = prepared.profile(target)?;
     profile.notes.iter().for_each(|message| note(&message.to_string()));
     if form != OutputForm::Text {
         return graph(&profile.flow, form, out);
     }
     let section = |title: &str, text: String| Section { title: title.to_owned(), text };
-    let physical = section("physical plan", prepared.physical().to_string());
-    sections(
-        &[physical, section("queries", profile.flow.to_string()), section("times and memory", times(&profile))],
-        out,
-    )
+    let physical = prepared.physical().map(|physical| section("physical plan", physical.to_string()));
+    let measured = [section("queries", profile.flow.to_string()), section("times and memory", times(&profile))];
+    sections(&physical.into_iter().chain(measured).collect::<Vec<_>>(), out)
 }
 
 /// Formats the time of each phase, the time of the run, and the peak memory of the run.

@@ -16,15 +16,14 @@
 //! - `held` is [`Run::peak_bytes`] in bytes. The warm times are `null` without `--repeat`.
 
 use super::failure::CommandFailure;
-use super::plan_or_program::PlanOrProgram;
 use super::summary::StepTimes;
 use crate::logic::Scalar;
-use crate::{Placement, Run};
+use crate::{Placement, Prepared, Run};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 pub(super) fn report_json(
-    prepared: &PlanOrProgram,
+    prepared: &Prepared,
     placement: &Placement,
     run: &Run,
     times: &StepTimes,

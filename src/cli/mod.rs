@@ -17,7 +17,6 @@ mod json;
 mod memory;
 mod out;
 mod plan;
-mod plan_or_program;
 mod run;
 #[cfg(feature = "sql")]
 mod sql;

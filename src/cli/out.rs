@@ -2,11 +2,10 @@
 
 use super::bind::named_file;
 use super::failure::CommandFailure;
-use super::plan_or_program::PlanOrProgram;
-use crate::Run;
 use crate::datasets::file_formats::{FILE_FORMATS, FileFormat};
 use crate::datasets::{Compression, Memory, WriteOptions, write};
 use crate::logic::{Alias, Prim};
+use crate::{Prepared, Run};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -28,7 +27,7 @@ impl FromStr for OutArg {
 
 impl OutArg {
     /// Rejects an invalid output before anything is computed.
-    pub(super) fn check(&self, prepared: &PlanOrProgram) -> Result<(), CommandFailure> {
+    pub(super) fn check(&self, prepared: &Prepared) -> Result<(), CommandFailure> {
         let names: Vec<&str> = prepared.produces().iter().map(Alias::as_str).collect();
         if !names.contains(&self.name.as_str()) {
             let message = format!("--out {}={}: the plan does not produce `{0}`", self.name, self.file.display());

@@ -2,7 +2,6 @@
 
 use super::bind::{BindArg, NUMBER, RequiredInput, load};
 use super::failure::CommandFailure;
-use super::plan_or_program::PlanOrProgram;
 use super::style::TerminalStyle;
 use crate::compiler::notation::is_program;
 use crate::datasets::Memory;
@@ -10,7 +9,7 @@ use crate::kernels::run::Workers;
 use crate::logic::FloatMode;
 use crate::logic::text::format_to_sexpr;
 use crate::logic::text::free_tables;
-use crate::{Bindings, Config, Error, Program, Session, Target};
+use crate::{Bindings, Config, Error, Prepared, Program, Session, Target};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use redpoll_optimizer::{Adaptivity, Subject, Subjects};
 use std::io::{self, Write};
@@ -112,15 +111,8 @@ impl PlanArgs {
     }
 
     /// Compiles the loaded plan or program.
-    pub(super) fn prepare(&self, loaded: &LoadedPlan) -> Result<PlanOrProgram, CommandFailure> {
-        let prepared = if is_program(&loaded.text) {
-            let program = Program::new(&loaded.text);
-            let prepared = program.and_then(|p| loaded.session.prepare_program(&p, &loaded.bindings));
-            prepared.map(|p| PlanOrProgram::Program(Box::new(p)))
-        } else {
-            loaded.session.prepare(&loaded.text, &loaded.bindings).map(|p| PlanOrProgram::Plan(Box::new(p)))
-        };
-        prepared.map_err(|e| self.in_plan(e))
+    pub(super) fn prepare(&self, loaded: &LoadedPlan) -> Result<Prepared, CommandFailure> {
+        loaded.session.prepare(&loaded.text, &loaded.bindings).map_err(|e| self.in_plan(e))
     }
 
     /// Adds the name of the plan's file to errors of its text.

@@ -4,9 +4,8 @@ use super::failure::CommandFailure;
 use super::json::report_json;
 use super::out::{OutArg, check_files};
 use super::plan::{PlanArgs, note};
-use super::plan_or_program::PlanOrProgram;
 use super::summary::{StepTimes, report_text};
-use crate::{Error, Phase, Placement, Run};
+use crate::{Error, Phase, Placement, Prepared, Run};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -59,7 +58,7 @@ pub(super) fn run(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Re
 
 fn show(
     args: &Args,
-    prepared: &PlanOrProgram,
+    prepared: &Prepared,
     (placement, run): (&Placement, &Run),
     step_times: &StepTimes,
     out: &mut impl Write,
@@ -70,7 +69,7 @@ fn show(
     }
 }
 
-fn step_times(prepared: &PlanOrProgram, read: Duration, cold: Duration, mut warm: Vec<Duration>) -> StepTimes {
+fn step_times(prepared: &Prepared, read: Duration, cold: Duration, mut warm: Vec<Duration>) -> StepTimes {
     let phases = |selected: &[Phase]| selected.iter().map(|p| prepared.timings().of(*p)).sum();
     warm.sort_unstable();
     StepTimes {

@@ -1,12 +1,11 @@
 //! The human-readable output of `redpoll run`: results, plan, times, memory.
 
 use super::failure::CommandFailure;
-use super::plan_or_program::PlanOrProgram;
 use super::style::TerminalStyle;
-use crate::Run;
 use crate::logic::physical::FormatDisplay;
 use crate::logic::{Alias, Scalar};
 use crate::storage::Tensor;
+use crate::{Prepared, Run};
 use indicatif::HumanBytes;
 use std::io::{self, Write};
 use std::time::Duration;
@@ -32,7 +31,7 @@ pub(super) const PEAK_DESCRIPTION: &str = "peak memory of results, tensors betwe
 
 /// Writes results, plan, times and memory.
 pub(super) fn report_text(
-    prepared: &PlanOrProgram,
+    prepared: &Prepared,
     run: &Run,
     times: &StepTimes,
     out: &mut impl Write,
@@ -44,7 +43,7 @@ pub(super) fn report_text(
     }
     if let Some(physical) = prepared.physical() {
         writeln!(out, "\n{}", style.title("plan"))?;
-        for line in physical.trim_end().lines() {
+        for line in physical.to_string().trim_end().lines() {
             writeln!(out, "  {line}")?;
         }
     }

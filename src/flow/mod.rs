@@ -15,7 +15,8 @@ pub(crate) use dot::label;
 
 use crate::bindings::Bindings;
 use crate::error::Error;
-use crate::prepared_plan::CompiledPlan;
+use crate::executable::Executable;
+use crate::prepare::CompiledPlan;
 use crate::profile::QueryProfile;
 use graph::FlowGraph;
 use redpoll_compiler::notation::{Cut, Obstacle, cut};
@@ -99,7 +100,12 @@ impl Flow {
 
     /// Returns the flow of a compiled plan over these tensors. `profiles` has a profile for each
     /// query, or is empty.
-    pub(crate) fn new(compiled: &CompiledPlan, bindings: &Bindings, profiles: &[QueryProfile]) -> Result<Flow, Error> {
+    pub(crate) fn new(
+        compiled: &CompiledPlan,
+        executable: &Executable,
+        bindings: &Bindings,
+        profiles: &[QueryProfile],
+    ) -> Result<Flow, Error> {
         let PhysicalPlan { inputs, queries, produces } = &compiled.adaptive.physical;
         let mut tensors = ReadableTensors { types: HashMap::new(), bindings, written: HashMap::new() };
         tensors.types.extend(inputs.iter().map(|(alias, ty)| (alias, ty)));
@@ -117,9 +123,9 @@ impl Flow {
                 tensors.written.insert(&output.alias, (number, size));
             }
             let adaptation = compiled.adaptive.report.adaptations.iter().find(|a| a.query == number).cloned();
-            let chunks = compiled.executable.stages[number].loops().map(|loops| {
+            let chunks = executable.stages[number].loops().map(|loops| {
                 let index = |cut: Cut| loops.program.indices[cut.index.index()].clone();
-                cut(&loops.program, compiled.executable.mode()).map(index)
+                cut(&loops.program, executable.mode()).map(index)
             });
             flow.queries.push(FlowQuery {
                 decision: decision.clone(),

@@ -2,7 +2,7 @@
 
 use crate::data::ValueKind;
 use crate::program::{CaseChoice, ProgramFile};
-use redpoll::{Bindings, PreparedPlan, Session, Target};
+use redpoll::{Bindings, Prepared, Session, Target};
 use redpoll_logic::{FloatMode, Format, Scalar};
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub fn program_files() -> impl Iterator<Item = (String, ProgramFile)> {
 }
 
 /// Prepares the program on exact data of its first sizes, in its first formats or in dense ones.
-pub fn prepare(file: &ProgramFile) -> PreparedPlan {
+pub fn prepare(file: &ProgramFile) -> Prepared {
     let dense = || file.ranks().into_iter().map(Format::dense).collect();
     let formats = file.formats.first().cloned().unwrap_or_else(dense);
     let choice = CaseChoice { size: 0, formats, kind: ValueKind::Exact, mode: FloatMode::Relaxed, seed: 3 };
@@ -39,7 +39,7 @@ pub fn prepare(file: &ProgramFile) -> PreparedPlan {
 
 /// Runs a program and returns the values of all results. Zeros lose their sign, because a sum in
 /// chunks may start from a zero of the other sign.
-pub fn run_values(prepared: &PreparedPlan, target: Target) -> Vec<Vec<Scalar>> {
+pub fn run_values(prepared: &Prepared, target: Target) -> Vec<Vec<Scalar>> {
     let run = prepared.run_with(target).unwrap();
     let unsigned = |value: Scalar| match value {
         Scalar::F64(x) => Scalar::F64(x + 0.0),

@@ -135,5 +135,6 @@ fn measure_plan(plan: &CalibrationPlan, sizes: &[u64], budget: Duration) -> Resu
         time = time.min(begin.elapsed().as_secs_f64());
         runs += 1;
     }
-    Ok(Equation { counts: prepared.report().work().counts().map(|(_, count)| count).collect(), time, weight: 1.0 })
+    let work = prepared.report().context("a plan has a report")?.work();
+    Ok(Equation { counts: work.counts().map(|(_, count)| count).collect(), time, weight: 1.0 })
 }

@@ -413,7 +413,7 @@ mod tests {
             for sizes in [&small[..], plan.sizes[plan.sizes.len() - 1]] {
                 let config = Config { optimizer: plan.config().unwrap(), target: Target::LOGIC, ..Config::default() };
                 let prepared = Session::new(config).prepare(plan.text, &plan.bindings(sizes).unwrap());
-                let work = prepared.unwrap_or_else(|e| panic!("{}: {e}", plan.name)).report().work();
+                let work = prepared.unwrap_or_else(|e| panic!("{}: {e}", plan.name)).report().unwrap().work();
                 occurring.extend(work.counts().filter(|(_, count)| *count > 0.0).map(|(event, _)| event.name()));
             }
         }

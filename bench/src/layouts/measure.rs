@@ -9,7 +9,7 @@
 use super::candidates::{LayoutCandidate, candidates};
 use super::problems::LayoutGroup;
 use anyhow::{Context, Result};
-use redpoll::{Config, PreparedPlan, Session, Target};
+use redpoll::{Config, Prepared, Session, Target};
 use redpoll_kernels::run::{Limits, Workers};
 use redpoll_storage::Tensor;
 use serde::{Deserialize, Serialize};
@@ -103,7 +103,7 @@ pub struct GroupOutcome {
 
 /// A candidate that can be run.
 struct PreparedCandidate {
-    prepared: PreparedPlan,
+    prepared: Prepared,
     limits: Limits,
 }
 
@@ -121,8 +121,9 @@ pub fn measure(
     let all = candidates(group.workload);
     let planned: Vec<Option<PreparedCandidate>> = all.iter().map(|c| plan(c, group, Target::LOGIC, settings)).collect();
     let texts: Vec<Option<String>> =
-        planned.iter().map(|p| Some(p.as_ref()?.prepared.physical().to_string())).collect();
-    let cost = |k: usize| planned[k].as_ref().map_or(f64::INFINITY, |p| p.prepared.report().work().cost());
+        planned.iter().map(|p| Some(p.as_ref()?.prepared.physical()?.to_string())).collect();
+    let cost =
+        |k: usize| planned[k].as_ref().and_then(|p| p.prepared.report()).map_or(f64::INFINITY, |r| r.work().cost());
     let mut times: Vec<CandidateTimes> =
         (0..all.len()).map(|k| initial_times(&all[k], planned[k].as_ref().map(|p| &p.prepared))).collect();
     let cheapest = (0..all.len()).map(cost).fold(f64::INFINITY, f64::min);
@@ -175,8 +176,8 @@ pub fn measure(
 }
 
 /// Describes the loop orders and output formats of all queries in one line.
-fn describe(prepared: &PreparedPlan) -> String {
-    let decisions = prepared.report().decisions.iter().map(|decision| {
+fn describe(prepared: &Prepared) -> String {
+    let decisions = prepared.report().into_iter().flat_map(|report| &report.decisions).map(|decision| {
         let order: Vec<&str> = decision.order.iter().map(redpoll_logic::Field::as_str).collect();
         let outputs = decision.outputs.iter().map(|o| {
             let kinds: Vec<&str> = o.ty.format.levels.iter().map(|l| l.kind.traits().name).collect();
@@ -205,8 +206,8 @@ fn plan(
     Some(PreparedCandidate { prepared, limits: session.limits().clone() })
 }
 
-fn initial_times(candidate: &LayoutCandidate, planned: Option<&PreparedPlan>) -> CandidateTimes {
-    let work = planned.map(|p| p.report().work());
+fn initial_times(candidate: &LayoutCandidate, planned: Option<&Prepared>) -> CandidateTimes {
+    let work = planned.and_then(Prepared::report).map(redpoll_optimizer::Report::work);
     CandidateTimes {
         name: candidate.name.clone(),
         cost: work.map(|w| w.cost()),
@@ -277,8 +278,7 @@ fn run_once(
     let run = run.map_err(|error| if cancelled { timeout_reason() } else { error.to_string() })?;
     let estimated = prepared
         .report()
-        .decisions
-        .last()
+        .and_then(|report| report.decisions.last())
         .and_then(|d| d.outputs.last())
         .map(redpoll_optimizer::OutputDecision::stored);
     let stored = run.outputs.last().map(|(_, tensor)| tensor);

@@ -1,56 +1,43 @@
 //! The phases from a Logic plan to kernels, in order.
 
 use crate::bindings::Bindings;
+use crate::config::Config;
 use crate::dump;
 use crate::engine::Stage;
 use crate::error::{Error, UnboundTable};
 use crate::executable::Executable;
-use crate::explain::Detail;
-use crate::plan_cache::PlanKey;
-use crate::prepared_plan::{CompiledPlan, PreparedPlan};
-use crate::session::Session;
 use crate::statistics::StatisticsInput;
-use crate::target::Target;
 use crate::timings::{Phase, Timings};
 use redpoll_logic::physical::{PhysicalPlan, verify};
 use redpoll_logic::statistics::Statistics;
-use redpoll_logic::{Alias, FloatMode, Plan, TensorType};
-use redpoll_optimizer::{Adaptivity, optimize_adaptive};
-use std::sync::{Arc, OnceLock};
+use redpoll_logic::{Alias, Plan, TensorType};
+use redpoll_optimizer::{AdaptivePlan, optimize_adaptive};
 
-/// Runs all phases on a plan. Kernels are compiled for the target of the session, and for other
-/// targets on first use.
-pub(crate) fn prepare(
-    session: &Session,
-    plan: Plan,
-    bindings: &Bindings,
-    timings: Timings,
-) -> Result<PreparedPlan, Error> {
-    prepare_with(session, plan, (bindings, StatisticsInput::Tensors), timings)
+/// A plan with the decisions of the optimizer.
+pub(crate) struct CompiledPlan {
+    pub(crate) plan: Plan,
+    pub(crate) adaptive: AdaptivePlan,
+    /// The source of the input statistics.
+    pub(crate) statistics: StatisticsInput,
 }
 
-/// Prepares a plan like [`prepare`]; `statistics` is the source of statistics of the tensors.
-pub(crate) fn prepare_with(
-    session: &Session,
+impl CompiledPlan {
+    /// Returns whether the facts that the optimizer requested of the inputs hold for these tensors
+    /// as they held for the original ones.
+    pub(crate) fn facts_hold(&self, bindings: &Bindings) -> bool {
+        self.adaptive.report.facts.iter().all(|(input, fact, holds)| {
+            bindings.get(input.as_str()).is_some_and(|tensor| tensor.holds(*fact) == *holds)
+        })
+    }
+}
+
+/// Runs all phases on a plan; `statistics` is the source of statistics of the tensors.
+pub(super) fn compile_plan(
+    config: &Config,
     plan: Plan,
     (bindings, statistics): (&Bindings, StatisticsInput),
-    mut timings: Timings,
-) -> Result<PreparedPlan, Error> {
-    let config = session.config();
-    let plan = match config.optimizer.float_mode {
-        FloatMode::Relaxed => plan,
-        mode => plan.to_mode(mode).map_err(Error::Verify)?,
-    };
-    // Dumps must show every phase. Edited text applies only to the plan with the dumped names, but
-    // the cache ignores the names of inputs.
-    let bypasses_cache = config.dump.is_some() || config.load.is_some();
-    let key = if bypasses_cache { None } else { PlanKey::new(&plan, bindings) };
-    let found = key.as_ref().and_then(|key| session.plan_cache().find(key, &plan, bindings));
-    if let Some((compiled, bindings)) = found {
-        check_inputs(&compiled.adaptive.physical, &bindings)?;
-        return Ok(PreparedPlan { compiled, limits: session.limits().clone(), bindings, timings });
-    }
-    config.check_environment()?;
+    timings: &mut Timings,
+) -> Result<(CompiledPlan, Executable), Error> {
     let verified = || redpoll_logic::verify(&plan).and_then(|()| redpoll_logic::check_masks(&plan));
     timings.time(Phase::Verify, verified).map_err(Error::Verify)?;
     let source = statistics.source(bindings);
@@ -63,19 +50,7 @@ pub(crate) fn prepare_with(
     let edited_text = dump::read_edited(config, &plan.to_string(), &plan.produces)?;
     let executable = Executable::new(config, stages, adaptive.physical.produces.clone(), edited_text);
     timings.time(Phase::Compile, || executable.compile())?;
-    let is_final = bypasses_cache || config.optimizer.adaptivity == Adaptivity::Off || executable.stages.len() < 2;
-    let adapted_plan = if is_final { OnceLock::from(None) } else { OnceLock::new() };
-    let compiled = Arc::new(CompiledPlan { plan, adaptive, statistics, executable, adapted_plan });
-    if let Some(key) = key {
-        session.plan_cache().insert(key, compiled.clone());
-    }
-    let prepared = PreparedPlan { compiled, limits: session.limits().clone(), bindings: bindings.clone(), timings };
-    if let Some(folder) = &config.dump {
-        let CompiledPlan { plan, executable, .. } = &*prepared.compiled;
-        let folder = dump::folder_of(&plan.to_string(), &plan.produces, folder);
-        dump::write(&folder, &prepared.explain(Detail::Code(Target::INSTANT))?, executable)?;
-    }
-    Ok(prepared)
+    Ok((CompiledPlan { plan, adaptive, statistics }, executable))
 }
 
 /// Checks that the bound tensors have the types that the plan was compiled for.

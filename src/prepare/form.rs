@@ -1,0 +1,88 @@
+//! Compiled forms of plans and programs, without the tensors that they read.
+
+use super::plan::{CompiledPlan, check_inputs};
+use super::program::CompiledProgram;
+use crate::bindings::Bindings;
+use crate::error::Error;
+use crate::executable::Executable;
+use std::iter;
+use std::sync::{Arc, OnceLock};
+
+/// The compiled form of a plan or program. It does not depend on the values of tensors beyond the
+/// facts and ranges in its kind, so it is shared by all congruent plans, and by all runs of a
+/// program.
+pub(crate) struct CompiledForm {
+    pub(crate) kind: CompiledKind,
+    pub(crate) executable: Executable,
+    /// The form after adaptation in its first run: empty before that run, `None` if the form was
+    /// not changed.
+    pub(crate) adapted: OnceLock<Option<Arc<CompiledForm>>>,
+}
+
+/// The source of a compiled form, with the decisions of its compilation.
+pub(crate) enum CompiledKind {
+    /// A Logic plan.
+    Plan(Box<CompiledPlan>),
+    /// A program in Notation.
+    Program(CompiledProgram),
+}
+
+impl CompiledForm {
+    /// Returns the adapted form if there is one, otherwise this form.
+    pub(crate) fn current(&self) -> &CompiledForm {
+        self.adapted.get().and_then(Option::as_deref).unwrap_or(self)
+    }
+
+    /// Returns the compiled plan, or `None` for a program.
+    pub(crate) fn plan(&self) -> Option<&CompiledPlan> {
+        match &self.kind {
+            CompiledKind::Plan(compiled) => Some(compiled),
+            CompiledKind::Program(_) => None,
+        }
+    }
+
+    /// Returns the text of the plan or program.
+    pub(crate) fn text(&self) -> String {
+        match &self.kind {
+            CompiledKind::Plan(compiled) => compiled.plan.to_string(),
+            CompiledKind::Program(compiled) => compiled.text.to_string(),
+        }
+    }
+
+    /// Returns whether this form and its adapted form serve the values of these tensors, which have
+    /// the types that the form was compiled for.
+    pub(crate) fn serves(&self, bindings: &Bindings) -> bool {
+        let adapted = self.adapted.get().into_iter().flatten().map(AsRef::as_ref);
+        iter::once(self).chain(adapted).all(|form| match &form.kind {
+            CompiledKind::Plan(compiled) => compiled.facts_hold(bindings),
+            CompiledKind::Program(compiled) => compiled.covers(bindings),
+        })
+    }
+
+    /// Checks that the tensors have the types that a plan was compiled for. Those of a program are
+    /// part of its key in the cache.
+    pub(crate) fn check_inputs(&self, bindings: &Bindings) -> Result<(), Error> {
+        self.plan().map_or(Ok(()), |compiled| check_inputs(&compiled.adaptive.physical, bindings))
+    }
+
+    /// Adds the inputs that a program derives from other inputs.
+    pub(crate) fn with_derived_inputs(&self, bindings: Bindings) -> Bindings {
+        match &self.kind {
+            CompiledKind::Plan(_) => bindings,
+            CompiledKind::Program(compiled) => compiled.with_derived_inputs(bindings),
+        }
+    }
+
+    /// Converts an error of a run: an error caused by the text of a program is reported like other
+    /// errors of the text.
+    pub(crate) fn convert_run_error(&self, error: Error) -> Error {
+        match (&self.kind, error) {
+            (CompiledKind::Program(_), Error::Query { source, .. })
+                if matches!(*source, redpoll_kernels::Error::OutOfBounds(_)) =>
+            {
+                Error::Program { at: None, source }
+            }
+            (_, other) => other,
+        }
+    }
+}

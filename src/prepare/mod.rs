@@ -1,0 +1,159 @@
+//! Prepared plans and programs: compiled forms that can run any number of times.
+//!
+//! A session prepares a request (`request.rs`) by the steps in `pipeline.rs`: it takes the compiled
+//! form (`form.rs`) from its cache (`cache.rs`), or compiles a plan (`plan.rs`) or a program
+//! (`program.rs`).
+
+mod cache;
+mod form;
+mod pipeline;
+mod plan;
+mod program;
+mod request;
+
+pub(crate) use cache::CompilationCache;
+pub(crate) use form::{CompiledForm, CompiledKind};
+pub(crate) use pipeline::prepare;
+pub(crate) use plan::{CompiledPlan, check_inputs};
+pub(crate) use program::CompiledProgram;
+pub(crate) use request::Request;
+
+use crate::Target;
+use crate::adapt::run_first;
+use crate::bindings::Bindings;
+use crate::engine::{Placement, run_logic};
+use crate::error::Error;
+use crate::executable::{StageObserver, run_or_restart};
+use crate::flow::Flow;
+use crate::profile::QueryProfile;
+use crate::run::Run;
+use crate::timings::Timings;
+use redpoll_kernels::run::Limits;
+use redpoll_logic::physical::PhysicalPlan;
+use redpoll_logic::{Alias, Plan};
+use redpoll_optimizer::Report;
+use std::sync::Arc;
+
+/// A compiled plan or program with the tensors that it reads.
+pub struct Prepared {
+    pub(crate) form: Arc<CompiledForm>,
+    pub(crate) limits: Limits,
+    /// The tensors, by the names of the inputs of `form`.
+    pub(crate) bindings: Bindings,
+    pub(crate) timings: Timings,
+}
+
+impl Prepared {
+    /// Returns the form that the next run uses.
+    pub(crate) fn current(&self) -> &CompiledForm {
+        self.form.current()
+    }
+
+    /// Returns the Logic plan, or `None` for a program.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.current().plan().map(|compiled| &compiled.plan)
+    }
+
+    /// Returns the physical plan, or `None` for a program. After the first run, this is the plan
+    /// adapted to the observed numbers of positions.
+    pub fn physical(&self) -> Option<&PhysicalPlan> {
+        self.current().plan().map(|compiled| &compiled.adaptive.physical)
+    }
+
+    /// Returns the decisions of the optimizer and their reasons, after the first run including
+    /// those of the adaptation; `None` for a program.
+    pub fn report(&self) -> Option<&Report> {
+        self.current().plan().map(|compiled| &compiled.adaptive.report)
+    }
+
+    /// Returns the queries of the physical plan and the tensors between them, as planned.
+    /// [`Profile::flow`] also has measurements.
+    ///
+    /// # Errors
+    /// Fails for a program, and if an input was on a device that lost it.
+    ///
+    /// [`Profile::flow`]: crate::Profile::flow
+    pub fn flow(&self) -> Result<Flow, Error> {
+        self.flow_with(&[])
+    }
+
+    /// Returns the flow with the profiles of the queries, or without any.
+    pub(crate) fn flow_with(&self, profiles: &[QueryProfile]) -> Result<Flow, Error> {
+        let form = self.current();
+        Flow::new(form.plan().ok_or(Error::NoPlan)?, &form.executable, &self.bindings, profiles)
+    }
+
+    /// Returns the time of each phase of the preparation.
+    pub fn timings(&self) -> &Timings {
+        &self.timings
+    }
+
+    /// Returns the names of the results, in order.
+    pub fn produces(&self) -> &[Alias] {
+        &self.current().executable.produces
+    }
+
+    /// Runs the plan or program on the target of its session.
+    ///
+    /// # Errors
+    /// Fails if a kernel stops because of the memory limit, cancellation, or a checked operator.
+    pub fn run(&self) -> Result<Run, Error> {
+        self.run_with(self.form.executable.config.target)
+    }
+
+    /// Runs the plan or program on a given target. A program has no Logic plan, so the interpreter
+    /// of Logic cannot run it.
+    ///
+    /// # Errors
+    /// The errors of [`Prepared::run`]; also if the target computes densely and a tensor is too
+    /// large, or if the target is the interpreter of Logic for a program.
+    pub fn run_with(&self, target: Target) -> Result<Run, Error> {
+        self.run_observed(target, &mut |_| Ok(()))
+    }
+
+    /// Runs on a given target and reports each query that has run, including queries that must run
+    /// again.
+    pub(crate) fn run_observed(&self, target: Target, observer: &mut StageObserver<'_>) -> Result<Run, Error> {
+        let run = run_or_restart(target, |target| self.run_once(target, observer));
+        let (run, device_error) = run.map_err(|error| self.form.convert_run_error(error))?;
+        if let Some(error) = device_error {
+            self.current().executable.decline(&error);
+        }
+        Ok(run)
+    }
+
+    fn run_once(&self, target: Target, observer: &mut StageObserver<'_>) -> Result<Run, Error> {
+        let on = (&self.bindings, &self.limits);
+        if self.form.adapted.get().is_none() && target != Target::LOGIC {
+            return run_first(&self.form, target, on, observer);
+        }
+        let CompiledForm { kind, executable, .. } = self.current();
+        let logic = || match kind {
+            CompiledKind::Plan(compiled) => run_logic(&compiled.plan, &self.bindings, executable.mode()),
+            CompiledKind::Program(_) => Err(Error::NoLogic),
+        };
+        executable.run(target, on, &logic, observer)
+    }
+
+    /// Returns the target of the next run, a device or the CPU, and the reason. A device is queried
+    /// only if its state may matter.
+    pub fn placement(&self) -> Placement {
+        self.current().executable.next_placement(&self.bindings)
+    }
+
+    /// Returns the tier that the next run on [`Target::CPU`] uses.
+    pub fn tier(&self) -> Target {
+        self.current().executable.tier()
+    }
+
+    /// Waits for the optimizing tier, if it is being compiled in the background.
+    pub fn wait_for_optimizing_tier(&self) {
+        self.current().executable.optimizing_tier.wait();
+    }
+
+    /// Returns a note on the optimizing tier for the user: why it could not be compiled although
+    /// the plan or program is worth it, or why its kernels are not cached on disk.
+    pub fn tier_note(&self) -> Option<String> {
+        self.current().executable.tier_note()
+    }
+}
