@@ -15,10 +15,10 @@ use redpoll_logic::Plan;
 use redpoll_logic::text::{Catalog, free_tables, parse};
 use std::sync::Arc;
 
-/// A compiler of plans and programs to kernels under one configuration. Congruent plans (equal up to the names
-/// of their inputs) over similar tensors are compiled once, and so are equal programs over tensors
-/// of the same types. The allocations of all plans and programs count against one memory limit.
-/// Clones share the cache and the limit.
+/// A compiler of plans and programs to kernels under one configuration. Congruent plans (equal up
+/// to the names of their inputs) over similar tensors are compiled once, and so are equal programs
+/// over tensors of the same types. The allocations of all plans and programs count against one
+/// memory limit. Clones share the cache and the limit.
 #[derive(Clone, Debug)]
 pub struct Session {
     config: Arc<Config>,
