@@ -2,7 +2,7 @@
 //!
 //! - [`read`] returns the entries of a file of any format and compression;
 //!   [`LoadedFile::into_tensor`] stores them.
-//! - [`write`] writes a tensor to a file atomically.
+//! - [`write()`] writes a tensor to a file atomically.
 //! - [`info`] reads only a header.
 //! - [`mod@generate`] generates data of any size.
 //!

@@ -94,7 +94,7 @@ fn too_large() -> Error {
 /// not associative, run step by step until the value no longer changes.
 ///
 /// # Errors
-/// Returns a fault of the operator, or an error if the value still changes after [`MAX_STEPS`]
+/// Returns a fault of the operator, or an error if the value still changes after `MAX_STEPS`
 /// steps.
 pub fn fold_fill(op: &Op, init: &Scalar, fill: &Scalar, n: u64, mode: FloatMode) -> Result<Scalar, Error> {
     let fault = |fault| Error::Fault { location: format!("the fold of the fill value {fill} with `{op}`"), fault };

@@ -55,7 +55,7 @@ pub(super) fn draw_values(rng: &mut Rng, ty: &TensorType, below: Option<u64>) ->
     all
 }
 
-/// Returns the case with formats drawn again, as [`draw_formats`] draws them.
+/// Returns the case with formats drawn again, as `draw_formats` draws them.
 pub fn redraw_formats(seed: u64, case: &ProgramCase) -> ProgramCase {
     let mut rng = Rng::new(seed ^ 0xf0e1);
     let mut case = case.clone();

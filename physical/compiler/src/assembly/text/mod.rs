@@ -1,4 +1,4 @@
-//! The text form of Assembly: printed by [`print`] (and `Display`), read back by [`parse`].
+//! The text form of Assembly: printed by [`print()`] (and `Display`), read back by [`parse`].
 //!
 //! ```text
 //! fn spmv($rows) {
