@@ -83,8 +83,9 @@ fn backend(executable: &Executable, detail: Detail) -> Result<Option<Arc<dyn Bac
 }
 
 impl Prepared {
-    /// Returns the text of every phase: of a plan from the Logic plan to the code of each kernel, of
-    /// a program as written, in normal form, and in lower forms up to the level of detail.
+    /// Returns the text of every phase. For a plan, these are the forms from the Logic plan to the
+    /// code of each kernel; for a program, the text as written, the normal form, and lower forms up
+    /// to the level of detail.
     ///
     /// # Errors
     /// Fails if an input was on a device that lost it, or if the requested code of the kernels

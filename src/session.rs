@@ -89,8 +89,8 @@ impl Session {
     /// Parses a plan, or a program in Notation, and compiles it to kernels.
     ///
     /// # Errors
-    /// Fails if the text is neither a plan nor a program, or a table that a plan reads is not bound;
-    /// also the errors of [`Session::prepare_plan`] and [`Session::prepare_program`].
+    /// Fails if the text is neither a plan nor a program, or a table that a plan reads is not
+    /// bound; also the errors of [`Session::prepare_plan`] and [`Session::prepare_program`].
     pub fn prepare(&self, text: &str, bindings: &Bindings) -> Result<Prepared, Error> {
         if is_program(text) {
             return self.prepare_program(&Program::new(text)?, bindings);

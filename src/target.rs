@@ -68,8 +68,8 @@ pub(crate) const TARGET_COUNT: usize = {
     count
 };
 
-/// What runs a prepared plan. All targets agree on the results; the interpreters are meant for
-/// tests and small data.
+/// The name of an interpreter, a tier or a device that runs a prepared plan. All targets agree on
+/// the results; the interpreters are meant for tests and small data.
 ///
 /// In text, a target is its name, and a device also has a number:
 /// ```

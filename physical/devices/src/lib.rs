@@ -5,7 +5,10 @@
 //! of both: it cuts runs into chunks, gives each launch its memory, and puts the parts of outputs
 //! together.
 
-#![cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "launches have no device without the feature `cuda`"))]
+#![cfg_attr(
+    not(feature = "cuda"),
+    allow(dead_code, unused_imports, reason = "launches have no device without the feature `cuda`")
+)]
 
 pub mod cuda;
 mod error;

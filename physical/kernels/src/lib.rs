@@ -5,7 +5,10 @@
 //! (the optimizing tier). A [`Kernel`](kernel::Kernel) binds tensors to the code, calls the code in
 //! chunks on threads, and collects its outputs. [`run`] has the memory of a call and its limits.
 
-#![cfg_attr(not(feature = "c"), allow(dead_code, reason = "loaded kernels have no user without the feature `c`"))]
+#![cfg_attr(
+    not(feature = "c"),
+    allow(dead_code, unused_imports, reason = "loaded kernels have no user without the feature `c`")
+)]
 
 pub mod backend;
 pub mod c;

@@ -41,7 +41,8 @@ impl Backend for GridBackend {
     /// Makes the grids of drafts for the interpreter.
     ///
     /// # Errors
-    /// [`InvalidAssembly`](redpoll_compiler::Error::InvalidAssembly) when a verifier rejects a grid.
+    /// [`InvalidAssembly`](redpoll_compiler::Error::InvalidAssembly) when a verifier rejects a
+    /// grid.
     fn compile(&self, drafts: &[&Draft]) -> Result<Vec<Box<dyn Code>>, Error> {
         let program = |grid| Ok::<_, Error>(Box::new(GridProgram::new(grid)?) as Box<dyn GridRunner>);
         let grids = |draft: &&Draft| {
