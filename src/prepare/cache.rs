@@ -120,8 +120,8 @@ fn array_prims(tensor: &Tensor) -> Vec<Prim> {
 
 impl CompilationCache {
     /// Returns a compiled form that serves a request over these tensors. If the form is that of a
-    /// plan, also returns the tensors by the names of its inputs, which may differ from the names in
-    /// the request.
+    /// plan, also returns the tensors by the names of its inputs, which may differ from those
+    /// of the request.
     pub(super) fn find(
         &self,
         RequestKey { key, names }: &RequestKey,
