@@ -42,7 +42,7 @@ const fn row(word: &'static str, name: &'static str, how: Execution) -> Row {
 }
 
 /// All targets, from the highest level to the lowest.
-static TARGETS: [Row; 9] = [
+const TARGETS: &[Row] = &[
     row("logic", "logic interpreter", Execution::Logic),
     row("notation", "notation interpreter", Execution::Notation),
     row("assembly", "assembly interpreter", Execution::Kernels(|_, _| interpreter())),

@@ -172,6 +172,11 @@ fn failures_have_messages_and_exit_codes() {
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--tier", "best"], 2, &["best", "possible values"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--engine", "tpu"], 2, &["tpu", "`cuda:N`"]),
         (
+            &["run", "sum.rp", "--bind", "A=a.mtx", "--engine", "cuda", "--tier", "instant"],
+            2,
+            &["`--engine cpu`, not with `--engine cuda:0`"],
+        ),
+        (
             &["run", "sum.rp", "--bind", "A=a.mtx", "--engine", "cuda:15"],
             1,
             &["CUDA device 15 cannot be used", "run on the CPU"],

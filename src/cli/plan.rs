@@ -139,7 +139,7 @@ impl PlanArgs {
             (Some(Target::CPU), Some(tier)) => Ok(tier),
             (Some(engine), Some(tier)) if engine == tier => Ok(engine),
             (Some(engine), Some(tier)) => Err(CommandFailure::Usage(format!(
-                "`--tier {tier}` chooses a compiler of the CPU, but `--engine {engine}` does not run on it alone"
+                "`--tier {tier}` chooses a compiler of the CPU; use it alone or with `--engine cpu`, not with `--engine {engine}`"
             ))),
         }
     }
