@@ -5,9 +5,8 @@ use crate::error::Error;
 use crate::executable::Executable;
 use crate::explain::Section;
 use redpoll_logic::Alias;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// File of the C text of all kernels of a plan or program.
 const KERNELS: &str = "kernels.c";

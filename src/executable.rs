@@ -161,7 +161,7 @@ impl Executable {
     /// Resolves the target for these inputs and prepares it. The result is never [`Target::AUTO`].
     pub(crate) fn prepare_target(&self, target: Target, bindings: &Bindings) -> Result<Target, Error> {
         match target {
-            Target::AUTO => self.prepare_target(self.choose_target_for(bindings), bindings),
+            Target::AUTO => self.prepare_target(self.resolve_auto(bindings), bindings),
             Target::CPU if self.optimizing_tier.is_ready(&self.stages) => Ok(Target::OPTIMIZING),
             Target::CPU => {
                 self.optimizing_tier.start_if_due(&self.stages);
@@ -173,7 +173,7 @@ impl Executable {
     }
 
     /// Resolves [`Target::AUTO`]. If a device is chosen, its kernels are compiled.
-    fn choose_target_for(&self, bindings: &Bindings) -> Target {
+    fn resolve_auto(&self, bindings: &Bindings) -> Target {
         let target = self.placement(bindings).target;
         if !target.is_device() {
             return Target::CPU;

@@ -68,12 +68,14 @@ fn kernel_sections(
 /// Returns the text of all kernels as one unit, if the level of detail requests it and the target
 /// generates one.
 fn source_section(executable: &Executable, detail: Detail) -> Result<Option<Section>, Error> {
+    if detail == Detail::Code(Target::OPTIMIZING) {
+        // An edited text replaces the generated one.
+        return Ok(Some(section("c", executable.optimizing_tier.text(&executable.stages)?)));
+    }
     let Some(backend) = backend(executable, detail)? else { return Ok(None) };
     let drafts: Vec<&Draft> =
         executable.stages.iter().filter_map(Stage::loops).map(|loops| loops.draft(executable.mode())).collect();
-    let Some((language, text)) = backend.unit(&drafts)? else { return Ok(None) };
-    let edited = executable.optimizing_tier.edited_text.clone().filter(|_| detail == Detail::Code(Target::OPTIMIZING));
-    Ok(Some(section(language, edited.unwrap_or(text))))
+    Ok(backend.unit(&drafts)?.map(|(language, text)| section(language, text)))
 }
 
 /// Returns the backend whose code the level of detail requests.

@@ -4,8 +4,7 @@
 
 use redpoll_compiler::Error;
 use redpoll_compiler::assembly::{Status, Stmt};
-use redpoll_compiler::lower::Draft;
-use redpoll_compiler::lower::InputLayout;
+use redpoll_compiler::lower::{Draft, InputLayout};
 use redpoll_compiler::notation::{self, Role, apply_schedule, normalize, parse_with_inputs, verify_parallel};
 use redpoll_kernels::testing::sanitized::{SanitizedKernel, run_sanitized};
 use redpoll_logic::text::parse_format;

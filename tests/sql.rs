@@ -3,13 +3,12 @@
 //! These tests need the feature `sql` of the package, which `cargo test --workspace` enables and
 //! plain `cargo test` does not.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 use tempfile::TempDir;
 
 /// A finished run of the binary.

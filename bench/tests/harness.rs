@@ -3,10 +3,9 @@
 use redpoll_bench::harness::{Budget, Harness};
 use redpoll_bench::peers::Peer;
 use redpoll_bench::protocol::Client;
-use redpoll_bench::report;
 use redpoll_bench::results::{MachineInfo, Results, RunSettings, SideStatus, WorkloadOutcome};
 use redpoll_bench::workload::DataSize;
-use redpoll_bench::workloads;
+use redpoll_bench::{report, workloads};
 use std::process::Command;
 
 /// A peer in shell script, whose results are wrong.

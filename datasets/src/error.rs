@@ -2,9 +2,8 @@
 
 use crate::memory::ReadError;
 use redpoll_logic::Prim;
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 /// Cause of a failure to read, write or generate a tensor.
 #[derive(Debug, thiserror::Error)]

@@ -2,8 +2,7 @@
 
 use crate::options::TargetCheck;
 use redpoll_logic::{Alias, Plan};
-use redpoll_storage::Account;
-use redpoll_storage::Tensor;
+use redpoll_storage::{Account, Tensor};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

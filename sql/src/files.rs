@@ -1,14 +1,13 @@
 //! Tables of files, and parsing and execution of statements.
 
-use crate::compressed;
 use crate::database::Database;
 use crate::error::Error;
 use crate::guard::guard_future;
-use crate::ipc;
 use crate::row_format::RowFormat;
 use crate::statement::{on_deep_stack, with_deep_stack};
 use crate::table::{TensorOptions, open_tensor, remaining_memory};
 use crate::tables::replace_table;
+use crate::{compressed, ipc};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::listing::{ListingTable, ListingTableConfig, ListingTableUrl};

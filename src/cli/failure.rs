@@ -81,8 +81,8 @@ impl From<Error> for CommandFailure {
 
 /// Returns whether an error, or one of its causes, is a kernel stopped by the memory limit.
 fn is_out_of_memory(error: &(dyn Cause + 'static)) -> bool {
-    use crate::storage::Status;
-    use crate::{kernels, storage};
+    use crate::kernels;
+    use crate::storage::{self, Status};
     let kernel = error.downcast_ref::<kernels::Error>();
     let kernel = kernel.or(error.downcast_ref::<Box<kernels::Error>>().map(|boxed| &**boxed));
     kernel.is_some_and(|error| error.status() == Some(Status::OutOfMemory))

@@ -10,10 +10,10 @@
 //! `matrix` is `null` for ranks other than 2, and `bytes` is `null` if the size is out of
 //! proportion and was not counted.
 
+use crate::Error;
 use crate::logic::text::{format_to_sexpr, shorthands};
 use crate::logic::{DType, Format, FormatError, LeafKind, LevelKind};
-use crate::storage::{MatrixSymmetry, Structure, Survey, Tensor};
-use crate::{Error, storage};
+use crate::storage::{self, MatrixSymmetry, Structure, Survey, Tensor};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 

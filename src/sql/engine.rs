@@ -10,8 +10,7 @@ use redpoll_compiler::assembly::Status;
 use redpoll_kernels::run::Limits;
 use redpoll_logic::{Alias, Plan};
 use redpoll_sql::{Engine, Outcome, RunError, RunLimits, TargetCheck};
-use redpoll_storage::MemoryBudget;
-use redpoll_storage::Tensor;
+use redpoll_storage::{MemoryBudget, Tensor};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

@@ -9,13 +9,11 @@
 
 use crate::optimizing;
 use redpoll_compiler::assembly::{Counts, Stmt};
-use redpoll_compiler::lower::InputLayout;
-use redpoll_compiler::lower::ListLengths;
+use redpoll_compiler::lower::{Draft, InputLayout, ListLengths};
 use redpoll_compiler::notation::{self, Program, Role, dense_values, from_physical, value_index};
 use redpoll_devices::launch::grid_interpreter;
-use redpoll_kernels::backend;
-use redpoll_kernels::backend::Backend;
-use redpoll_kernels::kernel::{Draft, Kernel};
+use redpoll_kernels::backend::{self, Backend};
+use redpoll_kernels::kernel::Kernel;
 use redpoll_kernels::run::{Limits, Workers};
 use redpoll_logic::interp::{ComparisonCounts, DenseTensor, Exactness, ReferenceResult, interpret};
 use redpoll_logic::physical::{Output, PhysicalPlan};

@@ -3,10 +3,10 @@
 //! than running a kernel.
 
 use crate::engines::{compare_arrays, error_chain};
-use redpoll_kernels::backend::Backend;
-use redpoll_kernels::backend::OptimizingBackend;
+use redpoll_compiler::lower::Draft;
+use redpoll_kernels::backend::{Backend, OptimizingBackend};
 use redpoll_kernels::c::{CacheFolder, Toolchain, ToolchainOptions};
-use redpoll_kernels::kernel::{Draft, Kernel};
+use redpoll_kernels::kernel::Kernel;
 use redpoll_kernels::run::Limits;
 use redpoll_storage::Tensor;
 use std::cell::RefCell;

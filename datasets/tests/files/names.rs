@@ -2,8 +2,9 @@
 
 use expect_test::expect;
 use redpoll_datasets::file_formats::FILE_FORMATS;
-use redpoll_datasets::{Compression, Info, ReadOptions, WriteOptions, info, read, sample, write_bytes};
-use redpoll_datasets::{Content, Data, Layout, Values};
+use redpoll_datasets::{
+    Compression, Content, Data, Info, Layout, ReadOptions, Values, WriteOptions, info, read, sample, write_bytes,
+};
 use redpoll_logic::Scalar;
 
 fn vector() -> Content {

@@ -28,10 +28,9 @@
 //!
 //! The payload of a NaN does not matter: [`Scalar`] has a single NaN.
 
-use super::Op;
 use super::builtin::Builtin;
 use super::error::OpError;
-use super::{float, integer};
+use super::{Op, float, integer};
 use crate::dtype::{DType, Prim};
 use crate::mode::FloatMode;
 use crate::scalar::Scalar;

@@ -6,8 +6,7 @@
 //! Gustavson's algorithm (Two fast algorithms for sparse matrices, 1978), on the side of reads.
 
 use crate::term::{ModeCoordinate, Read};
-use crate::work::cost;
-use crate::work::{Event, Work};
+use crate::work::{Event, Work, cost};
 use redpoll_logic::{DType, LeafKind, LevelKind, Lookup, Prim, StorageMode};
 
 /// A list that a loop reads.

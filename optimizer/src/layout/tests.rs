@@ -3,8 +3,7 @@
 use super::choose::{cheapest, random};
 use super::graph::{CandidateKernel, LayoutGraph};
 use crate::term::{ModeCoordinate, Read};
-use redpoll_logic::Field;
-use redpoll_logic::{Alias, DType, Format, Scalar, TensorType};
+use redpoll_logic::{Alias, DType, Field, Format, Scalar, TensorType};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -7,9 +7,8 @@
 
 use crate::access::fit::DenseExtent;
 use crate::order::search::{OrderSearch, PricedAccess};
-use crate::work::Work;
 use crate::work::caches::{CACHES, miss_fraction};
-use crate::work::cost;
+use crate::work::{Work, cost};
 
 /// Least fraction of visited coordinates for which a loop counts as moving between neighbors.
 pub(crate) const MIN_VISITED_FRACTION: f64 = 0.9;

@@ -20,8 +20,7 @@ use crate::order::search::{
 use crate::term::sizes::Sizes;
 use crate::term::{Fold, NestKind, Node, Read, Target, Term};
 use crate::work::caches::miss_fraction;
-use crate::work::cost;
-use crate::work::{Event, Work};
+use crate::work::{Event, Work, cost};
 use redpoll_logic::op::Op;
 use redpoll_logic::statistics::Question;
 use redpoll_logic::{Field, LevelKind, Lookup, Scalar};

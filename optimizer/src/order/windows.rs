@@ -9,8 +9,7 @@ use crate::facts::Facts;
 use crate::facts::estimate::difference;
 use crate::order::search::{LoopBody, OrderSearch};
 use crate::term::{Node, Term};
-use crate::work::cost;
-use crate::work::{Event, Work};
+use crate::work::{Event, Work, cost};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Affine, Field, Scalar};
 

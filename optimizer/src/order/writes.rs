@@ -9,8 +9,7 @@ use crate::output::patterns::{find_patterns, matching_pattern, pattern_format};
 use crate::output::workspace::{WriteDestination, workspace_kinds, write_destination};
 use crate::term::{ModeCoordinate, Read, Target};
 use crate::work::caches::miss_fraction;
-use crate::work::cost;
-use crate::work::{Event, Work};
+use crate::work::{Event, Work, cost};
 use redpoll_logic::{Field, Format, LevelKind, StorageMode, WriteMethod};
 use std::rc::Rc;
 

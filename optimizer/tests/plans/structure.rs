@@ -2,9 +2,8 @@
 
 use super::*;
 use expect_test::{Expect, expect};
-use redpoll_logic::LeafKind;
-use redpoll_logic::LevelKind;
 use redpoll_logic::physical::FormatDisplay;
+use redpoll_logic::{LeafKind, LevelKind};
 
 const N: u64 = 1000;
 

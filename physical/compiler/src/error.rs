@@ -84,9 +84,6 @@ pub enum Error {
         /// The cause.
         cause: StopCause,
     },
-    /// A tensor cannot be built.
-    #[error(transparent)]
-    Storage(#[from] redpoll_storage::Error),
 }
 
 /// A coordinate out of bounds, found while a program ran.

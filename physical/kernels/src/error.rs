@@ -114,7 +114,6 @@ impl From<redpoll_compiler::Error> for Error {
         match error {
             redpoll_compiler::Error::OutOfBounds(at) => Error::OutOfBounds(at),
             redpoll_compiler::Error::InvalidInvocation(reason) => Error::InvalidInvocation(reason),
-            redpoll_compiler::Error::Storage(error) => error.into(),
             other => Error::Compiler(Box::new(other)),
         }
     }

@@ -54,8 +54,7 @@ pub use triples::{Duplicates, Triples};
 pub use values::Values;
 
 use crate::levels::{ArrayClass, LevelData, level};
-use redpoll_logic::Special;
-use redpoll_logic::{Format, Scalar, TensorType};
+use redpoll_logic::{Format, Scalar, Special, TensorType};
 use statistics_cache::StatisticsCache;
 use std::sync::{Arc, OnceLock};
 

@@ -9,9 +9,8 @@ use super::statistics_cache::{Census, StoredCounts, get_or_compute};
 use super::structure::{row_major, symmetry};
 use super::{Array, MatrixSymmetry, Tensor};
 use crate::levels::level;
-use redpoll_logic::Special;
 use redpoll_logic::statistics::{Answer, Fact, ModeSet, Weights};
-use redpoll_logic::{Prim, Scalar, StorageMode};
+use redpoll_logic::{Prim, Scalar, Special, StorageMode};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 

@@ -1,8 +1,6 @@
 //! Support for tests of several crates: all formats of a rank, and tensors lost by a device.
 
-use crate::Error;
-use crate::MemoryBudget;
-use crate::{Array, DeviceBuffer, DeviceBytes, Tensor};
+use crate::{Array, DeviceBuffer, DeviceBytes, Error, MemoryBudget, Tensor};
 use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, StorageMode};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -4,8 +4,9 @@
 //! sums. Cases of a `CASE` share no rows, so their sums add up. Decimals are summed in limbs.
 
 use super::{Aggregate, AggregateCall, EncodedRows, Family, RegionAggregate};
-use crate::claim::{GroupedJoin, LeafColumn, LeafRole, RegionBuilder, UnclaimedReason};
-use crate::claim::{check_computable, is_never_null, split_terms};
+use crate::claim::{
+    GroupedJoin, LeafColumn, LeafRole, RegionBuilder, UnclaimedReason, check_computable, is_never_null, split_terms,
+};
 use crate::encode::{ColumnFold, Limb, Payload};
 use crate::error::{Error, FallbackReason, Result};
 use crate::number::Number;

@@ -10,8 +10,7 @@ use datafusion::arrow::compute::{cast, concat, filter_record_batch, take};
 use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::row::{Row, RowConverter, Rows, SortField};
-use datafusion::common::HashSet;
-use datafusion::common::ScalarValue;
+use datafusion::common::{HashSet, ScalarValue};
 use std::sync::Arc;
 
 /// Adds the rows of outer joins to their leaves, and removes rows that are not kept and have a NULL

@@ -1,11 +1,10 @@
 //! Printing of rows in small groups, so that Ctrl-C takes effect between them.
 
 use super::super::failure::CommandFailure;
-use crate::sql::datafusion::arrow::csv;
 use crate::sql::datafusion::arrow::error::ArrowError;
-use crate::sql::datafusion::arrow::json;
 use crate::sql::datafusion::arrow::record_batch::RecordBatch;
 use crate::sql::datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use crate::sql::datafusion::arrow::{csv, json};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use unicode_width::UnicodeWidthStr;

@@ -166,7 +166,7 @@ impl Buffers for VecBuffers {
     }
 
     fn sort(&mut self, buffer: Buffer, range: Range<usize>) {
-        // Elements of a signed width, and `u64` ones, whose order is that of their own type.
+        // Signed elements are extended to the bits of an `i64`.
         let unsigned = !self.signature.buffers[buffer.index()].prim.is_signed();
         let elements = &mut self.arrays[buffer.index()][range];
         if unsigned { elements.sort_unstable() } else { elements.sort_unstable_by_key(|bits| *bits as i64) }

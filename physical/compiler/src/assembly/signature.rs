@@ -1,4 +1,4 @@
-//! What a caller knows of a function.
+//! Signatures: the buffers and parameters of a function.
 
 use super::{BufferDecl, BufferRole, Function};
 use std::sync::Arc;

@@ -3,7 +3,6 @@
 use super::{
     Binding, InputLayout, ListLengths, LoweredFunction, LoweringOptions, PositionWidth, lower, lower_in_rounds,
 };
-use crate::Error;
 use crate::assembly::{Buffer, Function, Signature};
 use crate::notation::Program;
 use redpoll_logic::FloatMode;
@@ -47,7 +46,7 @@ impl Draft {
     ///
     /// # Errors
     /// [`TooManyPositions`](redpoll_storage::Error::TooManyPositions).
-    pub fn check_sizes(&self) -> Result<(), Error> {
+    pub fn check_sizes(&self) -> Result<(), redpoll_storage::Error> {
         if self.sizes_fit { Ok(()) } else { check_sizes(&self.program) }
     }
 
@@ -147,7 +146,7 @@ impl Draft {
 /// # Errors
 /// [`TooManyPositions`](redpoll_storage::Error::TooManyPositions) for the first level with too
 /// many.
-fn check_sizes(program: &Program) -> Result<(), Error> {
+fn check_sizes(program: &Program) -> Result<(), redpoll_storage::Error> {
     for decl in &program.tensors {
         let mut levels = decl.ty.format.levels.iter().zip(decl.ty.format.storage_shape(&decl.ty.shape));
         // Levels that list their entries take memory for each, so only runs of tables between them

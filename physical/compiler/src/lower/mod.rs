@@ -61,8 +61,7 @@ pub(crate) use {
 
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Function, Stmt};
 use crate::notation::{BoundsCheck, Cut, Obstacle, Program, Role, Stmt as Notation, TensorId, cut};
-use redpoll_logic::Special;
-use redpoll_logic::{Prim, Scalar};
+use redpoll_logic::{Prim, Scalar, Special};
 
 /// A function, with the meaning of its buffers and parameters.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,7 +1,6 @@
 //! The lowering of statements other than looplets: the statements that are left once accesses are
 //! resolved.
 
-use super::assign;
 use super::cx::Cx;
 use super::expand::expand_in;
 use super::looplets::{LoopExtent, LoopletNest, lower_loop};
@@ -11,7 +10,7 @@ use super::special::argument_facts;
 use super::state::{AccessCursor, Accumulator, LoweringState};
 use super::tree::{AccessId, Tree, TreeTerm};
 use super::value::LoweredValue;
-use super::{short_circuit, sparse_scalars, unfurl};
+use super::{assign, short_circuit, sparse_scalars, unfurl};
 use crate::assembly::build::{as_int, local, max, min, not, plus, split, truth};
 use crate::assembly::{Expr, Stmt};
 use crate::notation::{Index, TensorId, Write};

@@ -4,9 +4,8 @@
 //! variables numbered in the order of their binders. Later passes can then key facts by an index
 //! alone, and move statements without capture. Names stay unchanged, and may repeat.
 
-use super::tables;
 use super::verify::{ProgramRule, location};
-use super::{Expr, Index, Program, Stmt, Var};
+use super::{Expr, Index, Program, Stmt, Var, tables};
 use crate::Error;
 use std::collections::HashMap;
 

@@ -43,13 +43,9 @@
 //! appended levels are written in order; see the module `order`.
 
 use super::linear::Atom;
-use super::normal;
-use super::order;
-use super::pattern;
-use super::tables;
 use super::text::{label, print_expr};
 use super::types::dtype_of;
-use super::{Access, Expr, Index, Program, Role, Stmt, TensorId, Var, Write};
+use super::{Access, Expr, Index, Program, Role, Stmt, TensorId, Var, Write, normal, order, pattern, tables};
 use crate::Error;
 use redpoll_logic::DType;
 use std::collections::{HashMap, HashSet};

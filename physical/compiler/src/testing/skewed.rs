@@ -1,9 +1,7 @@
 //! Programs along lists of very different lengths.
 
 use super::normal_form;
-use crate::lower::Draft;
-use crate::lower::InputLayout;
-use crate::lower::ListLengths;
+use crate::lower::{Draft, InputLayout, ListLengths};
 use crate::notation::Role;
 use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
 use redpoll_storage::{Tensor, Values, convert};

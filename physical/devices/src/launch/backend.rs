@@ -20,17 +20,15 @@ pub struct GridBackend {
     lanes: u32,
 }
 
-impl GridBackend {
-    /// Makes the interpreter of grids with teams of this many lanes, a power of two up to 256.
-    pub fn of_lanes(lanes: u32) -> GridBackend {
-        GridBackend { lanes }
-    }
-}
-
 /// Returns the interpreter of grids with small teams.
 pub fn grid_interpreter() -> Arc<dyn Backend> {
-    static BACKEND: LazyLock<Arc<dyn Backend>> = LazyLock::new(|| Arc::new(GridBackend::of_lanes(LANES)));
+    static BACKEND: LazyLock<Arc<dyn Backend>> = LazyLock::new(|| grid_interpreter_in_teams(LANES));
     BACKEND.clone()
+}
+
+/// Returns the interpreter of grids with teams of this many lanes, a power of two up to 256.
+pub fn grid_interpreter_in_teams(lanes: u32) -> Arc<dyn Backend> {
+    Arc::new(GridBackend { lanes })
 }
 
 impl Backend for GridBackend {

@@ -8,14 +8,13 @@ mod backend;
 mod folds;
 mod outputs;
 
-pub use backend::{CudaBackend, GridBackend, MAX_DEVICES, grid_interpreter};
+pub use backend::{CudaBackend, GridBackend, MAX_DEVICES, grid_interpreter, grid_interpreter_in_teams};
 
 use crate::grid::{Grid, GridPlan, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, WARP, WindowExtent};
 use folds::FoldKernels;
 use outputs::OutputAssembly;
 use redpoll_compiler::assembly::{Buffer, Counts, Function, Status, Stmt};
-use redpoll_compiler::lower::Binding;
-use redpoll_compiler::lower::Draft;
+use redpoll_compiler::lower::{Binding, Draft};
 use redpoll_compiler::notation::{ALL_ROUNDS, Cut, Join, Sections};
 use redpoll_kernels::Error;
 use redpoll_kernels::backend::{Backend, Code};

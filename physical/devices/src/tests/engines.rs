@@ -2,7 +2,7 @@
 
 use crate::grid::{self, GridRunner, Launch, LaunchOutcome, MemorySpace, WindowExtent};
 use arrow::buffer::Buffer as ArrowBuffer;
-use redpoll_compiler::assembly::{Buffer, BufferDecl, BufferRole, Function, Status};
+use redpoll_compiler::assembly::{Buffer, BufferDecl, BufferRole, Counts, Function, Interpreter, Status, VecBuffers};
 use redpoll_kernels::CompiledKernel;
 use redpoll_kernels::cranelift::{self, Effort};
 use redpoll_kernels::run::Invocation;
@@ -44,6 +44,24 @@ fn assert_agrees_as_grid(case: &EngineCase, lanes: u32, seed: u64, (status, expe
     }
 }
 
+/// The bytes that a function may have in plain vectors.
+const VECTOR_BYTES: usize = 1 << 28;
+
+/// Asserts that the interpreter gives the same over plain vectors as over the memory of kernels.
+fn assert_agrees_in_vectors(case: &EngineCase, (status, expected): &(Status, Invocation)) {
+    let (inputs, program) = (case.invocation(), Interpreter::new(&case.function).unwrap());
+    let numbered = || (0..).map(Buffer).zip(&case.function.buffers);
+    let values = numbered().filter(|(_, decl)| decl.role == BufferRole::Input);
+    let values = values.map(|(buffer, _)| (0..inputs.len(buffer)).map(|at| inputs.read(buffer, at)).collect());
+    let mut found = VecBuffers::new(program.signature(), values.collect(), case.params.clone(), VECTOR_BYTES).unwrap();
+    let found_status = program.run(&mut found, case.chunk.clone(), &mut Counts::default()).unwrap();
+    assert_eq!(found_status, *status, "{}", case.function);
+    for (buffer, decl) in numbered() {
+        let expected: Vec<u64> = (0..expected.len(buffer)).map(|at| expected.read(buffer, at)).collect();
+        assert_eq!(found.elements(buffer), expected, "{}\n{}", decl.name, case.function);
+    }
+}
+
 /// Runs a function by the interpreter, as machine code of the instant tier and as a grid on the
 /// same inputs. Asserts that statuses and owned buffers agree; returns the status and the
 /// interpreter's invocation.
@@ -55,6 +73,7 @@ pub(crate) fn run_both(
 ) -> (Status, Invocation) {
     let case = EngineCase::new(function.clone(), inputs, params, chunk);
     let expected = case.interpret();
+    assert_agrees_in_vectors(&case, &expected);
     for effort in [Effort::Quick, Effort::Full] {
         case.assert_agrees(&cranelift::compile(function, effort).unwrap(), &expected);
     }

@@ -8,9 +8,8 @@ use redpoll_kernels::kernel::Kernel;
 use redpoll_kernels::run::Limits;
 use redpoll_logic::statistics::{Fact, ModeSet};
 use redpoll_logic::{DType, FloatMode, Format, Scalar, TensorType};
-use redpoll_storage::MemoryBudget;
 use redpoll_storage::testing::lost_tensor;
-use redpoll_storage::{Array, Survey, Tensor, Values, convert, convert_within};
+use redpoll_storage::{Array, MemoryBudget, Survey, Tensor, Values, convert, convert_within};
 use std::sync::Arc;
 
 /// Returns a matrix with all arrays on a lost device.

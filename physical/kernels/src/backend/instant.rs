@@ -1,10 +1,9 @@
 //! The instant tier as a backend.
 
 use super::{Backend, Code};
-use crate::CompiledKernel;
-use crate::Error;
 use crate::cranelift::{self, Effort};
 use crate::run::Invocation;
+use crate::{CompiledKernel, Error};
 use redpoll_compiler::assembly::{Counts, Status};
 use redpoll_compiler::lower::Draft;
 use std::borrow::Cow;

@@ -1,10 +1,9 @@
 //! The optimizing tier as a backend.
 
 use super::{Backend, Code};
-use crate::CompiledKernel;
-use crate::Error;
 use crate::c::{self, Toolchain};
 use crate::kernel::Kernel;
+use crate::{CompiledKernel, Error};
 use redpoll_compiler::assembly::Function;
 use redpoll_compiler::lower::Draft;
 use std::borrow::Cow;

@@ -1,9 +1,8 @@
 //! The toolchain of a build without the feature `c`: it compiles nothing.
 
 use super::options::{ToolchainCounters, ToolchainOptions};
-use crate::CompiledKernel;
-use crate::Error;
 use crate::run::Signature;
+use crate::{CompiledKernel, Error};
 use redpoll_compiler::assembly::Function;
 use std::sync::{Arc, LazyLock};
 

@@ -13,11 +13,10 @@
 
 use super::ownership::{RANDOM_LETTERS, Requirement, check_ownership, make_private, private_file, private_folder};
 use super::{is_checksum, is_key};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
+use std::{fs, io};
 use tempfile::TempDir;
 
 /// Prefix of the names of folders that compilations work in.

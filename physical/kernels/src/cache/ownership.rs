@@ -1,9 +1,8 @@
 //! Ownership of folders and files of the cache: nothing that other users could have written is
 //! loaded.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 use tempfile::TempDir;
 
 /// Number of random letters and digits at the end of the names of new folders.

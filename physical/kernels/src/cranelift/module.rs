@@ -3,9 +3,8 @@
 use super::effort::Effort;
 use super::function::{build, signature};
 use super::trampoline;
-use crate::CompiledKernel;
-use crate::Error;
 use crate::run::{EntryPoint, Signature};
+use crate::{CompiledKernel, Error};
 use cranelift::codegen::Context;
 use cranelift::codegen::control::ControlPlane;
 use cranelift::codegen::isa::TargetIsa;

@@ -5,11 +5,9 @@ use crate::run::Invocation;
 use redpoll_compiler::assembly::{Buffer, BufferClass};
 use redpoll_compiler::lower::{Binding, LoweredFunction};
 use redpoll_compiler::notation::{Program, TensorId};
-use redpoll_logic::Special;
-use redpoll_logic::{Scalar, TensorType};
-use redpoll_storage::MemoryBudget;
+use redpoll_logic::{Scalar, Special, TensorType};
 use redpoll_storage::levels::kernel_format;
-use redpoll_storage::{Array, Tensor, convert_within};
+use redpoll_storage::{Array, MemoryBudget, Tensor, convert_within};
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -101,8 +101,7 @@ pub(super) fn fold_values(cut: &Cut, partials: &[(usize, Vec<Tensor>)]) -> Resul
 #[cfg(test)]
 mod tests {
     use crate::Error;
-    use crate::backend;
-    use crate::backend::Backend;
+    use crate::backend::{self, Backend};
     use crate::kernel::{Kernel, Outcome};
     use crate::run::{Limits, Workers};
     use redpoll_compiler::assembly::Counts;

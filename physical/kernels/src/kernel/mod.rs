@@ -19,7 +19,6 @@ pub use bounds::{WorkShare, chunks, section_chunks};
 pub use collect::assemble_output;
 pub use merge::MergeKernels;
 pub use parallel::element_count;
-pub use redpoll_compiler::lower::Draft;
 
 use crate::Error;
 use crate::backend::{self, Backend, Code};
@@ -28,11 +27,10 @@ use capacities::LastCapacities;
 use decisions::Decisions;
 use redpoll_compiler::OutOfBounds;
 use redpoll_compiler::assembly::{Counts, Function, Status};
-use redpoll_compiler::lower::{InputLayout, PositionWidth};
+use redpoll_compiler::lower::{Draft, InputLayout, PositionWidth};
 use redpoll_compiler::notation::{ALL_ROUNDS, Program};
-use redpoll_storage::Tensor;
-
 use redpoll_logic::{FloatMode, Scalar};
+use redpoll_storage::Tensor;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,12 +1,12 @@
 //! Kernels of the C tier under the sanitizers of GCC, in a separate process. Each buffer has
 //! exactly the size that it was given or has grown to, so that an access outside it is reported.
 
-use crate::Error;
-use crate::backend;
 use crate::c::{emit, entry_name};
-use crate::kernel::{Draft, Kernel};
+use crate::kernel::Kernel;
 use crate::run::Limits;
+use crate::{Error, backend};
 use redpoll_compiler::assembly::{BufferRole, Function, MathFn, MathImpl, Status, Stmt};
+use redpoll_compiler::lower::Draft;
 use redpoll_compiler::notation::ALL_ROUNDS;
 use redpoll_storage::Tensor;
 use std::fmt::Write;

@@ -9,8 +9,7 @@
 use super::dense::full_positions;
 use super::shared::list::check_len;
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData};
-use crate::Error;
-use crate::{Array, Indices, filled_vec};
+use crate::{Array, Error, Indices, filled_vec};
 use redpoll_logic::LevelFormat;
 use std::ops::Range;
 

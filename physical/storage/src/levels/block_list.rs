@@ -9,8 +9,7 @@
 use super::shared::blocks::{BlockArrays, check_offsets};
 use super::shared::list::{check_ptr, lower_bound};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
-use crate::Error;
-use crate::{Array, filled_vec};
+use crate::{Array, Error, filled_vec};
 use redpoll_logic::LevelFormat;
 use std::ops::Range;
 

@@ -9,8 +9,7 @@
 use super::dense::full_positions;
 use super::shared::list::{all_entries, build_list, check_len, check_list};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData};
-use crate::Error;
-use crate::{Array, filled_vec};
+use crate::{Array, Error, filled_vec};
 use redpoll_logic::LevelFormat;
 use std::ops::Range;
 

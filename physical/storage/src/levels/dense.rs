@@ -4,8 +4,7 @@
 //! need not check it.
 
 use super::{ArraySpec, Concatenation, Fibers, Level, LevelData};
-use crate::Array;
-use crate::Error;
+use crate::{Array, Error};
 use redpoll_logic::LevelFormat;
 use std::ops::{ControlFlow, Range};
 

@@ -8,8 +8,7 @@
 
 use super::shared::list::{check_len, find_run, lower_bound};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
-use crate::Error;
-use crate::{Array, filled_vec};
+use crate::{Array, Error, filled_vec};
 use redpoll_logic::{LevelFormat, LevelKind};
 use std::ops::Range;
 

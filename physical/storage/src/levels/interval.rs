@@ -6,8 +6,7 @@
 
 use super::shared::runs::{build_single_runs, check_same_len, visit_coordinates};
 use super::{ArrayClass, ArraySpec, CoordinateRun, Fibers, Level, LevelData, RunLevel, array_prim};
-use crate::Error;
-use crate::{Array, filled_vec};
+use crate::{Array, Error, filled_vec};
 use redpoll_logic::LevelFormat;
 use std::ops::Range;
 

@@ -1,8 +1,7 @@
 //! The interface of a level kind, and the types of its arrays.
 
 use super::Fibers;
-use crate::Array;
-use crate::Error;
+use crate::{Array, Error};
 use redpoll_logic::{LevelFormat, LevelKind, Prim};
 use std::ops::{ControlFlow, Range};
 

@@ -5,8 +5,7 @@
 //! empty fibers.
 
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
-use crate::Error;
-use crate::{Array, filled_vec};
+use crate::{Array, Error, filled_vec};
 use redpoll_logic::LevelFormat;
 use std::ops::Range;
 

@@ -9,8 +9,7 @@
 use super::shared::list::{all_entries, check_ptr};
 use super::shared::runs::{build_single_runs, check_end, first_run_after, run_arrays, visit_coordinates};
 use super::{ArrayClass, ArraySpec, CoordinateRun, Fibers, Level, LevelData, RunLevel};
-use crate::Array;
-use crate::Error;
+use crate::{Array, Error};
 use redpoll_logic::LevelFormat;
 use std::ops::Range;
 

@@ -7,8 +7,7 @@
 
 use super::shared::list::{check_fiber, child_fibers, find_run, tally, visit_runs};
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData, array_prim};
-use crate::Array;
-use crate::Error;
+use crate::{Array, Error};
 use redpoll_logic::LevelFormat;
 use std::ops::Range;
 

@@ -11,8 +11,7 @@ use super::shared::list::{
     all_entries, build_list, check_list, child_fibers, find_run, lower_bound, tally, visit_runs,
 };
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData};
-use crate::Array;
-use crate::Error;
+use crate::{Array, Error};
 use redpoll_logic::LevelFormat;
 use std::ops::{ControlFlow, Range};
 

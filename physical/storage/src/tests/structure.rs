@@ -1,9 +1,8 @@
 //! Structure and bytes compared with counts over all elements.
 
 use super::*;
-use crate::Error;
 use crate::testing::formats_of_rank;
-use crate::{MatrixStructure, MatrixSymmetry, Structure, Survey, convert};
+use crate::{Error, MatrixStructure, MatrixSymmetry, Structure, Survey, convert};
 
 /// Returns the entries of a sample, sorted.
 fn sorted(sample: &TensorSample) -> Vec<(Vec<u64>, Scalar)> {

@@ -3,8 +3,7 @@
 use super::forms::{Rejection, normal_form};
 use super::{ProgramCase, ProgramTensor, Usage};
 use redpoll_compiler::notation::ProgramRule;
-use redpoll_logic::testing::Rng;
-use redpoll_logic::testing::random_format;
+use redpoll_logic::testing::{Rng, random_format};
 use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, Scalar, StorageMode, TensorType};
 use redpoll_storage::{Tensor, Values};
 

@@ -13,22 +13,17 @@ use crate::cuda::{emit, entry_name};
 use crate::grid::{
     Grid, GridPlan, GridProgram, GridRunner, Launch, LaunchOutcome, MemorySpace, TeamSize, Walks, WindowExtent, map_to,
 };
-use crate::launch::GridBackend;
-use crate::launch::Grids;
+use crate::launch::{Grids, grid_interpreter_in_teams};
 use crate::testing::device::{BLOCK, UNIT, compiler};
 use crate::tests::assembly::random::{inputs, random_functions};
 use arrow::buffer::Buffer as ArrowBuffer;
 use libloading::Library;
 use redpoll_compiler::assembly::{BufferRole, Status};
-use redpoll_compiler::lower::Draft;
-use redpoll_compiler::lower::InputLayout;
-use redpoll_compiler::lower::ListLengths;
+use redpoll_compiler::lower::{Draft, InputLayout, ListLengths};
 use redpoll_compiler::notation::{self, Role};
 use redpoll_compiler::testing::examples::{DOT, function};
 use redpoll_compiler::testing::{normal_form, skewed};
-use redpoll_kernels::backend;
-use redpoll_kernels::backend::Backend;
-use redpoll_kernels::backend::Code;
+use redpoll_kernels::backend::{self, Backend, Code};
 use redpoll_kernels::kernel::Kernel;
 use redpoll_kernels::run::{Invocation, Limits, Signature, Workers};
 use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
@@ -479,11 +474,7 @@ fn walks_agree_in_teams_of_any_size() {
         let options = EmulationOptions { team_size: TeamSize::Exact(lanes), ..EmulationOptions::default() };
         let emulated = &Emulation::with_options([&draft].into_iter(), usize::MAX, options).kernels[0];
         let found = sum(emulated);
-        assert_eq!(
-            found,
-            sum(&Kernel::compile(&draft, &(Arc::new(GridBackend::of_lanes(lanes)) as Arc<dyn Backend>)).unwrap()),
-            "{lanes}"
-        );
+        assert_eq!(found, sum(&Kernel::compile(&draft, &grid_interpreter_in_teams(lanes)).unwrap()), "{lanes}");
         sums.push(found);
     }
     assert!(sums.windows(2).any(|two| two[0] != two[1]), "no sum is rounded: {sums:?}");

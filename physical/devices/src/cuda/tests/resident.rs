@@ -4,12 +4,12 @@
 use super::emulated::{CUTTING, Emulation, EmulationOptions, tensor};
 use crate::grid::{GridPlan, TeamSize};
 use redpoll_compiler::assembly::Status;
+use redpoll_compiler::lower::Draft;
 use redpoll_compiler::notation::Role;
 use redpoll_compiler::testing::{normal_form, skewed};
-use redpoll_kernels::Error;
-use redpoll_kernels::backend;
-use redpoll_kernels::kernel::{Draft, Kernel};
+use redpoll_kernels::kernel::Kernel;
 use redpoll_kernels::run::Limits;
+use redpoll_kernels::{Error, backend};
 use redpoll_logic::{FloatMode, Scalar};
 use redpoll_storage::{Array, Tensor};
 use std::sync::Arc;

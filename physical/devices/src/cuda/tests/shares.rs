@@ -7,10 +7,11 @@ use crate::grid::{
 };
 use crate::testing::windows::{self, ROUNDS};
 use redpoll_compiler::assembly::Status;
+use redpoll_compiler::lower::Draft;
 use redpoll_compiler::testing::examples::function;
 use redpoll_compiler::testing::normal_form;
 use redpoll_kernels::backend;
-use redpoll_kernels::kernel::{Draft, Kernel};
+use redpoll_kernels::kernel::Kernel;
 use redpoll_kernels::run::{Invocation, Limits, Signature};
 use redpoll_logic::Scalar;
 use redpoll_storage::Tensor;

@@ -8,14 +8,13 @@ use crate::grid::{
     Grid, GridFault, GridPlan, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamSize, TeamStmt, Walks, map_to,
     to_serial, verify,
 };
-use crate::launch::GridBackend;
+use crate::launch::grid_interpreter_in_teams;
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::{BinaryOp, Buffer, Expr, Local, Param, Status};
 use redpoll_compiler::testing::skewed;
-use redpoll_kernels::backend::{self, Backend};
+use redpoll_kernels::backend;
 use redpoll_kernels::kernel::Kernel;
 use redpoll_logic::{FloatMode, Scalar};
-use std::sync::Arc;
 
 /// Searches and folds by lanes agree with merges on the CPU.
 #[test]
@@ -26,10 +25,7 @@ fn searches_agree_with_merges() {
         for lanes in [1, 4, 32, 64, 256] {
             let plan = GridPlan::of(&draft, TeamSize::Exact(lanes));
             assert_eq!(plan.run.to_string().contains("spread"), lanes > 1, "{}", plan.run);
-            let found = values(
-                &Kernel::compile(&draft, &(Arc::new(GridBackend::of_lanes(lanes)) as Arc<dyn Backend>)).unwrap(),
-                &inputs,
-            );
+            let found = values(&Kernel::compile(&draft, &grid_interpreter_in_teams(lanes)).unwrap(), &inputs);
             assert_eq!(found, expected, "{text}\n{}", plan.run);
         }
     }

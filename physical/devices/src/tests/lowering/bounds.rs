@@ -3,16 +3,14 @@
 
 use super::{Rng, formats, tensor};
 use crate::launch::grid_interpreter;
-use redpoll_compiler::lower::InputLayout;
+use redpoll_compiler::lower::{Draft, InputLayout};
 use redpoll_compiler::notation::{
     Bounds, DenseValues, Expr, Program, Role, Stmt, bounds_checks, dense_values, normalize, parse, run, value_index,
 };
 use redpoll_kernels::Error;
-use redpoll_kernels::backend;
-use redpoll_kernels::backend::Backend;
-use redpoll_kernels::backend::OptimizingBackend;
+use redpoll_kernels::backend::{self, Backend, OptimizingBackend};
 use redpoll_kernels::c::Toolchain;
-use redpoll_kernels::kernel::{Draft, Kernel};
+use redpoll_kernels::kernel::Kernel;
 use redpoll_kernels::run::{Limits, Workers};
 use redpoll_logic::{FloatMode, Scalar, TensorType};
 use redpoll_storage::Tensor;

@@ -6,11 +6,11 @@ mod draw;
 
 use super::{INTERPRETER, TestRunner, compare_runners};
 use draw::{ProgramCase, ProgramConfig, normal_form, random_case, store_values, written_program};
-use redpoll_compiler::lower::InputLayout;
 use redpoll_compiler::lower::seeded_fault::SeededFault;
+use redpoll_compiler::lower::{Draft, InputLayout};
 use redpoll_compiler::notation::{Role, run};
 use redpoll_kernels::backend;
-use redpoll_kernels::kernel::{Draft, Kernel};
+use redpoll_kernels::kernel::Kernel;
 use redpoll_kernels::run::Limits;
 use redpoll_logic::Scalar;
 use redpoll_storage::Tensor;

@@ -5,12 +5,10 @@ use super::{INTERPRETER, Kernel, Rng, check, compare_in_formats, compare_runners
 use redpoll_compiler::assembly::Status;
 use redpoll_compiler::notation::{dense_values, normalize, parse};
 use redpoll_compiler::testing::joins_fibers;
-use redpoll_kernels::Error;
-use redpoll_kernels::backend;
 use redpoll_kernels::run::Limits;
-use redpoll_logic::FloatMode;
+use redpoll_kernels::{Error, backend};
 use redpoll_logic::text::format_to_sexpr;
-use redpoll_logic::{Format, LeafKind, LevelKind, Scalar};
+use redpoll_logic::{FloatMode, Format, LeafKind, LevelKind, Scalar};
 use redpoll_storage::levels::level;
 use redpoll_storage::testing::concordant_formats_of_rank;
 use redpoll_storage::{Tensor, convert};

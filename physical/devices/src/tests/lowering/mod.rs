@@ -11,11 +11,8 @@ mod swaps;
 mod unfilled;
 mod writes;
 
-use crate::launch::{GridBackend, grid_interpreter};
-use redpoll_compiler::lower::Draft;
-use redpoll_compiler::lower::InputLayout;
-use redpoll_compiler::lower::ListLengths;
-use redpoll_compiler::lower::LoweringOptions;
+use crate::launch::{grid_interpreter, grid_interpreter_in_teams};
+use redpoll_compiler::lower::{Draft, InputLayout, ListLengths, LoweringOptions};
 use redpoll_compiler::notation::{
     DenseValues, Program, Role, TensorId, cut, dense_values, normalize, parse, print, run,
 };
@@ -109,7 +106,7 @@ impl TestRunner {
             TestRunner::Interpreter => backend::interpreter(),
             TestRunner::Instant => backend::instant(),
             TestRunner::Grid => grid_interpreter(),
-            TestRunner::Teams(lanes) => Arc::new(GridBackend::of_lanes(lanes)),
+            TestRunner::Teams(lanes) => grid_interpreter_in_teams(lanes),
         }
     }
 }

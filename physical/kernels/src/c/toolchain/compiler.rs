@@ -5,12 +5,11 @@ use super::{cpu, process};
 use crate::Error;
 use crate::cache::DiskCache;
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 /// Flags for kernels. The second half keeps the bits equal to those of the other engines, or
 /// permits optimizations that do not change them: `errno` and the floating-point exception flags

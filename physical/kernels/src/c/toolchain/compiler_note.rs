@@ -7,11 +7,10 @@
 
 use super::compiler::Compiler;
 use crate::cache::{DiskCache, EntryKind, key};
-use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
+use std::{env, fs};
 
 /// Prefixes of the variables that determine which compiler the crate `cc` finds and how `cc` calls
 /// it.

@@ -1,8 +1,7 @@
 //! Shared libraries in memory.
 
-use crate::CompiledKernel;
-use crate::Error;
 use crate::run::{EntryPoint, Signature};
+use crate::{CompiledKernel, Error};
 use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;

@@ -13,11 +13,10 @@ mod process;
 mod tests;
 
 use super::unit::{emit, entry_name, interface};
-use crate::CompiledKernel;
-use crate::Error;
 use crate::c::options::{ToolchainCounters, ToolchainOptions};
 use crate::cache::{self, DiskCache, EntryKind};
 use crate::run::Signature;
+use crate::{CompiledKernel, Error};
 use compiler::Compiler;
 use library::Library;
 use lru::LruCache;

@@ -2,9 +2,8 @@
 //! maps.
 
 use super::blocks::check_offsets;
-use crate::Error;
 use crate::levels::{ArrayClass, Fibers, LevelData, array_prim};
-use crate::{Array, Indices, filled_vec};
+use crate::{Array, Error, Indices, filled_vec};
 use redpoll_logic::LevelFormat;
 use std::ops::Range;
 

@@ -1,9 +1,8 @@
 //! Shared parts of run levels: adjacent coordinates with equal children share one position.
 
 use super::list::{check_len, lower_bound};
-use crate::Error;
 use crate::levels::{ArrayClass, CoordinateRun, LevelData, RunLevel, array_prim};
-use crate::{Array, Indices};
+use crate::{Array, Error, Indices};
 use std::ops::Range;
 
 /// Builds a level from entries, each of which becomes a run: see [`crate::levels::Level::build`].
