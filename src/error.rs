@@ -134,12 +134,6 @@ impl From<redpoll_storage::Error> for Error {
     }
 }
 
-impl From<redpoll_compiler::Error> for Error {
-    fn from(error: redpoll_compiler::Error) -> Error {
-        Error::Storage(Box::new(error.into()))
-    }
-}
-
 impl From<redpoll_kernels::Error> for Error {
     fn from(error: redpoll_kernels::Error) -> Error {
         Error::Storage(Box::new(error))

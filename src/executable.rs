@@ -113,7 +113,7 @@ impl Executable {
             Target::CPU | Target::AUTO if self.optimizing_tier.edited_text.is_some() => {
                 self.optimizing_tier.compile(&self.stages)
             }
-            target => match target.of_kernels() {
+            target => match target.kernel_target() {
                 Some(target) => self.compile_loops(self.kernel_options(target)),
                 None => Ok(()),
             },
@@ -192,12 +192,11 @@ impl Executable {
         self.device_failure.get_or_init(|| error.to_string());
     }
 
-    /// Returns the target of the next run, a device or the CPU, and the reason.
+    /// Returns the target of the next run, and the reason.
     pub(crate) fn next_placement(&self, bindings: &Bindings) -> Placement {
         match self.config.target {
             Target::AUTO => self.placement(bindings),
-            target if target.is_device() => Placement { target, reason: Reason::Requested },
-            _ => Placement { target: Target::CPU, reason: Reason::Requested },
+            target => Placement { target, reason: Reason::Requested },
         }
     }
 
@@ -278,7 +277,7 @@ impl Executable {
         let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
         let (limits, start) = (&state.limits, Instant::now());
         let (mut counts, mut device_time) = (None, None);
-        let outputs = match (&stage.work, state.target.of_kernels()) {
+        let outputs = match (&stage.work, state.target.kernel_target()) {
             (StageWork::Conversion(_, Some(loops)), Some(target)) if self.converts_in_kernel(target, inputs[0]) => {
                 let outcome = run_kernel(loops, &inputs, self.kernel_options(target), limits)?;
                 device_time = outcome.on_device;

@@ -1,6 +1,6 @@
 //! Explanations of plans and programs: the text of every phase.
 
-use crate::engine::{Stage, StageLoops, StageWork};
+use crate::engine::{Stage, StageLoops, StageWork, compile_error};
 use crate::error::Error;
 use crate::executable::Executable;
 use crate::prepare::{CompiledKind, CompiledPlan, CompiledProgram, Prepared};
@@ -22,8 +22,8 @@ pub enum Detail {
     /// Also the Assembly of each kernel.
     #[default]
     Assembly,
-    /// The Assembly, and the text that the target generates from it: Cranelift IR, C, or grids and
-    /// CUDA. Interpreters generate none.
+    /// The Assembly, and the text that the target generates from it: Cranelift IR, C, grids, or
+    /// grids and CUDA. The other interpreters run forms that every explanation shows.
     Code(Target),
 }
 
@@ -75,13 +75,15 @@ fn source_section(executable: &Executable, detail: Detail) -> Result<Option<Sect
     let Some(backend) = backend(executable, detail)? else { return Ok(None) };
     let drafts: Vec<&Draft> =
         executable.stages.iter().filter_map(Stage::loops).map(|loops| loops.draft(executable.mode())).collect();
-    Ok(backend.unit(&drafts)?.map(|(language, text)| section(language, text)))
+    let unit = backend.unit(&drafts).map_err(|source| compile_error(&executable.stages, source))?;
+    Ok(unit.map(|(language, text)| section(language, text)))
 }
 
 /// Returns the backend whose code the level of detail requests.
 fn backend(executable: &Executable, detail: Detail) -> Result<Option<Arc<dyn Backend>>, Error> {
     let Detail::Code(target) = detail else { return Ok(None) };
-    Ok(target.of_kernels().map(|target| target.backend(&executable.config)).transpose()?)
+    let backend = target.kernel_target().map(|target| target.backend(&executable.config)).transpose();
+    backend.map_err(|source| compile_error(&executable.stages, source))
 }
 
 impl Prepared {

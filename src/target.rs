@@ -17,9 +17,7 @@ struct Row {
     word: &'static str,
     /// The name in messages.
     name: &'static str,
-    /// The number of targets with this name: more than one for devices.
-    count: u32,
-    how: Execution,
+    execution: Execution,
 }
 
 /// The way in which a target runs a plan.
@@ -30,30 +28,38 @@ pub(crate) enum Execution {
     /// The interpreter of Notation runs the loops.
     Notation,
     /// A backend runs the kernels.
-    Kernels(fn(&Config, u32) -> Arc<dyn Backend>),
+    Kernels(fn(&Config) -> Arc<dyn Backend>),
+    /// One of at most `count` devices, by its number, runs the kernels.
+    Device { count: u32, backend: fn(u32) -> Arc<dyn Backend> },
     /// The instant tier runs the kernels, then the optimizing tier.
     Tiers,
     /// A device or the tiers run the kernels, by estimates.
     Placed,
 }
 
-const fn row(word: &'static str, name: &'static str, how: Execution) -> Row {
-    Row { word, name, count: 1, how }
+const fn row(word: &'static str, name: &'static str, execution: Execution) -> Row {
+    Row { word, name, execution }
+}
+
+impl Row {
+    /// Returns the number of targets of this row.
+    const fn count(&self) -> u32 {
+        match self.execution {
+            Execution::Device { count, .. } => count,
+            _ => 1,
+        }
+    }
 }
 
 /// All targets, from the highest level to the lowest.
 const TARGETS: &[Row] = &[
     row("logic", "logic interpreter", Execution::Logic),
     row("notation", "notation interpreter", Execution::Notation),
-    row("assembly", "assembly interpreter", Execution::Kernels(|_, _| interpreter())),
-    row("grid", "grid interpreter", Execution::Kernels(|_, _| grid_interpreter())),
-    row("instant", "instant", Execution::Kernels(|_, _| instant())),
-    row(
-        "optimizing",
-        "optimizing",
-        Execution::Kernels(|config, _| Arc::new(OptimizingBackend::new(&config.toolchain))),
-    ),
-    Row { count: MAX_DEVICES, ..row("cuda", "cuda", Execution::Kernels(|_, n| Arc::new(CudaBackend::new(n)))) },
+    row("assembly", "assembly interpreter", Execution::Kernels(|_| interpreter())),
+    row("grid", "grid interpreter", Execution::Kernels(|_| grid_interpreter())),
+    row("instant", "instant", Execution::Kernels(|_| instant())),
+    row("optimizing", "optimizing", Execution::Kernels(|config| Arc::new(OptimizingBackend::new(&config.toolchain)))),
+    row("cuda", "cuda", Execution::Device { count: MAX_DEVICES, backend: |n| Arc::new(CudaBackend::new(n)) }),
     row("cpu", "cpu", Execution::Tiers),
     row("auto", "auto", Execution::Placed),
 ];
@@ -62,7 +68,7 @@ const TARGETS: &[Row] = &[
 pub(crate) const TARGET_COUNT: usize = {
     let (mut count, mut k) = (0, 0);
     while k < TARGETS.len() {
-        count += TARGETS[k].count as usize;
+        count += TARGETS[k].count() as usize;
         k += 1;
     }
     count
@@ -89,49 +95,54 @@ pub struct Target {
 
 impl Target {
     /// The reference interpreter of Logic: dense and naive, before optimization.
-    pub const LOGIC: Target = Target::of(0);
+    pub const LOGIC: Target = Target::named("logic");
     /// The interpreter of Notation: the loops chosen by the optimizer, over dense tensors.
-    pub const NOTATION: Target = Target::of(1);
+    pub const NOTATION: Target = Target::named("notation");
     /// The bounds-checked interpreter of Assembly: the code of the kernels, over stored tensors. It
     /// counts the work.
-    pub const ASSEMBLY: Target = Target::of(2);
+    pub const ASSEMBLY: Target = Target::named("assembly");
     /// The interpreter of grids: the code of the kernels on emulated lanes, in random orders. It
     /// reports races.
-    pub const GRID: Target = Target::of(3);
+    pub const GRID: Target = Target::named("grid");
     /// Machine code by Cranelift: the instant tier.
-    pub const INSTANT: Target = Target::of(4);
+    pub const INSTANT: Target = Target::named("instant");
     /// Machine code by the C compiler of the machine: the optimizing tier.
-    pub const OPTIMIZING: Target = Target::of(5);
+    pub const OPTIMIZING: Target = Target::named("optimizing");
     /// The CPU in two tiers. Runs begin on the instant tier. Once a plan has run long enough, the
     /// optimizing tier is compiled in the background and replaces the instant tier between two
     /// runs, with bit-identical results. Without a C compiler, the instant tier remains.
-    pub const CPU: Target = Target::of(7);
+    pub const CPU: Target = Target::named("cpu");
     /// The first device if it is expected to be faster, including transfers and compilation,
     /// otherwise the same as [`Target::CPU`].
     /// [`Prepared::placement`](crate::Prepared::placement) reports the choice and its
     /// reason. Queries that the device does not support run on the CPU.
-    pub const AUTO: Target = Target::of(8);
+    pub const AUTO: Target = Target::named("auto");
 
     /// All targets that exist on every machine, from the highest level to the lowest.
     /// [`Target::CPU`] chooses between the last two.
     pub const ALL: [Target; 6] =
         [Target::LOGIC, Target::NOTATION, Target::ASSEMBLY, Target::GRID, Target::INSTANT, Target::OPTIMIZING];
 
-    const fn of(row: u8) -> Target {
-        Target { row, number: 0 }
+    /// Returns the target with a name of the table.
+    const fn named(word: &str) -> Target {
+        let mut row = 0;
+        while !is_equal(TARGETS[row].word, word) {
+            row += 1;
+        }
+        Target { row: row as u8, number: 0 }
     }
 
     /// Returns the CUDA device of the given number. Preparing a plan fails if the device, its
     /// driver or the run-time compiler is missing, or if the plan calls functions that exist only
     /// on the host.
     pub const fn cuda(number: u32) -> Target {
-        Target { row: 6, number }
+        Target { number, ..Target::named("cuda") }
     }
 
     /// Returns the first device of the table.
     pub(crate) fn first_device() -> Target {
-        let row = TARGETS.iter().position(|row| row.count > 1).expect("the table has devices");
-        Target::of(row as u8)
+        let row = TARGETS.iter().find(|row| matches!(row.execution, Execution::Device { .. }));
+        Target::named(row.expect("the table has devices").word)
     }
 
     fn row(self) -> &'static Row {
@@ -145,7 +156,7 @@ impl Target {
 
     /// Returns whether the target is a device with memory of its own.
     pub fn is_device(self) -> bool {
-        self.row().count > 1
+        matches!(self.execution(), Execution::Device { .. })
     }
 
     /// Returns the number of the device; 0 for other targets.
@@ -155,15 +166,15 @@ impl Target {
 
     /// Returns the way in which the target runs a plan.
     pub(crate) fn execution(self) -> Execution {
-        self.row().how
+        self.row().execution
     }
 
     /// Returns the target of the kernels at the start of a run; `None` for the interpreters above
     /// Assembly.
-    pub(crate) fn of_kernels(self) -> Option<Target> {
+    pub(crate) fn kernel_target(self) -> Option<Target> {
         match self.execution() {
             Execution::Logic | Execution::Notation => None,
-            Execution::Kernels(_) => Some(self),
+            Execution::Kernels(_) | Execution::Device { .. } => Some(self),
             Execution::Tiers | Execution::Placed => Some(Target::INSTANT),
         }
     }
@@ -176,21 +187,32 @@ impl Target {
     /// # Panics
     /// If the target runs no kernels.
     pub(crate) fn backend(self, config: &Config) -> Result<Arc<dyn Backend>, Error> {
-        if self.number >= self.row().count {
-            let reason = format!("a machine has at most {MAX_DEVICES} devices");
-            return Err(redpoll_devices::Error::NoDevice { ordinal: self.number, reason }.into());
-        }
-        match self.of_kernels().map(Target::execution) {
-            Some(Execution::Kernels(make)) => Ok(make(config, self.number)),
+        match self.kernel_target().map(Target::execution) {
+            Some(Execution::Kernels(backend)) => Ok(backend(config)),
+            Some(Execution::Device { count, backend }) if self.number < count => Ok(backend(self.number)),
+            Some(Execution::Device { count, .. }) => {
+                let reason = format!("a machine has at most {count} devices");
+                Err(redpoll_devices::Error::NoDevice { ordinal: self.number, reason }.into())
+            }
             _ => unreachable!("the {} runs no kernels", self.name()),
         }
     }
 
-    /// Returns the place of the target among all; `None` if no machine has this many devices.
+    /// Returns the index of the target among all; `None` if no machine has this many devices.
     pub(crate) fn slot(self) -> Option<usize> {
-        let before: u32 = TARGETS[..usize::from(self.row)].iter().map(|row| row.count).sum();
-        (self.number < self.row().count).then_some((before + self.number) as usize)
+        let before: u32 = TARGETS[..usize::from(self.row)].iter().map(Row::count).sum();
+        (self.number < self.row().count()).then_some((before + self.number) as usize)
     }
+}
+
+/// Returns whether two texts are equal, in constants.
+const fn is_equal(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut k = 0;
+    while k < a.len() && k < b.len() && a[k] == b[k] {
+        k += 1;
+    }
+    k == a.len() && k == b.len()
 }
 
 impl Default for Target {
@@ -224,9 +246,9 @@ pub struct ParseTargetError {
 
 /// Returns the names of all targets as a phrase.
 fn names() -> String {
-    let name = |row: &Row| match row.count {
-        1 => format!("`{}`", row.word),
-        _ => format!("`{0}`, `{0}:N`", row.word),
+    let name = |row: &Row| match row.execution {
+        Execution::Device { .. } => format!("`{0}`, `{0}:N`", row.word),
+        _ => format!("`{}`", row.word),
     };
     let names: Vec<String> = TARGETS.iter().map(name).collect();
     let (last, others) = names.split_last().expect("there are targets");
@@ -239,13 +261,13 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Target, ParseTargetError> {
         let error = || ParseTargetError { found: text.to_owned() };
         let (name, number) = text.split_once(':').map_or((text, None), |(name, number)| (name, Some(number)));
-        let row = TARGETS.iter().position(|row| row.word == name).ok_or_else(error)?;
-        let number = match number {
-            Some(number) if TARGETS[row].count > 1 => number.parse().map_err(|_| error())?,
-            Some(_) => return Err(error()),
-            None => 0,
-        };
-        Ok(Target { row: row as u8, number })
+        let row = TARGETS.iter().find(|row| row.word == name).ok_or_else(error)?;
+        let target = Target::named(row.word);
+        match number {
+            Some(number) if target.is_device() => Ok(Target { number: number.parse().map_err(|_| error())?, ..target }),
+            Some(_) => Err(error()),
+            None => Ok(target),
+        }
     }
 }
 
@@ -283,7 +305,7 @@ mod tests {
     #[test]
     fn slots_are_distinct() {
         let targets = (0..TARGETS.len() as u8)
-            .flat_map(|row| (0..TARGETS[usize::from(row)].count).map(move |number| Target { row, number }));
+            .flat_map(|row| (0..TARGETS[usize::from(row)].count()).map(move |number| Target { row, number }));
         let slots: Vec<usize> = targets.map(|target| target.slot().unwrap()).collect();
         assert_eq!(slots, (0..TARGET_COUNT).collect::<Vec<_>>());
         assert_eq!(Target::cuda(MAX_DEVICES).slot(), None);

@@ -372,17 +372,22 @@ fn notes_go_to_standard_error() {
 
 /// Output names the target of a run and the reason. Small data do not initialize a device.
 #[test]
-fn output_names_the_processor_of_a_run() {
+fn output_names_the_target_of_a_run() {
     let sandbox = Sandbox::new();
     let plan = ["sum.rp", "--bind", "A=a.mtx"];
-    for (options, reason) in [(&[][..], "a device is considered from"), (&["--engine", "cpu"], "as requested")] {
+    for (options, target, reason) in [
+        (&[][..], "cpu", "a device is considered from"),
+        (&["--engine", "cpu"], "cpu", "as requested"),
+        (&["--engine", "grid"], "grid", "as requested"),
+        (&["--tier", "instant"], "instant", "as requested"),
+    ] {
         let run = sandbox.run(&[&["run", "--json"], &plan[..], options].concat());
         let engine = json(&run)["engine"].clone();
-        assert_eq!(engine["processor"], "cpu", "{engine}");
+        assert_eq!(engine["target"], target, "{engine}");
         assert!(engine["reason"].as_str().is_some_and(|words| words.contains(reason)), "{engine}");
         let explained = sandbox.run(&[&["explain"], &plan[..], options].concat()).out;
         let line = explained.lines().skip_while(|line| *line != "== engine ==").nth(1).unwrap();
-        assert!(line.starts_with("cpu: ") && line.contains(reason), "{line}");
+        assert!(line.starts_with(&format!("{target}: ")) && line.contains(reason), "{line}");
     }
 }
 

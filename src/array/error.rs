@@ -71,7 +71,7 @@ pub enum Cause {
     Logic(Box<redpoll_logic::Error>),
     /// Data that is not a valid tensor.
     #[error(transparent)]
-    Storage(Box<redpoll_kernels::Error>),
+    Storage(Box<redpoll_storage::Error>),
 }
 
 impl From<redpoll_logic::Error> for Cause {
@@ -82,12 +82,6 @@ impl From<redpoll_logic::Error> for Cause {
 
 impl From<redpoll_storage::Error> for Cause {
     fn from(error: redpoll_storage::Error) -> Cause {
-        redpoll_kernels::Error::from(error).into()
-    }
-}
-
-impl From<redpoll_kernels::Error> for Cause {
-    fn from(error: redpoll_kernels::Error) -> Cause {
         Cause::Storage(Box::new(error))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! {"outputs": {NAME: {"shape": [..], "dtype": "..", "fill": x, "stored": n, "nonfill": n, "sum": s}},
-//!  "engine": {"processor": "cpu", "reason": ".."},
+//!  "engine": {"target": "cpu", "reason": ".."},
 //!  "notes": [".."],
 //!  "held": n,
 //!  "seconds": {"read": s, "optimize": s, "compile": s, "cold": s, "warm_best": s, "warm_median": s}}
@@ -47,7 +47,7 @@ pub(super) fn report_json(
     let warm = |t: Option<Duration>| t.map(|t| t.as_secs_f64());
     Ok(json!({
         "outputs": outputs,
-        "engine": { "processor": placement.target.to_string(), "reason": placement.reason.to_string() },
+        "engine": { "target": placement.target.to_string(), "reason": placement.reason.to_string() },
         "notes": prepared.notes().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "held": run.peak_bytes,
         "seconds": {

@@ -57,8 +57,9 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "TIER", value_parser = tier_parser())]
     tier: Option<Target>,
 
-    /// The target of the kernels: cpu, a device (cuda, cuda:1, ..), auto, a device if it is
-    /// expected to be faster, or an interpreter (logic, notation, assembly, grid); auto by default
+    /// The target that runs the plan: cpu, a device (cuda, cuda:1, ..), a tier (instant,
+    /// optimizing), an interpreter (logic, notation, assembly, grid), or auto, the default: a device
+    /// if it is expected to be faster, otherwise cpu
     #[arg(long, value_name = "TARGET")]
     engine: Option<Target>,
 }

@@ -11,7 +11,7 @@ mod stage;
 pub(crate) use kernels::run_kernel;
 pub(crate) use logic::run_logic;
 pub(crate) use notation::run_notation;
-pub(crate) use optimizing::OptimizingTier;
+pub(crate) use optimizing::{OptimizingTier, compile_error};
 pub(crate) use placement::{DeviceState, RunEstimate, choose_target};
 pub use placement::{Placement, Reason};
 pub(crate) use stage::{KernelOptions, Layouts, Stage, StageLoops, StageWork};

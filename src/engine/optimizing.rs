@@ -1,14 +1,14 @@
 //! The optimizing tier of a plan: all kernels in one translation unit, compiled at once or in the
 //! background.
 
+use super::stage::query_error;
 use super::{Stage, StageLoops};
 use crate::error::Error;
 use crate::target::Target;
 use crate::timings::Phase;
-use redpoll_compiler::assembly::Function;
 use redpoll_compiler::lower::Draft;
 use redpoll_kernels::backend::{Backend, OptimizingBackend};
-use redpoll_kernels::c::{Toolchain, emit};
+use redpoll_kernels::c::Toolchain;
 use redpoll_kernels::kernel::Kernel;
 use redpoll_logic::FloatMode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,8 +54,8 @@ impl OptimizingTier {
         if let Some(edited_text) = &self.edited_text {
             return Ok(edited_text.clone());
         }
-        let functions: Vec<&Function> = loops(stages).map(|l| l.draft(self.mode).function()).collect();
-        emit(&functions).map_err(|source| phase_error(stages, source))
+        let drafts: Vec<&Draft> = loops(stages).map(|l| l.draft(self.mode)).collect();
+        OptimizingBackend::new(&self.toolchain).text(&drafts).map_err(|source| compile_error(stages, source))
     }
 
     /// Compiles the kernels of all stages that have none.
@@ -71,7 +71,7 @@ impl OptimizingTier {
             Some(text) => backend.compile_edited(text, &drafts),
             None => Kernel::compile_all(&drafts, &(Arc::new(backend) as Arc<dyn Backend>)),
         };
-        for (loops, kernel) in missing.into_iter().zip(kernels.map_err(|source| phase_error(stages, source))?) {
+        for (loops, kernel) in missing.into_iter().zip(kernels.map_err(|source| compile_error(stages, source))?) {
             loops.store_kernel(Target::OPTIMIZING, kernel);
         }
         Ok(())
@@ -135,8 +135,8 @@ fn loops(stages: &[Stage]) -> impl Iterator<Item = &StageLoops> {
     stages.iter().filter_map(Stage::loops)
 }
 
-/// Returns an error of all queries together.
-fn phase_error(stages: &[Stage], source: redpoll_kernels::Error) -> Error {
+/// Returns the error of compiling all queries together.
+pub(crate) fn compile_error(stages: &[Stage], source: redpoll_kernels::Error) -> Error {
     let names: Vec<&str> = stages.iter().filter(|s| s.loops().is_some()).map(|s| s.name.as_str()).collect();
-    Error::Query { phase: Phase::Compile, query: names.join(", "), source: Box::new(source) }
+    query_error(Phase::Compile, &names.join(", "), source)
 }

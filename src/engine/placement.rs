@@ -54,7 +54,7 @@ pub(crate) struct DeviceState {
 /// The target that runs a plan, and the reason.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Placement {
-    /// The CPU or a device.
+    /// The requested target; for [`Target::AUTO`], the CPU or a device.
     pub target: Target,
     /// The reason.
     pub reason: Reason,

@@ -160,7 +160,7 @@ impl Stage {
 
     /// Returns an error of a phase of this stage.
     pub(crate) fn phase_error(&self, phase: Phase, source: impl Into<redpoll_kernels::Error>) -> Error {
-        Error::Query { phase, query: self.name.clone(), source: Box::new(source.into()) }
+        query_error(phase, &self.name, source)
     }
 
     /// Returns the loops, or `None` for a conversion.
@@ -199,11 +199,7 @@ impl StageLoops {
         types: &HashMap<Alias, Arc<TensorType>>,
         layouts: &Layouts<'_>,
     ) -> Result<StageLoops, Error> {
-        let phase_error = |source: redpoll_compiler::Error| Error::Query {
-            phase: Phase::Notation,
-            query: name.clone(),
-            source: Box::new(source.into()),
-        };
+        let phase_error = |source| query_error(Phase::Notation, &name, source);
         let source_program = from_physical(query, types).map_err(phase_error)?;
         let program = normalize(source_program.clone()).map_err(phase_error)?;
         Ok(StageLoops::of_program(name, cost, (source_program, program), layouts))
@@ -299,8 +295,13 @@ impl StageLoops {
 
     /// Returns an error of a phase of these loops.
     pub(crate) fn phase_error(&self, phase: Phase, source: impl Into<redpoll_kernels::Error>) -> Error {
-        Error::Query { phase, query: self.name.clone(), source: Box::new(source.into()) }
+        query_error(phase, &self.name, source)
     }
+}
+
+/// Returns the error of a phase of a query.
+pub(super) fn query_error(phase: Phase, query: &str, source: impl Into<redpoll_kernels::Error>) -> Error {
+    Error::Query { phase, query: query.into(), source: Box::new(source.into()) }
 }
 
 /// The expected layouts of tensors.

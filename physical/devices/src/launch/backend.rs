@@ -50,9 +50,19 @@ impl Backend for GridBackend {
         drafts.iter().map(grids).collect()
     }
 
+    fn forms(&self, draft: &Draft) -> Result<Vec<(&'static str, String)>, Error> {
+        Ok(grid_texts(GridPlan::of(draft, TeamSize::Exact(self.lanes))))
+    }
+
     fn converts(&self, _source: &Tensor) -> bool {
         true
     }
+}
+
+/// Returns the texts of grids with their names.
+fn grid_texts(GridPlan { count, run, .. }: GridPlan) -> Vec<(&'static str, String)> {
+    let counting = count.map(|grid| ("counting grid", grid.to_string()));
+    counting.into_iter().chain([("grid", run.to_string())]).collect()
 }
 
 /// The largest number of devices of a machine.
@@ -95,9 +105,7 @@ impl Backend for CudaBackend {
     }
 
     fn forms(&self, draft: &Draft) -> Result<Vec<(&'static str, String)>, Error> {
-        let GridPlan { count, run, .. } = GridPlan::of(draft, TeamSize::Automatic);
-        let counting = count.map(|grid| ("counting grid", grid.to_string()));
-        Ok(counting.into_iter().chain([("grid", run.to_string())]).collect())
+        Ok(grid_texts(GridPlan::of(draft, TeamSize::Automatic)))
     }
 
     /// Prints the text of all grids, or the reason why a device declines them.

@@ -21,6 +21,14 @@ impl OptimizingBackend {
         OptimizingBackend { toolchain: toolchain.clone() }
     }
 
+    /// Returns the C text of drafts as one unit.
+    ///
+    /// # Errors
+    /// Like [`emit`](crate::c::emit).
+    pub fn text(&self, drafts: &[&Draft]) -> Result<String, Error> {
+        c::emit(&functions(drafts))
+    }
+
     /// Compiles an edited text in place of the one that [`emit`](crate::c::emit) generates
     /// from drafts. The text is trusted like any program that the user starts.
     ///
@@ -56,6 +64,6 @@ impl Backend for OptimizingBackend {
     }
 
     fn unit(&self, drafts: &[&Draft]) -> Result<Option<(&'static str, String)>, Error> {
-        Ok(Some(("c", c::emit(&functions(drafts))?)))
+        Ok(Some(("c", self.text(drafts)?)))
     }
 }
