@@ -25,7 +25,7 @@ fn program_files_run_on_a_device_or_are_declined() {
         assert!(text.contains("__global__") || !has_loops(&prepared), "{name}");
         accepted += 1;
         if device.is_ok() {
-            let [cpu, found] = [Target::CPU, Target::cuda(0)].map(|engine| run_values(&prepared, engine));
+            let [cpu, found] = [Target::CPU, Target::cuda(0)].map(|target| run_values(&prepared, target));
             assert_eq!(found, cpu, "{name}");
         }
     }

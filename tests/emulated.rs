@@ -33,7 +33,7 @@ fn program_files_give_the_values_of_the_host() {
     let mut files = 0;
     for (name, file) in program_files() {
         let prepared = prepare(&file);
-        let [cpu, found] = [Target::CPU, Target::cuda(0)].map(|engine| run_values(&prepared, engine));
+        let [cpu, found] = [Target::CPU, Target::cuda(0)].map(|target| run_values(&prepared, target));
         assert_eq!(found, cpu, "{name}");
         files += 1;
     }
@@ -135,7 +135,7 @@ fn results_stay_on_the_device() {
 fn devices_are_selected_by_number() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
     let inputs = Bindings::new().with("A", matrix(20));
-    let run = |engine| session(engine).prepare(PLAN, &inputs).and_then(|prepared| prepared.run());
+    let run = |target| session(target).prepare(PLAN, &inputs).and_then(|prepared| prepared.run());
     let [first, second] = [0, 1].map(|ordinal| results(&run(Target::cuda(ordinal)).unwrap()));
     assert_eq!(first, second);
     assert_eq!(first, results(&run(Target::CPU).unwrap()));

@@ -30,7 +30,7 @@ fn values(session: &Session, text: &str, bindings: &Bindings, target: Target) ->
 
 /// All targets give the same values.
 #[test]
-fn engines_agree() {
+fn targets_agree() {
     let plans = [
         "(plan (query C (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k)) (produces C))",
         "(plan (query y (aggregate max -inf (table A i k) k)) (query z (mapjoin - (table A i k) (table y i)))
@@ -84,7 +84,7 @@ fn lost_inputs_are_reported() {
 /// Conversions of results of any target store the same as those of the host. The interpreter of
 /// grids replaces a device.
 #[test]
-fn conversions_of_any_engine_store_the_same() {
+fn conversions_of_any_target_store_the_same() {
     use LevelKind::{Dense, Hash, SparseList};
     let [lists, hash, rows] = [[SparseList, SparseList], [Dense, Hash], [SparseList, Dense]]
         .map(|kinds| Format::of_kinds(&kinds, LeafKind::Element));

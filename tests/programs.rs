@@ -8,8 +8,12 @@ use redpoll::storage::{Duplicates, Tensor, Triples, Values};
 use redpoll::{Bindings, Config, Detail, Error, Program, Run, Session, Target};
 use std::collections::{BTreeSet, VecDeque};
 
-const ENGINES: [Target; 5] = [Target::NOTATION, Target::ASSEMBLY, Target::GRID, Target::INSTANT, Target::OPTIMIZING];
 const FORMATS: [&str; 4] = ["csr", "dcsr", "coo", "dense"];
+
+/// Returns the targets that run programs.
+fn targets() -> impl Iterator<Item = Target> {
+    Target::ALL.into_iter().filter(|target| *target != Target::LOGIC)
+}
 
 /// A graph as a set of edges.
 #[derive(Clone, Debug)]
@@ -166,7 +170,7 @@ fn check_runs(session: &Session, name: &str, bindings: impl Fn(&str) -> Bindings
     let program = program(name);
     for format in FORMATS {
         let prepared = session.prepare_program(&program, &bindings(format)).unwrap_or_else(|e| panic!("{name}: {e}"));
-        for target in ENGINES.into_iter().filter(|e| *e != Target::OPTIMIZING || format == "csr") {
+        for target in targets().filter(|target| *target != Target::OPTIMIZING || format == "csr") {
             let run = prepared.run_with(target).unwrap_or_else(|e| panic!("{name}, {format}, {target:?}: {e}"));
             check(&run, &format!("{name}, {format}, {target:?}"));
         }
@@ -455,7 +459,7 @@ const SCATTER: &str = "(program (input I (shape m)) (output y (shape 3) f64)\n  
 #[test]
 fn coordinates_out_of_bounds_are_errors() {
     let program = Program::new(SCATTER).unwrap();
-    for target in ENGINES {
+    for target in targets() {
         let session = Session::new(Config { target, ..Config::default() });
         let run = |values: &[i64]| {
             let bindings: Bindings = [("I", index(values))].into_iter().collect();

@@ -1,9 +1,8 @@
 //! Threads: results have the same bits on any number of threads and in every run, and runs can be
 //! cancelled.
 
-use redpoll::compiler::assembly::Status;
 use redpoll::kernels::run::Workers;
-use redpoll::storage::Tensor;
+use redpoll::storage::{Status, Tensor};
 use redpoll::{Bindings, Config, Error, Session, Target};
 use redpoll_datasets::generate::{Distribution, GenerateOptions, Rmat, generate};
 use redpoll_logic::text::parse_format;

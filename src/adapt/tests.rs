@@ -203,7 +203,7 @@ fn at_least_half_of_the_extra_work_is_saved() {
 
 /// Asserts that every target returns the same results, for all statistics and adaptations.
 #[test]
-fn engines_agree_on_adapted_plans() {
+fn targets_agree_on_adapted_plans() {
     for case in CASES {
         let reference = case.prepared(OFF, true).run_with(Target::ASSEMBLY).unwrap();
         for target in [Target::ASSEMBLY, Target::INSTANT, Target::OPTIMIZING, Target::AUTO] {

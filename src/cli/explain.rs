@@ -68,13 +68,6 @@ pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -
     if !args.analyze && args.format == OutputForm::Text {
         return sections(&prepared.explain(detail(args, &prepared))?, out);
     }
-    if prepared.plan().is_none() {
-        let what = if args.analyze { "--analyze" } else { "--format" };
-        return Err(CommandFailure::new(
-            format!("{what} shows queries, but a program in Notation has none"),
-            "`redpoll explain` without this option shows the program as written and in normal form",
-        ));
-    }
     match args.analyze {
         true => analyze(&prepared, loaded.session.config().target, args.format, out),
         false => graph(&prepared.flow()?, args.format, out),

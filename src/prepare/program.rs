@@ -20,8 +20,7 @@ use std::sync::Arc;
 /// A program with the properties of its inputs that its kernel depends on.
 pub(crate) struct CompiledProgram {
     pub(crate) text: Arc<str>,
-    /// Inputs whose values are derived from other inputs.
-    derived_inputs: Vec<DerivedInput>,
+    derived_inputs: DerivedInputs,
     /// Assumed ranges of the values of inputs. Coordinates that are in bounds for these values are
     /// not checked.
     pub(crate) assumed_ranges: Vec<AssumedRange>,
@@ -41,7 +40,7 @@ impl CompiledProgram {
 
     /// Adds the derived inputs to the bindings.
     pub(crate) fn with_derived_inputs(&self, bindings: Bindings) -> Bindings {
-        with_derived_inputs(&self.derived_inputs, bindings)
+        self.derived_inputs.add_to(bindings)
     }
 }
 
@@ -54,8 +53,11 @@ struct DerivedInput {
     blocks: u64,
 }
 
-impl DerivedInput {
-    fn all_of(program: &notation::Program) -> Vec<DerivedInput> {
+/// The inputs whose values are derived from other inputs.
+struct DerivedInputs(Vec<DerivedInput>);
+
+impl DerivedInputs {
+    fn of(program: &notation::Program) -> DerivedInputs {
         let name = |t: notation::TensorId| program.tensors[t.index()].name.clone();
         let one = |s: &notation::Shares| DerivedInput {
             input: name(s.input),
@@ -63,18 +65,18 @@ impl DerivedInput {
             modes: s.modes,
             blocks: s.blocks,
         };
-        program.shares.iter().map(one).collect()
+        DerivedInputs(program.shares.iter().map(one).collect())
     }
-}
 
-/// Adds the derived inputs to the bindings.
-fn with_derived_inputs(derived: &[DerivedInput], mut bindings: Bindings) -> Bindings {
-    for DerivedInput { input, of, modes, blocks } in derived {
-        if let Some(bounds) = bindings.get(of).map(|tensor| tensor.equal_shares(*modes, *blocks)) {
-            bindings.insert(input.as_str(), bounds);
+    /// Adds the inputs to the bindings.
+    fn add_to(&self, mut bindings: Bindings) -> Bindings {
+        for DerivedInput { input, of, modes, blocks } in &self.0 {
+            if let Some(bounds) = bindings.get(of).map(|tensor| tensor.equal_shares(*modes, *blocks)) {
+                bindings.insert(input.as_str(), bounds);
+            }
         }
+        bindings
     }
-    bindings
 }
 
 /// Runs all phases on a program over tensors of its inputs.
@@ -98,8 +100,8 @@ pub(super) fn compile_program(
     let normal = normal.map(|normal| remove_proved_checks(normal, bindings));
     let (normal, assumed_ranges) =
         normal.map_err(|source| Error::Program { at: marks.position(&source), source: Box::new((*source).into()) })?;
-    let derived_inputs = DerivedInput::all_of(&normal);
-    let bindings = with_derived_inputs(&derived_inputs, bindings.clone());
+    let derived_inputs = DerivedInputs::of(&normal);
+    let bindings = derived_inputs.add_to(bindings.clone());
     let outputs = normal.tensors.iter().filter(|t| t.role == Role::Output);
     let produces: Vec<Alias> = outputs.map(|t| Alias::from(t.name.as_str())).collect();
     let name = produces.iter().map(Alias::as_str).collect::<Vec<_>>().join(", ");

@@ -6,11 +6,10 @@ use crate::explain::Detail;
 use crate::session::Session;
 use crate::target::Target;
 use crate::timings::Phase;
-use redpoll_compiler::assembly::Status;
 use redpoll_kernels::run::Limits;
 use redpoll_logic::{Alias, Plan};
 use redpoll_sql::{Engine, Outcome, RunError, RunLimits, TargetCheck};
-use redpoll_storage::{MemoryBudget, Tensor};
+use redpoll_storage::{MemoryBudget, Status, Tensor};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

@@ -283,7 +283,7 @@ pub fn run_kernel(
     let inputs: Vec<&Tensor> = of(Role::Input).map(|t| &run.assembly[t.name.as_str()]).collect();
     let draft = Draft::new(program, &InputLayout::of_inputs(program, &inputs), mode);
     let compile =
-        |draft: &Draft, engine: &Arc<dyn Backend>| Kernel::compile(draft, engine).map_err(|e| error_chain(&e));
+        |draft: &Draft, backend: &Arc<dyn Backend>| Kernel::compile(draft, backend).map_err(|e| error_chain(&e));
     let interpreter =
         run_phase("lowering", || Ok(compile(&draft, &backend::interpreter())?.with_iteration_limit(MAX_ROUNDS)))?;
     let statements: usize = interpreter.function().body.iter().map(Stmt::count).sum();
