@@ -600,7 +600,7 @@ fn explain_measures_and_draws() {
     for options in [&["--analyze"][..], &["--format", "dot"]] {
         let result = sandbox.run(&[&program[..], options].concat());
         assert_eq!(result.code, Some(1), "{}", result.out);
-        assert!(result.err.contains("a program in Notation has none"), "{}", result.err);
+        assert!(result.err.contains("a program in Notation has no queries"), "{}", result.err);
     }
 }
 
