@@ -34,21 +34,37 @@ pub(super) struct Args {
     #[arg(long, conflicts_with_all = ["analyze", "format"])]
     assembly: bool,
 
+    #[command(flatten)]
+    code: CodeArgs,
+}
+
+/// Options for the text that a target generates, at most one of them.
+#[derive(clap::Args)]
+#[group(multiple = false, conflicts_with_all = ["analyze", "format"])]
+struct CodeArgs {
     /// Also show the Cranelift IR
-    #[arg(long, conflicts_with_all = ["analyze", "format"])]
+    #[arg(long)]
     clif: bool,
 
     /// Also show the C text that the optimizing tier compiles
-    #[arg(long, conflicts_with_all = ["clif", "analyze", "format"])]
+    #[arg(long)]
     c: bool,
 
     /// Also show the grids of each kernel for devices, and the CUDA text of all kernels
-    #[arg(long, conflicts_with_all = ["clif", "c", "analyze", "format"])]
+    #[arg(long)]
     cuda: bool,
 
     /// Also show the text that a target generates, such as instant, optimizing or cuda
-    #[arg(long, value_name = "TARGET", conflicts_with_all = ["clif", "c", "cuda", "analyze", "format"])]
+    #[arg(long, value_name = "TARGET")]
     code: Option<Target>,
+}
+
+impl CodeArgs {
+    /// Returns the target whose text is shown.
+    fn target(&self) -> Option<Target> {
+        let shorthands = [(self.clif, Target::INSTANT), (self.c, Target::OPTIMIZING), (self.cuda, Target::cuda(0))];
+        self.code.or_else(|| shorthands.into_iter().find_map(|(is_set, target)| is_set.then_some(target)))
+    }
 }
 
 /// Output format of a plan.
@@ -75,11 +91,8 @@ pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -
 }
 
 fn detail(args: &Args, prepared: &Prepared) -> Detail {
-    match args.code {
+    match args.code.target() {
         Some(target) => Detail::Code(target),
-        None if args.cuda => Detail::Code(Target::cuda(0)),
-        None if args.clif => Detail::Code(Target::INSTANT),
-        None if args.c => Detail::Code(Target::OPTIMIZING),
         None if prepared.plan().is_none() && !args.assembly => Detail::Notation,
         None => Detail::Assembly,
     }

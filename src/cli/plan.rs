@@ -58,8 +58,8 @@ pub(super) struct PlanArgs {
     tier: Option<Target>,
 
     /// The target that runs the plan: cpu, a device (cuda, cuda:1, ..), a tier (instant,
-    /// optimizing), an interpreter (logic, notation, assembly, grid), or auto, the default: a device
-    /// if it is expected to be faster, otherwise cpu
+    /// optimizing), an interpreter (logic, notation, assembly, grid), or auto, the default: a
+    /// device if it is expected to be faster, otherwise cpu
     #[arg(long, value_name = "TARGET")]
     engine: Option<Target>,
 }

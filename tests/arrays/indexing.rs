@@ -1,8 +1,9 @@
 //! Indexing, and properties of arrays other than their values: errors, notes, conversions.
 
 use ndarray::Axis;
-use redpoll::logic::{Format, Prim};
-use redpoll::{DuplicatePolicy, Note, Session, Target, index};
+use redpoll::logic::text::parse_format;
+use redpoll::logic::{DType, FloatMode, Format, Prim};
+use redpoll::{Config, DuplicatePolicy, Note, Session, Target, index};
 use redpoll_testing::arrays::draw::{OperandSource, dense_values};
 use redpoll_testing::arrays::oracle;
 
@@ -57,6 +58,27 @@ fn gathers_out_of_bounds_are_zero() {
     let coordinates = session.vector([0i64, 3, -1, -4, 1_000_000_000_000]);
     assert_eq!(a.take(&coordinates, 0).to_vec::<i32>().unwrap(), [10, 0, 30, 0, 0]);
     assert!(a.take(vec![3], 0).check().is_err(), "constant coordinates are checked");
+}
+
+/// Gathers at gathered coordinates have kernels of moderate size: each coordinate is one variable.
+/// When each of its uses was written out, lowering did not end.
+#[test]
+fn gathers_at_gathered_coordinates_end() {
+    for float_mode in [FloatMode::Relaxed, FloatMode::StrictIeee] {
+        let mut config = Config::default();
+        config.optimizer.float_mode = float_mode;
+        let session = Session::new(config);
+        let a = session.dense([3, 1], [2.0f32, 0.0, 1.0]).reformat(Format::csf(2));
+        let rows = session.vector([2i64, 0, 1]).reformat(parse_format("(sparse-list (element))", 1).unwrap());
+        let columns = session.vector([0i64, 0, -1]).reformat(parse_format("(run-length (element))", 1).unwrap());
+        let gathered = a.slice(index![&rows, &columns]);
+        let coordinates = gathered.astype(DType::I64);
+        let twice = gathered.take(&coordinates, 0);
+        let thrice = twice.take(&twice.astype(DType::I64), 0);
+        assert_eq!(gathered.to_vec::<f32>().unwrap(), [1.0, 2.0, 0.0]);
+        assert_eq!(twice.to_vec::<f32>().unwrap(), [2.0, 0.0, 1.0]);
+        assert_eq!(thrice.to_vec::<f32>().unwrap(), [1.0, 2.0, 0.0]);
+    }
 }
 
 /// Reductions by name keep the names of the other modes.

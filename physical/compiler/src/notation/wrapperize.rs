@@ -9,7 +9,8 @@
 //! (`i / b`, `I[i]`) is bound by a `let`, and the subscript uses the variable. The `let` stands
 //! where the last atom of the part is bound, so that lowering finds it as early as possible. A read
 //! is moved out of its statement only if it reads an input, and is provably in bounds or has an
-//! `outside`.
+//! `outside`. Other occurrences of the part in the scope of the `let` become the variable, too: a
+//! subscript and the conditions on it are evaluated once, and each nested gather adds one `let`.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;
@@ -66,6 +67,7 @@ impl Wrapperizer {
             Stmt::Assign { lhs, write, rhs } => Stmt::Assign { lhs: self.access(lhs), write, rhs },
             other => other,
         };
+        let stmt = infallible(stmt.map_exprs(&mut |e| Ok(self.variable_of(&e).unwrap_or(e))));
         let local_bindings = std::mem::replace(&mut self.local_bindings, outer);
         let atom = match &stmt {
             Stmt::For { index, extent, .. } => {
@@ -163,9 +165,21 @@ impl Wrapperizer {
         }
     }
 
+    /// Returns the variable that is bound to a call here.
+    fn variable_of(&self, e: &Expr) -> Option<Expr> {
+        let Expr::Call(..) = e else { return None };
+        let local = self.local_bindings.iter().map(|(var, value)| (value, var));
+        let mut bindings = self.shared.iter().map(|(value, var)| (value, var)).chain(local);
+        bindings.find_map(|(value, var)| (value == e).then_some(Expr::Var(*var)))
+    }
+
     fn bind_to_variable(&mut self, e: &Expr) -> Linear {
         if let Some(Scalar::I64(v)) = constant(e) {
             return Linear::constant(v);
+        }
+        let e = &infallible(e.clone().map(&mut |part| Ok(self.variable_of(&part).unwrap_or(part))));
+        if let Expr::Var(var) = e {
+            return Linear::atom(Atom::Var(*var));
         }
         let free = e.accesses().is_empty();
         if let Some((_, var)) = self.shared.iter().find(|(value, _)| value == e) {

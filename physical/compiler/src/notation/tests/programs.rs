@@ -341,6 +341,54 @@ fn scatter_and_gather() {
 }
 
 #[test]
+fn conditions_on_a_subscript_share_its_value() {
+    let inner = "(x (outside 0.0 (rem (P i) 5)))";
+    let outer = format!("(- (cast-i64 {inner}) 1)");
+    let value = format!("(ifelse (and (ge {outer} 0) (lt {outer} 4)) (x (outside 0.0 {outer})) {inner})");
+    let text = format!(
+        "(program
+        (input P (type (shape 4) i64 0 dense)) (input x (type (shape 4) f64 0.0 dense))
+        (output y (type (shape 4) f64 0.0 dense))
+        (for i (init (y i) {value})))"
+    );
+    let p = |i: &[u64]| Scalar::I64([5, 2, 4, 0][i[0] as usize]);
+    check(
+        &text,
+        &[("P", &p), ("x", &x)],
+        expect![[r#"
+        y [4]: 1.0 3.0 0.0 1.0
+    "#]],
+    );
+    check_normal(
+        &text,
+        expect![[r#"
+        (program
+          (block
+            (declare y)
+            (for i
+              (range 0 4)
+              (let v0
+                (rem (P i) 5)
+                (for s1
+                  (range v0 (+ v0 1))
+                  (let v1
+                    (cast-i64 (x (outside 0.0 s1)))
+                    (for s2
+                      (range (+ v1 -1) (+ (+ v1 -1) 1))
+                      (for s3
+                        (range v0 (+ v0 1))
+                        (init
+                          (y i)
+                          (ifelse
+                            (and (ge (- v1 1) 0) (lt (- v1 1) 4))
+                            (x (outside 0.0 s2))
+                            (x (outside 0.0 s3))))))))))
+            (freeze y)))
+    "#]],
+    );
+}
+
+#[test]
 fn row_normalisation_sums_and_counts() {
     let text = "(program
         (input A (type (shape 4 5) f64 0.0 csr))
