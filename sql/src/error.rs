@@ -69,15 +69,17 @@ pub enum Error {
         "the plan of a claimed region does not list its groups; `SET redpoll.enabled = false` runs the query in DataFusion"
     )]
     UnlistedGroups,
-    /// An outer join that DataFusion runs would add rows to a run-end encoded column, which Arrow
-    /// does wrongly. The message says what to do.
+    /// An outer join that DataFusion runs would pad a run-end encoded column. The fault of Arrow,
+    /// whose `take` ignores NULL indices of such arrays.
     #[error(
         "column `{column}` is run-end encoded, and DataFusion's outer joins return wrong values for such columns; \
-         cast it to a plain type, as in `arrow_cast({column}, 'Utf8')`"
+         cast it to its plain type: `arrow_cast({column}, '{ty}')`"
     )]
     RunEndEncoded {
         /// The column.
         column: String,
+        /// The type of the column's values.
+        ty: DataType,
     },
     /// The rows of an input cannot be read.
     #[error(transparent)]

@@ -148,14 +148,11 @@ impl ExtensionPlanner for RegionPlanner {
         let engine_choice = engine_choice(session);
         let engine = self.engines.select(&engine_choice).map_err(Error::from)?;
         let exec = RegionExec::new(node.region().clone(), inputs.to_vec(), schema, engine);
-        // DataFusion must not run a plan that the check refuses.
-        let is_sound = check_outer_joins(node.aggregate()).is_ok();
-        let fallback = is_sound.then(|| Fallback { plan: node.aggregate().clone(), planner: Arc::new(self.clone()) });
         let context = RegionContext {
             cache: self.cache.clone(),
             background: self.background.clone(),
             cache_slot: cache_slot(node, plans, &engine_choice),
-            fallback,
+            fallback: Some(Fallback::new(node.aggregate().clone(), Arc::new(self.clone()))),
             cost: CostEstimate::new(node.region(), plans),
         };
         Ok(Some(Arc::new(exec.with_context(context))))

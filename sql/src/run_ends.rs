@@ -1,4 +1,4 @@
-//! Run-end encoded columns, to whose rows DataFusion's outer joins cannot add NULLs.
+//! Run-end encoded columns, which DataFusion's outer joins pad with wrong values.
 //!
 //! An outer join reads the columns of an added row by `take` with a NULL index, which Arrow ignores
 //! for run-end encoded arrays: it returns the first value. So tables in memory store plain arrays
@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub(crate) fn plain_table(table: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>> {
     let Some(memory) = table.downcast_ref::<MemTable>() else { return Ok(table) };
     let schema = memory.schema();
-    if !schema.fields().iter().any(|field| is_run_end_encoded(field.data_type())) {
+    if !schema.fields().iter().any(|field| values_type(field.data_type()).is_some()) {
         return Ok(table);
     }
     let mut partitions = Vec::new();
@@ -51,44 +51,46 @@ fn plain_batch(batch: &RecordBatch) -> Result<RecordBatch> {
 
 /// Returns the schema with the types of values in place of run-end encoded ones.
 fn plain_schema(schema: &Schema) -> SchemaRef {
-    let plain = |field: &Arc<Field>| match field.data_type() {
-        DataType::RunEndEncoded(_, values) => {
-            Arc::new(field.as_ref().clone().with_data_type(values.data_type().clone()))
-        }
-        _ => field.clone(),
+    let plain = |field: &Arc<Field>| match values_type(field.data_type()) {
+        Some(ty) => Arc::new(field.as_ref().clone().with_data_type(ty.clone())),
+        None => field.clone(),
     };
     let fields: Vec<Arc<Field>> = schema.fields().iter().map(plain).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-fn is_run_end_encoded(ty: &DataType) -> bool {
-    matches!(ty, DataType::RunEndEncoded(..))
+/// Returns the type of the values of a run-end encoded type; `None` for other types.
+fn values_type(ty: &DataType) -> Option<&DataType> {
+    match ty {
+        DataType::RunEndEncoded(_, values) => Some(values.data_type()),
+        _ => None,
+    }
 }
 
-/// Checks that no outer join of a plan adds rows to a run-end encoded column. The plan is
-/// optimized, so that unused columns do not count.
+/// Checks that no outer join of a plan pads a run-end encoded column. The plan is optimized, so
+/// that unused columns do not count.
 ///
 /// # Errors
 /// [`Error::RunEndEncoded`].
 pub(crate) fn check_outer_joins(plan: &LogicalPlan) -> Result<(), Error> {
-    let mut column = None;
+    let mut encoded_column = None;
     plan.apply_with_subqueries(|node| {
-        if let LogicalPlan::Join(join) = node {
-            let (left, right) = match join.join_type {
-                JoinType::Left => (None, Some(&join.right)),
-                JoinType::Right => (Some(&join.left), None),
-                JoinType::Full => (Some(&join.left), Some(&join.right)),
-                _ => (None, None),
+        if let (None, LogicalPlan::Join(join)) = (&encoded_column, node) {
+            let padded = match join.join_type {
+                JoinType::Left => vec![&join.right],
+                JoinType::Right => vec![&join.left],
+                JoinType::Full => vec![&join.left, &join.right],
+                _ => Vec::new(),
             };
-            let fields = left.into_iter().chain(right).flat_map(|side| side.schema().fields());
-            let mut found = fields.filter(|field| is_run_end_encoded(field.data_type()));
-            column = column.take().or_else(|| found.next().map(|field| field.name().clone()));
+            let mut fields = padded.into_iter().flat_map(|side| side.schema().fields());
+            encoded_column =
+                fields.find_map(|field| Some((field.name().clone(), values_type(field.data_type())?.clone())));
         }
-        Ok(if column.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        Ok(if encoded_column.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })
     .expect("visiting a plan cannot fail");
-    match column {
-        Some(column) => Err(Error::RunEndEncoded { column }),
+    match encoded_column {
+        Some((column, ty)) => Err(Error::RunEndEncoded { column, ty }),
         None => Ok(()),
     }
 }

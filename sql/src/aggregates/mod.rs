@@ -45,8 +45,10 @@ pub enum Aggregate {
     Semiring(SemiringFold),
 }
 
-/// The families, in the order in which they are asked for a call.
-const FAMILIES: [Family; 5] = [distinct::FAMILY, count::FAMILY, sum::FAMILY, extreme::FAMILY, semiring::FAMILY];
+/// The families, in the order in which they are asked for a call. Semirings come first, because a
+/// user may give a function the name of a built-in one; `distinct` comes before `count` and `sum`,
+/// which ignore `DISTINCT`.
+const FAMILIES: [Family; 5] = [semiring::FAMILY, distinct::FAMILY, count::FAMILY, sum::FAMILY, extreme::FAMILY];
 
 impl Aggregate {
     /// Returns the aggregate of the family.

@@ -23,7 +23,7 @@ pub struct SemiringFold {
 }
 
 /// The family of functions over semirings.
-pub(super) const FAMILY: Family = Family { has_function: |call| !call.is_distinct && semiring(call).is_some(), claim };
+pub(super) const FAMILY: Family = Family { has_function: |call| semiring(call).is_some(), claim };
 
 /// Returns the semiring of a call, if its function is over one.
 fn semiring<'a>(call: &AggregateCall<'a>) -> Option<&'a Semiring> {
@@ -31,6 +31,9 @@ fn semiring<'a>(call: &AggregateCall<'a>) -> Option<&'a Semiring> {
 }
 
 fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggregate, UnclaimedReason> {
+    if call.is_distinct {
+        return Err(call.unsupported("DISTINCT"));
+    }
     let semiring = semiring(call).expect("the family has the function").clone();
     let mut valid = call.valid.clone();
     let mut factors: Vec<LeafColumn> = Vec::new();

@@ -55,8 +55,8 @@ pub(crate) enum AnswerPlan {
 impl Call {
     /// Returns the engine that answers this call.
     pub(crate) fn answer_plan(&self, background: &Weak<BackgroundJobs>) -> AnswerPlan {
-        let Some(fallback) = self.fallback.clone() else { return AnswerPlan::Redpoll(None) };
         let prepared = self.prepared();
+        let Some(fallback) = self.sound_fallback().cloned() else { return AnswerPlan::Redpoll(prepared) };
         let cache = match (&self.cache_slot, &prepared) {
             (None, _) => CacheState::Uncacheable,
             (Some(_), None) => CacheState::Unprepared,
@@ -79,9 +79,14 @@ impl Call {
         }
     }
 
-    /// Returns the cached region, unless claiming is disabled.
+    /// Returns DataFusion's plan of the region, if DataFusion can run it.
+    fn sound_fallback(&self) -> Option<&Fallback> {
+        self.fallback.as_ref().filter(|fallback| fallback.is_sound)
+    }
+
+    /// Returns the cached region.
     fn prepared(&self) -> Option<Arc<PreparedRegion>> {
-        let cache_slot = self.cache_slot.as_ref().filter(|_| self.options.enabled)?;
+        let cache_slot = self.cache_slot.as_ref()?;
         self.cache.find(&cache_slot.key, &cache_slot.version)
     }
 
@@ -114,8 +119,8 @@ impl Call {
         let outcome = tokio::task::spawn_blocking(work).await.map_err(|e| DataFusionError::External(Box::new(e)))?;
         drop(cancel);
         match (outcome, &self.fallback) {
-            (Ok((result, verdict)), fallback) => {
-                if let (Err(reason), Some(fallback)) = (verdict, fallback) {
+            (Ok((result, verdict)), _) => {
+                if let (Err(reason), Some(fallback)) = (verdict, self.sound_fallback()) {
                     fallback.record(&self.cache, &reason, &self.context);
                 } else if let Some(cache_slot) = self.cache_slot.as_ref().filter(|_| !was_cached) {
                     let limit = self.context.memory_pool().memory_limit();

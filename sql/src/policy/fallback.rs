@@ -30,6 +30,8 @@ pub(crate) struct Fallback {
     pub(crate) plan: Arc<LogicalPlan>,
     /// The planner of regions below the aggregate.
     pub(crate) planner: Arc<dyn ExtensionPlanner + Send + Sync>,
+    /// True if DataFusion can run the plan: it passes [`check_outer_joins`].
+    pub(crate) is_sound: bool,
 }
 
 impl fmt::Debug for Fallback {
@@ -39,6 +41,12 @@ impl fmt::Debug for Fallback {
 }
 
 impl Fallback {
+    /// Returns the plan of a claimed aggregate.
+    pub(crate) fn new(plan: Arc<LogicalPlan>, planner: Arc<dyn ExtensionPlanner + Send + Sync>) -> Fallback {
+        let is_sound = check_outer_joins(&plan).is_ok();
+        Fallback { plan, planner, is_sound }
+    }
+
     /// Records in the cache the reason why the plan runs in place of its region. The entry is valid
     /// while its tables have the same version.
     pub(crate) fn record(&self, cache: &Cache, reason: &FallbackReason, context: &TaskContext) {
@@ -49,6 +57,9 @@ impl Fallback {
     }
 
     /// Runs the plan and returns its rows with the given schema.
+    ///
+    /// # Errors
+    /// If DataFusion cannot run the plan; if the plan is not sound, the error says what to change.
     pub(crate) async fn stream(
         &self,
         schema: SchemaRef,
@@ -184,7 +195,7 @@ mod tests {
     fn fallback(plan: Arc<LogicalPlan>) -> Fallback {
         let (cache, background) = (Arc::default(), std::sync::Weak::new());
         let engines = Arc::new(Engines::new(Arc::new(IdleEngine)));
-        Fallback { plan, planner: Arc::new(RegionPlanner { engines, cache, background }) }
+        Fallback::new(plan, Arc::new(RegionPlanner { engines, cache, background }))
     }
 
     /// Returns the joins of a query with claiming off, the joins with every region left to

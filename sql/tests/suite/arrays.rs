@@ -3,6 +3,7 @@
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, NullArray};
 use datafusion::arrow::datatypes::Int64Type;
+use datafusion::arrow::util::pretty::pretty_format_batches;
 use redpoll::sql::datafusion;
 use redpoll_testing::sql::arrays::{register, text_arrays};
 use redpoll_testing::sql::{agree, database, run};
@@ -130,19 +131,36 @@ async fn outer_joins_pad_runs_with_nulls() {
 async fn outer_joins_of_datafusion_refuse_runs() {
     let database = database().await;
     for statement in [
-        "CREATE TABLE i (id BIGINT) AS VALUES (1), (2), (7)",
-        "CREATE TABLE p (id BIGINT, s VARCHAR) AS VALUES (1, 'a'), (2, 'b')",
+        "CREATE TABLE i (id BIGINT, x DOUBLE) AS VALUES (1, 1.0), (2, CAST('nan' AS DOUBLE)), (7, 2.0)",
+        "CREATE TABLE p (id BIGINT, s VARCHAR, n BIGINT) AS VALUES (1, 'a', 1), (2, 'b', 2)",
         "SET redpoll.claim = 'cost'",
     ] {
         run(&database, statement).await.unwrap();
     }
-    let runs = r#"arrow_cast(p.s, 'RunEndEncoded("run_ends": non-null Int32, "values": Utf8)')"#;
-    let from = format!("FROM i LEFT JOIN (SELECT id, {runs} AS r FROM p) q ON q.id = i.id");
-    let rows = run(&database, &format!("SELECT count(q.r) {from}")).await.unwrap();
-    assert_eq!(rows[0].column(0).as_primitive::<Int64Type>().value(0), 2);
-    run(&database, "SET redpoll.enabled = false").await.unwrap();
-    for sql in [format!("SELECT count(q.r) {from}"), format!("SELECT i.id, q.r {from}")] {
-        let error = run(&database, &sql).await.unwrap_err().to_string();
-        assert!(error.contains("`r` is run-end encoded"), "{sql}: {error}");
+    let encoded = |column: &str, values: &str| {
+        format!(r#"arrow_cast({column}, 'RunEndEncoded("run_ends": non-null Int32, "values": {values})')"#)
+    };
+    let (r, m) = (encoded("p.s", "Utf8"), encoded("p.n", "Int64"));
+    let from = format!("FROM i LEFT JOIN (SELECT id, {r} AS r, {m} AS m FROM p) q ON q.id = i.id");
+    let sql = format!("SELECT count(q.r) {from}");
+    for prepared in ["prepared=no, prepared by this call", "prepared=yes"] {
+        let plan = run(&database, &format!("EXPLAIN ANALYZE {sql}")).await.unwrap();
+        let plan = pretty_format_batches(&plan).unwrap().to_string();
+        assert!(plan.contains(prepared), "{plan}");
+        let rows = run(&database, &sql).await.unwrap();
+        assert_eq!(rows[0].column(0).as_primitive::<Int64Type>().value(0), 2);
     }
+    let refused = async |sql: String, advice: &str| {
+        let error = run(&database, &sql).await.unwrap_err().to_string();
+        assert!(error.contains("is run-end encoded") && error.contains(advice), "{sql}: {error}");
+    };
+    // DataFusion would have to compute this maximum, because the column has a NaN.
+    let maximum = format!("SELECT count(q.r), max(i.x) {from}");
+    for _ in ["in the first call", "when the reason is remembered"] {
+        refused(maximum.clone(), "`arrow_cast(r, 'Utf8')`").await;
+    }
+    run(&database, "SET redpoll.enabled = false").await.unwrap();
+    refused(sql, "`arrow_cast(r, 'Utf8')`").await;
+    refused(format!("SELECT i.id, q.r {from}"), "`arrow_cast(r, 'Utf8')`").await;
+    refused(format!("SELECT count(q.m) {from}"), "`arrow_cast(m, 'Int64')`").await;
 }

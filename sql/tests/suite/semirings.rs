@@ -1,9 +1,10 @@
 //! Aggregate functions over semirings that users register, compared with DataFusion's run of them.
 
 use redpoll::sql::claim::Number;
+use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
 use redpoll::sql::{Database, Semiring};
 use redpoll_logic::op::Builtin;
-use redpoll_testing::sql::{agree, claims, database, run};
+use redpoll_testing::sql::{agree, claims, database, rows, run};
 
 async fn graph() -> Database {
     let database = database().await;
@@ -44,6 +45,34 @@ async fn infinite_values_are_left_to_datafusion() {
     let sql = "SELECT a.s, min_plus(a.w, b.w) FROM e a JOIN e b ON a.d = b.s GROUP BY a.s";
     assert_eq!(agree(&database, sql).await.unwrap(), 1);
     assert_eq!(claims(&database, sql).await.unwrap(), 0);
+}
+
+/// A function with the name of a built-in function replaces it, also in regions.
+#[tokio::test]
+async fn functions_replace_built_in_functions_of_their_name() {
+    let database = graph().await;
+    for name in ["min", "sum", "count"] {
+        database.register_semiring(Semiring::new(name, Builtin::Max, Builtin::Add, Number::F64).unwrap());
+    }
+    for function in ["min", "sum", "count"] {
+        let from = "FROM e a JOIN e b ON a.d = b.s GROUP BY a.s";
+        let sql = format!("SELECT a.s, {function}(a.w) {from}");
+        assert_eq!(agree(&database, &sql).await.unwrap(), 1, "{sql}");
+        // The functions of the user are maxima.
+        let maxima = format!("SELECT a.s, max(a.w) {from}");
+        assert_eq!(sorted(&database, &sql).await, sorted(&database, &maxima).await, "{sql}");
+        let distinct = format!("SELECT a.s, {function}(DISTINCT a.w), avg(b.w) {from}");
+        let plan = run(&database, &format!("EXPLAIN VERBOSE {distinct}")).await.unwrap();
+        let plan = pretty_format_batches(&plan).unwrap().to_string();
+        assert!(plan.contains(&format!("DISTINCT in `{function}(DISTINCT")), "{distinct}: {plan}");
+    }
+}
+
+/// Returns the rows of a query in a fixed order.
+async fn sorted(database: &Database, sql: &str) -> Vec<String> {
+    let mut rows: Vec<String> = rows(&run(database, sql).await.unwrap()).iter().map(|row| format!("{row:?}")).collect();
+    rows.sort();
+    rows
 }
 
 /// A function whose `plus` is not idempotent is refused.
