@@ -5,7 +5,7 @@ use crate::correlated::RenameCorrelated;
 use crate::engine::Engine;
 use crate::engines::Engines;
 use crate::error::Error;
-use crate::options::{EngineChoice, RedpollOptions};
+use crate::options::{RedpollOptions, TargetChoice};
 use crate::planner::{RegionPlanner, SessionPlanner};
 use crate::policy::{BackgroundJobs, Cache, ClaimRegions, unclaimed_aggregates};
 use crate::same_names::physical_optimizer_rules;
@@ -102,7 +102,7 @@ impl Database {
     /// `runtime`.
     pub fn with_runtime(engine: Arc<dyn Engine>, config: SessionConfig, runtime: Arc<RuntimeEnv>) -> Database {
         let config = config.with_option_extension(RedpollOptions {
-            engine: EngineChoice::session(engine.target_check()),
+            engine: TargetChoice::session(engine.target_check()),
             ..RedpollOptions::default()
         });
         let (cache, background) = (Arc::<Cache>::default(), Arc::<BackgroundJobs>::default());

@@ -64,7 +64,7 @@ pub trait Engine: fmt::Debug + Send + Sync {
 
     /// Returns the check of names of targets, for `SET redpoll.engine`.
     fn target_check(&self) -> TargetCheck {
-        |name| Err(format!("the engine of this session has no other target, found `{name}`"))
+        |name| Err(format!("the engine of this session has no target but its own, found `{name}`"))
     }
 
     /// Returns the same engine on the target with this name, for `SET redpoll.engine`.

@@ -1,7 +1,7 @@
 //! The engines of a session, one per target that the user has chosen.
 
 use crate::engine::{Engine, RunError};
-use crate::options::EngineChoice;
+use crate::options::TargetChoice;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,8 +22,8 @@ impl Engines {
     ///
     /// # Errors
     /// If there is no such target.
-    pub(crate) fn select(&self, engine_choice: &EngineChoice) -> Result<Arc<dyn Engine>, RunError> {
-        let Some(target) = engine_choice.name() else { return Ok(self.session_engine.clone()) };
+    pub(crate) fn select(&self, target_choice: &TargetChoice) -> Result<Arc<dyn Engine>, RunError> {
+        let Some(target) = target_choice.name() else { return Ok(self.session_engine.clone()) };
         let mut engines = self.by_target.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(engine) = engines.get(target) {
             return Ok(engine.clone());

@@ -80,11 +80,12 @@ pub use exec::RegionExec;
 pub use guard::silence_guarded_panics;
 pub use memory::Allowance;
 pub use node::RegionNode;
-pub use options::{EngineChoice, FirstAnswer, Policy, RedpollOptions, TargetCheck};
+pub use number::Number;
+pub use options::{FirstAnswer, Policy, RedpollOptions, TargetCheck, TargetChoice};
 pub use policy::ClaimRegions;
 pub use semiring::Semiring;
 pub use statement::{STACK_SIZE, with_deep_stack};
-pub use table::{ComputeFn, TensorTable};
+pub use table::{ComputeFn, ModeRange, TensorColumn, TensorTable};
 
 /// DataFusion, the query engine that redpoll extends.
 pub use datafusion;

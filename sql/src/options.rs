@@ -5,7 +5,6 @@ use datafusion::config::{ConfigEntry, ConfigExtension, ConfigField, ConfigOption
 use datafusion::error::{DataFusionError, Result};
 use std::any::Any;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -39,7 +38,7 @@ config_namespace! {
         /// The target that runs the kernels of regions: `session` for that of the session, `auto`
         /// for a device if it is expected to pay, `cpu`, a CUDA device (`cuda`, `cuda:1`, ..), or
         /// another target of the engine
-        pub engine: EngineChoice, default = EngineChoice::default()
+        pub engine: TargetChoice, default = TargetChoice::default()
     }
 }
 
@@ -140,10 +139,10 @@ pub type TargetCheck = fn(&str) -> std::result::Result<String, String>;
 /// The target that runs the kernels of regions: that of the session, or another one by its name.
 ///
 /// ```
-/// use redpoll_sql::EngineChoice;
+/// use redpoll_sql::TargetChoice;
 /// use redpoll_sql::datafusion::config::ConfigField;
 ///
-/// let mut choice = EngineChoice::session(|name| match name {
+/// let mut choice = TargetChoice::session(|name| match name {
 ///     "cpu" => Ok("cpu".into()),
 ///     other => Err(format!("expected `cpu`, found `{other}`")),
 /// });
@@ -154,17 +153,17 @@ pub type TargetCheck = fn(&str) -> std::result::Result<String, String>;
 /// # Ok::<(), redpoll_sql::datafusion::error::DataFusionError>(())
 /// ```
 #[derive(Clone)]
-pub struct EngineChoice {
+pub struct TargetChoice {
     /// The canonical name; `None` for the target with which the session was created.
     name: Option<Arc<str>>,
     check: TargetCheck,
 }
 
-impl EngineChoice {
+impl TargetChoice {
     /// Makes the choice of the session's own target, which later settings replace by names that
     /// pass the check.
-    pub fn session(check: TargetCheck) -> EngineChoice {
-        EngineChoice { name: None, check }
+    pub fn session(check: TargetCheck) -> TargetChoice {
+        TargetChoice { name: None, check }
     }
 
     /// Returns the name of the chosen target; `None` for that of the session.
@@ -173,39 +172,33 @@ impl EngineChoice {
     }
 }
 
-impl Default for EngineChoice {
-    fn default() -> EngineChoice {
-        EngineChoice::session(|name| Err(format!("expected `session`, found `{name}`")))
+impl Default for TargetChoice {
+    fn default() -> TargetChoice {
+        TargetChoice::session(|name| Err(format!("no engine is set, found `{name}`")))
     }
 }
 
-impl PartialEq for EngineChoice {
-    fn eq(&self, other: &EngineChoice) -> bool {
+impl PartialEq for TargetChoice {
+    fn eq(&self, other: &TargetChoice) -> bool {
         self.name == other.name
     }
 }
 
-impl Eq for EngineChoice {}
+impl Eq for TargetChoice {}
 
-impl Hash for EngineChoice {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.name.hash(state);
-    }
-}
-
-impl fmt::Debug for EngineChoice {
+impl fmt::Debug for TargetChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl fmt::Display for EngineChoice {
+impl fmt::Display for TargetChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name().unwrap_or("session"))
     }
 }
 
-impl ConfigField for EngineChoice {
+impl ConfigField for TargetChoice {
     fn visit<V: Visit>(&self, visitor: &mut V, key: &str, description: &'static str) {
         visitor.some(key, self, description);
     }
@@ -215,7 +208,9 @@ impl ConfigField for EngineChoice {
         self.name = match text.as_str() {
             "session" => None,
             text => Some((self.check)(text).map(Arc::from).map_err(|message| {
-                DataFusionError::Configuration(format!("redpoll.engine, unless it is `session`: {message}"))
+                DataFusionError::Configuration(format!(
+                    "redpoll.engine must be `session` or the name of a target: {message}"
+                ))
             })?),
         };
         Ok(())

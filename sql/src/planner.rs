@@ -6,7 +6,7 @@ use crate::exec::{RegionContext, RegionExec};
 use crate::guard::guard_scans;
 use crate::input_tables::InputTables;
 use crate::node::RegionNode;
-use crate::options::{EngineChoice, RedpollOptions};
+use crate::options::{RedpollOptions, TargetChoice};
 use crate::policy::{BackgroundJobs, Cache, CacheSlot, CostEstimate, Fallback, RegionKey, unclaimed_aggregates};
 use crate::program;
 use crate::run_ends::check_outer_joins;
@@ -53,7 +53,7 @@ impl QueryPlanner for SessionPlanner {
             LogicalPlan::Explain(explain) if explain.verbose => {
                 let mut explain = explain.clone();
                 explain.stringified_plans.extend(unclaimed_rows(&explain.plan, session, &self.regions.cache));
-                explain.stringified_plans.extend(self.regions.programs(&explain.plan, &engine_choice(session))?);
+                explain.stringified_plans.extend(self.regions.programs(&explain.plan, &target_choice(session))?);
                 planner.create_physical_plan(&LogicalPlan::Explain(explain), session).await
             }
             LogicalPlan::Copy(copy) => match TensorSink::of(copy)? {
@@ -80,7 +80,7 @@ fn unclaimed_rows(plan: &LogicalPlan, session: &dyn Session, cache: &Cache) -> V
 }
 
 /// Returns the target that the session has set for regions.
-fn engine_choice(session: &dyn Session) -> EngineChoice {
+fn target_choice(session: &dyn Session) -> TargetChoice {
     RedpollOptions::of(session.config().options()).engine
 }
 
@@ -94,15 +94,15 @@ impl RegionPlanner {
     ///
     /// # Errors
     /// If the engine refuses a program, or there is no such target.
-    fn programs(&self, plan: &LogicalPlan, engine_choice: &EngineChoice) -> Result<Vec<StringifiedPlan>> {
+    fn programs(&self, plan: &LogicalPlan, target_choice: &TargetChoice) -> Result<Vec<StringifiedPlan>> {
         let mut rows = Vec::new();
-        let engine = self.engines.select(engine_choice).map_err(Error::from)?;
+        let engine = self.engines.select(target_choice).map_err(Error::from)?;
         plan.apply(|plan| {
             let LogicalPlan::Extension(extension) = plan else { return Ok(TreeNodeRecursion::Continue) };
             let Some(node) = extension.node.as_any().downcast_ref::<RegionNode>() else {
                 return Ok(TreeNodeRecursion::Continue);
             };
-            let prepared = cache_slot(node, &extension.node.inputs(), engine_choice)
+            let prepared = cache_slot(node, &extension.node.inputs(), target_choice)
                 .and_then(|cache_slot| self.cache.find(&cache_slot.key, &cache_slot.version));
             match prepared {
                 Some(prepared) => {
@@ -126,9 +126,9 @@ const UNPREPARED: &str = "not prepared: the program is built when the query firs
     query and explain it again (after `SET redpoll.first = 'claim'`, the first call prepares the region itself)";
 
 /// Returns the cache key and version of the region, or `None` if it cannot be cached.
-fn cache_slot(node: &RegionNode, inputs: &[&LogicalPlan], engine_choice: &EngineChoice) -> Option<CacheSlot> {
+fn cache_slot(node: &RegionNode, inputs: &[&LogicalPlan], target_choice: &TargetChoice) -> Option<CacheSlot> {
     let plans = Arc::new(inputs.iter().map(|&plan| plan.clone()).collect());
-    let key = RegionKey { region: node.region().clone(), inputs: plans, engine: engine_choice.clone() };
+    let key = RegionKey { region: node.region().clone(), inputs: plans, target: target_choice.clone() };
     CacheSlot::new(InputTables::of(inputs), key)
 }
 
@@ -145,13 +145,13 @@ impl ExtensionPlanner for RegionPlanner {
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(node) = node.as_any().downcast_ref::<RegionNode>() else { return Ok(None) };
         let schema = Arc::clone(datafusion::logical_expr::UserDefinedLogicalNodeCore::schema(node).inner());
-        let engine_choice = engine_choice(session);
-        let engine = self.engines.select(&engine_choice).map_err(Error::from)?;
+        let target_choice = target_choice(session);
+        let engine = self.engines.select(&target_choice).map_err(Error::from)?;
         let exec = RegionExec::new(node.region().clone(), inputs.to_vec(), schema, engine);
         let context = RegionContext {
             cache: self.cache.clone(),
             background: self.background.clone(),
-            cache_slot: cache_slot(node, plans, &engine_choice),
+            cache_slot: cache_slot(node, plans, &target_choice),
             fallback: Some(Fallback::new(node.aggregate().clone(), Arc::new(self.clone()))),
             cost: CostEstimate::new(node.region(), plans),
         };

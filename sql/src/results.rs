@@ -30,13 +30,13 @@ pub(crate) struct FoldValues<'a> {
 }
 
 impl FoldValues<'_> {
-    /// Returns the values of a fold that counts.
-    pub(crate) fn counts(&self, fold: usize) -> ScalarBuffer<i64> {
+    /// Returns the values of a fold as `i64`.
+    pub(crate) fn i64_values(&self, fold: usize) -> ScalarBuffer<i64> {
         self.folds[fold].to_i64()
     }
 
-    /// Returns the values of a fold of codes.
-    pub(crate) fn codes(&self, fold: usize) -> ScalarBuffer<u64> {
+    /// Returns the values of a fold as `u64`.
+    pub(crate) fn u64_values(&self, fold: usize) -> ScalarBuffer<u64> {
         self.folds[fold].to_u64()
     }
 

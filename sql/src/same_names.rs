@@ -1,7 +1,7 @@
 //! Rules of DataFusion's physical optimizer that confuse columns of the same name.
 //!
-//! A column of an execution plan has an index and a name, but no table. Two rules find columns by
-//! their names:
+//! A column of an execution plan has an index and a name, but no table. Two rules of DataFusion 55
+//! find columns by their names:
 //!
 //! - `FilterPushdown` moves a condition to the first column of the name, and below a projection to
 //!   the last. So it makes `q1.k IS NULL` of the condition `q0.k IS NULL` above `q0 RIGHT JOIN q1`.
@@ -91,14 +91,13 @@ impl PhysicalOptimizerRule for RuleWithBarriers {
 fn filter_barrier(node: &Arc<dyn ExecutionPlan>) -> Option<Barrier> {
     let schema = node.schema();
     let mut confused = repeated_names(&schema);
-    if let Some(filter) = node.downcast_ref::<FilterExec>()
-        && filter.projection().is_some()
-    {
-        // The filter takes in conditions that cannot pass it, and finds their columns in its input.
-        confused.extend(repeated_names(&filter.input().schema()));
+    if let Some(filter) = node.downcast_ref::<FilterExec>() {
+        // A filter keeps conditions that cannot pass it, and finds their columns by name in its
+        // input.
+        confused.extend(ambiguous_inputs(filter));
     }
     if let Some(join) = node.downcast_ref::<HashJoinExec>() {
-        confused.extend(misplaced_keys(join));
+        confused.extend(misplaced_key_names(join));
     }
     if confused.is_empty() {
         return None;
@@ -111,8 +110,16 @@ fn filter_barrier(node: &Arc<dyn ExecutionPlan>) -> Option<Barrier> {
 /// Returns the barrier above a filter whose condition may be taken for one on its output.
 fn projection_barrier(node: &Arc<dyn ExecutionPlan>) -> Option<Barrier> {
     let filter = node.downcast_ref::<FilterExec>()?;
-    let is_confused = filter.projection().is_some() && !repeated_names(&filter.input().schema()).is_empty();
+    let is_confused = !ambiguous_inputs(filter).is_empty();
     is_confused.then(|| Barrier { input: node.clone(), filterable_columns: HashSet::new() })
+}
+
+/// Returns the names that several columns of a filter's input have, if the filter drops columns.
+fn ambiguous_inputs(filter: &FilterExec) -> HashSet<String> {
+    match filter.projection() {
+        Some(_) => repeated_names(&filter.input().schema()),
+        None => HashSet::new(),
+    }
 }
 
 /// Returns the names that several columns have.
@@ -121,21 +128,19 @@ fn repeated_names(schema: &Schema) -> HashSet<String> {
     schema.fields().iter().map(|field| field.name()).filter(|name| !seen.insert(*name)).cloned().collect()
 }
 
-/// Returns the keys of a semi-join whose name is that of another column on the side that is only
-/// searched.
-fn misplaced_keys(join: &HashJoinExec) -> Vec<String> {
-    let searched: SchemaRef = match join.join_type() {
-        JoinType::LeftSemi => join.right().schema(),
-        JoinType::RightSemi => join.left().schema(),
+/// Returns the names of keys of a semi-join that belong to another column on the side whose rows
+/// the join drops.
+fn misplaced_key_names(join: &HashJoinExec) -> Vec<String> {
+    let name = |key: &Arc<dyn PhysicalExpr>| key.downcast_ref::<Column>().map(|column| column.name().to_owned());
+    let keys = join.on().iter().map(|(left, right)| (name(left), name(right)));
+    // Each key's name on the side whose rows pass, and on the side whose rows are dropped.
+    let (dropped_side, keys): (SchemaRef, Vec<_>) = match join.join_type() {
+        JoinType::LeftSemi => (join.right().schema(), keys.collect()),
+        JoinType::RightSemi => (join.left().schema(), keys.map(|(left, right)| (right, left)).collect()),
         _ => return Vec::new(),
     };
-    let name = |key: &Arc<dyn PhysicalExpr>| key.downcast_ref::<Column>().map(|column| column.name().to_owned());
-    let keys = join.on().iter().map(|(left, right)| match join.join_type() {
-        JoinType::LeftSemi => (name(left), name(right)),
-        _ => (name(right), name(left)),
-    });
-    let misplaced = keys.filter(|(key, searched_key)| key != searched_key).filter_map(|(key, _)| key);
-    misplaced.filter(|key| searched.index_of(key).is_ok()).collect()
+    let misplaced = keys.into_iter().filter(|(passing, dropped)| passing != dropped);
+    misplaced.filter_map(|(passing, _)| passing).filter(|name| dropped_side.index_of(name).is_ok()).collect()
 }
 
 /// A node above another, which lets only conditions on some columns pass, and no projections. The

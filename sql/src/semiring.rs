@@ -18,8 +18,7 @@ use std::fmt;
 ///
 /// ```
 /// use redpoll_logic::op::Builtin;
-/// use redpoll_sql::Semiring;
-/// use redpoll_sql::claim::Number;
+/// use redpoll_sql::{Number, Semiring};
 /// use redpoll_sql::datafusion::arrow::util::display::array_value_to_string;
 ///
 /// # #[tokio::main]

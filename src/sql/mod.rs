@@ -8,9 +8,9 @@ mod block_on;
 mod engine;
 
 pub use redpoll_sql::{
-    ComputeFn, Database, Engine, EngineChoice, Outcome, Policy, RedpollOptions, RunError, RunLimits, STACK_SIZE,
-    Semiring, TargetCheck, TensorTable, aggregates, claim, datafusion, message, silence_guarded_panics,
-    with_deep_stack,
+    ComputeFn, Database, Engine, ModeRange, Number, Outcome, Policy, RedpollOptions, RunError, RunLimits, STACK_SIZE,
+    Semiring, TargetCheck, TargetChoice, TensorColumn, TensorTable, aggregates, claim, datafusion, message,
+    silence_guarded_panics, with_deep_stack,
 };
 
 use crate::array::Array;

@@ -1,9 +1,7 @@
 //! `count`: the number of rows in which no argument is NULL.
 
 use super::{Aggregate, AggregateCall, EncodedRows, Family, RegionAggregate, fold_products};
-use crate::claim::{
-    GroupedJoin, LeafColumn, RegionBuilder, UnclaimedReason, check_computable, is_never_null, strict_parts,
-};
+use crate::claim::{GroupedJoin, LeafColumn, RegionBuilder, UnclaimedReason, is_never_null, strict_parts};
 use crate::error::Result;
 use crate::number::Number;
 use crate::program::{FoldList, JoinFold, LeafTables};
@@ -41,7 +39,7 @@ fn require_valid(
     let parts = strict_parts(expr, builder.constant_leaf)
         .map_err(|_| UnclaimedReason::SeveralTables(builder.source_text(expr)))?;
     for (leaf, part) in parts {
-        check_computable(&part)?;
+        builder.check_computable(&part)?;
         if !is_never_null(&part, &builder.schema) {
             valid.push(builder.supply(leaf, &part));
         }
@@ -75,6 +73,6 @@ pub(super) struct CountColumn(pub(super) usize);
 
 impl ResultColumn for CountColumn {
     fn column(&self, values: &FoldValues<'_>, _: &DataType) -> Result<ArrayRef> {
-        Ok(Arc::new(Int64Array::new(values.counts(self.0), None)))
+        Ok(Arc::new(Int64Array::new(values.i64_values(self.0), None)))
     }
 }

@@ -49,9 +49,7 @@ fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggreg
     let fold = match call.name() {
         "count" => DistinctFold::Count,
         name => {
-            let ty = builder.type_of(arg)?;
-            let number =
-                Number::of(&ty).ok_or_else(|| UnclaimedReason::Type { expr: format!("the sum of `{arg}`"), ty })?;
+            let number = builder.number_of(arg)?;
             if name == "avg" { DistinctFold::Mean(number) } else { DistinctFold::Sum(number) }
         }
     };

@@ -115,7 +115,7 @@ struct ExtremeColumn {
 
 impl ResultColumn for ExtremeColumn {
     fn column(&self, values: &FoldValues<'_>, _: &DataType) -> Result<ArrayRef> {
-        let codes = values.codes(self.fold);
+        let codes = values.u64_values(self.fold);
         let extremes = values.encoded.extremes(self.column, self.extremum)?;
         let present: Vec<u64> = codes.iter().copied().filter(|&c| c != 0).collect();
         let extremes = extremes.decode(&present)?;

@@ -73,8 +73,8 @@ pub(crate) struct Family {
 
 /// A call of an aggregate function over columns of leaves.
 pub(crate) struct AggregateCall<'a> {
-    /// The call.
-    expr: &'a Expr,
+    /// The call as the user wrote it.
+    source_text: String,
     /// The function.
     function: &'a AggregateUDF,
     /// The arguments, one or more.
@@ -93,13 +93,14 @@ impl AggregateCall<'_> {
 
     /// Returns the reason not to claim a call with a modifier.
     fn unsupported(&self, modifier: &'static str) -> UnclaimedReason {
-        UnclaimedReason::Modifier { aggregate: self.expr.to_string(), modifier }
+        UnclaimedReason::Modifier { aggregate: self.source_text.clone(), modifier }
     }
 }
 
 /// The computation of an aggregate over the rows of a join.
 pub(crate) trait RegionAggregate {
-    /// Returns the columns that are only summed; a tensor has them if they are its values.
+    /// Returns the columns that are only summed. A leaf can be a tensor if these columns are the
+    /// tensor's values.
     fn factors(&self) -> Vec<LeafColumn> {
         Vec::new()
     }
@@ -141,10 +142,11 @@ impl EncodedRows<'_> {
 /// The reason why the call is not claimed.
 pub(crate) fn claim_call(expr: &Expr, builder: &mut RegionBuilder) -> Result<Aggregate, UnclaimedReason> {
     let Expr::AggregateFunction(AggregateFunction { func, params }) = expr else {
-        return Err(UnclaimedReason::Function(expr.to_string()));
+        return Err(UnclaimedReason::Function(builder.source_text(expr)));
     };
     let (args, is_distinct) = (&params.args, params.distinct);
-    let mut call = AggregateCall { expr, function: func, args, is_distinct, valid: Vec::new() };
+    let source_text = builder.source_text(expr);
+    let mut call = AggregateCall { source_text, function: func, args, is_distinct, valid: Vec::new() };
     if !params.order_by.is_empty() {
         return Err(call.unsupported("ORDER BY"));
     }

@@ -4,9 +4,7 @@
 //! sums. Cases of a `CASE` share no rows, so their sums add up. Decimals are summed in limbs.
 
 use super::{Aggregate, AggregateCall, EncodedRows, Family, RegionAggregate};
-use crate::claim::{
-    GroupedJoin, LeafColumn, LeafRole, RegionBuilder, UnclaimedReason, check_computable, is_never_null, split_terms,
-};
+use crate::claim::{GroupedJoin, LeafColumn, LeafRole, RegionBuilder, UnclaimedReason, is_never_null, split_terms};
 use crate::encode::{ColumnFold, Limb, Payload};
 use crate::error::{Error, FallbackReason, Result};
 use crate::number::Number;
@@ -100,9 +98,8 @@ fn sum_of_products(
     filter: &[LeafColumn],
     builder: &mut RegionBuilder,
 ) -> Result<SumOfProducts, UnclaimedReason> {
-    check_computable(arg)?;
-    let ty = builder.type_of(arg)?;
-    let number = Number::of(&ty).ok_or_else(|| UnclaimedReason::Type { expr: format!("the sum of `{arg}`"), ty })?;
+    builder.check_computable(arg)?;
+    let number = builder.number_of(arg)?;
     let expr_terms = split_terms(arg, number, &builder.schema, builder.constant_leaf)
         .map_err(|_| UnclaimedReason::SeveralTables(builder.source_text(arg)))?;
     let mut sum = SumOfProducts { cases: Vec::new(), covers: expr_terms.covers, narrow: Vec::new(), ty: number };
@@ -416,7 +413,7 @@ impl ResultColumn for DecimalColumn {
         let mut sums = vec![0i128; rows.len()];
         for limb_sum in &self.limbs {
             let power = 10i128.wrapping_pow(limb_sum.digits);
-            for (sum, &limb) in sums.iter_mut().zip(values.counts(limb_sum.fold).iter()) {
+            for (sum, &limb) in sums.iter_mut().zip(values.i64_values(limb_sum.fold).iter()) {
                 // Sums wrap at 128 bits, as in DataFusion.
                 let value = i128::from(limb).unbounded_shl(limb_sum.shift).wrapping_mul(power);
                 *sum = if limb_sum.negative { sum.wrapping_sub(value) } else { sum.wrapping_add(value) };

@@ -4,10 +4,11 @@
 use super::grouped_join::{
     Comparison, Condition, FieldId, GroupColumn, LeafColumn, LeafRole, Mask, NullTreatment, OuterJoin, RegionField,
 };
-use super::join::{FlatJoin, FlatOuterJoin, check_computable, leaf_column, leaves_of};
+use super::join::{FlatJoin, FlatOuterJoin, leaf_column, leaves_of};
 use super::reason::UnclaimedReason;
 use super::terms::coalesce_of;
 use super::types::{is_key, is_ordered};
+use crate::number::Number;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, NullEquality, ScalarValue, TableReference};
@@ -105,7 +106,7 @@ impl RegionBuilder {
 
     /// Returns the column of an expression that reads one leaf at most.
     pub(crate) fn column(&mut self, expr: &Expr) -> Result<LeafColumn, UnclaimedReason> {
-        check_computable(expr)?;
+        self.check_computable(expr)?;
         match leaves_of(expr)[..] {
             [] => Ok(self.supply(self.constant_leaf, expr)),
             [leaf] => Ok(self.supply(leaf, expr)),
@@ -116,6 +117,18 @@ impl RegionBuilder {
     /// Returns the type of an expression over columns of leaves.
     pub(crate) fn type_of(&self, expr: &Expr) -> Result<DataType, UnclaimedReason> {
         expr.get_type(&self.schema).map_err(|e| UnclaimedReason::Planning(e.to_string()))
+    }
+
+    /// Returns the number type in which an expression is summed.
+    pub(crate) fn number_of(&self, expr: &Expr) -> Result<Number, UnclaimedReason> {
+        let ty = self.type_of(expr)?;
+        let refusal = |ty| UnclaimedReason::Type { expr: format!("the sum of `{}`", self.source_text(expr)), ty };
+        Number::of(&ty).ok_or_else(|| refusal(ty))
+    }
+
+    /// Checks that an expression can be computed for each row of a leaf before the join.
+    pub(crate) fn check_computable(&self, expr: &Expr) -> Result<(), UnclaimedReason> {
+        self.join.check_computable(expr)
     }
 
     /// Like [`RegionBuilder::column`], for an expression whose type can be a key.

@@ -6,10 +6,10 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, ScalarValue, TableReference};
 use datafusion::logical_expr::Expr;
 
-/// Index of a leaf of a region.
+/// Index of a leaf of a join.
 pub type LeafId = usize;
 
-/// Index of a field of a region.
+/// Index of a field of a join.
 pub type FieldId = usize;
 
 /// A column of a leaf.
@@ -220,6 +220,11 @@ impl GroupedJoin {
             }
         }
         fields
+    }
+
+    /// Returns whether a leaf is a tensor.
+    pub fn has_tensors(&self) -> bool {
+        self.leaves.iter().any(|leaf| matches!(leaf.source, LeafSource::Tensor { .. }))
     }
 
     /// Returns the tensor of a leaf and its columns; `None` if the leaf reads an input.

@@ -77,24 +77,6 @@ pub(super) fn to_plan_columns(expr: &Expr, plan: &LogicalPlan) -> Expr {
     expr.clone().transform(back).data().expect("replacing columns cannot fail")
 }
 
-/// Checks that an expression can be computed for each row of a leaf before the join.
-pub(crate) fn check_computable(expr: &Expr) -> Result<(), UnclaimedReason> {
-    if expr.is_volatile() {
-        return Err(UnclaimedReason::Volatile(expr.to_string()));
-    }
-    let mut subquery = false;
-    expr.apply(|e| {
-        let has_query = matches!(
-            e,
-            Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::OuterReferenceColumn(..)
-        );
-        subquery |= has_query;
-        Ok(if has_query { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })
-    .expect("visiting an expression cannot fail");
-    if subquery { Err(UnclaimedReason::Subquery(expr.to_string())) } else { Ok(()) }
-}
-
 impl FlatJoin {
     /// Flattens a plan; a plan that cannot be flattened becomes a leaf.
     pub(super) fn flatten(&mut self, plan: &LogicalPlan) -> Columns {
@@ -124,7 +106,7 @@ impl FlatJoin {
                 let input = self.flatten(&projection.input);
                 let columns = projection.expr.iter().map(|e| {
                     let e = substitute(e, &projection.input, &input);
-                    check_computable(&e)?;
+                    self.check_computable(&e)?;
                     Ok(e)
                 });
                 columns.collect::<Result<_, UnclaimedReason>>().map(Some)
@@ -199,7 +181,7 @@ impl FlatJoin {
             let (l, r) = (substitute(l, &join.left, left), substitute(r, &join.right, right));
             let (kept, padded) = if swapped { (r, l) } else { (l, r) };
             for side in [&kept, &padded] {
-                check_computable(side)?;
+                self.check_computable(side)?;
                 if leaves_of(side).len() != 1 {
                     return Err(self.several_tables(side));
                 }
@@ -253,7 +235,7 @@ impl FlatJoin {
 
     fn add_equality(&mut self, left: Expr, right: Expr, nulls: NullEquality) -> Result<(), UnclaimedReason> {
         for side in [&left, &right] {
-            check_computable(side)?;
+            self.check_computable(side)?;
             if leaves_of(side).len() != 1 {
                 return Err(self.several_tables(side));
             }
@@ -285,9 +267,28 @@ impl FlatJoin {
         Ok(())
     }
 
+    /// Checks that an expression can be computed for each row of a leaf before the join.
+    pub(super) fn check_computable(&self, expr: &Expr) -> Result<(), UnclaimedReason> {
+        let source_text = || self.with_names(expr).to_string();
+        if expr.is_volatile() {
+            return Err(UnclaimedReason::Volatile(source_text()));
+        }
+        let mut subquery = false;
+        expr.apply(|e| {
+            let has_query = matches!(
+                e,
+                Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::OuterReferenceColumn(..)
+            );
+            subquery |= has_query;
+            Ok(if has_query { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })
+        .expect("visiting an expression cannot fail");
+        if subquery { Err(UnclaimedReason::Subquery(source_text())) } else { Ok(()) }
+    }
+
     /// Adds a condition that rows must pass.
     fn add_condition(&mut self, condition: &Expr) -> Result<(), UnclaimedReason> {
-        check_computable(condition)?;
+        self.check_computable(condition)?;
         match leaves_of(condition)[..] {
             [] => match (0..self.leaves.len()).find(|&l| self.leaves[l].1 == LeafRole::Join && !self.is_padded(l)) {
                 Some(leaf) => self.add_leaf_condition(leaf, condition)?,

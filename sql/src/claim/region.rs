@@ -1,4 +1,5 @@
-//! Regions: aggregates over one join, independent of DataFusion's plan nodes.
+//! Regions, which are aggregates over one join, and claims: regions with DataFusion's plans of
+//! their inputs.
 
 use super::grouped_join::GroupedJoin;
 use super::reason::UnclaimedReason;

@@ -343,7 +343,7 @@ pub(crate) fn strict_parts(expr: &Expr, constant_leaf: usize) -> Result<Vec<(usi
 }
 
 /// Returns the arguments of `coalesce(x, y)`, also written as a `CASE`.
-pub(crate) fn coalesce_of(expr: &Expr) -> Option<(&Expr, &Expr)> {
+pub(super) fn coalesce_of(expr: &Expr) -> Option<(&Expr, &Expr)> {
     match expr {
         Expr::ScalarFunction(call) if call.func.name() == "coalesce" => match &call.args[..] {
             [x, y] => Some((x, y)),

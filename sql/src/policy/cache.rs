@@ -5,7 +5,7 @@ use crate::claim::Region;
 use crate::error::FallbackReason;
 use crate::input_tables::{InputTables, Version};
 use crate::memory::Evict;
-use crate::options::EngineChoice;
+use crate::options::TargetChoice;
 use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::logical_expr::LogicalPlan;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct RegionKey {
     pub(crate) region: Arc<Region>,
     pub(crate) inputs: Arc<Vec<LogicalPlan>>,
-    pub(crate) engine: EngineChoice,
+    pub(crate) target: TargetChoice,
 }
 
 /// The key and version under which an encoded region is cached.
@@ -88,7 +88,7 @@ struct RegionEntry {
 struct FallbackEntry {
     plan: LogicalPlan,
     version: Version,
-    engine: EngineChoice,
+    target: TargetChoice,
     reason: FallbackReason,
 }
 
@@ -135,21 +135,21 @@ impl Cache {
         &self,
         forms: Vec<LogicalPlan>,
         version: &Version,
-        engine: &EngineChoice,
+        target: &TargetChoice,
         reason: &FallbackReason,
     ) {
         let mut fallbacks = self.fallbacks.lock().unwrap_or_else(PoisonError::into_inner);
-        fallbacks.retain(|entry| entry.engine != *engine || !forms.contains(&entry.plan));
+        fallbacks.retain(|entry| entry.target != *target || !forms.contains(&entry.plan));
         let entry =
-            |plan| FallbackEntry { plan, version: version.clone(), engine: engine.clone(), reason: reason.clone() };
+            |plan| FallbackEntry { plan, version: version.clone(), target: target.clone(), reason: reason.clone() };
         fallbacks.splice(0..0, forms.into_iter().map(entry));
         fallbacks.truncate(MAX_FALLBACKS);
     }
 
     /// Returns the reason why a region is left to DataFusion, if its tables have not changed since.
-    pub(crate) fn fallback_reason(&self, plan: &LogicalPlan, engine: &EngineChoice) -> Option<FallbackReason> {
+    pub(crate) fn fallback_reason(&self, plan: &LogicalPlan, target: &TargetChoice) -> Option<FallbackReason> {
         let fallbacks = self.fallbacks.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = fallbacks.iter().find(|entry| entry.engine == *engine && entry.plan == *plan)?;
+        let entry = fallbacks.iter().find(|entry| entry.target == *target && entry.plan == *plan)?;
         InputTables::of(&[plan])?.have_version(&entry.version).then(|| entry.reason.clone())
     }
 }

@@ -1,7 +1,7 @@
 //! One call of a region: redpoll answers in place, or DataFusion answers while redpoll prepares the
 //! region.
 
-use super::AnswerSource;
+use super::answer_source::AnswerSource;
 use super::background::{BackgroundJobs, StartTime};
 use super::cache::{Cache, CacheSlot};
 use super::choice::{CacheState, Choice, Situation, choose};

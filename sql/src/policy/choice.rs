@@ -64,8 +64,8 @@ pub(super) fn choose(situation: Situation) -> Choice {
 mod tests {
     use super::*;
 
-    /// The choice in every situation, as documented in the README: a row for each state of the
-    /// cache and each option, and the cases in which the estimate counts.
+    /// The choice in every situation: a row for each state of the cache and each value of both
+    /// options.
     #[test]
     fn choices_follow_the_options() {
         use CacheState::{Prepared, Uncacheable, Unprepared};
@@ -79,10 +79,14 @@ mod tests {
             (Prepared, Policy::Cost, Auto, [Redpoll, Redpoll]),
             (Prepared, Policy::Cost, Claim, [Redpoll, Redpoll]),
             (Prepared, Policy::Cost, Prepare, [Redpoll, Redpoll]),
+            (Prepared, Policy::Always, Auto, [Redpoll, Redpoll]),
+            (Prepared, Policy::Always, Claim, [Redpoll, Redpoll]),
             (Prepared, Policy::Always, Prepare, [Redpoll, Redpoll]),
             (Uncacheable, Policy::Cost, Auto, [Redpoll, Redpoll]),
             (Uncacheable, Policy::Cost, Claim, [Redpoll, Redpoll]),
             (Uncacheable, Policy::Cost, Prepare, [Redpoll, Redpoll]),
+            (Uncacheable, Policy::Always, Auto, [Redpoll, Redpoll]),
+            (Uncacheable, Policy::Always, Claim, [Redpoll, Redpoll]),
             (Uncacheable, Policy::Always, Prepare, [Redpoll, Redpoll]),
             (Unprepared, Policy::Cost, Auto, [early, Redpoll]),
             (Unprepared, Policy::Cost, Claim, [Redpoll, Redpoll]),

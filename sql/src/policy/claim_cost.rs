@@ -2,23 +2,22 @@
 
 use super::cost::{CostEstimate, min_rows};
 use super::rows::rows;
-use crate::claim::{Claim, LeafSource, UnclaimedReason};
+use crate::claim::{Claim, UnclaimedReason};
 use crate::input_tables::InputTables;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::LogicalPlan;
 
 /// Checks that claiming is estimated to pay.
 pub(super) fn check_cost(claim: &Claim) -> Result<(), UnclaimedReason> {
-    let has_tensors = claim.region.join.leaves.iter().any(|leaf| matches!(leaf.source, LeafSource::Tensor { .. }));
     let inputs: Vec<&LogicalPlan> = claim.inputs.iter().collect();
     let is_cached = InputTables::of(&inputs).is_some_and(|tables| tables.version().is_some());
     if !is_cached && !CostEstimate::new(&claim.region, &inputs).is_always_faster() {
         return Err(UnclaimedReason::Cost("its rows cannot be cached, so each run would encode them again".into()));
     }
-    if has_tensors {
+    let join = &claim.region.join;
+    if join.has_tensors() {
         return Ok(());
     }
-    let join = &claim.region.join;
     for condition in &join.conditions {
         let columns = condition.fields.iter().flat_map(|&field| &join.fields[field].columns[0]);
         if columns.map(|&c| &join.column(c).ty).any(|ty| *ty != DataType::Boolean) {

@@ -51,8 +51,8 @@ impl Fallback {
     /// while its tables have the same version.
     pub(crate) fn record(&self, cache: &Cache, reason: &FallbackReason, context: &TaskContext) {
         if let Some(version) = InputTables::of(&[&self.plan]).and_then(|tables| tables.version()) {
-            let engine_choice = RedpollOptions::of(context.session_config().options()).engine;
-            cache.insert_fallbacks(plan_forms(&self.plan, context), &version, &engine_choice, reason);
+            let target_choice = RedpollOptions::of(context.session_config().options()).engine;
+            cache.insert_fallbacks(plan_forms(&self.plan, context), &version, &target_choice, reason);
         }
     }
 

@@ -53,7 +53,7 @@ impl Job {
                     self.cache.insert_fallbacks(
                         plan_forms(&self.claimed_plan, &self.context),
                         &version,
-                        &self.key.engine,
+                        &self.key.target,
                         &reason,
                     );
                     JobOutcome::Done

@@ -8,9 +8,10 @@
 //! 1. `rule`, `claim_cost`: the optimizer claims a region that can be claimed, was not left to
 //!    DataFusion before, and is estimated to pay. It does not pay if its rows cannot be cached
 //!    between runs, or if DataFusion would finish before a program is compiled, whatever the join.
-//! 2. `choice`, `call`: redpoll answers a call if the region is cached, or if preparation takes no
-//!    longer than DataFusion takes at least ([`CostEstimate::is_always_faster`]). Otherwise
-//!    DataFusion answers while redpoll prepares the region.
+//! 2. `choice`, `call`: redpoll answers a call if the region is cached or cannot be cached, or if
+//!    preparation is estimated to take no longer than DataFusion takes at least
+//!    ([`CostEstimate::is_always_faster`]). Otherwise DataFusion answers while redpoll prepares the
+//!    region.
 //! 3. `background`, `job`: preparation begins after its estimated time
 //!    ([`CostEstimate::prepare_time`]), or when DataFusion has answered. The engine that finishes
 //!    first answers.
@@ -21,6 +22,7 @@
 //! 6. `fallback`, `cache`: a region that is slower, or whose rows do not suit kernels, is left to
 //!    DataFusion until its tables change, and runs DataFusion's own plan.
 
+mod answer_source;
 mod background;
 mod cache;
 mod call;
@@ -33,6 +35,7 @@ mod prepared;
 mod rows;
 mod rule;
 
+pub(crate) use answer_source::AnswerSource;
 pub(crate) use background::BackgroundJobs;
 pub(crate) use cache::{Cache, CacheSlot, RegionKey};
 pub(crate) use call::{AnswerPlan, Call};
@@ -41,35 +44,3 @@ pub(crate) use fallback::Fallback;
 pub(crate) use prepared::PreparedRegion;
 pub use rule::ClaimRegions;
 pub(crate) use rule::unclaimed_aggregates;
-
-use std::fmt;
-
-/// The engine that answered a call, as `EXPLAIN ANALYZE` shows it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum AnswerSource {
-    /// Redpoll, with a cached region.
-    Cached,
-    /// Redpoll: this call prepared the region.
-    InCall,
-    /// Redpoll: the region was prepared in the background before DataFusion answered.
-    Background,
-    /// DataFusion, while the region is prepared.
-    DataFusionFirst,
-    /// DataFusion: the region cannot be prepared.
-    DataFusionOnly,
-    /// DataFusion: claiming is off, or the rows of the region are left to DataFusion.
-    Fallback,
-}
-
-impl fmt::Display for AnswerSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            AnswerSource::Cached => "prepared=yes",
-            AnswerSource::InCall => "prepared=no, prepared by this call",
-            AnswerSource::Background => "prepared=no, prepared by this call before DataFusion answered",
-            AnswerSource::DataFusionFirst => "prepared=no, answered by DataFusion while the region is prepared",
-            AnswerSource::DataFusionOnly => "prepared=no, answered by DataFusion because the region cannot be prepared",
-            AnswerSource::Fallback => "left to DataFusion",
-        })
-    }
-}

@@ -72,7 +72,7 @@ fn claim_with_options(plan: &LogicalPlan, options: &RedpollOptions, cache: &Cach
     }
     match options.claim {
         Policy::Cost if check_outer_joins(plan).is_ok() => check_cost(&claim).map(|()| claim),
-        // DataFusion refuses plans that the check refuses, whatever they cost.
+        // Redpoll alone can run a plan that fails `check_outer_joins`, so its cost does not matter.
         Policy::Cost | Policy::Always => Ok(claim),
     }
 }

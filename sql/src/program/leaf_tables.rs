@@ -71,24 +71,24 @@ impl<'a> LeafTables<'a> {
 
     /// Removes factors that are 1 everywhere. Returns the rest, and the number by which their
     /// product must be multiplied.
-    pub(crate) fn remove_all_true(&self, args: Vec<Expr>, kept_field: Option<FieldId>) -> (Vec<Expr>, i64) {
+    pub(crate) fn remove_all_true(&self, args: Vec<Expr>, extra_field: Option<FieldId>) -> (Vec<Expr>, i64) {
         let is_all_true = |arg: &Expr| match arg.node() {
             Node::Table { tensor, .. } => self.all_true.contains(tensor),
             _ => false,
         };
-        let result_fields = self.result_fields(kept_field);
+        let result_fields = self.result_fields(extra_field);
         remove_all_true(args, is_all_true, |field| result_fields.contains(&field))
     }
 
-    /// Folds all fields except the group fields and `kept_field`.
+    /// Folds all fields except the group fields and `extra_field`.
     pub(crate) fn reduce(
         &self,
         op: impl Into<Op>,
         init: Scalar,
         arg: Expr,
-        kept_field: Option<FieldId>,
+        extra_field: Option<FieldId>,
     ) -> Result<Expr> {
-        let result_fields = self.result_fields(kept_field);
+        let result_fields = self.result_fields(extra_field);
         let folded: Vec<Field> = arg.info().fields.iter().filter(|f| !result_fields.contains(f)).cloned().collect();
         if folded.is_empty() { Ok(arg) } else { Ok(Expr::aggregate(op, init, arg, folded)?) }
     }
@@ -197,9 +197,9 @@ impl<'a> LeafTables<'a> {
         if self.join.tensor(leaf).is_some() {
             return self.tensor_table(leaf, &payload);
         }
-        let has_field = |&f: &FieldId| self.join.fields[f].columns.iter().flatten().any(|c| c.leaf == leaf);
+        let of_leaf: Vec<FieldId> = self.join.fields_of(leaf).collect();
         let is_used = |&f: &FieldId| self.active[f] || extra_field == Some(f);
-        let fields: Vec<FieldId> = self.order.iter().copied().filter(|f| has_field(f) && is_used(f)).collect();
+        let fields: Vec<FieldId> = self.order.iter().copied().filter(|f| of_leaf.contains(f) && is_used(f)).collect();
         let valid = valid.iter().filter(|c| c.leaf == leaf).map(|c| c.column).collect();
         let request = Request { leaf, fields: fields.clone(), payload, valid };
         let shared = self.encoded.shared_request(self.join, &request);

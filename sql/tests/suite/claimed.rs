@@ -214,3 +214,22 @@ async fn sums_of_distinct_decimals_agree_with_datafusion() {
         assert_eq!(agree(&database, sql).await.unwrap(), 1, "{sql}");
     }
 }
+
+/// The reasons against a claim name the columns as the query does.
+#[tokio::test]
+async fn reasons_name_the_columns_of_the_query() {
+    let database = graph().await;
+    for (aggregate, reason) in [
+        ("sum(a.w * random())", "* random()` is volatile"),
+        ("count(DISTINCT a.w, b.w)", "in `count(DISTINCT a.w, b.w)` is not supported"),
+        ("array_agg(a.w ORDER BY b.w)", "ORDER BY in `array_agg(a.w) ORDER BY [b.w ASC NULLS LAST]` is not supported"),
+        (
+            "sum(arrow_cast(a.w, 'Decimal256(40, 0)'))",
+            "do not represent the sum of `CAST(a.w AS Decimal256(40, 0))` of type",
+        ),
+    ] {
+        let sql = format!("EXPLAIN VERBOSE SELECT {aggregate} FROM e a JOIN e b ON a.dst = b.src");
+        let plan = pretty_format_batches(&run(&database, &sql).await.unwrap()).unwrap().to_string();
+        assert!(plan.contains(reason) && !plan.contains("leaf#"), "{aggregate}: {plan}");
+    }
+}

@@ -1,4 +1,5 @@
-//! Columns of the same name stay distinct in execution plans; the expected rows are by hand.
+//! Columns of the same name stay distinct in execution plans; the expected rows were computed by
+//! hand.
 //!
 //! Without redpoll's corrections, DataFusion 55 fails or answers wrongly.
 

@@ -1,8 +1,7 @@
 //! Aggregate functions over semirings that users register, compared with DataFusion's run of them.
 
-use redpoll::sql::claim::Number;
 use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
-use redpoll::sql::{Database, Semiring};
+use redpoll::sql::{Database, Number, Semiring};
 use redpoll_logic::op::Builtin;
 use redpoll_testing::sql::{agree, claims, database, rows, run};
 
