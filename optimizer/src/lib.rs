@@ -4,34 +4,10 @@
 //! [`optimize_plain`] takes the plain path: it makes a physical plan without rewriting.
 //! [`optimize_adaptive`] makes a plan that can be replanned between two of its queries.
 //!
-//! `optimize.rs` is the list of passes. The passes over all nests of the plan:
+//! `optimize.rs` lists the passes over the whole plan, `plan/query.rs` those over one nest, both in
+//! order; the README of the crate says what each does.
 //!
-//! | pass | from | to |
-//! |---|---|---|
-//! | `normalize` | Logic plan | nests: one query each, maps pushed to the accesses |
-//! | `normalize::lookup` | nest | nest in which lookups replace the loops that equality masks decide |
-//! | `normalize::merge` | nests | nests; those with the same loops over the same tensors are merged |
-//!
-//! The passes over one nest after the other, in `plan::queries` and `plan::query`:
-//!
-//! | pass | from | to |
-//! |---|---|---|
-//! | `algebra` | nest | nest with an equal value that costs less |
-//! | `order::split` | nest | candidate nests: fields are split into blocks where tensors are stored or read in blocks |
-//! | `order::skew` | nest | candidate nests: fields are replaced by diagonals where tensors are stored by diagonals |
-//! | `order::search` | nest | a loop order; `pricing` and `writes` count its work |
-//! | `schedule::isolate` | nest and order | schedule: each fold at its depth; or the folds that queries of their own store first |
-//! | `schedule::concordize` | schedule | schedule whose accesses are all concordant, after copies |
-//! | `emit` | schedule | physical query; `output`, `protocols`, `intersection` and `lanes` decide its parts |
-//!
-//! The passes over all planned queries:
-//!
-//! | pass | from | to |
-//! |---|---|---|
-//! | `layout` | planned queries | the same queries, with loop orders and formats chosen together |
-//! | `plan::queries` | plans | the cheapest of the plan and those with a runner-up of the algebra |
-//!
-//! The folders, each of which uses those above it only:
+//! The folders. Each uses only those above it, and `config`, `error` and `report`:
 //!
 //! | folder | contents |
 //! |---|---|
@@ -87,7 +63,6 @@ mod output;
 mod plan;
 mod report;
 mod schedule;
-mod state;
 mod term;
 mod work;
 

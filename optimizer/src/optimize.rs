@@ -1,4 +1,4 @@
-//! The optimizer as a list of passes.
+//! The entry points, and the list of passes over the whole plan.
 
 use crate::algebra;
 use crate::config::{OptimizerConfig, Subjects};
@@ -43,17 +43,21 @@ use std::borrow::Cow;
 /// let mut inputs = Catalog::default();
 /// inputs.insert("A", tensor(&[1000, 500], Format::csr()));
 /// inputs.insert("x", tensor(&[500], Format::dense(1)));
-/// let text = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces
-/// y))"; let plan = parse(text, &inputs)?;
+/// let text = "(plan
+///     (query y (aggregate + 0 (mapjoin * (table A i j) (table x j)) j))
+///     (produces y))";
+/// let plan = parse(text, &inputs)?;
 ///
 /// // A has 1000 rows and 8000 stored values.
 /// let mut counts = PositionCounts::default();
 /// counts.insert("A".into(), vec![Answer::exact(1000), Answer::exact(8000)]);
 ///
-/// let (physical, report) = optimize(&plan, &Statistics::new(&counts),
-/// &OptimizerConfig::default())?; let [query] = &physical.queries[..] else { panic!("one query") };
-/// let loops: Vec<&str> = query.loops.iter().map(|l| l.index.as_str()).collect(); assert_eq!(loops,
-/// ["i", "j"]); assert_eq!(report.decisions[0].outputs[0].ty.format, Format::dense(1));
+/// let (statistics, config) = (Statistics::new(&counts), OptimizerConfig::default());
+/// let (physical, report) = optimize(&plan, &statistics, &config)?;
+/// let [query] = &physical.queries[..] else { panic!("one query") };
+/// let loops: Vec<&str> = query.loops.iter().map(|l| l.index.as_str()).collect();
+/// assert_eq!(loops, ["i", "j"]);
+/// assert_eq!(report.decisions[0].outputs[0].ty.format, Format::dense(1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn optimize(
@@ -95,8 +99,8 @@ pub fn optimize_adaptive(
     run_passes(plan, statistics, config, &mut algebra::rewrite)
 }
 
-/// Builds the rule tables in advance, so that the first plan that is rewritten does not pay for
-/// them (about 0.1 s).
+/// Creates an e-graph in advance, so that the first plan that is rewritten does not wait for the
+/// calibration of a clock (about 0.1 s).
 pub fn warm_up() {
     algebra::warm_up();
 }

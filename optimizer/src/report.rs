@@ -23,8 +23,8 @@ use std::sync::Arc;
 /// let matrix = TensorType { shape, dtype, fill, format: Format::csr() };
 /// let inputs: Catalog = [("A", matrix)].into_iter().collect();
 /// let plan = parse("(plan (query s (aggregate + 0 (table A i j) i j)) (produces s))", &inputs)?;
-/// let (_, report) = optimize(&plan, &Statistics::new(&NoStatistics),
-/// &OptimizerConfig::default())?;
+/// let (statistics, config) = (Statistics::new(&NoStatistics), OptimizerConfig::default());
+/// let (_, report) = optimize(&plan, &statistics, &config)?;
 ///
 /// let decision = &report.decisions[0];
 /// assert_eq!(decision.origin, Origin::Plan);
@@ -117,7 +117,7 @@ pub struct AppliedRule {
 pub enum Origin {
     /// The plan asks for the query.
     Plan,
-    /// The query stores a fold whose fields are not the outermost loops of the query that reads it.
+    /// The query stores a fold that no loops of its reader can compute, or only at a higher cost.
     StoredFold,
     /// The query copies a tensor into a storage order that the loops can walk.
     Copy,
@@ -187,9 +187,20 @@ impl Report {
     }
 }
 
-/// Returns the estimated work of queries. The work of copies is part of the queries that read them.
+/// Returns the estimated work of queries.
 pub(crate) fn total_work<'d>(decisions: impl IntoIterator<Item = &'d Decision>) -> Work {
-    decisions.into_iter().filter(|d| d.origin != Origin::Copy).map(|d| d.work).sum()
+    without_copies(decisions).map(|d| d.work).sum()
+}
+
+/// Returns the estimated cost of queries, in steps along a list.
+pub(crate) fn total_cost<'d>(decisions: impl IntoIterator<Item = &'d Decision>) -> f64 {
+    without_copies(decisions).map(|d| d.cost).sum()
+}
+
+/// Returns the decisions without those for copies, whose work is part of the queries that read
+/// them.
+fn without_copies<'d>(decisions: impl IntoIterator<Item = &'d Decision>) -> impl Iterator<Item = &'d Decision> {
+    decisions.into_iter().filter(|d| d.origin != Origin::Copy)
 }
 
 impl fmt::Display for Report {

@@ -1,10 +1,10 @@
 //! The algebra phase: rewrites a query's term in an e-graph and plans the cheapest equal term.
 //!
 //! Input: a nest. Output: the nests that replace it; more than one only if several outputs are
-//! cheaper apart. `language` has the nodes, `graph` the analysis of classes and the conversion from
-//! terms, `names` the names of fields, and `rules` the rule tables. `saturate` applies the rules,
-//! `seed` adds a first good plan, `extract` chooses terms, and `multi_output` handles nests with
-//! several outputs.
+//! cheaper separately. `language` has the nodes, `graph` the analysis of classes and the conversion
+//! from terms, `names` the names of fields, and `rules` the rule tables. `saturate` applies the
+//! rules, `seed` adds a first good plan, `extract` chooses terms, `multi_output` handles nests with
+//! several outputs, and `replacement` has the types of the result.
 //!
 //! Sources: Willsey et al., "egg: Fast and Extensible Equality Saturation"; Deeds, Ahrens, Suciu,
 //! "Galley".
@@ -14,18 +14,20 @@ mod graph;
 mod language;
 mod multi_output;
 mod names;
+mod replacement;
 mod rules;
 mod saturate;
 mod seed;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use replacement::{Replacement, ReplacementChoice, Task};
+
 use crate::config::{Choice, Subject};
 use crate::facts::Facts;
 use crate::normalize::folds::move_root_folds;
 use crate::order::search::order_loops_below;
 use crate::report::AppliedRule;
-use crate::state::Task;
 use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Target, Term};
 use crate::work::cost::EXHAUSTIVE_LOOPS;
 use egg::Id;
@@ -77,42 +79,9 @@ pub(crate) struct CandidateNest {
     rules: Vec<&'static str>,
 }
 
-/// Nests that together replace a nest of the plan.
-pub(crate) struct Rewriting {
-    pub(crate) tasks: Vec<Task>,
-    /// The text for the report; `None` if nothing was rewritten.
-    pub(crate) note: Option<String>,
-}
-
-/// The nests that replace a nest of the plan, and the runners-up. Whole plans with these are
-/// compared with the plan with the chosen ones.
-pub(crate) struct Rewritten {
-    pub(crate) chosen: Rewriting,
-    pub(crate) runners_up: Vec<Rewriting>,
-}
-
-impl From<Nest> for Rewriting {
-    /// Keeps a nest as it is.
-    fn from(nest: Nest) -> Rewriting {
-        Rewriting { tasks: vec![nest.into()], note: None }
-    }
-}
-
-impl From<Rewriting> for Rewritten {
-    fn from(chosen: Rewriting) -> Rewritten {
-        Rewritten { chosen, runners_up: Vec::new() }
-    }
-}
-
-impl From<Nest> for Rewritten {
-    fn from(nest: Nest) -> Rewritten {
-        Rewriting::from(nest).into()
-    }
-}
-
 /// Returns the candidates as a replacement. Its note has the cost of the original nest, the new
 /// cost and the size of the graph.
-fn rewriting(candidates: Vec<CandidateNest>, original_cost: f64, graph_size: &str) -> Rewriting {
+fn replacement(candidates: Vec<CandidateNest>, original_cost: f64, graph_size: &str) -> Replacement {
     let cost: f64 = candidates.iter().map(|candidate| candidate.cost).sum();
     let mut text: String = candidates.iter().map(|candidate| format!("{}\n", candidate.nest)).collect();
     text += &format!("; estimated cost {original_cost:.0} before, {cost:.0} after; {graph_size}\n");
@@ -127,11 +96,11 @@ fn rewriting(candidates: Vec<CandidateNest>, original_cost: f64, graph_size: &st
         let rules = rules.map(|rule| AppliedRule { name: rule.name, equation: rule.equation }).collect();
         Task { rules, ..candidate.nest.into() }
     };
-    Rewriting { tasks: candidates.into_iter().map(task).collect(), note: Some(text) }
+    Replacement { tasks: candidates.into_iter().map(task).collect(), note: Some(text) }
 }
 
 /// Rewrites the nest, which costs about `original_cost`, to an equal one if that costs less.
-pub(crate) fn rewrite(facts: &Facts, nest: Nest, original_cost: f64) -> Rewritten {
+pub(crate) fn rewrite(facts: &Facts, nest: Nest, original_cost: f64) -> ReplacementChoice {
     if facts.config.subjects.is_empty() {
         return nest.into();
     }
@@ -169,14 +138,14 @@ pub(crate) fn rewrite(facts: &Facts, nest: Nest, original_cost: f64) -> Rewritte
             true => 0,
             false => MAX_RUNNERS_UP.min(MAX_RUNNER_UP_SIZE / term_size(&nest.outputs[0].value)),
         };
-        let runner_up = |candidate| rewriting(vec![candidate], original_cost, &graph_size);
+        let runner_up = |candidate| replacement(vec![candidate], original_cost, &graph_size);
         runners_up = candidates.take(count).chain(storing).map(runner_up).collect();
     }
     let chosen = match keeps_original {
         true => nest.into(),
-        false => rewriting(vec![first], original_cost, &graph_size),
+        false => replacement(vec![first], original_cost, &graph_size),
     };
-    Rewritten { chosen, runners_up }
+    ReplacementChoice { chosen, runners_up }
 }
 
 /// Returns whether the nest has folds to rewrite and is within the limits.

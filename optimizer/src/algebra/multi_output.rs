@@ -8,7 +8,7 @@
 //! outputs cost at most as much as the original nest, and at most as much as separate nests.
 
 use super::extract::Extraction;
-use super::{CandidateNest, MAX_COST_RATIO, Rewriting, best_terms, is_rewritable, rewriting, saturate_nest};
+use super::{CandidateNest, MAX_COST_RATIO, Replacement, best_terms, is_rewritable, replacement, saturate_nest};
 use crate::config::Choice;
 use crate::facts::Facts;
 use crate::normalize::merge::join_outside;
@@ -28,7 +28,7 @@ struct OutputGroup {
 
 /// Rewrites the nest, which costs about `original_cost`, to nests that cost less in total, if there
 /// are any.
-pub(super) fn rewrite(facts: &Facts, nest: Nest, original_cost: f64) -> Rewriting {
+pub(super) fn rewrite(facts: &Facts, nest: Nest, original_cost: f64) -> Replacement {
     let nests: Vec<Nest> = (0..nest.outputs.len()).map(|k| restrict_outputs(&nest, &[k])).collect();
     if nests.len() > MAX_OUTPUTS || !nests.iter().all(is_rewritable) {
         return nest.into();
@@ -48,7 +48,7 @@ pub(super) fn rewrite(facts: &Facts, nest: Nest, original_cost: f64) -> Rewritin
     }
     let candidates = groups.into_iter().map(|group| group.candidate).collect();
     let graph_size = format!("{} outputs, one graph each", nest.outputs.len());
-    rewriting(candidates, original_cost, &graph_size)
+    replacement(candidates, original_cost, &graph_size)
 }
 
 /// Returns the nest restricted to some outputs.

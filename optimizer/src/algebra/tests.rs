@@ -6,7 +6,7 @@ use super::graph::{Algebra, AlgebraGraph, insert};
 use super::names::FieldPool;
 use super::rules::{self, RewriteRule};
 use super::saturate::StopReason;
-use super::{Rewritten, output_fields, output_term};
+use super::{ReplacementChoice, output_fields, output_term};
 use crate::config::{CostThreshold, OptimizerConfig};
 use crate::facts::Facts;
 use crate::order::search::order_loops_below;
@@ -61,9 +61,9 @@ fn check(text: &str, inputs: &[InputSpec], mode: FloatMode, chosen: &[&'static R
         let mut rewrite = |facts: &Facts, nest: Nest, _: f64| match alternative(facts, &nest, chosen, found) {
             Some(new) => {
                 is_replaced = true;
-                Rewritten::from(new)
+                ReplacementChoice::from(new)
             }
-            None => Rewritten::from(nest),
+            None => ReplacementChoice::from(nest),
         };
         let planned = crate::optimize::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite);
         let (physical, _) = planned.unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -291,7 +291,7 @@ fn the_chosen_term_costs_as_much_as_the_cheapest() {
             let mut found = None;
             let mut rewrite = |facts: &Facts, nest: Nest, _: f64| {
                 found = chosen_and_cheapest(facts, &nest);
-                Rewritten::from(nest)
+                ReplacementChoice::from(nest)
             };
             crate::optimize::plan_with_rewrite(&plan, &Statistics::new(&counts), &config, &mut rewrite)
                 .unwrap_or_else(|e| panic!("{e}\n{text}"));

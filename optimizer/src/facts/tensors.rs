@@ -1,7 +1,8 @@
 //! Knowledge about tensors: statistics of inputs, estimates of the tensors that queries write.
 //!
 //! The passes ask [`Facts`]. New knowledge comes from three places: a nest that reads an input for
-//! the first time, a query that is planned and writes its outputs, and the permission to measure.
+//! the first time, an output that is planned or tried in another format, and the permission to
+//! measure.
 
 use crate::config::OptimizerConfig;
 use crate::facts::estimate::{FieldPair, Marginal, MarginalCache, Throws};
@@ -27,15 +28,15 @@ pub(crate) struct Facts<'a> {
     results: Rc<HashSet<Alias>>,
     /// The tensors that no query writes, in the order in which nests first read them.
     inputs: Vec<(Alias, Arc<TensorType>)>,
-    /// Types of the tensors that queries write.
+    /// Types of the tensors that queries write, also in formats that were only tried.
     types: FxHashMap<Alias, Arc<TensorType>>,
     counts: PositionCounts,
-    /// Marginals of those tensors, per storage mode: the distribution of stored entries over its
-    /// coordinates.
+    /// Marginals of the tensors in `types`, per storage mode: the distribution of stored entries
+    /// over its coordinates.
     mode_marginals: FxHashMap<Alias, Vec<Option<Marginal>>>,
-    /// Paths along inputs that produce some of those tensors.
+    /// Paths along inputs that produce some of the tensors in `types`.
     paths: FxHashMap<Alias, Vec<Hop>>,
-    /// Marginals whose counts some of those tensors contain.
+    /// Marginals whose counts some of the tensors in `types` contain.
     counted_marginals: FxHashMap<Alias, Marginal>,
     marginal_cache: Rc<MarginalCache>,
     /// Set when statistics that take a pass over a tensor may be requested.

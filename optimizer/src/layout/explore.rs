@@ -43,10 +43,10 @@ struct CandidateOrder {
 }
 
 /// Returns the graph of all candidate kernels of the queries.
-pub(super) fn explore(facts: &mut Facts, tensor_names: Names, queries: &[LayoutQuery]) -> LayoutGraph {
+pub(super) fn explore(facts: &mut Facts, names: Names, queries: &[LayoutQuery]) -> LayoutGraph {
     let written = queries.iter().flat_map(|query| &query.nest.outputs).map(|target| target.alias.clone()).collect();
-    let (graph, names, preferred) = (LayoutGraph::default(), HashMap::new(), Vec::new());
-    let mut explorer = Explorer { facts, tensor_names, graph, written, names, preferred };
+    let (graph, layouts, preferred) = (LayoutGraph::default(), HashMap::new(), Vec::new());
+    let mut explorer = Explorer { facts, names, graph, written, layouts, preferred };
     let runs: Vec<Vec<CandidateOrder>> = queries.iter().map(|query| explorer.candidate_orders(query)).collect();
     for (query, runs) in queries.iter().zip(&runs) {
         explorer.record_preferences(query, runs);
@@ -62,13 +62,13 @@ pub(super) fn explore(facts: &mut Facts, tensor_names: Names, queries: &[LayoutQ
 
 struct Explorer<'e, 'c> {
     facts: &'e mut Facts<'c>,
-    /// The names in use, also by tensors in other formats that no plan makes.
-    tensor_names: Names,
+    /// The names in use, including those of the tensors in `layouts`.
+    names: Names,
     graph: LayoutGraph,
     /// The tensors that the queries write; all others are given.
     written: HashSet<Alias>,
     /// The name and type of a tensor in a format other than the planned one.
-    names: HashMap<(Alias, Format), TypedAlias>,
+    layouts: HashMap<(Alias, Format), TypedAlias>,
     /// Formats of tensors that readers prefer.
     preferred: Vec<(Alias, Format)>,
 }
@@ -85,7 +85,7 @@ impl Explorer<'_, '_> {
             }
         }
         let run = |order: Vec<Field>| {
-            let FoldPlacement::Placed(schedule) = isolate(self.facts, &mut self.tensor_names, nest, &order) else {
+            let FoldPlacement::Placed(schedule) = isolate(self.facts, &mut self.names, nest, &order) else {
                 return None;
             };
             let mut reads = Vec::new();
@@ -239,17 +239,17 @@ impl Explorer<'_, '_> {
             return (read.tensor.clone(), read.ty.clone());
         }
         let key = (read.tensor.clone(), format.clone());
-        if let Some(cached) = self.names.get(&key) {
+        if let Some(cached) = self.layouts.get(&key) {
             return cached.clone();
         }
         let facts = &mut *self.facts;
-        let alias = self.tensor_names.fresh(&read.tensor);
+        let alias = self.names.fresh(&read.tensor);
         let nest = copy_nest(read, format.clone(), alias.clone());
         let target = &nest.outputs[0];
         facts.memo.retain_for(&nest.sizes, &nest.pins);
         let ty = Arc::new(TensorType { format: format.clone(), ..(*read.ty).clone() });
         define_output(facts, target, (alias.clone(), ty.clone()), &nest.sizes);
-        self.names.insert(key, (alias.clone(), ty.clone()));
+        self.layouts.insert(key, (alias.clone(), ty.clone()));
         (alias, ty)
     }
 }

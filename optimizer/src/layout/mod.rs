@@ -43,8 +43,8 @@ pub(crate) struct ChosenLayout {
     pub(crate) note: String,
 }
 
-/// Returns the layout of the queries; `None` if the present one is as good. `names` are the names
-/// in use. Registers tensors in other formats, under names that the plan does not use.
+/// Returns the layout of the queries; `None` if no other layout saves enough. `names` are the names
+/// in use. Registers tensors in other formats under new names.
 pub(crate) fn choose_layout(facts: &mut Facts, names: Names, queries: &[LayoutQuery]) -> Option<ChosenLayout> {
     let graph = explore(facts, names, queries);
     let threshold = facts.config.rewrite_threshold.0;

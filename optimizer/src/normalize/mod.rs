@@ -9,7 +9,7 @@
 //!
 //! Besides the produced queries, these are stored: queries with a `reformat`; aggregates with
 //! several uses; aggregates read through a map that would compute a coordinate more than once, such
-//! as a toeplitz map; aggregates whose pinned order contradicts those pinned before.
+//! as a toeplitz map; aggregates whose `reorder` contradicts an earlier pin.
 
 pub(crate) mod folds;
 pub(crate) mod lookup;

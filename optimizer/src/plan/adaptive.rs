@@ -9,14 +9,14 @@
 use super::layout::lay_out;
 use super::planner::Planner;
 use super::queries::plan_queries;
+use super::state::{PlanState, PlanStep, PlannedQuery};
 use crate::algebra;
 use crate::config::{Adaptivity, OptimizerConfig};
 use crate::error::Error;
 use crate::facts::{Facts, WrittenTensorFacts};
 use crate::order::search::order_loops;
 use crate::output::formats::define_output;
-use crate::report::{Adaptation, Decision, Miscount, Origin, Report};
-use crate::state::{PlanState, PlanStep, PlannedQuery};
+use crate::report::{Adaptation, Miscount, OutputDecision, Report, total_cost};
 use crate::term::{Nest, NestKind};
 use redpoll_logic::physical::{PhysicalPlan, PhysicalQuery};
 use redpoll_logic::statistics::{Answer, Statistics};
@@ -75,7 +75,7 @@ pub struct AdaptivePlan {
     pub report: Report,
     /// The nests of the Logic plan, in order.
     nests: Arc<[Nest]>,
-    /// One step per query of the plan; empty if the plan is not to be adapted.
+    /// One step per query of the plan.
     steps: Vec<PlanStep>,
     /// Source, format and name of each copy.
     copies: Vec<(Alias, Format, Alias)>,
@@ -155,7 +155,7 @@ impl AdaptivePlan {
         plan_queries(&mut planner, &self.nests, &mut algebra::rewrite, None)?;
         lay_out(&mut planner, after + 1, &names)?;
         let planned = &planner.state.planned;
-        let new_cost = planned[after + 1..].iter().map(|planned| cost_without_copies(&planned.decision)).sum::<f64>();
+        let new_cost = total_cost(planned[after + 1..].iter().map(|planned| &planned.decision));
         let is_unchanged = planned.iter().map(|planned| &planned.query).eq(&self.physical.queries);
         if is_unchanged || old_cost - new_cost < min_savings.0 {
             return Ok(None);
@@ -168,7 +168,7 @@ impl AdaptivePlan {
     /// than a factor.
     fn miscounts(&self, query: usize, written: &[WrittenTensor], factor: f64) -> Vec<Miscount> {
         let outputs = self.report.decisions[query].outputs.iter();
-        let miscount = |output: &crate::OutputDecision| {
+        let miscount = |output: &OutputDecision| {
             let WrittenTensor { alias, positions } = written.iter().find(|w| w.alias == output.alias)?;
             let deviates = output.positions.iter().zip(positions).any(|(&estimated, &counted)| {
                 let (estimated, counted) = (estimated.max(1.0), (counted as f64).max(1.0));
@@ -230,9 +230,4 @@ impl AdaptivePlan {
         }
         cost
     }
-}
-
-/// Returns the cost of a query, or 0 for a copy, whose cost is part of the queries that read it.
-fn cost_without_copies(decision: &Decision) -> f64 {
-    if decision.origin == Origin::Copy { 0.0 } else { decision.cost }
 }

@@ -4,13 +4,14 @@
 
 use super::planner::Planner;
 use super::query::{physical_query, plan_copy, plan_task};
+use super::state::PlannedQuery;
+use crate::algebra::Task;
 use crate::config::Subject;
 use crate::error::Error;
 use crate::layout::{CandidateKernel, ChosenLayout, LayoutQuery, choose_layout};
 use crate::order::pricing::conversion_work;
 use crate::order::search::order_loops;
 use crate::schedule::isolate::FoldPlacement;
-use crate::state::{PlannedQuery, Task};
 use crate::term::names::Names;
 use crate::term::{Nest, NestKind};
 use crate::work::{Event, Work};

@@ -10,6 +10,7 @@ mod layout;
 mod planner;
 mod queries;
 mod query;
+mod state;
 
 pub use adaptive::{AdaptivePlan, WrittenTensor};
 

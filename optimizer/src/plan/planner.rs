@@ -1,11 +1,11 @@
 //! The planner: the facts, the plan so far and the report, which the driver holds together.
 
-use crate::algebra::Rewriting;
+use super::state::PlanState;
+use crate::algebra::{Replacement, Task};
 use crate::config::OptimizerConfig;
 use crate::error::Error;
 use crate::facts::Facts;
 use crate::report::Report;
-use crate::state::{PlanState, Task};
 use crate::term::Nest;
 use redpoll_logic::Plan;
 use redpoll_logic::statistics::Statistics;
@@ -43,7 +43,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Adds the replacement of a nest to the pending tasks and to the report.
-    pub(crate) fn replace_nest(&mut self, Rewriting { tasks, note }: Rewriting) {
+    pub(crate) fn replace_nest(&mut self, Replacement { tasks, note }: Replacement) {
         if let Some(note) = note {
             self.report.add_phase("algebra", note);
         }

@@ -3,7 +3,7 @@
 use super::layout::lay_out;
 use super::planner::Planner;
 use super::query::plan_task;
-use crate::algebra::{MAX_COST_RATIO, Rewriting, Rewritten};
+use crate::algebra::{MAX_COST_RATIO, Replacement, ReplacementChoice};
 use crate::error::Error;
 use crate::facts::Facts;
 use crate::order::search::rough_cost;
@@ -11,13 +11,13 @@ use crate::term::Nest;
 use crate::term::names::Names;
 
 /// Function that replaces a nest of the plan. The number is the rough cost of the nest.
-pub(crate) type Rewrite<'r> = &'r mut dyn FnMut(&Facts, Nest, f64) -> Rewritten;
+pub(crate) type Rewrite<'r> = &'r mut dyn FnMut(&Facts, Nest, f64) -> ReplacementChoice;
 
 /// A replacement of a nest that is nearly as cheap as the chosen one.
 pub(crate) struct RunnerUp<'a> {
     /// The planner before the replacement was chosen.
     planner: Planner<'a>,
-    rewriting: Rewriting,
+    replacement: Replacement,
 }
 
 /// Plans the pending tasks and the remaining nests. The formats of each query are chosen for this
@@ -40,9 +40,9 @@ pub(crate) fn plan_queries<'a>(
             planner.state.tasks.push(nest.into());
             continue;
         }
-        let Rewritten { chosen, runners_up: others } = rewrite(&planner.facts, nest, rough);
+        let ReplacementChoice { chosen, runners_up: others } = rewrite(&planner.facts, nest, rough);
         if let Some(runners_up) = &mut runners_up {
-            runners_up.extend(others.into_iter().map(|rewriting| RunnerUp { planner: planner.clone(), rewriting }));
+            runners_up.extend(others.into_iter().map(|replacement| RunnerUp { planner: planner.clone(), replacement }));
         }
         planner.replace_nest(chosen);
     }
@@ -78,13 +78,13 @@ pub(crate) fn cheapest_plan<'a>(
     rewrite: Rewrite,
 ) -> Result<Planner<'a>, Error> {
     let mut replaced = None;
-    for RunnerUp { planner: mut other, rewriting } in runners_up {
+    for RunnerUp { planner: mut other, replacement } in runners_up {
         // The runners-up of later nests are clones of the plan that has just been replaced.
         if replaced.is_some_and(|nest| nest != other.state.next_nest) {
             break;
         }
         let nest = other.state.next_nest;
-        other.replace_nest(rewriting);
+        other.replace_nest(replacement);
         plan_queries(&mut other, nests, rewrite, None)?;
         lay_out(&mut other, 0, names)?;
         if other.state.work().cost() < MAX_COST_RATIO * planner.state.work().cost() {

@@ -1,6 +1,7 @@
 //! Plans one nest: the passes from a nest to its physical query, after the queries that it needs.
 
 use super::planner::Planner;
+use crate::algebra::Task;
 use crate::emit::emit;
 use crate::error::Error;
 use crate::facts::Facts;
@@ -12,9 +13,8 @@ use crate::order::split::split_candidates;
 use crate::report::{Decision, Origin};
 use crate::schedule::concordize::{DiscordantRead, ReplacedReads, concordize, copy_nest, discordant_reads};
 use crate::schedule::isolate::{FoldPlacement, isolate};
-use crate::state::Task;
 use crate::term::unify::match_folds;
-use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Term, TypedAlias};
+use crate::term::{Fold, ModeCoordinate, Nest, Node, Read, Term, TypedAlias};
 use redpoll_logic::physical::PhysicalQuery;
 use redpoll_logic::{Field, FloatMode, Format, TensorType};
 use std::sync::Arc;
@@ -70,11 +70,8 @@ pub(crate) fn physical_query(
     let discordant = discordant_reads(&planner.facts, &schedule);
     let replaced = plan_copies(planner, discordant, task)?;
     let schedule = concordize(schedule, &replaced, planner.facts.mode());
-    let (origin, rules) = match nest.kind {
-        NestKind::Copy => (Origin::Copy, Vec::new()),
-        NestKind::Query => (task.origin, task.rules.clone()),
-    };
-    emit(&mut planner.facts, &schedule, ordered.decision(origin, rules)).map(FoldPlacement::Placed)
+    let decision = ordered.decision(task.origin, task.rules.clone());
+    emit(&mut planner.facts, &schedule, decision).map(FoldPlacement::Placed)
 }
 
 /// Plans the copies for the discordant reads of a task, and returns them with these reads.
@@ -100,7 +97,8 @@ pub(crate) fn plan_copy(planner: &mut Planner, read: &Read, format: &Format) -> 
         return Ok((alias.clone(), ty));
     }
     let alias = planner.state.names.fresh(&read.tensor);
-    plan_task(planner, copy_nest(read, format.clone(), alias.clone()).into())?;
+    let nest = copy_nest(read, format.clone(), alias.clone());
+    plan_task(planner, Task { nest, origin: Origin::Copy, rules: Vec::new() })?;
     planner.state.copies.push((read.tensor.clone(), format.clone(), alias.clone()));
     Ok((alias, ty))
 }

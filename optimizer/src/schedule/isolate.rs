@@ -2,9 +2,9 @@
 //! of their own.
 //!
 //! Input: a nest and its loop order. Output: a [`Schedule`], or the folds to store first, because
-//! their fields are not the outermost loops or because storing is cheaper. The caller plans a query
-//! for the first of these folds, together with those that have the same loops, and retries. Equal
-//! folds are computed once, and folds over the same loops at the same depth share one pass.
+//! no loops of the nest can compute them or because storing them is cheaper. The caller plans a
+//! query for the first of these folds, together with those that have the same loops, and retries.
+//! Equal folds are computed once, and folds over the same loops at the same depth share one pass.
 
 use crate::facts::Facts;
 use crate::facts::estimate::{SupportProfile, conjuncts, either};
@@ -72,8 +72,8 @@ impl FoldPass {
 pub(crate) enum FoldPlacement<T> {
     /// Every fold has a place.
     Placed(T),
-    /// No loops of the nest, or only more expensive ones, compute these folds. Queries of their own
-    /// store them first.
+    /// The folds to store first, each because no loops of the nest can compute it or because
+    /// storing it is cheaper.
     StoreFirst(Vec<Term>),
 }
 

@@ -1,6 +1,7 @@
 //! The state of planning: the queries planned so far, and the nests that are left to plan.
 
-use crate::report::{AppliedRule, Decision, Origin, total_work};
+use crate::algebra::Task;
+use crate::report::{Decision, total_work};
 use crate::term::Nest;
 use crate::term::names::Names;
 use crate::work::Work;
@@ -72,20 +73,5 @@ impl PlanState {
     /// Returns the estimated work of the planned queries.
     pub(crate) fn work(&self) -> Work {
         total_work(self.planned.iter().map(|planned| &planned.decision))
-    }
-}
-
-/// A nest to plan, once the tensors that it reads are stored.
-#[derive(Clone)]
-pub(crate) struct Task {
-    pub(crate) nest: Nest,
-    pub(crate) origin: Origin,
-    pub(crate) rules: Vec<AppliedRule>,
-}
-
-impl From<Nest> for Task {
-    /// Wraps a nest of the plan.
-    fn from(nest: Nest) -> Task {
-        Task { nest, origin: Origin::Plan, rules: Vec::new() }
     }
 }
