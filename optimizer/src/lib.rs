@@ -53,8 +53,6 @@ mod config;
 mod emit;
 mod error;
 mod facts;
-#[cfg(test)]
-mod folders;
 mod layout;
 mod normalize;
 mod optimize;

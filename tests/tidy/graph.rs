@@ -90,6 +90,12 @@ impl Crate {
         tarjan_scc(&graph).into_iter().map(files).max_by_key(lines).unwrap_or_default()
     }
 
+    /// Returns the pairs of files of which the first depends on the second.
+    pub(crate) fn dependencies(&self) -> impl Iterator<Item = (&Path, &Path)> {
+        let path = |file: FileId| self.files[file].path.as_path();
+        self.edges().into_iter().map(move |(from, to)| (path(from), path(to)))
+    }
+
     fn add_file(&mut self, sources: &Path, path: &Path, parent: Option<ModuleId>) -> ModuleId {
         let text = fs::read_to_string(sources.join(path)).unwrap();
         let syntax = syn::parse_file(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
