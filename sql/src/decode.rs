@@ -1,7 +1,7 @@
 //! From the results of a program to the rows of a region.
 
 use crate::claim::GroupedJoin;
-use crate::encode::EncodedRegion;
+use crate::encode::EncodedJoin;
 use crate::error::Result;
 use crate::program::{RegionFolds, RegionProgram};
 use crate::results::{FoldValues, NumberBuffer};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// If Arrow refuses a computation, or a mean of decimals does not fit its type.
 pub(crate) fn decode(
     join: &GroupedJoin,
-    encoded: &EncodedRegion,
+    encoded: &EncodedJoin,
     (folds, program): (&RegionFolds, &RegionProgram),
     outputs: &[Tensor],
     schema: &SchemaRef,
@@ -33,11 +33,11 @@ pub(crate) fn decode(
     // sorting; others are sorted.
     if !results.iter().all(|result| result.has_codes_of(&results[0])) {
         results.iter_mut().for_each(GroupEntries::sort);
-    } else if let Some(present) = folds.presence.and_then(|presence| results[presence].nonzero_indices()) {
+    } else if let Some(present) = folds.presence.and_then(|presence| results[presence.index()].nonzero_indices()) {
         results.iter_mut().for_each(|result| result.select(&present));
     }
     let groups = match folds.presence {
-        Some(presence) => results[presence].nonzero_groups(),
+        Some(presence) => results[presence.index()].nonzero_groups(),
         None => GroupEntries { codes: Arc::default(), values: NumberBuffer::U64(vec![1].into()), fill: Scalar::U64(0) },
     };
     let aligned: Vec<NumberBuffer> = results.iter().map(|result| result.values_at(&groups)).collect();

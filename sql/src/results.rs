@@ -1,7 +1,8 @@
 //! The values of folds in each group, and the columns of results that are computed from them.
 
-use crate::encode::EncodedRegion;
+use crate::encode::EncodedJoin;
 use crate::error::Result;
+use crate::program::FoldId;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::buffer::ScalarBuffer;
 use datafusion::arrow::datatypes::{ArrowNativeType, DataType};
@@ -9,7 +10,7 @@ use redpoll_logic::Prim;
 use redpoll_storage::Values;
 use std::fmt;
 
-/// The computation of a column of the result from folds, which are given by index.
+/// The computation of a column of the result from folds, which are given by their ids.
 pub(crate) trait ResultColumn: fmt::Debug + Send + Sync {
     /// Returns the column, with a value for each group. `ty` is the type that DataFusion gives it;
     /// the caller casts the column to `ty`.
@@ -26,61 +27,70 @@ pub(crate) struct FoldValues<'a> {
     /// Number of groups.
     pub(crate) groups: usize,
     /// The encoded rows.
-    pub(crate) encoded: &'a EncodedRegion,
+    pub(crate) encoded: &'a EncodedJoin,
 }
 
 impl FoldValues<'_> {
     /// Returns the values of a fold as `i64`.
-    pub(crate) fn i64_values(&self, fold: usize) -> ScalarBuffer<i64> {
-        self.folds[fold].to_i64()
+    pub(crate) fn i64_values(&self, fold: FoldId) -> ScalarBuffer<i64> {
+        self.folds[fold.index()].to_i64()
     }
 
     /// Returns the values of a fold as `u64`.
-    pub(crate) fn u64_values(&self, fold: usize) -> ScalarBuffer<u64> {
-        self.folds[fold].to_u64()
+    pub(crate) fn u64_values(&self, fold: FoldId) -> ScalarBuffer<u64> {
+        self.folds[fold.index()].to_u64()
     }
 
     /// Returns the sum of folds that count.
-    pub(crate) fn row_counts(&self, folds: &[usize]) -> ScalarBuffer<i64> {
-        let terms: Vec<(bool, usize)> = folds.iter().map(|&fold| (false, fold)).collect();
+    pub(crate) fn row_counts(&self, folds: &[FoldId]) -> ScalarBuffer<i64> {
+        let terms: Vec<SignedFold> = folds.iter().map(|&fold| SignedFold { negative: false, fold }).collect();
         self.i64_sums(&terms)
     }
 
-    /// Returns the wrapping sum of terms; those with `true` are subtracted.
-    pub(crate) fn i64_sums(&self, terms: &[(bool, usize)]) -> ScalarBuffer<i64> {
+    /// Returns the wrapping sum of terms.
+    pub(crate) fn i64_sums(&self, terms: &[SignedFold]) -> ScalarBuffer<i64> {
         self.sums(terms, NumberBuffer::to_i64, |sum, v, minus| {
             if minus { i64::wrapping_sub(sum, v) } else { i64::wrapping_add(sum, v) }
         })
     }
 
     /// Like [`FoldValues::i64_sums`].
-    pub(crate) fn u64_sums(&self, terms: &[(bool, usize)]) -> ScalarBuffer<u64> {
+    pub(crate) fn u64_sums(&self, terms: &[SignedFold]) -> ScalarBuffer<u64> {
         self.sums(terms, NumberBuffer::to_u64, |sum, v, minus| {
             if minus { u64::wrapping_sub(sum, v) } else { u64::wrapping_add(sum, v) }
         })
     }
 
-    /// Returns the sum of terms; those with `true` are subtracted.
-    pub(crate) fn f64_sums(&self, terms: &[(bool, usize)]) -> ScalarBuffer<f64> {
+    /// Returns the sum of terms.
+    pub(crate) fn f64_sums(&self, terms: &[SignedFold]) -> ScalarBuffer<f64> {
         self.sums(terms, NumberBuffer::to_f64, |sum, v, minus| if minus { sum - v } else { sum + v })
     }
 
     fn sums<T: ArrowNativeType + Default>(
         &self,
-        terms: &[(bool, usize)],
+        terms: &[SignedFold],
         read: impl Fn(&NumberBuffer) -> ScalarBuffer<T>,
         add: impl Fn(T, T, bool) -> T,
     ) -> ScalarBuffer<T> {
-        if let [(false, fold)] = terms {
-            return read(&self.folds[*fold]);
+        if let [SignedFold { negative: false, fold }] = terms {
+            return read(&self.folds[fold.index()]);
         }
         let mut sum = vec![T::default(); self.groups];
-        for &(negative, fold) in terms {
-            let values = read(&self.folds[fold]);
+        for &SignedFold { negative, fold } in terms {
+            let values = read(&self.folds[fold.index()]);
             sum.iter_mut().zip(values.iter()).for_each(|(sum, &v)| *sum = add(*sum, v, negative));
         }
         sum.into()
     }
+}
+
+/// A term of a sum of folds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SignedFold {
+    /// True if the fold is subtracted.
+    pub(crate) negative: bool,
+    /// The fold.
+    pub(crate) fold: FoldId,
 }
 
 /// Values of one type. Clones share the memory.

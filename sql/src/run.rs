@@ -3,7 +3,7 @@
 
 use crate::claim::Region;
 use crate::decode::decode;
-use crate::encode::EncodedRegion;
+use crate::encode::EncodedJoin;
 use crate::engine::Engine;
 use crate::error::{Error, FallbackReason};
 use crate::memory::Allowance;
@@ -66,7 +66,7 @@ impl RegionRunner {
     /// If the rows are left to DataFusion, or the allowance is exhausted.
     pub(crate) fn prepare(&self, inputs: &[RecordBatch], allowance: &Allowance) -> Result<PreparedRegion, Error> {
         let start = Instant::now();
-        let encoded = EncodedRegion::new(&self.region.join, inputs, allowance)?;
+        let encoded = EncodedJoin::new(&self.region.join, inputs, allowance)?;
         let folds = RegionFolds::new(&self.region, &encoded)?;
         let program = program::build_program(&self.region.join, &encoded, &folds)?;
         Ok(PreparedRegion::new(encoded, folds, program, start.elapsed()))

@@ -1,16 +1,15 @@
 //! `count`: the number of rows in which no argument is NULL.
 
-use super::{Aggregate, AggregateCall, EncodedRows, Family, RegionAggregate, fold_products};
+use super::columns::CountColumn;
+use super::{Aggregate, AggregateCall, Family, RegionAggregate, fold_products};
 use crate::claim::{GroupedJoin, LeafColumn, RegionBuilder, UnclaimedReason, is_never_null, strict_parts};
+use crate::encode::EncodedRows;
 use crate::error::Result;
 use crate::number::Number;
 use crate::program::{FoldList, JoinFold, LeafTables};
-use crate::results::{FoldValues, ResultColumn};
-use datafusion::arrow::array::{ArrayRef, Int64Array};
-use datafusion::arrow::datatypes::DataType;
+use crate::results::ResultColumn;
 use datafusion::logical_expr::Expr as PlanExpr;
 use redpoll_logic::Expr;
-use std::sync::Arc;
 
 /// A number of rows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -51,7 +50,7 @@ fn require_valid(
 
 impl RegionAggregate for Count {
     fn result(&self, rows: EncodedRows<'_>, folds: &mut FoldList) -> Result<Box<dyn ResultColumn>> {
-        Ok(Box::new(CountColumn(folds.index(JoinFold::Count { valid: rows.with_nulls(&self.valid) }))))
+        Ok(Box::new(CountColumn(folds.find_or_add(JoinFold::Count { valid: rows.with_nulls(&self.valid) }))))
     }
 
     fn describe(&self, join: &GroupedJoin) -> String {
@@ -65,14 +64,4 @@ impl RegionAggregate for Count {
 /// Returns the number of rows as an expression.
 pub(crate) fn fold_rows(leaves: &mut LeafTables<'_>, valid: &[LeafColumn]) -> Result<Expr> {
     fold_products(leaves, &[], valid, (Number::I64, &[]))
-}
-
-/// The values of a fold, given by index, as numbers of rows.
-#[derive(Debug)]
-pub(super) struct CountColumn(pub(super) usize);
-
-impl ResultColumn for CountColumn {
-    fn column(&self, values: &FoldValues<'_>, _: &DataType) -> Result<ArrayRef> {
-        Ok(Arc::new(Int64Array::new(values.i64_values(self.0), None)))
-    }
 }

@@ -1,14 +1,14 @@
 //! `count(distinct ..)`, `sum(distinct ..)`, `avg(distinct ..)`: the number, sum or mean of the
 //! values of a field that occur in a group.
 
-use super::count::CountColumn;
-use super::sum::{DecimalColumn, LimbSum, MeanColumn, SumColumn};
-use super::{Aggregate, AggregateCall, EncodedRows, Family, RegionAggregate};
+use super::columns::{CountColumn, ScaledFold, SumKind, sum_column};
+use super::{Aggregate, AggregateCall, Family, RegionAggregate};
 use crate::claim::{ColumnInfo, FieldId, GroupedJoin, LeafColumn, NullTreatment, RegionBuilder, UnclaimedReason};
+use crate::encode::EncodedRows;
 use crate::error::{FallbackReason, Result};
 use crate::number::Number;
 use crate::program::{FoldList, JoinFold, LeafTables};
-use crate::results::ResultColumn;
+use crate::results::{ResultColumn, SignedFold};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Alias, DType, Expr, Scalar};
 
@@ -30,10 +30,8 @@ pub struct Distinct {
 pub enum DistinctFold {
     /// Their number.
     Count,
-    /// Their sum, computed in the number type.
-    Sum(Number),
-    /// Their mean; the sum is computed in the number type.
-    Mean(Number),
+    /// Their sum or mean; the sum is computed in the number type.
+    Sum(SumKind, Number),
 }
 
 /// The family of `count`, `sum` and `avg` with `DISTINCT`.
@@ -48,10 +46,8 @@ fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggreg
     let column = builder.key(arg)?;
     let fold = match call.name() {
         "count" => DistinctFold::Count,
-        name => {
-            let number = builder.number_of(arg)?;
-            if name == "avg" { DistinctFold::Mean(number) } else { DistinctFold::Sum(number) }
-        }
+        "avg" => DistinctFold::Sum(SumKind::Mean, builder.number_of(arg)?),
+        _ => DistinctFold::Sum(SumKind::Sum, builder.number_of(arg)?),
     };
     let field = builder.find_or_add_field(column, arg, NullTreatment::Drop);
     Ok(Aggregate::Distinct(Distinct { field, column, valid: call.valid.clone(), fold }))
@@ -60,32 +56,22 @@ fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggreg
 impl RegionAggregate for Distinct {
     fn result(&self, rows: EncodedRows<'_>, folds: &mut FoldList) -> Result<Box<dyn ResultColumn>> {
         let (field, valid) = (self.field, rows.with_nulls(&[&self.valid[..], &[self.column]].concat()));
-        let count = folds.index(JoinFold::CountDistinct { field, valid: valid.clone() });
-        let (number, mean) = match self.fold {
-            DistinctFold::Count => return Ok(Box::new(CountColumn(count))),
-            DistinctFold::Sum(number) => (number, false),
-            DistinctFold::Mean(number) => (number, true),
-        };
-        let sum = folds.index(JoinFold::SumDistinct { field, valid, number });
-        let (terms, rows_of_values) = (vec![(false, sum)], vec![count]);
-        Ok(match (number, mean) {
-            (Number::Decimal(scale), _) => {
-                check_sum_fits(rows, field, self.column)?;
-                let limbs = vec![LimbSum { negative: false, shift: 0, digits: 0, fold: sum }];
-                Box::new(DecimalColumn { limbs, scale, rows: rows_of_values, mean })
-            }
-            (_, true) => Box::new(MeanColumn { terms, rows: rows_of_values }),
-            (number, false) => Box::new(SumColumn { terms, number, rows: Some(rows_of_values) }),
-        })
+        let count = folds.find_or_add(JoinFold::CountDistinct { field, valid: valid.clone() });
+        let DistinctFold::Sum(kind, number) = self.fold else { return Ok(Box::new(CountColumn(count))) };
+        if let Number::Decimal(_) = number {
+            check_sum_fits(rows, field, self.column)?;
+        }
+        let fold = folds.find_or_add(JoinFold::SumDistinct { field, valid, number });
+        let terms = vec![ScaledFold::from(SignedFold { negative: false, fold })];
+        Ok(sum_column(kind, number, terms, vec![count]))
     }
 
     fn describe(&self, join: &GroupedJoin) -> String {
-        let function = match self.fold {
-            DistinctFold::Count => "count",
-            DistinctFold::Sum(_) => "sum",
-            DistinctFold::Mean(_) => "avg",
-        };
-        format!("{function}(distinct {})", join.column(self.column).name)
+        let column = &join.column(self.column).name;
+        match self.fold {
+            DistinctFold::Count => format!("count(distinct {column})"),
+            DistinctFold::Sum(kind, _) => format!("{kind}(distinct {column})"),
+        }
     }
 }
 

@@ -3,11 +3,11 @@
 //!
 //! The fold is over codes, of which the largest stands for the extremum; no row has code 0.
 
-use super::{Aggregate, AggregateCall, EncodedRows, Family, RegionAggregate};
+use super::{Aggregate, AggregateCall, Family, RegionAggregate};
 use crate::claim::{GroupedJoin, LeafColumn, RegionBuilder, UnclaimedReason, is_ordered};
-use crate::encode::{ColumnFold, Extremum, Payload};
+use crate::encode::{ColumnFold, EncodedRows, Extremum, Payload};
 use crate::error::{FallbackReason, Result};
-use crate::program::{FoldList, JoinFold, LeafTables, combine};
+use crate::program::{FoldId, FoldList, JoinFold, LeafTables, combine};
 use crate::results::{FoldValues, ResultColumn};
 use datafusion::arrow::array::{ArrayRef, UInt64Array};
 use datafusion::arrow::compute::take;
@@ -58,7 +58,7 @@ impl RegionAggregate for Extreme {
         check_no_nan(rows, column)?;
         let valid = rows.with_nulls(&[&self.valid[..], &[column]].concat());
         Ok(Box::new(ExtremeColumn {
-            fold: folds.index(JoinFold::Extreme { extremum, column, valid }),
+            fold: folds.find_or_add(JoinFold::Extreme { extremum, column, valid }),
             extremum,
             column,
         }))
@@ -107,7 +107,7 @@ pub(crate) fn fold_extreme(
 #[derive(Debug)]
 struct ExtremeColumn {
     /// The fold of codes.
-    fold: usize,
+    fold: FoldId,
     /// The column of the values.
     column: LeafColumn,
     extremum: Extremum,

@@ -1,15 +1,19 @@
 //! The aggregates that regions compute, one file for each family of functions.
 //!
-//! A file has all that is particular to its functions: the calls that it claims (its `Family`), the
-//! folds over the rows of the join that compute the result and the column of the result (its
-//! `RegionAggregate`), the expressions of those folds, and the text in `EXPLAIN`.
+//! The file of a family has all that is particular to its functions: the calls that it claims (its
+//! `Family`), the folds over the rows of the join that compute the result and the column of the
+//! result (its `RegionAggregate`), the expressions of those folds, and the text in `EXPLAIN`.
+//! `columns` and `decimal` have the columns that several families share.
 
+mod columns;
 mod count;
+mod decimal;
 mod distinct;
 mod extreme;
 mod semiring;
 mod sum;
 
+pub use columns::SumKind;
 pub use count::Count;
 pub(crate) use count::fold_rows;
 pub use distinct::{Distinct, DistinctFold};
@@ -22,7 +26,7 @@ pub(crate) use sum::fold_products;
 pub use sum::{NarrowSum, Sum, SumCase, SumOfProducts, SumTerm};
 
 use crate::claim::{GroupedJoin, LeafColumn, RegionBuilder, UnclaimedReason};
-use crate::encode::EncodedRegion;
+use crate::encode::EncodedRows;
 use crate::error::Result;
 use crate::program::FoldList;
 use crate::results::ResultColumn;
@@ -118,22 +122,6 @@ pub(crate) trait RegionAggregate {
 
     /// Returns the text of the aggregate in `EXPLAIN`.
     fn describe(&self, join: &GroupedJoin) -> String;
-}
-
-/// A join with its encoded rows.
-#[derive(Clone, Copy)]
-pub(crate) struct EncodedRows<'a> {
-    /// The join.
-    pub(crate) join: &'a GroupedJoin,
-    /// The rows of its leaves.
-    pub(crate) encoded: &'a EncodedRegion,
-}
-
-impl EncodedRows<'_> {
-    /// Returns the columns that have a NULL.
-    fn with_nulls(self, columns: &[LeafColumn]) -> Vec<LeafColumn> {
-        columns.iter().copied().filter(|&column| self.encoded.has_nulls(column)).collect()
-    }
 }
 
 /// Claims an aggregate over columns of leaves.

@@ -1,12 +1,12 @@
 //! Functions over semirings that users register: a fold of the product of the arguments.
 
-use super::sum::SumColumn;
-use super::{Aggregate, AggregateCall, EncodedRows, Family, RegionAggregate};
+use super::columns::SumColumn;
+use super::{Aggregate, AggregateCall, Family, RegionAggregate};
 use crate::claim::{GroupedJoin, LeafColumn, RegionBuilder, UnclaimedReason};
-use crate::encode::{ColumnFold, Payload};
+use crate::encode::{ColumnFold, EncodedRows, Payload};
 use crate::error::{FallbackReason, Result};
 use crate::program::{FoldList, JoinFold, LeafTables, combine};
-use crate::results::ResultColumn;
+use crate::results::{ResultColumn, SignedFold};
 use crate::semiring::{Semiring, SemiringFunction};
 use redpoll_logic::Expr;
 use redpoll_logic::op::Builtin;
@@ -56,8 +56,9 @@ impl RegionAggregate for SemiringFold {
     fn result(&self, rows: EncodedRows<'_>, folds: &mut FoldList) -> Result<Box<dyn ResultColumn>> {
         check_finite(rows, &self.factors)?;
         let (semiring, factors, valid) = (self.semiring.clone(), self.factors.clone(), rows.with_nulls(&self.valid));
-        let count = folds.index(JoinFold::Count { valid: valid.clone() });
-        let terms = vec![(false, folds.index(JoinFold::Semiring { semiring, factors, valid }))];
+        let count = folds.find_or_add(JoinFold::Count { valid: valid.clone() });
+        let fold = folds.find_or_add(JoinFold::Semiring { semiring, factors, valid });
+        let terms = vec![SignedFold { negative: false, fold }];
         Ok(Box::new(SumColumn { terms, number: self.semiring.number(), rows: Some(vec![count]) }))
     }
 

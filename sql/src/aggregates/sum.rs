@@ -1,31 +1,29 @@
 //! `sum` and `avg` of sums of products, whose factors are expressions of one table each.
 //!
 //! A sum of products over the rows of a join is a sum of folds, each the product of the leaves' own
-//! sums. Cases of a `CASE` share no rows, so their sums add up. Decimals are summed in limbs.
+//! sums. Cases of a `CASE` share no rows, so their sums add up.
 
-use super::{Aggregate, AggregateCall, EncodedRows, Family, RegionAggregate};
+use super::columns::{ScaledFold, SumColumn, SumKind, sum_column};
+use super::decimal::limb_sums;
+use super::{Aggregate, AggregateCall, Family, RegionAggregate};
 use crate::claim::{GroupedJoin, LeafColumn, LeafRole, RegionBuilder, UnclaimedReason, is_never_null, split_terms};
-use crate::encode::{ColumnFold, Limb, Payload};
-use crate::error::{Error, FallbackReason, Result};
+use crate::encode::{ColumnFold, EncodedRows, Limb, Payload};
+use crate::error::{FallbackReason, Result};
 use crate::number::Number;
-use crate::program::{FoldList, JoinFold, LeafTables, combine};
-use crate::results::{FoldValues, ResultColumn};
-use datafusion::arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, UInt64Array};
-use datafusion::arrow::buffer::NullBuffer;
+use crate::program::{FoldId, FoldList, JoinFold, LeafTables, combine};
+use crate::results::{ResultColumn, SignedFold};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr as PlanExpr;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{DType, Expr, Scalar};
-use std::sync::Arc;
 
 /// The sum or mean of an expression over rows; NULL if no row counts.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Sum {
     /// The expression.
     pub sum: SumOfProducts,
-    /// True for the mean: the sum, divided by the number of rows in which the expression is not
-    /// NULL.
-    pub mean: bool,
+    /// The sum itself, or the mean over the rows in which the expression is not NULL.
+    pub kind: SumKind,
 }
 
 /// A sum of products over rows.
@@ -81,15 +79,16 @@ impl SumOfProducts {
 pub(super) const FAMILY: Family = Family { has_function: |call| matches!(call.name(), "sum" | "avg"), claim };
 
 fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggregate, UnclaimedReason> {
-    let (arg, mean) = (&call.args[0], call.name() == "avg");
-    if mean {
+    let arg = &call.args[0];
+    let kind = if call.name() == "avg" { SumKind::Mean } else { SumKind::Sum };
+    if kind == SumKind::Mean {
         let ty = builder.type_of(arg)?;
         if !matches!(ty, DataType::Float64 | DataType::Decimal128(..)) {
             let expr = format!("the average of `{}`", builder.source_text(arg));
             return Err(UnclaimedReason::Type { expr, ty });
         }
     }
-    Ok(Aggregate::Sum(Sum { sum: sum_of_products(arg, &call.valid, builder)?, mean }))
+    Ok(Aggregate::Sum(Sum { sum: sum_of_products(arg, &call.valid, builder)?, kind }))
 }
 
 /// Splits an expression into products, in the rows in which no column of `filter` is NULL.
@@ -145,9 +144,9 @@ impl RegionAggregate for Sum {
     }
 
     fn result(&self, rows: EncodedRows<'_>, folds: &mut FoldList) -> Result<Box<dyn ResultColumn>> {
-        let Sum { sum, mean } = self;
+        let Sum { sum, kind } = self;
         check_sum(rows, sum)?;
-        let (mut terms, mut limbs, mut counted) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut terms, mut counted) = (Vec::new(), Vec::new());
         let mut counts_all = sum.covers;
         for case in &sum.cases {
             let mut valid = rows.with_nulls(&case.valid);
@@ -158,30 +157,28 @@ impl RegionAggregate for Sum {
             counted.push(valid.clone());
             for term in &case.terms {
                 if let Number::Decimal(scale) = sum.ty {
-                    limbs.extend(limb_sums(rows, folds, (term, scale), &valid)?);
+                    terms.extend(limb_sums(rows, folds, (term, scale), &valid)?);
                     continue;
                 }
-                let factors = term.factors.clone();
-                let fold = JoinFold::Sum { factors, valid: valid.clone(), number: sum.ty, limbs: Vec::new() };
-                terms.push((term.negative, folds.index(fold)));
+                let (factors, valid) = (term.factors.clone(), valid.clone());
+                let fold = folds.find_or_add(JoinFold::Sum { factors, valid, number: sum.ty, limbs: Vec::new() });
+                terms.push(ScaledFold::from(SignedFold { negative: term.negative, fold }));
             }
         }
         if counts_all {
             counted = vec![Vec::new()];
         }
         let is_decimal = matches!(sum.ty, Number::Decimal(_));
-        if counts_all && !mean && !rows.join.groups.is_empty() && !is_decimal {
+        if counts_all && *kind == SumKind::Sum && !rows.join.groups.is_empty() && !is_decimal {
+            let terms = terms.iter().map(|term| term.term).collect();
             return Ok(Box::new(SumColumn { terms, number: sum.ty, rows: None }));
         }
-        let mut rows: Vec<usize> = counted.into_iter().map(|valid| folds.index(JoinFold::Count { valid })).collect();
+        let counts = counted.into_iter().map(|valid| folds.find_or_add(JoinFold::Count { valid }));
+        let mut rows: Vec<FoldId> = counts.collect();
         // Cases with the same columns count the same rows.
         rows.sort_unstable();
         rows.dedup();
-        Ok(match sum.ty {
-            Number::Decimal(scale) => Box::new(DecimalColumn { limbs, scale, rows, mean: *mean }),
-            _ if *mean => Box::new(MeanColumn { terms, rows }),
-            number => Box::new(SumColumn { terms, number, rows: Some(rows) }),
-        })
+        Ok(sum_column(*kind, sum.ty, terms, rows))
     }
 
     fn describe(&self, join: &GroupedJoin) -> String {
@@ -194,38 +191,8 @@ impl RegionAggregate for Sum {
             Number::U64 => " as u64",
             Number::F64 => " as f64",
         };
-        let function = if self.mean { "avg" } else { "sum" };
-        format!("{function}({}{suffix})", cases.collect::<Vec<_>>().join("; "))
+        format!("{}({}{suffix})", self.kind, cases.collect::<Vec<_>>().join("; "))
     }
-}
-
-/// Adds the folds of a product of decimals: one for each combination of limbs of the factors.
-/// `scale` is that of the sum.
-fn limb_sums(
-    EncodedRows { join, encoded }: EncodedRows<'_>,
-    folds: &mut FoldList,
-    (term, scale): (&SumTerm, i8),
-    valid: &[LeafColumn],
-) -> Result<Vec<LimbSum>> {
-    let scale_of = |c: &LeafColumn| match join.column(*c).ty {
-        DataType::Decimal128(_, scale) => i32::from(scale),
-        _ => 0,
-    };
-    let digits = i32::from(scale) - term.factors.iter().map(scale_of).sum::<i32>();
-    let digits = u32::try_from(digits).expect("the scale of a sum is the largest of its terms");
-    let bits_per_limb = encoded.limb_bits(join)? / term.factors.len() as u32;
-    let mut choices: Vec<Vec<Limb>> = vec![Vec::new()];
-    for factor in &term.factors {
-        let limbs = encoded.limbs(*factor, bits_per_limb)?;
-        choices = choices.iter().flat_map(|c| limbs.iter().map(|l| [&c[..], &[*l]].concat())).collect();
-    }
-    let limb_sum = |limbs: Vec<Limb>| {
-        let shift = limbs.iter().map(|limb| limb.shift).sum();
-        let (factors, valid) = (term.factors.clone(), valid.to_vec());
-        let fold = folds.index(JoinFold::Sum { factors, valid, number: Number::I64, limbs });
-        LimbSum { negative: term.negative, shift, digits, fold }
-    };
-    Ok(choices.into_iter().map(limb_sum).collect())
 }
 
 /// Sums below this bound overflow in no order of computation.
@@ -336,104 +303,6 @@ pub(crate) fn fold_products(
     match times {
         1 => Ok(sum),
         times => Ok(Expr::mapjoin(Builtin::Mul, [sum, Expr::literal(Scalar::I64(times)).cast(&dtype)?])?),
-    }
-}
-
-/// A sum of terms, each added or subtracted; NULL if the number of rows is 0.
-#[derive(Debug)]
-pub(super) struct SumColumn {
-    /// The folds; true for those that are subtracted.
-    pub(super) terms: Vec<(bool, usize)>,
-    /// The number type.
-    pub(super) number: Number,
-    /// Folds whose sum is the number of rows; `None` if every group has a row.
-    pub(super) rows: Option<Vec<usize>>,
-}
-
-impl ResultColumn for SumColumn {
-    fn column(&self, values: &FoldValues<'_>, _: &DataType) -> Result<ArrayRef> {
-        let SumColumn { terms, number, rows } = self;
-        let rows = rows.as_ref().map(|rows| values.row_counts(rows));
-        let nulls = rows.map(|rows| rows.iter().map(|&n| n != 0).collect::<NullBuffer>());
-        Ok(match number {
-            Number::I64 | Number::Decimal(_) => Arc::new(Int64Array::new(values.i64_sums(terms), nulls)),
-            Number::U64 => Arc::new(UInt64Array::new(values.u64_sums(terms), nulls)),
-            Number::F64 => Arc::new(Float64Array::new(values.f64_sums(terms), nulls)),
-        })
-    }
-}
-
-/// A sum, divided by the number of rows.
-#[derive(Debug)]
-pub(super) struct MeanColumn {
-    /// The folds; true for those that are subtracted.
-    pub(super) terms: Vec<(bool, usize)>,
-    /// Folds whose sum is the number of rows.
-    pub(super) rows: Vec<usize>,
-}
-
-impl ResultColumn for MeanColumn {
-    fn column(&self, values: &FoldValues<'_>, _: &DataType) -> Result<ArrayRef> {
-        let rows = values.row_counts(&self.rows);
-        let sums = values.f64_sums(&self.terms);
-        let means = sums.iter().zip(rows.iter());
-        Ok(Arc::new(means.map(|(&sum, &n)| (n != 0).then_some(sum / n as f64)).collect::<Float64Array>()))
-    }
-}
-
-/// The sum of limbs, or its mean over the rows; NULL if the number of rows is 0.
-#[derive(Debug)]
-pub(super) struct DecimalColumn {
-    /// The limbs of all terms.
-    pub(super) limbs: Vec<LimbSum>,
-    /// The scale of the sum, in decimal digits after the point.
-    pub(super) scale: i8,
-    /// Folds whose sum is the number of rows.
-    pub(super) rows: Vec<usize>,
-    /// True for the mean.
-    pub(super) mean: bool,
-}
-
-/// A sum of a product of limbs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LimbSum {
-    /// True if the product is subtracted.
-    pub(super) negative: bool,
-    /// The exponent of 2 by which the sum is multiplied.
-    pub(super) shift: u32,
-    /// The scale of the sum minus that of the term, in decimal digits.
-    pub(super) digits: u32,
-    /// The fold.
-    pub(super) fold: usize,
-}
-
-impl ResultColumn for DecimalColumn {
-    fn column(&self, values: &FoldValues<'_>, ty: &DataType) -> Result<ArrayRef> {
-        let rows = values.row_counts(&self.rows);
-        let mut sums = vec![0i128; rows.len()];
-        for limb_sum in &self.limbs {
-            let power = 10i128.wrapping_pow(limb_sum.digits);
-            for (sum, &limb) in sums.iter_mut().zip(values.i64_values(limb_sum.fold).iter()) {
-                // Sums wrap at 128 bits, as in DataFusion.
-                let value = i128::from(limb).unbounded_shl(limb_sum.shift).wrapping_mul(power);
-                *sum = if limb_sum.negative { sum.wrapping_sub(value) } else { sum.wrapping_add(value) };
-            }
-        }
-        let unsupported =
-            || Error::Fallback(FallbackReason::Unsupported { value: "a mean of decimals".into(), ty: ty.clone() });
-        let &DataType::Decimal128(precision, to) = ty else { return Err(unsupported()) };
-        let value = |(&sum, &rows): (&i128, &i64)| match (rows, self.mean) {
-            (0, _) => Ok(None),
-            (_, false) => Ok(Some(sum)),
-            (rows, true) => {
-                let digits = u32::try_from(to - self.scale).map_err(|_| unsupported())?;
-                let scaled =
-                    10i128.checked_pow(digits).and_then(|power| sum.checked_mul(power)).ok_or_else(unsupported)?;
-                Ok(Some(scaled / i128::from(rows)))
-            }
-        };
-        let values: Decimal128Array = sums.iter().zip(rows.iter()).map(value).collect::<Result<_>>()?;
-        Ok(Arc::new(values.with_precision_and_scale(precision, to)?))
     }
 }
 

@@ -1,13 +1,13 @@
 //! An upper bound of the rows of a join, from the repeats of keys in its leaves.
 
-use super::EncodedRegion;
+use super::EncodedJoin;
 use super::domain::MISSING;
 use crate::claim::{FieldId, GroupedJoin, LeafId, LeafRole};
 use crate::error::Result;
 use datafusion::common::HashMap;
 use std::cmp::Reverse;
 
-impl EncodedRegion {
+impl EncodedJoin {
     /// Returns an upper bound of the number of rows of the join, which is computed once.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Conditions over several leaves as tensors: the combinations of values that pass.
 
-use super::EncodedRegion;
+use super::EncodedJoin;
 use super::tensor::tensor_format;
 use crate::claim::{Condition, GroupedJoin};
 use crate::error::{FallbackReason, Result};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The largest number of combinations for which a condition is computed.
 const MAX_COMBINATIONS: u64 = 1 << 20;
 
-impl EncodedRegion {
+impl EncodedJoin {
     /// Returns a boolean tensor over the fields of a condition, true at the codes that pass.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Columns of minima and maxima, as codes of which the largest stands for the minimum or maximum.
 
-use super::EncodedRegion;
+use super::EncodedJoin;
 use super::domain::{Domain, MISSING};
 use crate::claim::LeafColumn;
 use crate::error::Result;
@@ -24,7 +24,7 @@ pub struct ExtremeCodes {
     codes: Vec<u64>,
 }
 
-impl EncodedRegion {
+impl EncodedJoin {
     /// Returns the codes of a column for an extremum, which are computed once.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 //! of its limbs. The width leaves room for the largest number of rows of the join; the limbs of
 //! several factors share the remaining bits.
 
-use super::EncodedRegion;
+use super::EncodedJoin;
 use crate::claim::{GroupedJoin, LeafColumn};
 use crate::error::{Error, FallbackReason, Result};
 use datafusion::arrow::array::{Array, AsArray};
@@ -34,7 +34,7 @@ impl Limb {
 /// The smallest width of limbs for which one fold per limb pays.
 const MIN_WIDTH: u32 = 8;
 
-impl EncodedRegion {
+impl EncodedJoin {
     /// Returns the number of bits that the limbs of a product's factors may have together without
     /// overflow of the sum over all rows of the join.
     ///

@@ -1,14 +1,14 @@
 //! Numbers of rows, and the magnitudes of values, which decide whether the order of computation may
 //! change.
 
-use super::EncodedRegion;
+use super::EncodedJoin;
 use crate::claim::{GroupedJoin, LeafColumn};
 use crate::error::Result;
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float64Type};
 
-impl EncodedRegion {
+impl EncodedJoin {
     /// Returns the number of rows of a leaf.
     ///
     /// # Errors

@@ -37,9 +37,9 @@ use datafusion::arrow::record_batch::RecordBatch;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The encoded rows of a region's leaves, and the domains of its fields.
+/// The encoded rows of a join's leaves, and the domains of its fields.
 #[derive(Debug)]
-pub struct EncodedRegion {
+pub struct EncodedJoin {
     /// The domains by their ids, `RegionField::domain`.
     domains: BTreeMap<usize, Domain>,
     /// The rows of each leaf; `None` for tensors.
@@ -53,13 +53,13 @@ pub struct EncodedRegion {
     allowance: Allowance,
 }
 
-impl EncodedRegion {
-    /// Encodes the rows of a region's inputs, whose memory is already reserved in the allowance.
+impl EncodedJoin {
+    /// Encodes the rows of a join's inputs, whose memory is already reserved in the allowance.
     ///
     /// # Errors
     /// If the rows must be left to DataFusion, Arrow refuses a computation, or the allowance is
     /// exhausted.
-    pub fn new(join: &GroupedJoin, inputs: &[RecordBatch], allowance: &Allowance) -> Result<EncodedRegion> {
+    pub fn new(join: &GroupedJoin, inputs: &[RecordBatch], allowance: &Allowance) -> Result<EncodedJoin> {
         let mut leaves: Vec<Option<LeafRows>> = Vec::new();
         for leaf in &join.leaves {
             leaves.push(match &leaf.source {
@@ -85,7 +85,7 @@ impl EncodedRegion {
             bytes += encoded.bytes;
             domains.insert(domain, encoded.domain);
         }
-        Ok(EncodedRegion {
+        Ok(EncodedJoin {
             domains,
             leaves,
             extremes: Mutex::default(),
@@ -119,6 +119,22 @@ impl EncodedRegion {
     /// Returns the size of the encoded rows in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+}
+
+/// A join with its encoded rows.
+#[derive(Clone, Copy)]
+pub(crate) struct EncodedRows<'a> {
+    /// The join.
+    pub(crate) join: &'a GroupedJoin,
+    /// The rows of its leaves.
+    pub(crate) encoded: &'a EncodedJoin,
+}
+
+impl EncodedRows<'_> {
+    /// Returns the columns that have a NULL.
+    pub(crate) fn with_nulls(self, columns: &[LeafColumn]) -> Vec<LeafColumn> {
+        columns.iter().copied().filter(|&column| self.encoded.has_nulls(column)).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Identification of tensors that are equal, although they are built for leaves with different
 //! names.
 
-use super::EncodedRegion;
+use super::EncodedJoin;
 use super::tensor::{Payload, Request};
 use crate::claim::{GroupedJoin, LeafColumn, NullTreatment};
 
@@ -22,7 +22,7 @@ struct SharedMode {
     nulls: NullTreatment,
 }
 
-impl EncodedRegion {
+impl EncodedJoin {
     /// Returns the request in terms of the leaf's input.
     ///
     /// # Panics

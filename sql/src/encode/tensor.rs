@@ -1,6 +1,6 @@
 //! The tensors of a leaf: rows with equal codes become one entry.
 
-use super::EncodedRegion;
+use super::EncodedJoin;
 use super::extremes::Extremum;
 use super::groups::Groups;
 use super::limbs::Limb;
@@ -62,7 +62,7 @@ const DENSE_RATIO: u64 = 4;
 /// Number of coordinates up to which the first level is dense, whatever the number of entries.
 const SMALL_DIMENSION: u64 = 1 << 12;
 
-impl EncodedRegion {
+impl EncodedJoin {
     /// Returns the tensor of a leaf's rows.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use super::rows::{rows, rows_of};
 use crate::claim::{GroupedJoin, Leaf, LeafRole, LeafSource, Region};
-use crate::encode::{EncodedRegion, is_integers};
+use crate::encode::{EncodedJoin, is_integers};
 use crate::error::Result;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::LogicalPlan;
@@ -127,7 +127,7 @@ fn compile_seconds(leaves: usize, folds: usize) -> f64 {
 ///
 /// # Errors
 /// If a tensor cannot be read.
-pub(crate) fn max_datafusion_time(join: &GroupedJoin, encoded: &EncodedRegion) -> Result<Duration> {
+pub(crate) fn max_datafusion_time(join: &GroupedJoin, encoded: &EncodedJoin) -> Result<Duration> {
     let mut rows = 0.0;
     for leaf in 0..join.leaves.len() {
         rows += encoded.count(join, leaf)? as f64;

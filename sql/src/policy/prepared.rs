@@ -2,7 +2,7 @@
 
 use super::cost::{is_competitive, max_datafusion_time};
 use crate::claim::Region;
-use crate::encode::EncodedRegion;
+use crate::encode::EncodedJoin;
 use crate::error::FallbackReason;
 use crate::program::{RegionFolds, RegionProgram};
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// A region with its encoded rows and its program, ready to run.
 #[derive(Debug)]
 pub(crate) struct PreparedRegion {
-    pub(crate) encoded: EncodedRegion,
+    pub(crate) encoded: EncodedJoin,
     pub(crate) folds: RegionFolds,
     pub(crate) program: RegionProgram,
     /// Time to encode the rows and build the program.
@@ -37,7 +37,7 @@ pub(crate) const TRIAL_RUNS: u32 = 3;
 impl PreparedRegion {
     /// Returns a region that took `encode_time` to prepare.
     pub(crate) fn new(
-        encoded: EncodedRegion,
+        encoded: EncodedJoin,
         folds: RegionFolds,
         program: RegionProgram,
         encode_time: Duration,

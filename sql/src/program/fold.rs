@@ -1,4 +1,4 @@
-//! The folds over the rows of a join from which the columns of a result are computed.
+//! The kinds of folds over the rows of a join, from which the columns of a result are computed.
 
 use super::leaf_tables::LeafTables;
 use crate::aggregates::{
@@ -85,24 +85,5 @@ impl JoinFold {
             JoinFold::CountDistinct { field, valid } => fold_distinct_count(leaves, *field, valid),
             JoinFold::SumDistinct { field, valid, number } => fold_distinct_sum(leaves, *field, valid, *number),
         }
-    }
-}
-
-/// The folds of a region, each once.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct FoldList(Vec<JoinFold>);
-
-impl FoldList {
-    /// Returns the index of a fold, and adds it if there is none.
-    pub(crate) fn index(&mut self, fold: JoinFold) -> usize {
-        self.0.iter().position(|f| *f == fold).unwrap_or_else(|| {
-            self.0.push(fold);
-            self.0.len() - 1
-        })
-    }
-
-    /// Returns the folds in the order of their indices.
-    pub fn iter(&self) -> std::slice::Iter<'_, JoinFold> {
-        self.0.iter()
     }
 }

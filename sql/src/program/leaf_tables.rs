@@ -3,7 +3,7 @@
 use super::all_true::{is_all_true, remove_all_true};
 use super::order::field_order;
 use crate::claim::{Comparison, FieldId, GroupedJoin, LeafColumn, LeafId, LeafRole, LeafSource, Mask, RegionField};
-use crate::encode::{ColumnFold, EncodedRegion, GroupCache, Payload, Request, SharedRequest};
+use crate::encode::{ColumnFold, EncodedJoin, GroupCache, Payload, Request, SharedRequest};
 use crate::error::Result;
 use crate::table::{ModeRange, TensorColumn};
 use redpoll_logic::op::{Builtin, Op};
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// The leaves of a join as tables of a plan.
 pub(crate) struct LeafTables<'a> {
     pub(crate) join: &'a GroupedJoin,
-    pub(crate) encoded: &'a EncodedRegion,
+    pub(crate) encoded: &'a EncodedJoin,
     /// The name of each field.
     names: Vec<Field>,
     /// All fields in storage order.
@@ -29,7 +29,7 @@ pub(crate) struct LeafTables<'a> {
 }
 
 impl<'a> LeafTables<'a> {
-    pub(super) fn new(join: &'a GroupedJoin, encoded: &'a EncodedRegion) -> LeafTables<'a> {
+    pub(super) fn new(join: &'a GroupedJoin, encoded: &'a EncodedJoin) -> LeafTables<'a> {
         let groups = join.group_fields();
         let masked = |k: FieldId| join.masks.iter().any(|m| m.left == k || m.right == k);
         let conditioned = |k: FieldId| join.conditions.iter().any(|c| c.fields.contains(&k));

@@ -21,12 +21,12 @@ mod leaf_tables;
 mod order;
 
 pub use describe::describe;
-pub use fold::{FoldList, JoinFold};
-pub use folds::RegionFolds;
+pub use fold::JoinFold;
+pub use folds::{FoldId, FoldList, RegionFolds};
 pub(crate) use leaf_tables::{LeafTables, combine};
 
 use crate::claim::GroupedJoin;
-use crate::encode::EncodedRegion;
+use crate::encode::EncodedJoin;
 use crate::error::{Error, Result};
 use redpoll_logic::{Alias, Expr, Field, Node, Plan, Query};
 use redpoll_storage::Tensor;
@@ -54,7 +54,7 @@ pub struct RegionProgram {
 /// use redpoll_sql::datafusion::arrow::compute::concat_batches;
 /// use redpoll_sql::datafusion::logical_expr::LogicalPlan;
 /// use redpoll_sql::datafusion::prelude::SessionContext;
-/// use redpoll_sql::encode::EncodedRegion;
+/// use redpoll_sql::encode::EncodedJoin;
 /// use redpoll_sql::program::{RegionFolds, build_program};
 ///
 /// # #[tokio::main]
@@ -74,21 +74,21 @@ pub struct RegionProgram {
 ///     inputs.push(concat_batches(&rows[0].schema(), &rows)?);
 /// }
 /// let join = &claim.region.join;
-/// let encoded = EncodedRegion::new(join, &inputs, &Allowance::unlimited())?;
+/// let encoded = EncodedJoin::new(join, &inputs, &Allowance::unlimited())?;
 /// let folds = RegionFolds::new(&claim.region, &encoded)?;
 /// let program = build_program(join, &encoded, &folds)?;
 /// assert_eq!((folds.folds.iter().len(), program.plan.queries.len()), (1, 1));
 /// # Ok(())
 /// # }
 /// ```
-pub fn build_program(join: &GroupedJoin, encoded: &EncodedRegion, folds: &RegionFolds) -> Result<RegionProgram> {
+pub fn build_program(join: &GroupedJoin, encoded: &EncodedJoin, folds: &RegionFolds) -> Result<RegionProgram> {
     let mut leaves = LeafTables::new(join, encoded);
     let groups: Vec<Field> = join.group_fields().iter().map(|&f| leaves.field(f).clone()).collect();
     let mut queries = Vec::new();
     let mut modes = Vec::new();
     for (k, fold) in folds.folds.iter().enumerate() {
         let expr = fold.expr(&mut leaves)?;
-        if folds.presence == Some(k) && !all_true::is_zero(&expr.info().fill) {
+        if folds.presence.map(FoldId::index) == Some(k) && !all_true::is_zero(&expr.info().fill) {
             return Err(Error::UnlistedGroups);
         }
         let group_index =
