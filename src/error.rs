@@ -17,7 +17,7 @@ pub enum Error {
     #[error("program, {}{}", location(.at), cause_text(.source))]
     Program {
         /// The position in the text, unless the cause includes it.
-        at: Option<redpoll_logic::sexpr::TextPosition>,
+        at: Option<redpoll_logic::cursor::TextPosition>,
         /// The cause.
         source: Box<redpoll_kernels::Error>,
     },
@@ -155,7 +155,7 @@ fn table_list(tables: &[UnboundTable]) -> String {
     format!("table{} {}", if names.len() == 1 { "" } else { "s" }, names.join(", "))
 }
 
-fn location(at: &Option<redpoll_logic::sexpr::TextPosition>) -> String {
+fn location(at: &Option<redpoll_logic::cursor::TextPosition>) -> String {
     at.map_or_else(String::new, |at| format!("line {}, column {}: ", at.line, at.column))
 }
 

@@ -9,7 +9,7 @@ use redpoll_testing::device::{DEVICE_DECLINES, prepare, program_files, run_value
 /// A device computes the values of the CPU, or declines a listed program.
 #[test]
 fn program_files_run_on_a_device_or_are_declined() {
-    let device = Cuda::first();
+    let device = Cuda::open(0);
     if let Err(reason) = &device {
         eprintln!("no program ran on a device: {reason}");
     }

@@ -1,7 +1,8 @@
 //! The tiers: the optimizing tier takes over with the same bits, is optional without a compiler,
 //! and its kernels are dumped, edited and run.
 
-use redpoll::kernels::c::{CacheFolder, Toolchain, ToolchainOptions};
+use redpoll::kernels::CacheFolder;
+use redpoll::kernels::c::{Toolchain, ToolchainOptions};
 use redpoll::logic::{Format, Scalar, TensorType};
 use redpoll::storage::{Tensor, Values};
 use redpoll::{Bindings, Config, Prepared, Run, Session, Target};

@@ -3,8 +3,9 @@
 use anyhow::{Result, anyhow};
 use redpoll_compiler::lower::InputLayout;
 use redpoll_compiler::notation::{normalize, parse};
+use redpoll_kernels::CacheFolder;
 use redpoll_kernels::backend::{self, Backend, OptimizingBackend};
-use redpoll_kernels::c::{CacheFolder, Toolchain, ToolchainOptions};
+use redpoll_kernels::c::{Toolchain, ToolchainOptions};
 use redpoll_kernels::kernel::Kernel;
 use redpoll_kernels::run::Limits;
 use redpoll_logic::FloatMode;

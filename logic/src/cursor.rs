@@ -3,7 +3,7 @@
 /// A position in a text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct TextPosition {
-    /// Line, from 1; 0 for expressions that were not read from a text.
+    /// Line, from 1; 0 if there is no text.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,

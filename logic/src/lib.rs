@@ -26,7 +26,7 @@ pub mod physical;
 mod plan;
 mod scalar;
 pub mod sexpr;
-pub mod special;
+mod special;
 pub mod statistics;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]

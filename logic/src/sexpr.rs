@@ -4,11 +4,9 @@
 //! `"..."` is a string with the escapes `\\`, `\"` and `\n`; `;` starts a comment that ends with
 //! its line.
 
-use crate::cursor::{QuoteFault, TextCursor};
+use crate::cursor::{QuoteFault, TextCursor, TextPosition};
 use crate::error::Error;
 use std::fmt;
-
-pub use crate::cursor::TextPosition;
 
 /// Maximal depth of nested lists in a text, so that no reader overflows the stack.
 const MAX_DEPTH: usize = 512;

@@ -4,8 +4,9 @@
 
 use crate::engines::{compare_arrays, error_chain};
 use redpoll_compiler::lower::Draft;
+use redpoll_kernels::CacheFolder;
 use redpoll_kernels::backend::{Backend, OptimizingBackend};
-use redpoll_kernels::c::{CacheFolder, Toolchain, ToolchainOptions};
+use redpoll_kernels::c::{Toolchain, ToolchainOptions};
 use redpoll_kernels::kernel::Kernel;
 use redpoll_kernels::run::Limits;
 use redpoll_storage::Tensor;

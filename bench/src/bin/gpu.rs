@@ -47,7 +47,7 @@ struct Cli {
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
-    if let (Err(error), false) = (Cuda::first(), cli.dry) {
+    if let (Err(error), false) = (Cuda::open(0), cli.dry) {
         println!("nothing was measured: {error}");
         return Ok(());
     }

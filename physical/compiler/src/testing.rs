@@ -1,5 +1,5 @@
-//! Support for tests of several crates: programs in normal form, golden files, programs along lists
-//! of very different lengths.
+//! Support for tests of several crates: the golden programs, example functions, programs along
+//! lists of very different lengths, and expansions of operators as functions.
 
 pub mod examples;
 pub mod skewed;

@@ -6,7 +6,7 @@
 pub enum Error {
     /// An error of a kernel, whatever its target.
     #[error(transparent)]
-    Kernels(redpoll_kernels::Error),
+    Kernels(#[from] redpoll_kernels::Error),
     /// The interpreter of grids found a fault of the program. The mapping's fault.
     #[error("interpreting a grid: {0}")]
     Grid(#[from] crate::grid::GridFault),
@@ -45,12 +45,6 @@ pub enum Error {
         /// The limit in bytes.
         limit: usize,
     },
-}
-
-impl From<redpoll_kernels::Error> for Error {
-    fn from(error: redpoll_kernels::Error) -> Error {
-        Error::Kernels(error)
-    }
 }
 
 impl From<redpoll_storage::Error> for Error {

@@ -1,9 +1,8 @@
 //! Kernels in memory, independent of the generator of their machine code.
 
-use super::cranelift;
-use crate::Error;
-use crate::run::{EntryPoint, Invocation, Signature};
-use redpoll_compiler::assembly::{MathFn, Status};
+use crate::run::{EntryPoint, Invocation};
+use crate::{Error, cranelift};
+use redpoll_compiler::assembly::{Buffers, MathFn, Signature, Status};
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +21,7 @@ pub struct CompiledKernel {
 impl CompiledKernel {
     /// Creates a kernel from an entry point in code that stays valid as long as `code` lives. The
     /// generator guarantees that the code was compiled for `signature`.
-    pub(super) fn new(
+    pub(crate) fn new(
         entry: EntryPoint,
         signature: Arc<Signature>,
         code: Arc<dyn Any + Send + Sync>,
@@ -46,7 +45,7 @@ impl CompiledKernel {
     /// [`Error::InvalidInvocation`] if the invocation was created for another signature;
     /// [`Error::UnknownStatus`] if the code returns a value that no generator emits.
     pub unsafe fn call(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<Status, Error> {
-        invocation.check(&self.signature)?;
+        invocation.signature().check(&self.signature)?;
         let mut frame = invocation.frame(chunk);
         frame.trampoline = cranelift::trampoline();
         frame.math = MathFn::addresses().as_ptr();

@@ -13,8 +13,8 @@ pub enum Error {
     /// An error of a program or its function.
     #[error(transparent)]
     Compiler(Box<redpoll_compiler::Error>),
-    /// A kernel stopped early: the memory limit, cancellation, a checked operator, or too many
-    /// positions.
+    /// A kernel stopped early, for the reason that the status gives. The fault of the data, of the
+    /// limits, or nobody's.
     #[error("the kernel stopped: {}", .0.reason())]
     KernelStopped(Status),
     /// A code generator failed on a valid function. Our fault, or the machine is not supported.
@@ -79,7 +79,8 @@ pub enum Error {
     /// A device is missing, or it failed. Another target may run the plan.
     #[error(transparent)]
     Device(Box<dyn std::error::Error + Send + Sync>),
-    /// An error of a target of another crate.
+    /// An error of a backend of another crate that shows a fault of that crate. Other targets are
+    /// not tried.
     #[error(transparent)]
     Target(Box<dyn std::error::Error + Send + Sync>),
 }

@@ -15,7 +15,7 @@ pub mod c;
 #[cfg(feature = "cache")]
 #[doc(hidden)]
 pub mod cache;
-pub mod cache_folder;
+mod cache_folder;
 mod compiled_kernel;
 pub mod cranelift;
 mod error;
@@ -27,6 +27,6 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use cache_folder::CacheFolder;
+pub use cache_folder::{CacheFolder, MAX_CACHE_BYTES};
 pub use compiled_kernel::CompiledKernel;
 pub use error::Error;

@@ -2,10 +2,11 @@
 //!
 //! The children run this test binary again; an environment variable makes them children.
 
-use redpoll_compiler::assembly::Buffer;
 use redpoll_compiler::assembly::text::parse;
-use redpoll_kernels::c::{CacheFolder, Toolchain, ToolchainOptions};
-use redpoll_kernels::run::{Invocation, Limits, Signature};
+use redpoll_compiler::assembly::{Buffer, Signature};
+use redpoll_kernels::CacheFolder;
+use redpoll_kernels::c::{Toolchain, ToolchainOptions};
+use redpoll_kernels::run::{Invocation, Limits};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 

@@ -4,10 +4,10 @@
 //! place. They are copied to the host at most once, when they are first read. The memory limit is
 //! charged for them from the start, so reading fails only if the device does.
 
-use super::{Account, MemoryBudget, Status};
+use super::{MemoryBudget, Status};
 use crate::Error;
+use crate::memory::Charge;
 use arrow::buffer::{Buffer, MutableBuffer};
-use bytes::Bytes;
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -37,42 +37,13 @@ pub struct DeviceBytes {
     charge: Arc<Charge>,
 }
 
-/// Bytes that are charged to a budget until dropped.
-#[derive(Debug)]
-struct Charge {
-    bytes: usize,
-    budget: Arc<MemoryBudget>,
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        self.budget.release(self.bytes);
-    }
-}
-
-/// Fetched bytes, which stay charged as long as they are referenced.
-struct HostBytes {
-    bytes: Buffer,
-    _charge: Arc<Charge>,
-}
-
-impl AsRef<[u8]> for HostBytes {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
 impl DeviceBytes {
     /// Wraps bytes in device memory and charges them to a budget.
     ///
     /// # Errors
     /// [`Error::Stopped`] if the budget is exceeded.
     pub fn new(device: Box<dyn DeviceBuffer>, budget: &Arc<MemoryBudget>) -> Result<Arc<DeviceBytes>, Error> {
-        let bytes = device.bytes();
-        if !budget.charge(bytes) {
-            return Err(Error::Stopped(Status::OutOfMemory));
-        }
-        let charge = Arc::new(Charge { bytes, budget: budget.clone() });
+        let charge = Charge::new(device.bytes(), budget).ok_or(Error::Stopped(Status::OutOfMemory))?;
         Ok(Arc::new(DeviceBytes { device, host: OnceLock::new(), fetching: Mutex::new(()), charge }))
     }
 
@@ -83,7 +54,7 @@ impl DeviceBytes {
 
     /// Returns the number of bytes.
     pub fn bytes(&self) -> usize {
-        self.charge.bytes
+        self.charge.bytes()
     }
 
     /// Returns whether the bytes have been copied to the host.
@@ -103,8 +74,7 @@ impl DeviceBytes {
         if self.host.get().is_none() {
             let mut bytes = MutableBuffer::from_len_zeroed(self.bytes());
             self.device.fetch(bytes.as_slice_mut())?;
-            let fetched = HostBytes { bytes: bytes.into(), _charge: self.charge.clone() };
-            let _ = self.host.set(Bytes::from_owner(fetched).into());
+            let _ = self.host.set(self.charge.clone().attach_to(bytes.into()));
         }
         Ok(self.host.get().expect("the bytes were fetched"))
     }

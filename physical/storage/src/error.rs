@@ -133,7 +133,8 @@ pub enum Error {
     /// Arrow rejected arrays that this crate built. Our fault.
     #[error("arrow: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
-    /// The memory limit does not allow an allocation.
+    /// A computation stopped early: the memory limit, or the caller cancelled it. Nobody's fault,
+    /// or the caller's.
     #[error("the kernel stopped: {}", .0.reason())]
     Stopped(Status),
     /// The bytes of an array cannot be copied from the device that has them. The fault of the

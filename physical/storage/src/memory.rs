@@ -2,6 +2,7 @@
 
 mod charge;
 
+pub(crate) use charge::Charge;
 pub use charge::charge_buffer;
 
 use std::fmt;
@@ -18,10 +19,6 @@ pub trait Account: fmt::Debug + Send + Sync {
     fn release(&self, bytes: usize);
 }
 
-// Charges and releases are atomic, so a panic elsewhere leaves the budget consistent.
-impl RefUnwindSafe for MemoryBudget {}
-impl UnwindSafe for MemoryBudget {}
-
 /// A limit of the bytes allocated at any one time, shared by all users that charge it.
 #[derive(Debug)]
 pub struct MemoryBudget {
@@ -33,13 +30,17 @@ pub struct MemoryBudget {
     outer: Vec<Arc<dyn Account>>,
 }
 
+// Charges and releases are atomic, so a panic elsewhere leaves the budget consistent.
+impl RefUnwindSafe for MemoryBudget {}
+impl UnwindSafe for MemoryBudget {}
+
 impl MemoryBudget {
-    /// Makes a budget of that many bytes.
+    /// Makes a budget of this many bytes.
     pub fn new(limit: usize) -> MemoryBudget {
         MemoryBudget::with_accounts(limit, Vec::new())
     }
 
-    /// Makes a budget of that many bytes, which are also charged to other accounts.
+    /// Makes a budget of this many bytes, which are also charged to other accounts.
     pub fn with_accounts(limit: usize, outer: Vec<Arc<dyn Account>>) -> MemoryBudget {
         MemoryBudget { limit, used: AtomicUsize::new(0), peak: AtomicUsize::new(0), outer }
     }
@@ -60,7 +61,7 @@ impl MemoryBudget {
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// Resets the peak [`MemoryBudget::peak`] to the bytes in use now.
+    /// Sets [`MemoryBudget::peak`] to the bytes in use.
     pub fn reset_peak(&self) {
         self.peak.store(self.used(), Ordering::Relaxed);
     }
@@ -102,6 +103,6 @@ mod tests {
         assert_eq!(used(), [40; 3]);
         budget.release(40);
         assert_eq!(used(), [0; 3]);
-        assert_eq!([budget.peak(), narrow.peak()], [40; 2], "what was refused does not count");
+        assert_eq!([budget.peak(), narrow.peak()], [40; 2], "refused bytes do not count");
     }
 }

@@ -26,9 +26,9 @@ impl DeviceBuffer for LostArray {
 pub fn lost_tensor(tensor: &Tensor) -> Tensor {
     let budget = Arc::new(MemoryBudget::new(usize::MAX));
     let array = |array: &Array| {
-        let away = DeviceBytes::new(Box::new(LostArray(array.len() * array.prim().bytes())), &budget)
+        let bytes = DeviceBytes::new(Box::new(LostArray(array.len() * array.prim().bytes())), &budget)
             .expect("the budget is unlimited");
-        Array::on_device(array.prim(), away)
+        Array::on_device(array.prim(), bytes)
     };
     let levels = tensor.levels().iter().map(|arrays| arrays.iter().map(array).collect());
     Tensor::new_unchecked(tensor.ty().clone(), levels.collect(), tensor.leaf().iter().map(array).collect())

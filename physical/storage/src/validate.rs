@@ -35,7 +35,7 @@ impl Tensor {
             && self.is_on_host()
             && let Err(error) = self.validate()
         {
-            panic!("an engine returned an invalid tensor of type {:?}: {error}", self.ty);
+            panic!("redpoll built an invalid tensor of type {:?}: {error}", self.ty);
         }
     }
 

@@ -5,7 +5,7 @@
 //! interpreter and constant folding call them, and an operator is allowed on a primitive exactly if
 //! they return `Some`.
 
-use super::{BinaryOp, CompareOp, MathFn, MathImpl, UnaryOp};
+use super::{BinaryOp, CompareOp, UnaryOp};
 use redpoll_logic::{Prim, Scalar};
 
 /// An operator on one value.
@@ -237,42 +237,4 @@ pub fn compare_fn(op: CompareOp, prim: Prim) -> CompareFn {
 pub fn cast_bits(from: Prim, to: Prim, bits: u64) -> u64 {
     let value = Scalar::from_bits(from, bits).cast(to).expect("primitives cast to primitives");
     value.to_bits().expect("a primitive has bits")
-}
-
-/// Applies the function to bits of `prim`; returns `None` for a type that is not a float or a wrong
-/// number of arguments.
-pub fn eval_math_bits(function: MathFn, prim: Prim, args: &[u64]) -> Option<u64> {
-    Some(match (function.implementation(), prim, args) {
-        (MathImpl::Unary(f, _), Prim::F64, &[x]) => f(Bits::of(x)).bits(),
-        (MathImpl::Unary(_, f), Prim::F32, &[x]) => f(Bits::of(x)).bits(),
-        (MathImpl::Binary(f, _), Prim::F64, &[x, y]) => f(Bits::of(x), Bits::of(y)).bits(),
-        (MathImpl::Binary(_, f), Prim::F32, &[x, y]) => f(Bits::of(x), Bits::of(y)).bits(),
-        _ => return None,
-    })
-}
-
-/// Applies the operator to a primitive constant; returns `None` if it is not allowed on its type.
-pub fn eval_unary(op: UnaryOp, a: &Scalar) -> Option<Scalar> {
-    let prim = a.prim()?;
-    Some(Scalar::from_bits(prim, unary_fn(op, prim)?(a.to_bits()?)))
-}
-
-/// Applies the operator to primitive constants; returns `None` if it is not allowed on their type
-/// or the types differ.
-pub fn eval_binary(op: BinaryOp, a: &Scalar, b: &Scalar) -> Option<Scalar> {
-    let prim = a.prim().filter(|p| b.prim() == Some(*p))?;
-    Some(Scalar::from_bits(prim, binary_fn(op, prim)?(a.to_bits()?, b.to_bits()?)))
-}
-
-/// Compares primitive constants; returns `None` if their types differ.
-pub fn eval_compare(op: CompareOp, a: &Scalar, b: &Scalar) -> Option<bool> {
-    let prim = a.prim().filter(|p| b.prim() == Some(*p))?;
-    Some(compare_fn(op, prim)(a.to_bits()?, b.to_bits()?))
-}
-
-/// Applies the function to float constants; returns `None` if types or arity are wrong.
-pub fn eval_math(function: MathFn, args: &[Scalar]) -> Option<Scalar> {
-    let prim = args.first()?.prim()?;
-    let bits: Option<Vec<u64>> = args.iter().map(|a| a.to_bits().filter(|_| a.prim() == Some(prim))).collect();
-    Some(Scalar::from_bits(prim, eval_math_bits(function, prim, &bits?)?))
 }

@@ -7,7 +7,7 @@
 
 use super::eval::{BinaryFn, binary_fn};
 use super::resolved::{ExprMemory, ResolvedExpr};
-use super::{Buffer, BufferClass, Buffers, Function, Signature, Status, Stmt, check_signature, verify};
+use super::{Buffer, BufferClass, Buffers, Function, Signature, Status, Stmt, verify};
 use crate::Error;
 use redpoll_logic::Prim;
 use std::ops::{Add, Range};
@@ -142,7 +142,7 @@ impl Interpreter {
     /// [`Error::InvalidInvocation`] when the invocation has another signature; [`Error::Interp`]
     /// for a fault of the program.
     pub fn run(&self, on: &mut impl Buffers, chunk: Range<i64>, counts: &mut Counts) -> Result<Status, Error> {
-        check_signature(on.signature(), &self.signature)?;
+        on.signature().check(&self.signature)?;
         let mut locals = vec![0; self.locals];
         locals[self.chunk.0] = chunk.start as u64;
         locals[self.chunk.1] = chunk.end as u64;

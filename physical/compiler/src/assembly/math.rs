@@ -1,8 +1,8 @@
 //! The functions of the mathematical library: a table of names, arities and addresses for every
-//! engine.
+//! backend.
 //!
 //! The interpreter calls these functions, and machine code calls the same ones by address. So all
-//! engines that support them agree bit for bit on every machine.
+//! backends that support them agree bit for bit on every machine.
 
 use super::MathFn;
 use std::sync::OnceLock;
@@ -118,7 +118,7 @@ macro_rules! math_table {
                 }
             }
 
-            /// Returns the implementation that every engine calls.
+            /// Returns the implementation that every backend calls.
             pub fn implementation(self) -> MathImpl {
                 match self {
                     $(MathFn::$name => $arity!($double, $single),)*

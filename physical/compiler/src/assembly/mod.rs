@@ -17,10 +17,11 @@ mod resolved;
 mod signature;
 pub mod text;
 mod typing;
+mod vec_buffers;
 mod verify;
 mod visit;
 
-pub use buffers::{Buffers, VecBuffers, check_signature};
+pub use buffers::Buffers;
 pub use extension::{Extension, Serial};
 pub use interp::{Counts, InterpFault, Interpreter, interpret};
 pub use math::MathImpl;
@@ -28,4 +29,5 @@ pub use nodes::*;
 pub use redpoll_storage::Status;
 pub use resolved::{ExprMemory, ResolvedExpr};
 pub use signature::Signature;
+pub use vec_buffers::VecBuffers;
 pub use verify::{RuleViolation, verify};

@@ -65,6 +65,18 @@ impl BufferDecl {
             BufferClass::Index => Prim::I64,
         }
     }
+
+    /// Returns the value that an element has after a store of `bits`: the low bits, sign-extended
+    /// to `i64` for a signed index.
+    pub fn stored(&self, bits: u64) -> u64 {
+        let unused = 64 - 8 * self.prim.bytes();
+        let low = bits << unused;
+        if self.class == BufferClass::Index && self.prim.is_signed() {
+            (low as i64 >> unused) as u64
+        } else {
+            low >> unused
+        }
+    }
 }
 
 /// A local of a function.
@@ -201,7 +213,7 @@ pub enum CompareOp {
     Le,
 }
 
-/// Functions of the mathematical library; every engine that supports them calls the same Rust
+/// Functions of the mathematical library; every backend that supports them calls the same Rust
 /// implementation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MathFn {
@@ -314,7 +326,7 @@ pub enum Stmt<X: Extension = Serial> {
     },
     /// Leaves the innermost loop.
     Break,
-    /// A fold with a fixed number of lanes, in the same order in every engine.
+    /// A fold with a fixed number of lanes, in the same order in every backend.
     Lanes(Box<LaneFold>),
     /// Makes an owned buffer at least `len` elements long. New elements have the fill of its
     /// declaration; others are unchanged. Returns [`Status::OutOfMemory`] from the function if the

@@ -1,6 +1,7 @@
 //! Signatures: the buffers and parameters of a function.
 
 use super::{BufferDecl, BufferRole, Function};
+use crate::Error;
 use std::sync::Arc;
 
 /// The part of a function that a caller needs to run it.
@@ -21,5 +22,32 @@ impl Signature {
     /// Returns the number of input buffers.
     pub fn inputs(&self) -> usize {
         self.buffers.iter().filter(|b| b.role == BufferRole::Input).count()
+    }
+
+    /// Checks the number of input buffers and of parameters.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInvocation`] when one of them differs from the signature's.
+    pub fn check_counts(&self, inputs: usize, params: usize) -> Result<(), Error> {
+        let counts = [("input buffers", self.inputs(), inputs), ("parameters", self.params.len(), params)];
+        counts.into_iter().try_for_each(|(what, expected, found)| match expected == found {
+            true => Ok(()),
+            false => Err(Error::InvalidInvocation(format!("expected {expected} {what}, found {found}"))),
+        })
+    }
+
+    /// Checks that memory made from this signature fits a function with the signature `other`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInvocation`] when the signatures differ.
+    pub fn check(&self, other: &Signature) -> Result<(), Error> {
+        if std::ptr::eq(self, other) || self == other {
+            return Ok(());
+        }
+        Err(Error::InvalidInvocation(
+            "the memory was made for a function with other buffers or parameters; make it from the signature of this \
+             function"
+                .into(),
+        ))
     }
 }

@@ -3,6 +3,7 @@
 
 use super::cx::Cx;
 use super::expand::{Laws, expand_in, expand_repeat};
+use super::guards::ArgumentFacts;
 use super::integrate::repeat_operator;
 use super::seeded_fault::SeededFault;
 use super::special::argument_facts;
@@ -14,7 +15,6 @@ use crate::assembly::build::{load, local, truth};
 use crate::assembly::{Expr, Local, Stmt};
 use crate::notation::{TensorId, Write};
 use redpoll_logic::op::Op;
-use redpoll_logic::special::ArgumentFacts;
 use redpoll_logic::{LeafKind, Scalar};
 
 pub(crate) fn lower(cx: &mut Cx<'_>, state: &LoweringState, a: &Assign) {

@@ -2,6 +2,7 @@
 //! far.
 
 use super::expand::Laws;
+use super::guards::ArgumentFacts;
 use super::level::LevelId;
 use super::prove::Prover;
 use super::special::Specials;
@@ -15,8 +16,7 @@ use crate::assembly::{Buffer, BufferDecl, CompareOp, Expr, Local, LocalDecl, Sta
 use crate::notation::{
     BoundsCheck, Cut, Index, Join, Program, Role, Rounds, Site, Stmt as Notation, TensorId, Var, bounds_checks,
 };
-use redpoll_logic::special::{ArgumentFacts, Special};
-use redpoll_logic::{FloatMode, Prim};
+use redpoll_logic::{FloatMode, Prim, Special};
 use std::collections::HashMap;
 use std::sync::Arc;
 

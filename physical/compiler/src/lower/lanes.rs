@@ -4,7 +4,7 @@
 //! (`lanes-for`), since short lists are slower in lanes.
 //!
 //! Lanes regroup the fold, so its operator must be associative and commutative in the float mode.
-//! The order of the lanes is part of the node, so that every engine computes the same bits.
+//! The order of the lanes is part of the node, so that every backend computes the same bits.
 
 use super::cx::Cx;
 use crate::assembly::build::{local, max, plus};

@@ -14,6 +14,7 @@ mod convert;
 mod cx;
 mod draft;
 pub(crate) mod expand;
+mod guards;
 mod integrate;
 mod lanes;
 pub(crate) mod level;
@@ -49,12 +50,12 @@ pub use crate::assembly::build::{self, *};
 pub use {
     cleanup::cleanup,
     lanes::{fold_walks_in_lanes, identity},
-    options::MeanLengths,
 };
 pub(crate) use {
     cx::Cx,
     level::{AssembleMode, LevelId, LevelLowering, Parents},
     looplets::{Looplet, Stepper},
+    options::MeanLengths,
     state::{AccessCursor, Fiber},
     storage::{FunctionTables, LevelCode},
 };

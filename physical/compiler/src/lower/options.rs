@@ -35,4 +35,4 @@ pub enum PositionWidth {
 }
 
 /// The average number of entries in the lists of a level, where it is known.
-pub type MeanLengths = HashMap<(TensorId, usize), f64>;
+pub(crate) type MeanLengths = HashMap<(TensorId, usize), f64>;

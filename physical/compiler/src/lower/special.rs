@@ -2,14 +2,14 @@
 //! given those of its inputs.
 
 use super::cx::Cx;
+use super::guards::{ArgumentFacts, of_call};
 use super::simplify::dtype_of;
 use super::state::{AccessCursor, LoweringState};
 use super::storage::InputLayout;
 use super::tree::TreeTerm;
 use crate::notation::{self, Expr, Program, Role, Stmt, Write};
-use redpoll_logic::DType;
 use redpoll_logic::op::Op;
-use redpoll_logic::special::{ArgumentFacts, Special, of_call};
+use redpoll_logic::{DType, Special};
 
 /// The special values that tensors and variables may contain, by number.
 #[derive(Clone, PartialEq, Debug)]

@@ -3,6 +3,7 @@
 
 use super::cx::Cx;
 use super::expand::expand_in;
+use super::guards::ArgumentFacts;
 use super::looplets::{LoopExtent, LoopletNest, lower_loop};
 use super::seeded_fault::SeededFault;
 use super::simplify::dtype_of;
@@ -15,7 +16,6 @@ use crate::assembly::build::{as_int, local, max, min, not, plus, split, truth};
 use crate::assembly::{Expr, Stmt};
 use crate::notation::{Index, TensorId, Write};
 use redpoll_logic::op::{Builtin, Op};
-use redpoll_logic::special::ArgumentFacts;
 use redpoll_logic::{DType, LeafKind, Prim};
 use std::rc::Rc;
 

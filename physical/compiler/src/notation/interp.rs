@@ -10,8 +10,8 @@ use super::text::{label, print_expr};
 use super::verify::verify;
 use super::{Access, AccessSubscript, Bounds, Expr, Index, OPEN_DIMENSION, Program, Role, Site, Stmt, TensorId, Write};
 use crate::{Error, OutOfBounds};
+use redpoll_logic::cursor::TextPosition;
 use redpoll_logic::op::Fault;
-use redpoll_logic::sexpr::TextPosition;
 use redpoll_logic::{DType, FloatMode, Scalar};
 use std::collections::HashMap;
 

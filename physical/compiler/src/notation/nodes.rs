@@ -1,8 +1,8 @@
 //! The node types of Notation.
 
+use redpoll_logic::cursor::TextPosition;
 use redpoll_logic::op::Op;
 use redpoll_logic::physical::{Loop, Protocol};
-use redpoll_logic::sexpr::TextPosition;
 use redpoll_logic::{DType, Format, Scalar, TensorType};
 use std::sync::Arc;
 

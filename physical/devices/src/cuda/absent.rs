@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::grid::{Grid, GridRunner};
 use redpoll_storage::Tensor;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// A CUDA device, of which this build has none.
 pub enum Cuda {}
@@ -15,15 +15,6 @@ impl Cuda {
     /// Always.
     pub fn open(ordinal: u32) -> Result<Arc<Cuda>, Error> {
         Err(Error::NoDevice { ordinal, reason: "this build lacks the feature `cuda`".into() })
-    }
-
-    /// Returns [`Error::NoDevice`].
-    ///
-    /// # Errors
-    /// Always.
-    pub fn first() -> Result<Arc<Cuda>, &'static Error> {
-        static FIRST: LazyLock<Result<Arc<Cuda>, Error>> = LazyLock::new(|| Cuda::open(0));
-        FIRST.as_ref().map(Arc::clone)
     }
 
     /// Turns on or off the poisoning of new memory.

@@ -40,6 +40,9 @@ const FIRST_WAIT: Duration = Duration::from_nanos(100);
 /// so teams within a warp may diverge.
 const MIN_CAPABILITY: i32 = 7;
 
+/// A device, or the reason why it cannot be used.
+type FoundDevice = Result<Arc<Cuda>, String>;
+
 /// A CUDA device.
 pub struct Cuda {
     driver: Arc<Driver>,
@@ -47,30 +50,16 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// Returns the device with a number, one instance per process.
+    /// Returns the device with a number. Each number is looked up once per process; its device, or
+    /// the reason why it cannot be used, is remembered.
     ///
     /// # Errors
     /// [`Error::NoDevice`] with the reason.
     pub fn open(ordinal: u32) -> Result<Arc<Cuda>, Error> {
-        static OPEN: Mutex<Option<HashMap<u32, Arc<Cuda>>>> = Mutex::new(None);
-        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = open.get_or_insert_default();
-        if let Some(cuda) = open.get(&ordinal) {
-            return Ok(cuda.clone());
-        }
-        let cuda =
-            Arc::new(catch_panics(|| Cuda::find(ordinal)).map_err(|reason| Error::NoDevice { ordinal, reason })?);
-        open.insert(ordinal, cuda.clone());
-        Ok(cuda)
-    }
-
-    /// Returns the first device, looked up once per process, for callers that can do without.
-    ///
-    /// # Errors
-    /// The errors of [`Cuda::open`], at the first call.
-    pub fn first() -> Result<Arc<Cuda>, &'static Error> {
-        static FIRST: LazyLock<Result<Arc<Cuda>, Error>> = LazyLock::new(|| Cuda::open(0));
-        FIRST.as_ref().map(Arc::clone)
+        static FOUND: LazyLock<Mutex<HashMap<u32, FoundDevice>>> = LazyLock::new(Mutex::default);
+        let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        let device = found.entry(ordinal).or_insert_with(|| catch_panics(|| Cuda::find(ordinal)).map(Arc::new));
+        device.clone().map_err(|reason| Error::NoDevice { ordinal, reason })
     }
 
     /// Turns on or off the poisoning of new memory with bytes that no kernel computes, so that
@@ -83,7 +72,7 @@ impl Cuda {
     pub fn missing_bytes(&self, tensors: &[&Tensor]) -> u64 {
         let arrays = tensors.iter().flat_map(|tensor| tensor.arrays());
         let is_resident = |array: &&Array| match array.device_bytes() {
-            Some(away) => self.pool.resident(away).is_some(),
+            Some(bytes) => self.pool.resident(bytes).is_some(),
             None => self.pool.has_input(array.buffer()),
         };
         arrays.filter(|array| !is_resident(array)).map(|array| array.bytes() as u64).sum()

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::grid::{
     Contents, Grid, Launch, LaunchOutcome, LaunchResult, MemorySpace, ResultWindow, WindowExtent, share_bytes, shares,
 };
-use redpoll_compiler::assembly::{Buffer, BufferDecl, Status};
+use redpoll_compiler::assembly::{Buffer, BufferDecl, Buffers, Status};
 use redpoll_kernels::Error as KernelError;
 use std::ops::Range;
 use std::sync::Arc;
@@ -189,7 +189,7 @@ impl LaunchMemory<'_> {
     /// uploaded array.
     fn input_window(&mut self, launch: &Launch<'_>, buffer: Buffer) -> Result<RawWindow, Error> {
         let len = launch.inputs.len(buffer) as i64;
-        let (allocation, data) = match launch.inputs.device_input(buffer).and_then(|away| self.pool.resident(away)) {
+        let (allocation, data) = match launch.inputs.device_input(buffer).and_then(|bytes| self.pool.resident(bytes)) {
             Some(resident) => resident,
             None => {
                 let allocation = self.pool.input(launch.inputs.fetch_input(buffer)?, self.requester)?;

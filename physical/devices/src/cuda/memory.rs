@@ -158,7 +158,7 @@ impl DevicePool {
         let state = self.locked();
         let bytes = |entry: &EvictableEntry| match entry {
             EvictableEntry::Input { allocation, .. } => allocation.bytes,
-            EvictableEntry::Result(away) => away.upgrade().map_or(0, |away| away.bytes()),
+            EvictableEntry::Result(result) => result.upgrade().map_or(0, |bytes| bytes.bytes()),
         };
         let evictable: usize = state.entries.iter().map(|(_, entry)| bytes(entry)).sum();
         self.limit.min(limit).saturating_sub(state.used.saturating_sub(evictable))
@@ -325,15 +325,15 @@ impl DevicePool {
         let allocation = Mutex::new(Some(allocation.clone()));
         let resident =
             DeviceResult { pool: self.clone(), allocation, offset, bytes, number, kernel: kernel.to_owned() };
-        let away = DeviceBytes::new(Box::new(resident), budget)?;
-        self.locked().entries.put(EntryKey::Result(number), EvictableEntry::Result(Arc::downgrade(&away)));
-        Ok(away)
+        let bytes = DeviceBytes::new(Box::new(resident), budget)?;
+        self.locked().entries.put(EntryKey::Result(number), EvictableEntry::Result(Arc::downgrade(&bytes)));
+        Ok(bytes)
     }
 
     /// Returns the memory and address of a result on this device; `None` if the result was fetched
     /// to the host or is on another device.
-    pub(crate) fn resident(&self, away: &DeviceBytes) -> Option<(Arc<DeviceAllocation>, Address)> {
-        let remote: &dyn Any = away.device_buffer();
+    pub(crate) fn resident(&self, bytes: &DeviceBytes) -> Option<(Arc<DeviceAllocation>, Address)> {
+        let remote: &dyn Any = bytes.device_buffer();
         let resident = remote.downcast_ref::<DeviceResult>().filter(|r| std::ptr::eq(&*r.pool, self))?;
         let allocation = resident.allocation()?;
         self.locked().entries.promote(&EntryKey::Result(resident.number));
@@ -356,9 +356,9 @@ impl DevicePool {
         match evicted {
             None => return Ok(false),
             Some((_, EvictableEntry::Input { .. })) => {}
-            Some((_, EvictableEntry::Result(away))) => {
-                if let Some(away) = away.upgrade() {
-                    away.move_to_host()?;
+            Some((_, EvictableEntry::Result(result))) => {
+                if let Some(bytes) = result.upgrade() {
+                    bytes.move_to_host()?;
                 }
             }
         }
@@ -378,7 +378,7 @@ impl DevicePool {
             }
             let is_stale = |entry: &EvictableEntry| match entry {
                 EvictableEntry::Input { array, .. } => array.strong_count() == own[&array.data_ptr()],
-                EvictableEntry::Result(away) => away.strong_count() == 0,
+                EvictableEntry::Result(result) => result.strong_count() == 0,
             };
             let keys: Vec<EntryKey> =
                 entries.iter().filter(|(_, entry)| is_stale(entry)).map(|(key, _)| *key).collect();

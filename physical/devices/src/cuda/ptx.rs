@@ -2,7 +2,7 @@
 
 use super::unit::OPTIONS;
 use redpoll_kernels::cache::{DiskCache, EntryKind, key, open};
-use redpoll_kernels::cache_folder::{CacheFolder, MAX_CACHE_BYTES};
+use redpoll_kernels::{CacheFolder, MAX_CACHE_BYTES};
 use std::sync::LazyLock;
 
 /// The inputs to the PTX, other than the fixed options.

@@ -4,7 +4,7 @@ use super::interface::DeviceKernel;
 use super::launch::{Argument, run};
 use super::memory::{DeviceAllocation, DevicePool, Requester};
 use crate::Error;
-use crate::grid::{Contents, Gather, Grid, GridRunner, Launch, LaunchResult, ResultWindow, value_after_store};
+use crate::grid::{Contents, Gather, Grid, GridRunner, Launch, LaunchResult, ResultWindow};
 use arrow::buffer::Buffer;
 use redpoll_compiler::assembly::BufferDecl;
 use redpoll_kernels::run::Limits;
@@ -64,7 +64,7 @@ impl GridRunner for DeviceRunner {
 
     fn to_window(&self, array: &Array, limits: &Limits) -> Result<ResultWindow, Error> {
         let cancelled = || limits.cancel.load(Ordering::Relaxed);
-        let (allocation, start) = match array.device_bytes().and_then(|away| self.pool.resident(away)) {
+        let (allocation, start) = match array.device_bytes().and_then(|bytes| self.pool.resident(bytes)) {
             Some((allocation, address)) => (allocation.clone(), (address - allocation.address()) as usize),
             None => (self.pool.input(array.buffer(), self.requester(&cancelled, limits.device_memory))?, 0),
         };
@@ -93,7 +93,7 @@ impl GridRunner for DeviceRunner {
         let element = |bytes: &[u8]| {
             let mut word = [0; 8];
             word[..size].copy_from_slice(bytes);
-            value_after_store(decl, u64::from_le_bytes(word))
+            decl.stored(u64::from_le_bytes(word))
         };
         let of = |window: &ResultWindow| {
             let own =

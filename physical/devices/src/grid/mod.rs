@@ -31,7 +31,6 @@ mod verify;
 
 pub(crate) use interp::{
     Contents, Gather, GatherPiece, GridRunner, Launch, LaunchOutcome, LaunchResult, ResultWindow, WindowExtent,
-    value_after_store,
 };
 pub use interp::{GridFault, GridProgram};
 pub use map::{MAX_TEAM_LANES, WARP, map, map_to};

@@ -37,6 +37,11 @@ pub enum TeamSize {
 }
 
 impl GridPlan {
+    /// Returns the grids, the counting grid first.
+    pub fn grids(&self) -> impl Iterator<Item = &Grid> {
+        self.count.iter().chain([&self.run])
+    }
+
     /// Plans the grids of a draft.
     pub fn of(draft: &Draft, team_size: TeamSize) -> GridPlan {
         let Some(lists) = draft.lists() else {

@@ -16,7 +16,7 @@ const LANES: u32 = 4;
 /// The interpreter of grids, which runs the mapping to teams of lanes in random orders and reports
 /// races.
 #[derive(Clone, Copy, Debug)]
-pub struct GridBackend {
+struct GridBackend {
     lanes: u32,
 }
 
@@ -27,7 +27,7 @@ pub fn grid_interpreter() -> Arc<dyn Backend> {
 }
 
 /// Returns the interpreter of grids with teams of this many lanes, a power of two up to 256.
-pub fn grid_interpreter_in_teams(lanes: u32) -> Arc<dyn Backend> {
+pub(crate) fn grid_interpreter_in_teams(lanes: u32) -> Arc<dyn Backend> {
     Arc::new(GridBackend { lanes })
 }
 
@@ -96,10 +96,9 @@ impl Backend for CudaBackend {
         let cuda = Cuda::open(self.ordinal)?;
         let grids = |draft: &&Draft| {
             let plan = GridPlan::of(draft, TeamSize::Automatic);
-            let mut runners = cuda.runners(&plan.count.iter().chain([&plan.run]).collect::<Vec<_>>())?.into_iter();
-            let next = |_| runners.next().ok_or_else(|| Error::InvalidInvocation("a grid has no runner".into()));
-            let grids = Grids::new(plan, Arc::new(*self), next)?;
-            Ok(Box::new(Grids { device: Some(self.ordinal), ..grids }) as Box<dyn Code>)
+            let mut runners = cuda.runners(&plan.grids().collect::<Vec<_>>())?.into_iter();
+            let next = |_| Ok::<_, Error>(runners.next().expect("each grid has a runner"));
+            Ok(Box::new(Grids::new(plan, Arc::new(*self), next)?) as Box<dyn Code>)
         };
         drafts.iter().map(grids).collect()
     }
@@ -110,18 +109,14 @@ impl Backend for CudaBackend {
 
     /// Prints the text of all grids, or the reason why a device declines them.
     fn unit(&self, drafts: &[&Draft]) -> Result<Option<(&'static str, String)>, Error> {
-        let plans = drafts.iter().map(|draft| GridPlan::of(draft, TeamSize::Automatic));
-        let grids: Vec<Grid> = plans.flat_map(|plan| plan.count.into_iter().chain([plan.run])).collect();
-        let text = cuda::emit(&grids.iter().collect::<Vec<_>>()).unwrap_or_else(|e| format!("// {e}\n"));
+        let plans: Vec<GridPlan> = drafts.iter().map(|draft| GridPlan::of(draft, TeamSize::Automatic)).collect();
+        let grids: Vec<&Grid> = plans.iter().flat_map(GridPlan::grids).collect();
+        let text = cuda::emit(&grids).unwrap_or_else(|e| format!("// {e}\n"));
         Ok(Some(("cuda", text)))
     }
 
     fn check(&self) -> Result<(), Error> {
-        match self.ordinal {
-            // The absence of a first device is remembered.
-            0 => Cuda::first().map(drop).map_err(|error| Error::Device(error.into())),
-            ordinal => Ok(Cuda::open(ordinal).map(drop)?),
-        }
+        Ok(Cuda::open(self.ordinal).map(drop)?)
     }
 
     fn missing_bytes(&self, inputs: &[&Tensor]) -> u64 {

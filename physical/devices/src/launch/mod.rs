@@ -8,12 +8,14 @@ mod backend;
 mod folds;
 mod outputs;
 
-pub use backend::{CudaBackend, GridBackend, MAX_DEVICES, grid_interpreter, grid_interpreter_in_teams};
+#[cfg(test)]
+pub(crate) use backend::grid_interpreter_in_teams;
+pub use backend::{CudaBackend, MAX_DEVICES, grid_interpreter};
 
 use crate::grid::{Grid, GridPlan, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, WARP, WindowExtent};
 use folds::FoldKernels;
 use outputs::OutputAssembly;
-use redpoll_compiler::assembly::{Buffer, Counts, Function, Status, Stmt};
+use redpoll_compiler::assembly::{Buffer, Buffers, Counts, Function, Status, Stmt};
 use redpoll_compiler::lower::{Binding, Draft};
 use redpoll_compiler::notation::{ALL_ROUNDS, Cut, Join, Sections};
 use redpoll_kernels::Error;
@@ -39,8 +41,6 @@ pub(crate) struct Grids {
     /// The division of rounds into sections, if possible.
     sections: Option<Sections>,
     launches: AtomicU64,
-    /// The number of the device that runs the grids; `None` for the interpreter.
-    device: Option<u32>,
     /// The backend of these grids, for other kernels on the same processor.
     backend: Arc<dyn Backend>,
     /// Kernels that merge sparse partial results.
@@ -81,7 +81,6 @@ impl Grids {
             run,
             sections: plan.sections,
             launches,
-            device: None,
             backend,
             merges: MergeKernels::default(),
             folds: FoldKernels::default(),
@@ -102,11 +101,9 @@ impl Grids {
     /// for threads.
     fn share<'a>(&self, cut: &Cut, workers: &'a Workers) -> WorkShare<'a> {
         let folds = cut.outputs.iter().any(|(_, join)| matches!(join, Join::Folded(_)));
-        match self.device {
-            Some(_) if cut.exact || !folds => {
-                WorkShare::Teams(self.run.teams() as u64, self.run.grid().lanes.max(WARP))
-            }
-            _ => WorkShare::Threads(workers),
+        match self.run.has_own_memory() && (cut.exact || !folds) {
+            true => WorkShare::Teams(self.run.teams() as u64, self.run.grid().lanes.max(WARP)),
+            false => WorkShare::Threads(workers),
         }
     }
 }

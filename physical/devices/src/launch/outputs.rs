@@ -48,7 +48,7 @@ impl<'a> OutputAssembly<'a> {
                 let partials = (0..chunks.len()).map(|chunk| self.chunk_output(id, chunk)).collect::<Result<_, _>>()?;
                 // Sparse results are few, and their merges short, so they are merged on the host.
                 let instant = backend::instant();
-                let backend = if grids.device.is_some() { &instant } else { &grids.backend };
+                let backend = if grids.run.has_own_memory() { &instant } else { &grids.backend };
                 grids.merges.merge(kernel.draft(), (number, op), partials, (backend, limits))
             }
             Join::Shared | Join::Folded(_) => {

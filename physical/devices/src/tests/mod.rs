@@ -2,7 +2,6 @@
 //! programs over tensors.
 
 pub(crate) mod assembly;
-mod engines;
 mod lost;
 mod lowering;
 mod sections;

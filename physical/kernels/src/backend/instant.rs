@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// Machine code by Cranelift.
 #[derive(Clone, Copy, Debug)]
-pub struct InstantBackend;
+pub(super) struct InstantBackend;
 
 impl Backend for InstantBackend {
     fn name(&self) -> Cow<'static, str> {

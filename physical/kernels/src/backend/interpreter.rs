@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// The bounds-checked interpreter of Assembly, which counts the work.
 #[derive(Clone, Copy, Debug)]
-pub struct InterpreterBackend;
+pub(super) struct InterpreterBackend;
 
 impl Backend for InterpreterBackend {
     fn name(&self) -> Cow<'static, str> {

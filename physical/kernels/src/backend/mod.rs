@@ -9,13 +9,13 @@ mod instant;
 mod interpreter;
 mod optimizing;
 
-pub use instant::InstantBackend;
-pub use interpreter::InterpreterBackend;
 pub use optimizing::OptimizingBackend;
 
 use crate::Error;
 use crate::kernel::{Kernel, Outcome};
 use crate::run::{Invocation, Limits};
+use instant::InstantBackend;
+use interpreter::InterpreterBackend;
 use redpoll_compiler::assembly::{Counts, Status};
 use redpoll_compiler::lower::Draft;
 use redpoll_storage::Tensor;

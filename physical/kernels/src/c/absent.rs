@@ -1,9 +1,8 @@
 //! The toolchain of a build without the feature `c`: it compiles nothing.
 
 use super::options::{ToolchainCounters, ToolchainOptions};
-use crate::run::Signature;
 use crate::{CompiledKernel, Error};
-use redpoll_compiler::assembly::Function;
+use redpoll_compiler::assembly::{Function, Signature};
 use std::sync::{Arc, LazyLock};
 
 /// A C compiler with its caches, which this build does not have.

@@ -13,7 +13,7 @@ use redpoll_logic::{Prim, Scalar};
 
 /// The precedence of a text, from loose to tight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Precedence {
+enum Precedence {
     /// `c ? a : b`
     Choice,
     /// `a && b`
@@ -33,7 +33,7 @@ pub enum Precedence {
 }
 
 /// A text and its precedence.
-pub struct ExprText(String, Precedence);
+struct ExprText(String, Precedence);
 
 /// The context in which expressions of a function are written.
 pub struct ExprWriter<'a> {

@@ -33,13 +33,13 @@ impl LocalFacts {
     }
 
     /// Returns whether an `i64` is computed from positions and coordinates alone.
-    pub fn is_position(&self, function: &Function, e: &Expr) -> bool {
+    pub(crate) fn is_position(&self, function: &Function, e: &Expr) -> bool {
         is_position(function, &self.positions, e)
     }
 
     /// Returns the two sides of `x <= y` if that is equivalent to `a == b`, and whether neither
     /// side can be negative.
-    pub fn as_at_most(&self, a: &Expr, b: &Expr) -> Option<(Local, Local, bool)> {
+    pub(crate) fn as_at_most(&self, a: &Expr, b: &Expr) -> Option<(Local, Local, bool)> {
         let (Expr::Local(a), Expr::Local(b)) = (a, b) else { return None };
         let sides = |x: Local, least: Local| {
             self.minima.iter().find_map(|[minimum, y, z]| match () {

@@ -68,7 +68,7 @@ impl Helpers {
 
     /// Returns the name of the helper for the minimum or maximum of floats in a fold, where each
     /// step depends on the previous one.
-    pub fn fold_min_max(&mut self, op: BinaryOp, prim: Prim) -> String {
+    pub(crate) fn fold_min_max(&mut self, op: BinaryOp, prim: Prim) -> String {
         if self.dialect == Dialect::Cuda {
             return self.binary(op, prim);
         }
@@ -94,7 +94,7 @@ impl Helpers {
     }
 
     /// Returns the name of the helper for `0 - x` of floats.
-    pub fn sub_from_zero(&mut self, prim: Prim) -> String {
+    pub(crate) fn sub_from_zero(&mut self, prim: Prim) -> String {
         self.add(format!("rp_sub_from_zero_{prim}"), |name| {
             let ty = c_type(prim);
             format!(
@@ -128,7 +128,7 @@ impl Helpers {
     }
 
     /// Returns the name of the helper that counts the leading or trailing zeros of an integer.
-    pub fn count_zeros(&mut self, op: UnaryOp, prim: Prim) -> String {
+    pub(crate) fn count_zeros(&mut self, op: UnaryOp, prim: Prim) -> String {
         self.add(format!("rp_{}_{prim}", op.name()), |name| {
             let (ty, bits, width) = (c_type(prim), unsigned(prim), prim.bits());
             let count = match (op, 64 - width) {
@@ -144,7 +144,7 @@ impl Helpers {
     }
 
     /// Returns the name of the helper that casts floats to integers.
-    pub fn float_to_int(&mut self, from: Prim, to: Prim) -> String {
+    pub(crate) fn float_to_int(&mut self, from: Prim, to: Prim) -> String {
         let dialect = self.dialect;
         self.add(format!("rp_{to}_of_{from}"), |name| {
             let (ty, source, suffix) = (c_type(to), c_type(from), if from == Prim::F32 { "f" } else { "" });
@@ -169,7 +169,7 @@ impl Helpers {
     }
 
     /// Returns the name of the helper that calls a function of the mathematical library, the same
-    /// one as in all engines. Its first argument is the frame.
+    /// one as in all backends. Its first argument is the frame.
     pub fn math(&mut self, function: MathFn, prim: Prim) -> String {
         self.add(format!("rp_{}_{prim}", function.name()), |name| {
             let ty = c_type(prim);
@@ -187,7 +187,7 @@ impl Helpers {
 
 /// Returns the index of a function in the table of the frame: the `f64` variant of each function is
 /// followed by the `f32` variant.
-pub fn math_index(function: MathFn, prim: Prim) -> usize {
+fn math_index(function: MathFn, prim: Prim) -> usize {
     function as usize * 2 + usize::from(prim == Prim::F32)
 }
 

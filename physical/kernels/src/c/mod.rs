@@ -38,7 +38,6 @@ mod toolchain;
 pub mod types;
 mod unit;
 
-pub use super::cache_folder::CacheFolder;
 pub use options::{ToolchainCounters, ToolchainOptions};
 pub use toolchain::{Toolchain, stop_compilers};
 pub use unit::{emit, entry_name};

@@ -78,7 +78,7 @@ pub fn end(var: &str) -> String {
 }
 
 /// Returns the variable for the end of the full rounds of a lane fold.
-pub fn full_end(var: &str) -> String {
+pub(crate) fn full_end(var: &str) -> String {
     format!("{var}__full_end")
 }
 

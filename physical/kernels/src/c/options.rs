@@ -1,6 +1,6 @@
 //! The options and the counters of a toolchain.
 
-use crate::cache_folder::{CacheFolder, MAX_CACHE_BYTES};
+use crate::{CacheFolder, MAX_CACHE_BYTES};
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -231,7 +231,7 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
 }
 
 /// C itself, for Assembly.
-pub struct SerialDialect;
+pub(crate) struct SerialDialect;
 
 impl StmtDialect for SerialDialect {
     type Extension = Serial;

@@ -4,8 +4,7 @@ use super::function;
 use super::helpers::{Dialect, Helpers};
 use super::stmt::status_name;
 use crate::Error;
-use crate::run::Signature;
-use redpoll_compiler::assembly::{Function, Status, verify};
+use redpoll_compiler::assembly::{Function, Signature, Status, verify};
 use std::fmt::Write;
 use std::sync::Arc;
 

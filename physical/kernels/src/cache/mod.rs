@@ -8,7 +8,7 @@ mod tests;
 pub use disk::DiskCache;
 pub(super) use ownership::private_folder;
 
-use super::cache_folder::CacheFolder;
+use crate::CacheFolder;
 use std::path::PathBuf;
 
 /// Opens the cache on disk, of at most `limit` bytes; the error is the reason why the folder cannot

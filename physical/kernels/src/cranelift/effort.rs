@@ -28,14 +28,14 @@ pub enum Effort {
 
 impl Effort {
     /// Returns the effort that pays for a function whose runs take `steps` steps of loops.
-    pub fn for_steps(function: &Function, steps: f64) -> Effort {
+    fn for_steps(function: &Function, steps: f64) -> Effort {
         let statements: usize = function.body.iter().map(Stmt::count).sum();
         let pays = statements > LONG && steps <= STEPS_PER_STATEMENT * statements as f64;
         if pays { Effort::Quick } else { Effort::Full }
     }
 
     /// Returns the effort that pays for the expected steps of a draft.
-    pub fn for_draft(draft: &Draft) -> Effort {
+    pub(crate) fn for_draft(draft: &Draft) -> Effort {
         Effort::for_steps(draft.function(), draft.expected_steps().unwrap_or(f64::INFINITY))
     }
 

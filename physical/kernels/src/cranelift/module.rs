@@ -3,7 +3,7 @@
 use super::effort::Effort;
 use super::function::{build, signature};
 use super::trampoline;
-use crate::run::{EntryPoint, Signature};
+use crate::run::EntryPoint;
 use crate::{CompiledKernel, Error};
 use cranelift::codegen::Context;
 use cranelift::codegen::control::ControlPlane;
@@ -11,7 +11,7 @@ use cranelift::codegen::isa::TargetIsa;
 use cranelift::jit::{JITBuilder, JITModule};
 use cranelift::module::{FuncId, Module, ModuleError, default_libcall_names};
 use cranelift::prelude::FunctionBuilderContext;
-use redpoll_compiler::assembly::{Function, Stmt, verify};
+use redpoll_compiler::assembly::{Function, Signature, Stmt, verify};
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -5,7 +5,7 @@
 use super::Kernel;
 use crate::Error;
 use crate::run::{Invocation, Workers};
-use redpoll_compiler::assembly::{Buffer, Status};
+use redpoll_compiler::assembly::{Buffer, Buffers, Status};
 use redpoll_compiler::lower::Binding;
 use redpoll_compiler::notation::TensorId;
 use redpoll_logic::Prim;

@@ -19,8 +19,7 @@ use std::ops::Range;
 /// others.
 const CHUNKS_PER_THREAD: u64 = 4;
 
-/// Minimum work of a chunk for each lane of a team on a device, for at least a warp of lanes, in
-/// steps of loops.
+/// Minimum work of a chunk for each lane of a team, in steps of loops.
 const LANE_GRAIN: u64 = 4;
 
 /// Divisor of the work for the maximum overhead of partial results.
@@ -46,8 +45,8 @@ pub(super) struct Ramp {
 pub enum WorkShare<'a> {
     /// Threads of this machine.
     Threads(&'a Workers),
-    /// Teams of a device: their number, and the number of lanes of each. Results depend on the cuts
-    /// only in signs of zeros.
+    /// Teams of a device: their number, and the lanes by which the work of a chunk is measured (at
+    /// least a warp). Other cuts change only the signs of zeros in a result.
     Teams(u64, u32),
 }
 

@@ -114,7 +114,7 @@ mod tests {
     const FIRST_HIT: &str = "(for i (if (gt (x i) 0) (choose= (s) (+ i 1))))";
 
     /// Makes a kernel over a vector `x` with ones at `hits`, and that vector.
-    fn kernel_over(n: usize, hits: &[usize], body: &str, engine: &Arc<dyn Backend>) -> (Kernel, Tensor) {
+    fn kernel_over(n: usize, hits: &[usize], body: &str, backend: &Arc<dyn Backend>) -> (Kernel, Tensor) {
         let text = format!(
             "(program (input x (type (shape {n}) i64 0 dense)) (output s (type (shape) i64 0 dense))
                (output t (type (shape) bool false dense)) {body})"
@@ -123,7 +123,7 @@ mod tests {
         let mut values = vec![0i64; n];
         hits.iter().for_each(|hit| values[*hit] = 1);
         let x = Tensor::from_dense(program.tensors[0].ty.clone(), &Values::from(values)).unwrap();
-        (Kernel::new(&program, &[], FloatMode::default(), engine).unwrap(), x)
+        (Kernel::new(&program, &[], FloatMode::default(), backend).unwrap(), x)
     }
 
     fn workers(threads: usize) -> Workers {
@@ -157,8 +157,8 @@ mod tests {
     fn the_first_hit_is_found_wherever_it_is() {
         let n = 300;
         for hits in [&[][..], &[0], &[1, 2], &[5, 299], &[150, 151], &[298], &[0, 299], &[40, 80, 120, 160, 200]] {
-            for engine in [&backend::interpreter(), &backend::instant()] {
-                let (kernel, x) = kernel_over(n, hits, FIRST_HIT, engine);
+            for backend in [&backend::interpreter(), &backend::instant()] {
+                let (kernel, x) = kernel_over(n, hits, FIRST_HIT, backend);
                 for threads in [1, 2, 5] {
                     let outcome = run(&kernel, &x, workers(threads).without_grain()).unwrap();
                     let expected = hits.first().map_or(0, |hit| *hit as i64 + 1);

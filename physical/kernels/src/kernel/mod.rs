@@ -186,7 +186,7 @@ impl Kernel {
     ///
     /// # Errors
     /// Like [`Kernel::run`].
-    pub fn run_in_chunks(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
+    pub(crate) fn run_in_chunks(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
         inputs.iter().try_for_each(|input| input.fetch())?;
         if let Ok(cut) = &self.draft.lowered().cut {
             if let Some(decisions) = Decisions::of(self.draft.program(), cut, self.draft.mode()) {

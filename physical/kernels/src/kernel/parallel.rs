@@ -15,7 +15,7 @@ use super::decisions::{self, Decisions, RunEnd};
 use super::{Kernel, Outcome, collect};
 use crate::run::{Invocation, Limits, Loan};
 use crate::{Error, backend};
-use redpoll_compiler::assembly::{Buffer, Counts, Status};
+use redpoll_compiler::assembly::{Buffer, Buffers, Counts, Status};
 use redpoll_compiler::lower::Binding;
 use redpoll_compiler::notation::{ALL_ROUNDS, Cut, Join, TensorId};
 use redpoll_storage::Tensor;

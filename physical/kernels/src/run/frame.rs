@@ -5,65 +5,65 @@
 //! `swap`.
 
 use super::Invocation;
-use redpoll_compiler::assembly::{Buffer, Status};
+use redpoll_compiler::assembly::{Buffer, Buffers, Status};
 use std::ffi::c_void;
 
 /// The entry point of a kernel.
-pub type EntryPoint = unsafe extern "C" fn(*mut Frame) -> i32;
+pub(crate) type EntryPoint = unsafe extern "C" fn(*mut Frame) -> i32;
 
 /// A buffer as seen by machine code.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Slot {
+pub(crate) struct Slot {
     /// The first element, aligned for its type; dangling if the capacity is 0.
-    pub data: *mut u8,
+    pub(crate) data: *mut u8,
     /// The capacity in elements.
-    pub len: u64,
+    pub(crate) len: u64,
 }
 
 /// The argument of a kernel.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Frame {
+pub(crate) struct Frame {
     /// One slot per buffer of the function.
-    pub buffers: *mut Slot,
+    pub(crate) buffers: *mut Slot,
     /// The parameters.
-    pub params: *const i64,
+    pub(crate) params: *const i64,
     /// The first round of the outermost loop.
-    pub chunk_lo: i64,
+    pub(crate) chunk_lo: i64,
     /// One past the last round.
-    pub chunk_hi: i64,
+    pub(crate) chunk_hi: i64,
     /// The first argument of every callback.
-    pub host: *mut c_void,
+    pub(crate) host: *mut c_void,
     /// The functions of the host that the kernel may call.
-    pub callbacks: *const Callbacks,
+    pub(crate) callbacks: *const Callbacks,
     /// Space for the status of a callback, for generators whose code cannot receive it as a result.
-    pub status: i32,
+    pub(crate) status: i32,
     /// The generator's own code that kernels call for growth; null if it has none.
-    pub trampoline: *const c_void,
+    pub(crate) trampoline: *const c_void,
     /// The functions of the mathematical library, in the order of
     /// [`MathFn::addresses`](redpoll_compiler::assembly::MathFn::addresses); null if their
     /// addresses are part of the code.
-    pub math: *const usize,
+    pub(crate) math: *const usize,
     /// A flag that is not 0 once the kernel must stop; loops that contain loops check it in each
     /// round.
-    pub cancel: *const u8,
+    pub(crate) cancel: *const u8,
 }
 
 /// The functions that machine code calls. `host` is the frame's; buffers are numbers in the
 /// function's table.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Callbacks {
+pub(crate) struct Callbacks {
     /// `grow(host, buffer, len)` enlarges a buffer to at least `len` elements, updates its slot and
     /// returns a [`Status`].
-    pub grow: unsafe extern "C" fn(*mut c_void, u32, i64) -> i32,
+    pub(crate) grow: unsafe extern "C" fn(*mut c_void, u32, i64) -> i32,
     /// `sort(host, buffer, lo, hi)` sorts a range of a buffer of indices.
-    pub sort: unsafe extern "C" fn(*mut c_void, u32, i64, i64),
+    pub(crate) sort: unsafe extern "C" fn(*mut c_void, u32, i64, i64),
     /// `sort_by(host, perm, major, minor, lo, hi)` sorts a range of numbers by two keys.
-    pub sort_by: unsafe extern "C" fn(*mut c_void, u32, u32, u32, i64, i64),
+    pub(crate) sort_by: unsafe extern "C" fn(*mut c_void, u32, u32, u32, i64, i64),
     /// `swap(host, a, b)` exchanges the memory of two buffers and their slots.
-    pub swap: unsafe extern "C" fn(*mut c_void, u32, u32),
+    pub(crate) swap: unsafe extern "C" fn(*mut c_void, u32, u32),
 }
 
 /// The callbacks for a host that is an [`Invocation`].

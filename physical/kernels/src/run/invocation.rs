@@ -5,9 +5,7 @@ use super::frame::{CALLBACKS, Frame, Slot};
 use super::{Limits, sort};
 use crate::Error;
 use arrow::buffer::Buffer as ArrowBuffer;
-use redpoll_compiler::assembly::{
-    Buffer, BufferClass, BufferDecl, BufferRole, Buffers, Signature, Status, check_signature,
-};
+use redpoll_compiler::assembly::{Buffer, BufferDecl, BufferRole, Buffers, Signature, Status};
 use redpoll_logic::{Prim, Scalar};
 use redpoll_storage::{Array, DeviceBytes};
 use std::ops::Range;
@@ -80,13 +78,7 @@ impl Invocation {
         limits: Limits,
     ) -> Result<Invocation, Error> {
         let inputs: Vec<ArrowBuffer> = inputs.into_iter().collect();
-        let counts =
-            [("input buffers", signature.inputs(), inputs.len()), ("parameters", signature.params.len(), params.len())];
-        for (what, expected, found) in counts {
-            if expected != found {
-                return Err(Error::InvalidInvocation(format!("expected {expected} {what}, found {found}")));
-            }
-        }
+        signature.check_counts(inputs.len(), params.len())?;
         let mut inputs = inputs.into_iter();
         let mut invocation = Invocation {
             signature: signature.clone(),
@@ -148,9 +140,9 @@ impl Invocation {
         let mut invocation = Invocation::new(signature, inputs.iter().map(buffer), params, limits)?;
         let buffers = (0..signature.buffers.len()).filter(|k| signature.buffers[*k].role == BufferRole::Input);
         for (k, array) in buffers.zip(inputs) {
-            if let Some(away) = array.device_bytes() {
+            if let Some(bytes) = array.device_bytes() {
                 invocation.lens[k] = array.len();
-                invocation.memory[k] = BufferMemory::OnDevice(away.clone());
+                invocation.memory[k] = BufferMemory::OnDevice(bytes.clone());
             }
         }
         Ok(invocation)
@@ -159,30 +151,6 @@ impl Invocation {
     /// Returns the limits of runs.
     pub fn limits(&self) -> &Limits {
         &self.limits
-    }
-
-    /// Returns the signature of the function.
-    pub fn signature(&self) -> &Arc<Signature> {
-        &self.signature
-    }
-
-    /// Returns the parameters.
-    pub fn params(&self) -> &[i64] {
-        &self.params
-    }
-
-    /// Checks that the invocation is for a function of that signature.
-    ///
-    /// # Errors
-    /// [`Error::InvalidInvocation`] when the signatures differ.
-    pub fn check(&self, signature: &Arc<Signature>) -> Result<(), Error> {
-        Ok(check_signature(&self.signature, signature)?)
-    }
-
-    /// Returns the number of elements of a buffer: all elements of an input, the requested ones of
-    /// an owned buffer.
-    pub fn len(&self, buffer: Buffer) -> usize {
-        self.lens[buffer.index()]
     }
 
     /// Returns the capacity of an owned buffer in elements, or the number of elements of an input.
@@ -204,7 +172,7 @@ impl Invocation {
     /// Returns the array of an input that is on a device, or was when the invocation was made.
     pub fn device_input(&self, buffer: Buffer) -> Option<&DeviceBytes> {
         match &self.memory[buffer.index()] {
-            BufferMemory::OnDevice(away) => Some(away),
+            BufferMemory::OnDevice(bytes) => Some(bytes),
             _ => None,
         }
     }
@@ -222,7 +190,7 @@ impl Invocation {
 
     /// Returns the argument for a call of machine code, valid until the invocation is used
     /// otherwise.
-    pub fn frame(&mut self, chunk: Range<i64>) -> Frame {
+    pub(crate) fn frame(&mut self, chunk: Range<i64>) -> Frame {
         Frame {
             buffers: self.slots.as_mut_ptr(),
             params: self.params.as_ptr(),
@@ -237,11 +205,6 @@ impl Invocation {
         }
     }
 
-    /// Returns whether the run was asked to stop.
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.limits.cancel.load(Ordering::Relaxed)
-    }
-
     /// Sets the lengths of buffers to their capacities. Must be called after machine code ran,
     /// which requests growth only beyond the capacity, so that all elements may be in use.
     pub(crate) fn extend_to_capacity(&mut self) {
@@ -250,37 +213,7 @@ impl Invocation {
         }
     }
 
-    /// Makes an owned buffer at least `len` elements long. Within its reserved capacity the buffer
-    /// grows by small steps, since nothing moves. Beyond that it doubles, or grows by half if it is
-    /// large, within the memory limit.
-    pub fn grow(&mut self, buffer: Buffer, len: i64) -> Status {
-        let at = buffer.index();
-        let Ok(len) = usize::try_from(len) else { return Status::OutOfMemory };
-        let capacity = self.slots[at].len as usize;
-        if len > capacity {
-            if self.is_cancelled() {
-                return Status::Cancelled;
-            }
-            let Some(bytes) = len.checked_mul(self.prim(buffer).bytes()) else {
-                return Status::OutOfMemory;
-            };
-            // New elements are written, so unused ones cost pages of memory.
-            let now = self.bytes(buffer).len();
-            let reserved = self.reserved_bytes(buffer);
-            let preferred = match now {
-                _ if bytes <= reserved => reserved.min(bytes.max(now + STEP)),
-                ..LARGE => now.saturating_mul(2),
-                _ => now.saturating_add(now / 2),
-            };
-            if !(self.enlarge(buffer, bytes.max(preferred)) || self.enlarge(buffer, bytes)) {
-                return Status::OutOfMemory;
-            }
-        }
-        self.lens[at] = self.lens[at].max(len);
-        Status::Done
-    }
-
-    /// Grows a buffer like [`Invocation::grow`], but without spare capacity, since it does not grow
+    /// Grows a buffer like [`Buffers::grow`], but without spare capacity, since it does not grow
     /// again.
     pub(crate) fn grow_to(&mut self, buffer: Buffer, len: usize) -> Status {
         let bytes = len.checked_mul(self.prim(buffer).bytes());
@@ -342,48 +275,6 @@ impl Invocation {
         (!self.unfilled.contains(&buffer)).then_some(fill)
     }
 
-    /// Sorts a range of an owned buffer of indices.
-    ///
-    /// # Panics
-    /// When the range is out of bounds of the buffer.
-    pub(crate) fn sort(&mut self, buffer: Buffer, range: Range<usize>) {
-        let prim = self.prim(buffer);
-        let BufferMemory::Owned(block) = &mut self.memory[buffer.index()] else {
-            unreachable!("the verifier admits sorting of owned buffers only");
-        };
-        sort::sort(block, prim, range);
-    }
-
-    /// Sorts the numbers `k` in a range of `perm` by `(major[k], minor[k], k)`.
-    ///
-    /// # Panics
-    /// When the range or a number is out of bounds of its buffer.
-    pub(crate) fn sort_by(&mut self, perm: Buffer, major: Buffer, minor: Buffer, range: Range<usize>) {
-        let prims = [perm, major, minor].map(|b| self.prim(b));
-        let empty = BufferMemory::Owned(MemoryBlock::new(self.limits.memory.clone()));
-        let mut target = std::mem::replace(&mut self.memory[perm.index()], empty);
-        let (BufferMemory::Owned(block), BufferMemory::Owned(major), BufferMemory::Owned(minor)) =
-            (&mut target, &self.memory[major.index()], &self.memory[minor.index()])
-        else {
-            unreachable!("the verifier admits sorting of owned buffers only");
-        };
-        sort::sort_by((block, prims[0]), (major, prims[1]), (minor, prims[2]), range);
-        self.memory[perm.index()] = target;
-    }
-
-    /// Exchanges the memory of two owned buffers.
-    ///
-    /// # Panics
-    /// When one of them is an input.
-    pub(crate) fn swap(&mut self, a: Buffer, b: Buffer) {
-        let (a, b) = (a.index(), b.index());
-        let owned = |m: &BufferMemory| matches!(m, BufferMemory::Owned(_));
-        assert!(owned(&self.memory[a]) && owned(&self.memory[b]), "the verifier admits swaps of owned buffers only");
-        self.memory.swap(a, b);
-        self.slots.swap(a, b);
-        self.lens.swap(a, b);
-    }
-
     /// Returns a loan by which other invocations can write into an owned buffer of this one.
     ///
     /// # Panics
@@ -429,53 +320,6 @@ impl Invocation {
             BufferMemory::OnDevice(_) => unreachable!("arrays on a device are read there"),
             BufferMemory::Owned(block) => block.as_slice(),
             BufferMemory::Lent(..) => unreachable!("lent memory is read element by element"),
-        }
-    }
-
-    /// Reads an element as a value: bits zero-extended to 64, or for an index the bits of its
-    /// `i64`.
-    ///
-    /// # Panics
-    /// When the buffer does not have the element.
-    pub fn read(&self, buffer: Buffer, at: usize) -> u64 {
-        let decl = &self.signature.buffers[buffer.index()];
-        let size = decl.prim.bytes();
-        let mut bytes = [0; 8];
-        match self.memory[buffer.index()] {
-            BufferMemory::Lent(start, len) => {
-                assert!((at + 1) * size <= len, "element {at} is beyond the lent memory");
-                // SAFETY: the element lies in the block, whose owner lives, and no other thread
-                // writes the element: see `borrow`.
-                unsafe { start.add(at * size).copy_to_nonoverlapping(bytes.as_mut_ptr(), size) };
-            }
-            _ => bytes[..size].copy_from_slice(&self.bytes(buffer)[at * size..(at + 1) * size]),
-        }
-        let bits = u64::from_le_bytes(bytes);
-        if decl.class == BufferClass::Index && decl.prim.is_signed() {
-            let unused = 64 - decl.prim.bits();
-            ((bits << unused) as i64 >> unused) as u64
-        } else {
-            bits
-        }
-    }
-
-    /// Sets an element of an owned buffer to the low bytes of a value.
-    ///
-    /// # Panics
-    /// When the buffer does not have the element, or is an input.
-    pub(crate) fn write(&mut self, buffer: Buffer, at: usize, bits: u64) {
-        let size = self.prim(buffer).bytes();
-        let bytes = &bits.to_le_bytes()[..size];
-        match &mut self.memory[buffer.index()] {
-            BufferMemory::Owned(block) => block.as_mut_slice()[at * size..(at + 1) * size].copy_from_slice(bytes),
-            BufferMemory::Lent(start, len) => {
-                assert!((at + 1) * size <= *len, "element {at} is beyond the lent memory");
-                // SAFETY: as in `read`.
-                unsafe { start.add(at * size).copy_from_nonoverlapping(bytes.as_ptr(), size) };
-            }
-            BufferMemory::Input(_) | BufferMemory::OnDevice(_) => {
-                unreachable!("the verifier admits stores to owned buffers only")
-            }
         }
     }
 
@@ -554,42 +398,109 @@ impl Invocation {
 /// The memory of the interpreter of Assembly is that of machine code.
 impl Buffers for Invocation {
     fn signature(&self) -> &Arc<Signature> {
-        self.signature()
+        &self.signature
     }
 
     fn params(&self) -> &[i64] {
-        self.params()
+        &self.params
     }
 
     fn len(&self, buffer: Buffer) -> usize {
-        self.len(buffer)
+        self.lens[buffer.index()]
     }
 
     fn read(&self, buffer: Buffer, at: usize) -> u64 {
-        self.read(buffer, at)
+        let decl = &self.signature.buffers[buffer.index()];
+        let size = decl.prim.bytes();
+        let mut bytes = [0; 8];
+        match self.memory[buffer.index()] {
+            BufferMemory::Lent(start, len) => {
+                assert!((at + 1) * size <= len, "element {at} is beyond the lent memory");
+                // SAFETY: the element lies in the block, whose owner lives, and no other thread
+                // writes the element: see `borrow`.
+                unsafe { start.add(at * size).copy_to_nonoverlapping(bytes.as_mut_ptr(), size) };
+            }
+            _ => bytes[..size].copy_from_slice(&self.bytes(buffer)[at * size..(at + 1) * size]),
+        }
+        decl.stored(u64::from_le_bytes(bytes))
     }
 
     fn write(&mut self, buffer: Buffer, at: usize, bits: u64) {
-        self.write(buffer, at, bits);
+        let size = self.prim(buffer).bytes();
+        let bytes = &bits.to_le_bytes()[..size];
+        match &mut self.memory[buffer.index()] {
+            BufferMemory::Owned(block) => block.as_mut_slice()[at * size..(at + 1) * size].copy_from_slice(bytes),
+            BufferMemory::Lent(start, len) => {
+                assert!((at + 1) * size <= *len, "element {at} is beyond the lent memory");
+                // SAFETY: as in `read`.
+                unsafe { start.add(at * size).copy_from_nonoverlapping(bytes.as_ptr(), size) };
+            }
+            BufferMemory::Input(_) | BufferMemory::OnDevice(_) => {
+                unreachable!("the verifier admits stores to owned buffers only")
+            }
+        }
     }
 
     fn grow(&mut self, buffer: Buffer, len: i64) -> Status {
-        self.grow(buffer, len)
+        let at = buffer.index();
+        let Ok(len) = usize::try_from(len) else { return Status::OutOfMemory };
+        let capacity = self.slots[at].len as usize;
+        if len > capacity {
+            if self.is_cancelled() {
+                return Status::Cancelled;
+            }
+            let Some(bytes) = len.checked_mul(self.prim(buffer).bytes()) else {
+                return Status::OutOfMemory;
+            };
+            // Within the reserved capacity the buffer grows by small steps: nothing moves, and new
+            // elements are written, so unused ones cost pages of memory. Beyond that the buffer
+            // doubles, or grows by half if it is large.
+            let now = self.bytes(buffer).len();
+            let reserved = self.reserved_bytes(buffer);
+            let preferred = match now {
+                _ if bytes <= reserved => reserved.min(bytes.max(now + STEP)),
+                ..LARGE => now.saturating_mul(2),
+                _ => now.saturating_add(now / 2),
+            };
+            if !(self.enlarge(buffer, bytes.max(preferred)) || self.enlarge(buffer, bytes)) {
+                return Status::OutOfMemory;
+            }
+        }
+        self.lens[at] = self.lens[at].max(len);
+        Status::Done
     }
 
     fn sort(&mut self, buffer: Buffer, range: Range<usize>) {
-        self.sort(buffer, range);
+        let prim = self.prim(buffer);
+        let BufferMemory::Owned(block) = &mut self.memory[buffer.index()] else {
+            unreachable!("the verifier admits sorting of owned buffers only");
+        };
+        sort::sort(block, prim, range);
     }
 
     fn sort_by(&mut self, perm: Buffer, major: Buffer, minor: Buffer, range: Range<usize>) {
-        self.sort_by(perm, major, minor, range);
+        let prims = [perm, major, minor].map(|b| self.prim(b));
+        let empty = BufferMemory::Owned(MemoryBlock::new(self.limits.memory.clone()));
+        let mut target = std::mem::replace(&mut self.memory[perm.index()], empty);
+        let (BufferMemory::Owned(block), BufferMemory::Owned(major), BufferMemory::Owned(minor)) =
+            (&mut target, &self.memory[major.index()], &self.memory[minor.index()])
+        else {
+            unreachable!("the verifier admits sorting of owned buffers only");
+        };
+        sort::sort_by((block, prims[0]), (major, prims[1]), (minor, prims[2]), range);
+        self.memory[perm.index()] = target;
     }
 
     fn swap(&mut self, a: Buffer, b: Buffer) {
-        self.swap(a, b);
+        let (a, b) = (a.index(), b.index());
+        let owned = |m: &BufferMemory| matches!(m, BufferMemory::Owned(_));
+        assert!(owned(&self.memory[a]) && owned(&self.memory[b]), "the verifier admits swaps of owned buffers only");
+        self.memory.swap(a, b);
+        self.slots.swap(a, b);
+        self.lens.swap(a, b);
     }
 
     fn is_cancelled(&self) -> bool {
-        self.is_cancelled()
+        self.limits.cancel.load(Ordering::Relaxed)
     }
 }

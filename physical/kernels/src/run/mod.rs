@@ -15,9 +15,8 @@ mod limits;
 mod sort;
 mod workers;
 
-pub use frame::{Callbacks, EntryPoint, Frame, Slot};
+pub(crate) use frame::{Callbacks, EntryPoint, Frame, Slot};
 pub use invocation::Invocation;
 pub(crate) use invocation::Loan;
 pub use limits::Limits;
-pub use redpoll_compiler::assembly::Signature;
 pub use workers::Workers;

@@ -1,15 +1,15 @@
 //! Functions with the memory of a run, and checks that generated code agrees with the interpreter.
 
-use crate::CompiledKernel;
-use crate::c::{CacheFolder, Toolchain, ToolchainOptions};
+use crate::c::{Toolchain, ToolchainOptions};
 use crate::run::{Invocation, Limits};
+use crate::{CacheFolder, CompiledKernel};
 use arrow::buffer::Buffer as ArrowBuffer;
-use redpoll_compiler::assembly::{Buffer, Counts, Function, Interpreter, Signature, Status};
+use redpoll_compiler::assembly::{Buffer, Buffers, Counts, Function, Interpreter, Signature, Status};
 use std::ops::Range;
 use std::sync::LazyLock;
 
 /// A function with the memory and chunk of a run.
-pub struct EngineCase {
+pub struct FunctionCase {
     /// The function.
     pub function: Function,
     /// The inputs, in the order of the function's buffers.
@@ -20,10 +20,10 @@ pub struct EngineCase {
     pub chunk: Range<i64>,
 }
 
-impl EngineCase {
+impl FunctionCase {
     /// Makes a case.
-    pub fn new(function: Function, inputs: &[ArrowBuffer], params: &[i64], chunk: Range<i64>) -> EngineCase {
-        EngineCase { function, inputs: inputs.to_vec(), params: params.to_vec(), chunk }
+    pub fn new(function: Function, inputs: &[ArrowBuffer], params: &[i64], chunk: Range<i64>) -> FunctionCase {
+        FunctionCase { function, inputs: inputs.to_vec(), params: params.to_vec(), chunk }
     }
 
     /// Makes new memory for a run.
@@ -67,7 +67,7 @@ pub fn toolchain() -> &'static Toolchain {
 }
 
 /// Asserts that the buffers of two invocations are equal up to the lengths of `expected`.
-pub fn assert_same(function: &Function, expected: &Invocation, found: &Invocation) {
+fn assert_same(function: &Function, expected: &Invocation, found: &Invocation) {
     for (k, decl) in function.buffers.iter().enumerate() {
         let buffer = Buffer(k as u32);
         assert_eq!(expected.capacity(buffer), found.capacity(buffer), "room of {}\n{function}", decl.name);

@@ -5,7 +5,7 @@ use crate::c::{emit, entry_name};
 use crate::kernel::Kernel;
 use crate::run::Limits;
 use crate::{Error, backend};
-use redpoll_compiler::assembly::{BufferRole, Function, MathFn, MathImpl, Status, Stmt};
+use redpoll_compiler::assembly::{BufferRole, Buffers, Function, MathFn, MathImpl, Status, Stmt};
 use redpoll_compiler::lower::Draft;
 use redpoll_compiler::notation::ALL_ROUNDS;
 use redpoll_storage::Tensor;

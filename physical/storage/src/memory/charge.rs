@@ -5,10 +5,40 @@ use arrow::buffer::Buffer;
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// A buffer that releases its bytes to a budget when its last user drops it.
+/// Bytes that are charged to a budget until the charge is dropped.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    bytes: usize,
+    budget: Arc<MemoryBudget>,
+}
+
+impl Charge {
+    /// Charges bytes to the budget; returns `None` if too few bytes of the budget are left.
+    pub(crate) fn new(bytes: usize, budget: &Arc<MemoryBudget>) -> Option<Arc<Charge>> {
+        budget.charge(bytes).then(|| Arc::new(Charge { bytes, budget: budget.clone() }))
+    }
+
+    /// Returns the number of charged bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns the buffer, whose bytes stay charged as long as they are referenced.
+    pub(crate) fn attach_to(self: Arc<Charge>, buffer: Buffer) -> Buffer {
+        Bytes::from_owner(ChargedBuffer { buffer, _charge: self }).into()
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.budget.release(self.bytes);
+    }
+}
+
+/// A buffer with the charge for its bytes.
 struct ChargedBuffer {
     buffer: Buffer,
-    budget: Arc<MemoryBudget>,
+    _charge: Arc<Charge>,
 }
 
 impl AsRef<[u8]> for ChargedBuffer {
@@ -17,15 +47,9 @@ impl AsRef<[u8]> for ChargedBuffer {
     }
 }
 
-impl Drop for ChargedBuffer {
-    fn drop(&mut self) {
-        self.budget.release(self.buffer.len());
-    }
-}
-
 /// Charges the buffer to the budget; returns `None` if too few bytes of the budget are left.
 pub fn charge_buffer(buffer: Buffer, budget: &Arc<MemoryBudget>) -> Option<Buffer> {
-    budget.charge(buffer.len()).then(|| Bytes::from_owner(ChargedBuffer { buffer, budget: budget.clone() }).into())
+    Some(Charge::new(buffer.len(), budget)?.attach_to(buffer))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod errors;
 mod exchange;
+mod lost;
 mod measure;
 mod roundtrip;
 mod run_ends;

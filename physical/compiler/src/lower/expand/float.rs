@@ -2,8 +2,8 @@
 
 use super::{LoweredValue, StmtSink, bin, bind_part, cast, cmp, math, negative, nonzero, number, select, un};
 use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, UnaryOp};
+use crate::lower::guards::OperatorGuard;
 use redpoll_logic::op::Builtin;
-use redpoll_logic::special::OperatorGuard;
 use redpoll_logic::{Prim, Scalar};
 
 pub(super) fn unary(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr) -> Expr {

@@ -22,10 +22,10 @@ mod user;
 
 pub(crate) use repeat::expand_repeat;
 
+use super::guards::{ArgumentFacts, OperatorGuard, guard, of_call};
 use super::value::{LoweredValue, StmtSink};
 use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, Stmt, UnaryOp};
 use redpoll_logic::op::{Builtin, Op};
-use redpoll_logic::special::{ArgumentFacts, OperatorGuard, guard, of_call};
 use redpoll_logic::{DType, Prim, Scalar};
 
 /// Returns the value of `op` applied to `args` by the laws of IEEE 754.

@@ -2,9 +2,9 @@
 
 use super::{Laws, expand, expand_in, expand_repeat};
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Expr, Function, Local, LocalDecl, Stmt};
+use crate::lower::guards::ArgumentFacts;
 use crate::lower::value::{LoweredValue, StmtSink};
 use redpoll_logic::op::{Op, RepeatMethod};
-use redpoll_logic::special::ArgumentFacts;
 use redpoll_logic::{DType, Prim, Scalar, Special};
 
 /// A form in which lowering expands an operator.

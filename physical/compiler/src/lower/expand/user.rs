@@ -2,9 +2,9 @@
 
 use super::{Laws, LoweredValue, StmtSink, assign, bind, block, expand_in, select_value, un, variable};
 use crate::assembly::{Expr, Stmt, UnaryOp};
+use crate::lower::guards::{ArgumentFacts, can_generate};
 use redpoll_logic::op::{Body, Definition, UserOp, While};
-use redpoll_logic::special::{ArgumentFacts, Special, can_generate};
-use redpoll_logic::{DType, Scalar};
+use redpoll_logic::{DType, Scalar, Special};
 
 /// Returns the operator applied to arguments of its signature; arguments beyond its parameters are
 /// folded from the left.

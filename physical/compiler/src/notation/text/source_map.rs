@@ -3,7 +3,7 @@
 use super::print::label;
 use crate::Error;
 use crate::notation::{Program, Stmt};
-use redpoll_logic::sexpr::TextPosition;
+use redpoll_logic::cursor::TextPosition;
 
 /// The statements and tensors of a text, in its order.
 #[derive(Clone, Default, Debug)]

@@ -41,19 +41,19 @@ fn results_are_evicted_to_the_host() {
     let pool = DevicePool::of(host.clone(), usize::MAX);
     let budget = Arc::new(MemoryBudget::new(1000));
     let allocation = pool.allocate_filled((8, 8), 0x0102_0304_0506_0708, requester()).unwrap();
-    let away = pool.register_result(&allocation, (8, 56), ("f", &budget)).unwrap();
+    let result = pool.register_result(&allocation, (8, 56), ("f", &budget)).unwrap();
     drop(allocation);
     assert_eq!((pool.locked().used, budget.used()), (64, 56));
-    assert_eq!(pool.resident(&away).unwrap().1 % 8, 0);
+    assert_eq!(pool.resident(&result).unwrap().1 % 8, 0);
     let error = {
-        let _used = pool.resident(&away);
+        let _used = pool.resident(&result);
         pool.allocate(60, requester()).err().unwrap()
     };
     assert!(matches!(error, Error::DeviceMemory { used: 64, requested: 60, .. }), "{error}");
     pool.allocate(60, requester()).unwrap();
-    assert!(pool.resident(&away).is_none() && away.is_on_host());
-    assert_eq!(away.fetch().unwrap().typed_data::<u64>(), [0x0102_0304_0506_0708; 7]);
-    drop(away);
+    assert!(pool.resident(&result).is_none() && result.is_on_host());
+    assert_eq!(result.fetch().unwrap().typed_data::<u64>(), [0x0102_0304_0506_0708; 7]);
+    drop(result);
     assert_eq!((pool.locked().used, budget.used()), (0, 0));
 }
 

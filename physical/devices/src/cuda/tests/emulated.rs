@@ -18,14 +18,14 @@ use crate::testing::device::{BLOCK, UNIT, compiler};
 use crate::tests::assembly::random::{inputs, random_functions};
 use arrow::buffer::Buffer as ArrowBuffer;
 use libloading::Library;
-use redpoll_compiler::assembly::{BufferRole, Status};
+use redpoll_compiler::assembly::{BufferRole, Signature, Status};
 use redpoll_compiler::lower::{Draft, InputLayout, ListLengths};
 use redpoll_compiler::notation::{self, Role};
 use redpoll_compiler::testing::examples::{DOT, function};
 use redpoll_compiler::testing::{normal_form, skewed};
 use redpoll_kernels::backend::{self, Backend, Code};
 use redpoll_kernels::kernel::Kernel;
-use redpoll_kernels::run::{Invocation, Limits, Signature, Workers};
+use redpoll_kernels::run::{Invocation, Limits, Workers};
 use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
 use redpoll_storage::testing::concordant_formats_of_rank;
 use redpoll_storage::{Tensor, Values, convert};
@@ -242,7 +242,7 @@ impl Emulation {
         options: EmulationOptions,
     ) -> Emulation {
         let plans: Vec<GridPlan> = drafts.clone().map(|draft| GridPlan::of(draft, options.team_size)).collect();
-        let grids: Vec<Grid> = plans.iter().flat_map(|p| p.count.iter().chain([&p.run])).cloned().collect();
+        let grids: Vec<Grid> = plans.iter().flat_map(GridPlan::grids).cloned().collect();
         let host = Host::of(&grids, options.edit);
         let pool = DevicePool::of(host.clone(), limit);
         let backend: Arc<dyn Backend> = Arc::new(EmulatedBackend { pool: pool.clone(), options });
@@ -276,7 +276,7 @@ impl Backend for EmulatedBackend {
     fn compile(&self, drafts: &[&Draft]) -> Result<Vec<Box<dyn Code>>, redpoll_kernels::Error> {
         let code = |draft: &&Draft| {
             let plan = GridPlan::of(draft, self.options.team_size);
-            let grids: Vec<Grid> = plan.count.iter().chain([&plan.run]).cloned().collect();
+            let grids: Vec<Grid> = plan.grids().cloned().collect();
             let host = Host::of(&grids, self.options.edit);
             Ok(Box::new(emulated_grids(plan, (&host, &self.pool), &mut 0, self.options)) as Box<dyn Code>)
         };

@@ -26,7 +26,7 @@ fn grids_of(program: &Program) -> Vec<Grid> {
         TeamSize::Automatic,
         Some((&ListLengths::default(), FloatMode::default())),
     );
-    plan.count.into_iter().chain([plan.run]).collect()
+    plan.grids().cloned().collect()
 }
 
 /// Programs whose outputs are gathered in every way.

@@ -6,13 +6,13 @@ use crate::grid::{
     Grid, GridProgram, GridRunner, Launch, LaunchOutcome, MemorySpace, TeamSize, Walks, WindowExtent, map_to,
 };
 use crate::testing::windows::{self, ROUNDS};
-use redpoll_compiler::assembly::Status;
+use redpoll_compiler::assembly::{Signature, Status};
 use redpoll_compiler::lower::Draft;
 use redpoll_compiler::testing::examples::function;
 use redpoll_compiler::testing::normal_form;
 use redpoll_kernels::backend;
 use redpoll_kernels::kernel::Kernel;
-use redpoll_kernels::run::{Invocation, Limits, Signature};
+use redpoll_kernels::run::{Invocation, Limits};
 use redpoll_logic::Scalar;
 use redpoll_storage::Tensor;
 

@@ -5,7 +5,7 @@ use super::ops::{LaneStep, PollScope, RoundSet};
 use super::{BLOCK_BYTES, GridFault, GridProgram, Launch, LaunchOutcome, LaunchResult};
 use crate::grid::{ActiveLanes, MAX_TEAM_LANES, MemorySpace, SectionBound, share_bytes, shares};
 use redpoll_compiler::assembly::{
-    Buffer, BufferClass, BufferDecl, BufferRole, ExprMemory, InterpFault, ResolvedExpr, Status,
+    Buffer, BufferClass, BufferDecl, BufferRole, Buffers, ExprMemory, InterpFault, ResolvedExpr, Status,
 };
 use redpoll_kernels::run::Invocation;
 use redpoll_logic::{Prim, Scalar};

@@ -97,7 +97,7 @@ impl Window {
         is_uninitialized: bool,
     ) -> Window {
         let fill = decl.fill.to_bits().expect("fill values of buffers are primitives");
-        let fill = value_after_store(decl, fill);
+        let fill = decl.stored(fill);
         let (elements, history) = (Vec::new(), Vec::new());
         let mut window = Window {
             first,
@@ -230,7 +230,8 @@ impl Window {
 
     /// Sets an element; an index must fit the width of its buffer.
     pub(super) fn set(&mut self, decl: &BufferDecl, element: usize, value: u64) -> Result<(), GridFault> {
-        let stored = value_after_store(decl, value);
+        debug_assert!(decl.prim != Prim::Bool || value <= 1);
+        let stored = decl.stored(value);
         if decl.class == BufferClass::Index && stored != value {
             let (buffer, prim, value) = (decl.name.clone(), decl.prim, value as i64);
             return Err(InterpFault::IndexOverflow { buffer, prim, value }.into());
@@ -243,17 +244,4 @@ impl Window {
 /// Returns whether a position lies in the capacity of a window.
 fn is_in_capacity(at: i64, first: i64, capacity: usize) -> bool {
     at.checked_sub(first).and_then(|at| usize::try_from(at).ok()).is_some_and(|at| at < capacity)
-}
-
-/// Returns the value that a load finds after `bits` were stored: the low bits, sign-extended to
-/// `i64` for a signed index.
-pub(crate) fn value_after_store(decl: &BufferDecl, bits: u64) -> u64 {
-    let unused = 64 - 8 * decl.prim.bytes() as u32;
-    let low = bits << unused;
-    if decl.class == BufferClass::Index && decl.prim.is_signed() {
-        ((low as i64) >> unused) as u64
-    } else {
-        debug_assert!(decl.prim != Prim::Bool || bits <= 1);
-        low >> unused
-    }
 }

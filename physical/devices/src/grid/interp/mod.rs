@@ -25,16 +25,14 @@ use crate::Error;
 use arrow::buffer::MutableBuffer;
 use machine::GridMachine;
 use ops::{StepList, to_steps};
-use redpoll_compiler::assembly::{Buffer, BufferDecl, InterpFault, Status};
+use redpoll_compiler::assembly::{Buffer, BufferDecl, Buffers, InterpFault, Signature, Status};
 use redpoll_kernels::Error as KernelError;
-use redpoll_kernels::run::{Invocation, Limits, Signature};
+use redpoll_kernels::run::{Invocation, Limits};
 use redpoll_storage::{Array, charge_buffer};
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
-
-pub(crate) use memory::value_after_store;
 
 /// A fault of a grid that a machine would not notice. The mapping is at fault, never the user.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -292,7 +290,7 @@ impl ResultWindow {
     pub(crate) fn elements(&self) -> &[u64] {
         match &self.contents {
             Contents::Host(elements) => elements,
-            Contents::Device(..) => unreachable!("the engine that ran the launch gathers windows in device memory"),
+            Contents::Device(..) => unreachable!("the device that ran the launch gathers the windows in its memory"),
         }
     }
 }
@@ -353,7 +351,7 @@ impl GridRunner for GridProgram {
     /// [`Error::Grid`] with the first fault; [`KernelError::InvalidInvocation`] for inputs of
     /// another function.
     fn run(&self, launch: &Launch<'_>) -> Result<LaunchResult, Error> {
-        launch.inputs.check(&self.signature)?;
+        launch.inputs.signature().check(&self.signature)?;
         Ok(GridMachine::new(self, launch).run()?)
     }
 

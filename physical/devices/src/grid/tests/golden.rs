@@ -32,7 +32,7 @@ fn plan(name: &str) -> GridPlan {
 
 /// Returns the code of grids, without declarations.
 fn code(plan: &GridPlan) -> String {
-    let printed: String = plan.count.iter().chain([&plan.run]).map(|grid| format!("{grid}\n")).collect();
+    let printed: String = plan.grids().map(|grid| format!("{grid}\n")).collect();
     let is_code = |line: &&str| !["  local ", "  input ", "  chunk chunk"].iter().any(|d| line.starts_with(d));
     printed.lines().filter(is_code).map(|l| format!("{l}\n")).collect()
 }

@@ -12,9 +12,9 @@ use super::{
 use crate::Error;
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::text::parse;
-use redpoll_compiler::assembly::{Buffer, BufferRole, Function, verify};
+use redpoll_compiler::assembly::{Buffer, BufferRole, Function, Signature, verify};
 use redpoll_kernels::kernel::Kernel;
-use redpoll_kernels::run::{Invocation, Limits, Signature, Workers};
+use redpoll_kernels::run::{Invocation, Limits, Workers};
 use redpoll_logic::Scalar;
 use redpoll_storage::Tensor;
 use std::num::NonZero;

@@ -9,10 +9,11 @@ use crate::grid::{
 };
 use crate::launch::grid_interpreter;
 use arrow::buffer::Buffer as ArrowBuffer;
+use redpoll_compiler::assembly::Signature;
 use redpoll_compiler::testing::skewed;
 use redpoll_kernels::backend;
 use redpoll_kernels::kernel::Kernel;
-use redpoll_kernels::run::{Invocation, Limits, Signature};
+use redpoll_kernels::run::{Invocation, Limits};
 use std::ops::Range;
 
 /// Programs of all supported shapes are cut, and give the results of the interpreter.

@@ -1,11 +1,11 @@
 //! Small kernels with known results: text, both backends, growth, limits, cancellation.
 
-use crate::tests::engines::run_both;
+use super::backends::run_in_process;
 use arrow::buffer::Buffer as ArrowBuffer;
-use redpoll_compiler::assembly::{Buffer, Counts, Interpreter, Status, interpret};
+use redpoll_compiler::assembly::{Buffer, Counts, Interpreter, Signature, Status, interpret};
 use redpoll_compiler::testing::examples::{DOT, MERGE, SPMV, function};
 use redpoll_kernels::cranelift::{Effort, clif, compile, compile_all, disassemble};
-use redpoll_kernels::run::{Invocation, Limits, Signature};
+use redpoll_kernels::run::{Invocation, Limits};
 use redpoll_kernels::{CompiledKernel, Error};
 use redpoll_logic::Scalar;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ fn spmv_inputs() -> Vec<ArrowBuffer> {
 #[test]
 fn spmv_multiplies_and_counts_its_work() {
     let f = function(SPMV);
-    let (status, mut out) = run_both(&f, &spmv_inputs(), &[3], 0..3);
+    let (status, mut out) = run_in_process(&f, &spmv_inputs(), &[3], 0..3);
     assert_eq!(status, Status::Done);
     let y = out.take(Buffer(4), 3).unwrap();
     assert_eq!(y.typed_data::<f64>(), [70.0, 0.0, 60.0]);
@@ -55,7 +55,7 @@ fn merge_grows_its_outputs() {
         ArrowBuffer::from_vec(b_idx.clone()),
         ArrowBuffer::from_vec(vec![10.0f64; n_b]),
     ];
-    let (_, mut out) = run_both(&function(MERGE), &inputs, &[n_a as i64, n_b as i64], 0..1);
+    let (_, mut out) = run_in_process(&function(MERGE), &inputs, &[n_a as i64, n_b as i64], 0..1);
     let mut union: Vec<u32> = a_idx.iter().chain(&b_idx).copied().collect();
     union.sort_unstable();
     union.dedup();
@@ -218,7 +218,7 @@ fn loops_over_neighbouring_elements_keep_their_meaning_on_vectors() {
         assert_eq!(clif(&f).unwrap().contains("f64x2"), vectors, "{body}");
         for n in 0..12 {
             let a: Vec<f64> = (0..n + 2).map(|k| (k * k) as f64 + 0.25).collect();
-            run_both(&f, &[ArrowBuffer::from_vec(a), ArrowBuffer::from_vec(vec![3.0])], &[n as i64], 0..1);
+            run_in_process(&f, &[ArrowBuffer::from_vec(a), ArrowBuffer::from_vec(vec![3.0])], &[n as i64], 0..1);
         }
     }
 }
@@ -267,7 +267,7 @@ fn loops_over_bytes_keep_their_meaning_on_vectors() {
                 _ => ArrowBuffer::from_vec((0..n + 1).map(|k| (k as u16).wrapping_mul(7919)).collect()),
             };
             let m = ArrowBuffer::from_vec((0..n + 1).map(|k| u8::from(k % 3 == 0)).collect());
-            run_both(&f, &[a, m], &[n as i64], 0..1);
+            run_in_process(&f, &[a, m], &[n as i64], 0..1);
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Every operator on every type at edge values, with registers and constants on the right.
 
-use crate::tests::engines::{run_all, run_both};
+use super::backends::{run_all, run_in_process};
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::eval::{binary_fn, unary_fn};
 use redpoll_compiler::assembly::{
-    BinaryOp, Buffer, BufferClass, BufferDecl, BufferRole, CompareOp, Expr, Function, LaneFold, Local, LocalDecl,
-    MathFn, Stmt, UnaryOp,
+    BinaryOp, Buffer, BufferClass, BufferDecl, BufferRole, Buffers, CompareOp, Expr, Function, LaneFold, Local,
+    LocalDecl, MathFn, Stmt, UnaryOp,
 };
 use redpoll_compiler::testing::examples::function;
-use redpoll_kernels::testing::case::EngineCase;
+use redpoll_kernels::testing::case::FunctionCase;
 use redpoll_logic::{Prim, Scalar};
 
 /// Returns values at which operators tend to differ between backends.
@@ -124,7 +124,7 @@ fn int(v: usize) -> Expr {
     Expr::Const(Scalar::I64(v as i64))
 }
 
-fn case(table: EdgeTable) -> EngineCase {
+fn case(table: EdgeTable) -> FunctionCase {
     let edges = edges(table.input);
     let buffer = |name: &str, prim, role| BufferDecl {
         name: name.into(),
@@ -151,7 +151,7 @@ fn case(table: EdgeTable) -> EngineCase {
         chunk: (Local(0), Local(1)),
         body,
     };
-    EngineCase::new(f, &[buffer_of(table.input, &edges)], &[], 0..1)
+    FunctionCase::new(f, &[buffer_of(table.input, &edges)], &[], 0..1)
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn comparisons_agree_on_edge_values_as_values_selects_and_conditions() {
 #[test]
 fn casts_agree_on_edge_values() {
     let cast = |from, to| case(EdgeTable { input: from, output: to, values: vec![Expr::Cast(to, Box::new(a()))] });
-    let cases: Vec<EngineCase> = Prim::ALL.into_iter().flat_map(|from| Prim::ALL.map(|to| cast(from, to))).collect();
+    let cases: Vec<FunctionCase> = Prim::ALL.into_iter().flat_map(|from| Prim::ALL.map(|to| cast(from, to))).collect();
     run_all(&cases);
 }
 
@@ -224,7 +224,7 @@ fn casts_to_integers_and_back_agree_on_edge_values() {
         case(EdgeTable { input: float, output: float, values: vec![Expr::Cast(float, Box::new(to_int))] })
     };
     let ints: Vec<Prim> = Prim::ALL.into_iter().filter(|p| p.is_int()).collect();
-    let cases: Vec<EngineCase> = floats.into_iter().flat_map(|f| ints.iter().map(move |i| both(f, *i))).collect();
+    let cases: Vec<FunctionCase> = floats.into_iter().flat_map(|f| ints.iter().map(move |i| both(f, *i))).collect();
     run_all(&cases);
 }
 
@@ -296,7 +296,7 @@ fn conditions() {
 }
 ";
     let values = edges(Prim::F64);
-    run_all(&[EngineCase::new(function(text), &[buffer_of(Prim::F64, &values)], &[], 0..values.len() as i64)]);
+    run_all(&[FunctionCase::new(function(text), &[buffer_of(Prim::F64, &values)], &[], 0..values.len() as i64)]);
 }
 
 /// Comparisons with a minimum, of signed and unsigned numbers, and after either side has changed.
@@ -355,7 +355,7 @@ fn minima() {
     let values = edges(Prim::I64);
     let indices: Vec<Scalar> = values.iter().map(|v| v.cast(Prim::U32).unwrap()).collect();
     let inputs = [buffer_of(Prim::I64, &values), buffer_of(Prim::U32, &indices)];
-    run_all(&[EngineCase::new(function(text), &inputs, &[], 0..values.len() as i64)]);
+    run_all(&[FunctionCase::new(function(text), &inputs, &[], 0..values.len() as i64)]);
 }
 
 /// Minima and maxima folded into a local, which have a special form in C, on all pairs of edge
@@ -392,7 +392,7 @@ fn extremes() {{
 ",
             2 * n * n
         );
-        EngineCase::new(function(&text), &[buffer_of(prim, &values)], &[], 0..n as i64)
+        FunctionCase::new(function(&text), &[buffer_of(prim, &values)], &[], 0..n as i64)
     });
     run_all(&cases);
 }
@@ -436,9 +436,9 @@ fn indices($n) {{
         .replace("fill 5_i64", "fill 5");
         let values = edges(*prim);
         let n = values.len() as i64;
-        EngineCase::new(function(&text), &[buffer_of(*prim, &values)], &[n], 0..n)
+        FunctionCase::new(function(&text), &[buffer_of(*prim, &values)], &[n], 0..n)
     });
-    let cases: Vec<EngineCase> = cases.collect();
+    let cases: Vec<FunctionCase> = cases.collect();
     for ((prim, case), (_, out)) in prims.into_iter().zip(&cases).zip(run_all(&cases)) {
         let n = case.params[0];
         let read = |buffer: u32| -> Vec<i64> { (0..n as usize).map(|k| out.read(Buffer(buffer), k) as i64).collect() };
@@ -460,11 +460,11 @@ fn lane_folds_agree_in_every_form() {
         for op in BinaryOp::ALL.iter().filter(|op| op.is_fold() && binary_fn(**op, prim).is_some()) {
             let values: Vec<Scalar> = edges(prim).into_iter().cycle().take(60).collect();
             let inputs = [buffer_of(prim, &values)];
-            run_both(&lane_folds(prim, *op, &LANES), &inputs, &[], 5..6);
+            run_in_process(&lane_folds(prim, *op, &LANES), &inputs, &[], 5..6);
             // C compilers take long for folds, so each case gets one number of lanes, rarely the
             // largest.
             let lanes = [2, 4, 8, 2, 4, 8, 1, 16][cases.len() % 8];
-            cases.push(EngineCase::new(lane_folds(prim, *op, &[lanes]), &inputs, &[], 5..6));
+            cases.push(FunctionCase::new(lane_folds(prim, *op, &[lanes]), &inputs, &[], 5..6));
         }
     }
     run_all(&cases);

@@ -6,8 +6,8 @@
 //! and three locals of every primitive. Positions are masked to stay in bounds, or are loop
 //! variables below the length.
 
+use super::backends::{run_all, run_in_process};
 use super::operators::{buffer_of, edges};
-use crate::tests::engines::{run_all, run_both};
 use arrow::buffer::Buffer as ArrowBuffer;
 use proptest::prelude::*;
 use redpoll_compiler::assembly::eval::{binary_fn, unary_fn};
@@ -16,7 +16,7 @@ use redpoll_compiler::assembly::{
     BinaryOp, Buffer, BufferClass, BufferDecl, BufferRole, CompareOp, Expr, Function, LaneFold, Local, LocalDecl,
     MathFn, Param, Status, Stmt, UnaryOp, verify,
 };
-use redpoll_kernels::testing::case::EngineCase;
+use redpoll_kernels::testing::case::FunctionCase;
 use redpoll_logic::{Prim, Scalar};
 use std::collections::HashMap;
 
@@ -354,7 +354,7 @@ proptest! {
         let text = print(&function);
         let again = parse(&text);
         prop_assert_eq!(again.as_ref().ok(), Some(&function), "{}\n{:?}", text, again.as_ref().err());
-        run_both(&function, &inputs(&function), &[-3], 2..9);
+        run_in_process(&function, &inputs(&function), &[-3], 2..9);
     }
 }
 
@@ -381,12 +381,12 @@ fn random_functions_agree_as_c() {
         (state >> 33) as u32
     };
     for _ in 0..UNITS {
-        let cases: Vec<EngineCase> = (0..FUNCTIONS_EACH)
+        let cases: Vec<FunctionCase> = (0..FUNCTIONS_EACH)
             .map(|_| {
                 let numbers = (0..300).map(|_| number()).collect();
                 let function =
                     FunctionDraw { numbers, at: 0, calls: true, loops: vec![], used: 0, depth: 0 }.function();
-                EngineCase::new(function.clone(), &inputs(&function), &[-3], 2..9)
+                FunctionCase::new(function.clone(), &inputs(&function), &[-3], 2..9)
             })
             .collect();
         run_all(&cases);

@@ -60,8 +60,8 @@ fn outcomes(program: &Program, inputs: &HashMap<String, DenseValues>) -> Vec<(St
     let alone = Limits::default();
     let pair = Limits::default().with_workers(&PAIR);
     let mut kernels = vec![];
-    for engine in [&backend::interpreter(), &backend::instant(), &grid_interpreter()] {
-        kernels.push((format!("{engine:?}"), Kernel::compile(&draft, engine).unwrap()));
+    for backend in [&backend::interpreter(), &backend::instant(), &grid_interpreter()] {
+        kernels.push((format!("{backend:?}"), Kernel::compile(&draft, backend).unwrap()));
     }
     for (name, kernel) in &kernels {
         for (threads, limits) in [(1, &alone), (2, &pair)] {
@@ -92,16 +92,16 @@ fn check_violation(text: &str, values: NamedInputs<'_>, (subscript, mode, coordi
     in_formats(text, 5, |program| {
         let inputs = inputs(program, values);
         let mut first: Option<String> = None;
-        for (engine, result) in outcomes(program, &inputs) {
+        for (runner, result) in outcomes(program, &inputs) {
             let Err(Error::OutOfBounds(error)) = result else {
-                panic!("{engine} gives {result:?}\n{}", redpoll_compiler::notation::print(program));
+                panic!("{runner} gives {result:?}\n{}", redpoll_compiler::notation::print(program));
             };
             assert_eq!(
                 (error.site.subscript.as_str(), error.mode, error.coordinate),
                 (subscript, mode, coordinate),
-                "{engine}\n{text}"
+                "{runner}\n{text}"
             );
-            assert_eq!(*first.get_or_insert(error.to_string()), error.to_string(), "{engine}");
+            assert_eq!(*first.get_or_insert(error.to_string()), error.to_string(), "{runner}");
             let line = text.lines().nth(error.site.at.line - 1).expect("the line is of the text");
             let rest: String = line.chars().skip(error.site.at.column - 1).collect();
             assert!(rest.starts_with(&error.site.access) || error.site.access == "s", "{rest}: {}", error.site.access);
@@ -113,8 +113,8 @@ fn check_violation(text: &str, values: NamedInputs<'_>, (subscript, mode, coordi
 fn check_success(text: &str, values: NamedInputs<'_>) {
     in_formats(text, 5, |program| {
         let inputs = inputs(program, values);
-        for (engine, result) in outcomes(program, &inputs) {
-            assert!(result.is_ok(), "{engine} gives {result:?}\n{}", redpoll_compiler::notation::print(program));
+        for (runner, result) in outcomes(program, &inputs) {
+            assert!(result.is_ok(), "{runner} gives {result:?}\n{}", redpoll_compiler::notation::print(program));
         }
     });
 }
@@ -327,11 +327,11 @@ fn sizes_whose_product_wraps_around_are_an_error() {
             );
             let program = Arc::new(normalize(parse(&text).unwrap()).unwrap());
             let draft = Draft::new(&program, &[], FloatMode::default());
-            for engine in [&backend::interpreter(), &backend::instant(), &grid_interpreter()] {
-                let error = Kernel::compile(&draft, engine).unwrap().run(&[], &Limits::default()).unwrap_err();
+            for backend in [&backend::interpreter(), &backend::instant(), &grid_interpreter()] {
+                let error = Kernel::compile(&draft, backend).unwrap().run(&[], &Limits::default()).unwrap_err();
                 assert!(
                     matches!(error, Error::Storage(redpoll_storage::Error::TooManyPositions { .. })),
-                    "{engine:?}, {text}: {error}"
+                    "{backend:?}, {text}: {error}"
                 );
             }
         }

@@ -1,5 +1,6 @@
-//! Compares programs run by the interpreter of Assembly and by Cranelift with the interpreter of
-//! Notation: in every format of their inputs and outputs, on random data.
+//! Compares programs run by the interpreter of Assembly, by Cranelift and by the interpreter of
+//! grids with the interpreter of Notation: in every format of their inputs and outputs, on random
+//! data.
 
 mod bounds;
 mod faults;
@@ -112,7 +113,7 @@ impl TestRunner {
 }
 
 const INTERPRETER: [TestRunner; 1] = [TestRunner::Interpreter];
-const ENGINES: [TestRunner; 3] = [TestRunner::Interpreter, TestRunner::Instant, TestRunner::Grid];
+const RUNNERS: [TestRunner; 3] = [TestRunner::Interpreter, TestRunner::Instant, TestRunner::Grid];
 /// Teams of every kind: one lane, a warp, blocks.
 const TEAMS: [TestRunner; 5] = [
     TestRunner::Interpreter,
@@ -125,14 +126,14 @@ const TEAMS: [TestRunner; 5] = [
 /// Checks the program in `cases` combinations of formats by three backends, and in its own formats
 /// by teams of every kind.
 fn check(text: &str, cases: usize) {
-    compare_runners(text, cases, &ENGINES)
+    compare_runners(text, cases, &RUNNERS)
         .and_then(|()| compare_runners(text, 1, &TEAMS))
         .unwrap_or_else(|message| panic!("{message}"));
 }
 
 /// Checks that backends agree with the interpreter of Notation in `cases` combinations of formats;
 /// the error says where they differ.
-fn compare_runners(text: &str, cases: usize, engines: &[TestRunner]) -> Result<(), String> {
+fn compare_runners(text: &str, cases: usize, runners: &[TestRunner]) -> Result<(), String> {
     let mut rng = Rng(text.len() as u64);
     let parsed = parse(text).map_err(|e| format!("{e}\n{text}"))?;
     for case in 0..cases {
@@ -146,7 +147,7 @@ fn compare_runners(text: &str, cases: usize, engines: &[TestRunner]) -> Result<(
             patterns::share_formats(&mut program);
         }
         let program = Arc::new(normalize(program).map_err(|e| format!("{e}\n{text}"))?);
-        compare_in_formats(&program, &program, &mut rng, engines)?;
+        compare_in_formats(&program, &program, &mut rng, runners)?;
     }
     Ok(())
 }
@@ -197,7 +198,7 @@ fn compare_in_formats(
     program: &Arc<Program>,
     oracle: &Program,
     rng: &mut Rng,
-    engines: &[TestRunner],
+    runners: &[TestRunner],
 ) -> Result<(), String> {
     let mut contents = HashMap::new();
     let mut tensors = Vec::new();
@@ -225,14 +226,14 @@ fn compare_in_formats(
     // Over lists marked as long, lanes share the work where they can, and add floats in their own
     // order.
     let long = draft.clone().with_lists(ListLengths::all(program, 8.0));
-    let grids = engines.iter().filter(|runner| matches!(runner, TestRunner::Grid | TestRunner::Teams(_)));
-    let drafts = engines.iter().map(|runner| (*runner, &draft)).chain(grids.map(|runner| (*runner, &long)));
-    for (engine, draft) in drafts {
+    let grids = runners.iter().filter(|runner| matches!(runner, TestRunner::Grid | TestRunner::Teams(_)));
+    let drafts = runners.iter().map(|runner| (*runner, &draft)).chain(grids.map(|runner| (*runner, &long)));
+    for (runner, draft) in drafts {
         let fail = |what: String, kernel: Option<&Kernel>| {
             let code = kernel.map(|k| k.function().to_string()).unwrap_or_default();
-            format!("{engine:?}: {what} on {contents:?}\n{}\n{code}", print(program))
+            format!("{runner:?}: {what} on {contents:?}\n{}\n{code}", print(program))
         };
-        let kernel = Kernel::compile(draft, &engine.backend());
+        let kernel = Kernel::compile(draft, &runner.backend());
         let kernel = kernel.map_err(|e| fail(e.to_string(), None))?.with_iteration_limit(ITERATION_LIMIT);
         let outcome = kernel.run(&inputs, &Limits::default()).map_err(|e| fail(e.to_string(), Some(&kernel)))?;
         let outputs = program.tensors.iter().filter(|t| t.role == Role::Output);
@@ -249,7 +250,7 @@ fn compare_in_formats(
         let bits = compare_in_chunks(&kernel, &inputs, &outcome.outputs).map_err(|what| fail(what, Some(&kernel)))?;
         if draft.lists().is_none() && *in_chunks.get_or_insert_with(|| bits.clone()) != bits {
             return Err(fail(
-                "the bits computed in chunks differ from those of the first engine".into(),
+                "the bits computed in chunks differ from those of the first runner".into(),
                 Some(&kernel),
             ));
         }

@@ -374,8 +374,8 @@ fn chunks_of_the_outermost_loop_add_up() {
     let mut rng = Rng(7);
     let inputs: Vec<Tensor> = program.tensors[..2].iter().map(|t| tensor(&t.ty, &data(&t.ty, &mut rng))).collect();
     let inputs: Vec<&Tensor> = inputs.iter().collect();
-    for engine in [&backend::interpreter(), &backend::instant()] {
-        let kernel = Kernel::new(&program, &[], redpoll_logic::FloatMode::Relaxed, engine).unwrap();
+    for backend in [&backend::interpreter(), &backend::instant()] {
+        let kernel = Kernel::new(&program, &[], redpoll_logic::FloatMode::Relaxed, backend).unwrap();
         let single_call = kernel.run(&inputs, &Limits::default()).unwrap();
         let mut invocation = kernel.bind(&inputs, &Limits::default()).unwrap();
         for chunk in [0..2, 2..3, 3..99] {

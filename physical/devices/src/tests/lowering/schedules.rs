@@ -1,7 +1,7 @@
 //! Programs compute the same under every schedule, over inputs of any format; schedules that would
 //! change the result are rejected.
 
-use super::{ENGINES, Rng, compare_in_formats, formats};
+use super::{RUNNERS, Rng, compare_in_formats, formats};
 use expect_test::{Expect, expect};
 use redpoll_compiler::notation::{Program, Role, apply_schedule, normalize, parse, print};
 use redpoll_logic::{FloatMode, Format, StorageMode, TensorType};
@@ -36,7 +36,7 @@ fn check(declarations: &str, body: &str, schedules: &[&str], cases: usize) {
             }
             let result = apply_schedule(written, FloatMode::Relaxed).unwrap_or_else(|e| panic!("{e}\n{text}"));
             let normal = normalize(result.clone()).unwrap_or_else(|e| panic!("{e}\n{}", print(&result)));
-            let agree = compare_in_formats(&Arc::new(normal), &plain, &mut rng, &ENGINES);
+            let agree = compare_in_formats(&Arc::new(normal), &plain, &mut rng, &RUNNERS);
             agree.unwrap_or_else(|what| panic!("{schedule}: {what}"));
         }
     }

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::{io, thread};
 
-/// Flags for kernels. The second half keeps the bits equal to those of the other engines, or
+/// Flags for kernels. The second half keeps the bits equal to those of the other backends, or
 /// permits optimizations that do not change them: `errno` and the floating-point exception flags
 /// are never read.
 const FLAGS: &[&str] =

@@ -1,7 +1,8 @@
 //! Shared libraries in memory.
 
-use crate::run::{EntryPoint, Signature};
+use crate::run::EntryPoint;
 use crate::{CompiledKernel, Error};
+use redpoll_compiler::assembly::Signature;
 use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;

@@ -1,11 +1,11 @@
 //! The caches and their faults, missing and failing compilers, edited texts.
 
 use super::{DiskCache, Toolchain, ToolchainCounters, ToolchainOptions, emit};
+use crate::CacheFolder;
 use crate::Error;
-use crate::cache_folder::CacheFolder;
-use crate::run::Signature;
-use crate::testing::case::{EngineCase, toolchain};
+use crate::testing::case::{FunctionCase, toolchain};
 use arrow::buffer::Buffer as ArrowBuffer;
+use redpoll_compiler::assembly::Signature;
 use redpoll_compiler::testing::examples::{DOT, SPMV, function};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ fn at(folder: &Path) -> Toolchain {
 }
 
 /// Returns an inner product of two vectors.
-fn dot() -> EngineCase {
+fn dot() -> FunctionCase {
     let values = || ArrowBuffer::from_vec((0..20).map(f64::from).collect::<Vec<f64>>());
-    EngineCase::new(function(DOT), &[values(), values()], &[], 0..20)
+    FunctionCase::new(function(DOT), &[values(), values()], &[], 0..20)
 }
 
 /// Compiles and runs the inner product, and returns the counters of the toolchain.

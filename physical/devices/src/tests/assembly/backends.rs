@@ -2,16 +2,18 @@
 
 use crate::grid::{self, GridRunner, Launch, LaunchOutcome, MemorySpace, WindowExtent};
 use arrow::buffer::Buffer as ArrowBuffer;
-use redpoll_compiler::assembly::{Buffer, BufferDecl, BufferRole, Counts, Function, Interpreter, Status, VecBuffers};
+use redpoll_compiler::assembly::{
+    Buffer, BufferDecl, BufferRole, Buffers, Counts, Function, Interpreter, Status, VecBuffers,
+};
 use redpoll_kernels::CompiledKernel;
 use redpoll_kernels::cranelift::{self, Effort};
 use redpoll_kernels::run::Invocation;
-use redpoll_kernels::testing::case::{EngineCase, toolchain};
+use redpoll_kernels::testing::case::{FunctionCase, toolchain};
 use std::ops::Range;
 
 /// Asserts that a grid of one chunk and a team of `lanes` lanes agrees with the interpreter's
 /// run.
-fn assert_agrees_as_grid(case: &EngineCase, lanes: u32, seed: u64, (status, expected): &(Status, Invocation)) {
+fn assert_agrees_as_grid(case: &FunctionCase, lanes: u32, seed: u64, (status, expected): &(Status, Invocation)) {
     let function = &case.function;
     let owned = if seed.is_multiple_of(3) { MemorySpace::Chunk } else { MemorySpace::Team };
     let space = |decl: &BufferDecl| if decl.role == BufferRole::Input { MemorySpace::Input } else { owned };
@@ -48,7 +50,7 @@ fn assert_agrees_as_grid(case: &EngineCase, lanes: u32, seed: u64, (status, expe
 const VECTOR_BYTES: usize = 1 << 28;
 
 /// Asserts that the interpreter gives the same over plain vectors as over the memory of kernels.
-fn assert_agrees_in_vectors(case: &EngineCase, (status, expected): &(Status, Invocation)) {
+fn assert_agrees_in_vectors(case: &FunctionCase, (status, expected): &(Status, Invocation)) {
     let (inputs, program) = (case.invocation(), Interpreter::new(&case.function).unwrap());
     let numbered = || (0..).map(Buffer).zip(&case.function.buffers);
     let values = numbered().filter(|(_, decl)| decl.role == BufferRole::Input);
@@ -62,16 +64,16 @@ fn assert_agrees_in_vectors(case: &EngineCase, (status, expected): &(Status, Inv
     }
 }
 
-/// Runs a function by the interpreter, as machine code of the instant tier and as a grid on the
-/// same inputs. Asserts that statuses and owned buffers agree; returns the status and the
-/// interpreter's invocation.
-pub(crate) fn run_both(
+/// Runs a function by the interpreter over two memories, by the instant tier with each effort, and
+/// as a grid with teams of five sizes. Asserts that statuses and owned buffers agree; returns the
+/// status and the interpreter's invocation.
+pub(crate) fn run_in_process(
     function: &Function,
     inputs: &[ArrowBuffer],
     params: &[i64],
     chunk: Range<i64>,
 ) -> (Status, Invocation) {
-    let case = EngineCase::new(function.clone(), inputs, params, chunk);
+    let case = FunctionCase::new(function.clone(), inputs, params, chunk);
     let expected = case.interpret();
     assert_agrees_in_vectors(&case, &expected);
     for effort in [Effort::Quick, Effort::Full] {
@@ -85,11 +87,11 @@ pub(crate) fn run_both(
 
 /// Runs functions by every backend, those of the optimizing tier from one translation unit. Asserts
 /// that all agree; returns statuses and invocations of the interpreter.
-pub(crate) fn run_all(cases: &[EngineCase]) -> Vec<(Status, Invocation)> {
+pub(crate) fn run_all(cases: &[FunctionCase]) -> Vec<(Status, Invocation)> {
     let functions: Vec<&Function> = cases.iter().map(|case| &case.function).collect();
     let kernels = toolchain().compile(&functions).unwrap();
-    let run = |(case, kernel): (&EngineCase, &CompiledKernel)| {
-        let expected = run_both(&case.function, &case.inputs, &case.params, case.chunk.clone());
+    let run = |(case, kernel): (&FunctionCase, &CompiledKernel)| {
+        let expected = run_in_process(&case.function, &case.inputs, &case.params, case.chunk.clone());
         case.assert_agrees(kernel, &expected);
         expected
     };
