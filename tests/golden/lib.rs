@@ -10,7 +10,7 @@ use std::path::Path;
 use std::{env, fs, io};
 
 /// Name of the environment variable with which tests write the texts that they otherwise compare.
-pub const BLESS: &str = "REDPOLL_BLESS";
+const BLESS: &str = "REDPOLL_BLESS";
 
 /// Returns whether tests write the texts that they otherwise compare.
 pub fn is_blessing() -> bool {
@@ -28,8 +28,8 @@ pub fn check(path: &Path, found: &str) {
 }
 
 /// Compares the text of each program with the file `folder/PROGRAM/file`, as [`check`] does, and
-/// asserts that no other program has a file of this name, so that a dropped test leaves none
-/// behind.
+/// asserts that no other program has a file of this name, so that the file of a removed test is
+/// found.
 ///
 /// # Panics
 /// If a file has another text, cannot be read or written, or belongs to no program. The message

@@ -2,31 +2,13 @@
 
 use super::{compare, only};
 use std::fs;
-use std::path::{Path, PathBuf};
-
-/// A folder that is removed with its contents.
-struct TestFolder(PathBuf);
-
-impl TestFolder {
-    fn new(name: &str) -> TestFolder {
-        let folder = std::env::temp_dir().join(format!("redpoll-golden-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        TestFolder(folder)
-    }
-}
-
-impl Drop for TestFolder {
-    fn drop(&mut self) {
-        // The folder is temporary, so the system removes what is left of it.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use std::path::Path;
 
 /// The message names the file, the first line that differs, and the variable.
 #[test]
 fn differences_are_located() {
-    let folder = TestFolder::new("differences");
-    let path = folder.0.join("kernel.c");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernel.c");
     fs::write(&path, "a\nb\nc\n").unwrap();
     assert_eq!(compare(&path, "a\nb\nc\n", false), Ok(()));
     for (found, expected) in [
@@ -45,9 +27,9 @@ fn differences_are_located() {
 /// A missing file is an error, and blessing writes it, even if it is empty.
 #[test]
 fn blessing_writes_files() {
-    let folder = TestFolder::new("blessing");
+    let folder = tempfile::tempdir().unwrap();
     for (name, text) in [("text", "a\n"), ("empty", "")] {
-        let path = folder.0.join(name).join("kernel.c");
+        let path = folder.path().join(name).join("kernel.c");
         let message = compare(&path, text, false).unwrap_err();
         assert!(message.starts_with("cannot read ") && message.ends_with("; REDPOLL_BLESS=1 writes it"), "{message}");
         assert_eq!(compare(&path, text, true), Ok(()));
@@ -59,14 +41,14 @@ fn blessing_writes_files() {
 /// Files of dropped programs are found.
 #[test]
 fn files_of_no_program_are_found() {
-    let folder = TestFolder::new("only");
+    let folder = tempfile::tempdir().unwrap();
     for program in ["spmv", "spgemm"] {
-        assert_eq!(compare(&folder.0.join(program).join("kernel.c"), "", true), Ok(()));
+        assert_eq!(compare(&folder.path().join(program).join("kernel.c"), "", true), Ok(()));
     }
-    assert_eq!(only(&folder.0, "kernel.c", &["spmv", "spgemm"]), Ok(()));
-    assert_eq!(only(&folder.0, "kernel.cu", &[]), Ok(()));
-    let message = only(&folder.0, "kernel.c", &["spmv"]).unwrap_err();
-    let path = folder.0.join("spgemm/kernel.c");
+    assert_eq!(only(folder.path(), "kernel.c", &["spmv", "spgemm"]), Ok(()));
+    assert_eq!(only(folder.path(), "kernel.cu", &[]), Ok(()));
+    let message = only(folder.path(), "kernel.c", &["spmv"]).unwrap_err();
+    let path = folder.path().join("spgemm/kernel.c");
     assert_eq!(message, format!("{} belongs to no test, remove it", path.display()));
 }
 
