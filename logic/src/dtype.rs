@@ -93,7 +93,7 @@ impl Prim {
         matches!(self, Prim::F32 | Prim::F64)
     }
 
-    /// Returns whether the primitive is an integer, signed or unsigned; `bool` is none.
+    /// Returns whether the primitive is a signed or unsigned integer. `bool` is not an integer.
     pub fn is_int(self) -> bool {
         !self.is_float() && self != Prim::Bool
     }

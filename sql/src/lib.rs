@@ -6,12 +6,12 @@
 //! ([`encode`]); inputs that are tensors are bound unchanged. One Logic plan computes the region
 //! ([`program`]), and an [`Engine`] runs it. The rest of the plan runs in DataFusion unchanged.
 //!
-//! The steps of a query, one file or folder each:
+//! The steps of a query, with the modules of each:
 //!
 //! | step | from | to |
 //! |---|---|---|
 //! | `statement`, `correlated` | SQL | DataFusion's logical plan, with mistakes of DataFusion corrected |
-//! | `claim`, `aggregates` | DataFusion's logical plan | regions, or the reason why an aggregate is none |
+//! | `claim`, `aggregates` | DataFusion's logical plan | regions, or the reason why an aggregate is in no region |
 //! | `node`, `planner` | region | extension node, execution plan |
 //! | `policy` | execution plan | the engine that answers a call: redpoll, DataFusion, or the first to finish |
 //! | `encode` | record batches | tensors over codes, dictionaries |

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A plan, its tables and options of compiling.
+/// The arguments that name a plan and its tables, and the options for compiling and running it.
 #[derive(clap::Args)]
 pub(super) struct PlanArgs {
     /// The file of a plan or of a program in Notation
@@ -51,9 +51,10 @@ pub(super) struct PlanArgs {
     #[arg(long)]
     strict: bool,
 
-    /// The compiler of the kernels on the CPU: instant (Cranelift, in a fraction of a millisecond),
-    /// optimizing (the C compiler of this machine; fails if there is none), or auto, instant until
-    /// the optimizing tier has been compiled in the background for a plan that is worth it
+    /// The compiler of kernels on the CPU: instant (Cranelift, which takes a fraction of a
+    /// millisecond), optimizing (the C compiler of this machine; fails if there is none), or auto:
+    /// instant until the optimizing tier has been compiled in the background, for a plan that runs
+    /// long enough
     #[arg(long, value_name = "TIER", value_parser = tier_parser())]
     tier: Option<Target>,
 
@@ -72,14 +73,15 @@ pub(super) struct LoadedPlan {
     pub(super) bindings: Bindings,
     /// The session that prepares the plan.
     pub(super) session: Session,
-    /// The memory of tables, results and files.
+    /// The memory limit that tables, results and files share.
     pub(super) memory: Memory,
     /// The time of reading the files.
     pub(super) read: Duration,
 }
 
 impl PlanArgs {
-    /// Reads the plan and its files. They and all derived data count against the memory limit.
+    /// Reads the plan and the files of its tables. The tables and all derived data count against
+    /// the memory limit.
     pub(super) fn load(&self, limit: Option<usize>) -> Result<LoadedPlan, CommandFailure> {
         let start = Instant::now();
         let session = self.session(limit)?;
@@ -177,6 +179,6 @@ fn subject_parser() -> impl TypedValueParser<Value = Subject> {
 pub(super) fn note(message: &str) {
     let mut err = io::stderr().lock();
     let style = TerminalStyle::of(&err);
-    // Errors of standard error are ignored.
+    // Errors when writing to standard error are ignored.
     let _ = writeln!(err, "{} {message}", style.hint("note:"));
 }

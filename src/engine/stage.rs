@@ -1,4 +1,4 @@
-//! A stage: one query of a physical plan in all its compiled forms.
+//! A stage: one query of a physical plan with its programs and kernels.
 
 use crate::bindings::Bindings;
 use crate::config::Config;
@@ -16,7 +16,7 @@ use redpoll_storage::levels::{array_prim, level};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-/// One query and its compiled forms. Clones share the kernels.
+/// One query, or a program in Notation, with its kernels. Clones share the kernels.
 #[derive(Clone)]
 pub(crate) struct Stage {
     /// The names of the outputs, for messages.
@@ -36,14 +36,14 @@ pub(crate) struct Stage {
 /// The work that computes the outputs of a stage.
 #[derive(Clone)]
 pub(crate) enum StageWork {
-    /// Conversion of storage to the format of this type; by loops, if there are any, when the
-    /// source is on a device.
+    /// Conversion of storage to the format of this type. If there are loops, they convert a source
+    /// that is on a device.
     Conversion(Arc<TensorType>, Option<Arc<StageLoops>>),
     /// Execution of loops.
     Loops(Arc<StageLoops>),
 }
 
-/// A query of loops and its compiled forms.
+/// The loops of a query as programs, and the kernels compiled from them.
 pub(crate) struct StageLoops {
     name: String,
     /// The estimated cost.
@@ -57,13 +57,13 @@ pub(crate) struct StageLoops {
     layouts: Vec<Option<InputLayout>>,
     /// The lengths of the lists of bound inputs.
     lists: ListLengths,
-    /// The program lowered for these layouts.
+    /// The program lowered for the expected layouts.
     draft: OnceLock<Draft>,
     /// The kernels, by the slots of their targets.
     kernels: [OnceLock<Kernel>; TARGET_COUNT],
 }
 
-/// Options of compiling kernels.
+/// Options for compiling kernels.
 #[derive(Clone, Copy)]
 pub(crate) struct KernelOptions<'a> {
     /// The target that runs the kernels.

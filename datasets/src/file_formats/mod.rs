@@ -1,4 +1,4 @@
-//! The file formats, one file each, and their registry.
+//! The file formats and their registry. PBM and PGM share a module, as do CSV and TSV.
 
 pub mod edge_list;
 pub(crate) mod frostt;

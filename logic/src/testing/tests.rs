@@ -1,4 +1,5 @@
-//! Tests of the generators of random plans: the plans are valid and cover the expected names.
+//! Tests of the generator of random plans: the plans are valid, cover the expected constructs, and
+//! have results that can be compared.
 
 use super::*;
 use crate::interp::{Exactness, interpret, interpret_in_order};

@@ -18,8 +18,8 @@ impl fmt::Display for Nest {
 }
 
 impl fmt::Display for Target {
-    /// Writes `(write NAME (COORDINATES) VALUE)`, with `(fold OP FIELDS VALUE)` as the value if the
-    /// output folds.
+    /// Writes `(write NAME (COORDINATES) VALUE)`, with `(fold OP (FIELDS) VALUE)` as the value if
+    /// the output folds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let coordinates: Vec<String> = self.coordinates.iter().map(ModeCoordinate::to_string).collect();
         write!(f, "(write {} ({}) ", self.alias, coordinates.join(" "))?;

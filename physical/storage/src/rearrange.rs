@@ -1,8 +1,9 @@
-//! Conversion by rearranging the stored elements of a tensor, which are distinct and in order
-//! already.
+//! Conversion by rearranging the stored elements of a tensor, whose coordinates are distinct and in
+//! order.
 //!
-//! No elements are combined, checked or dropped, so 32-bit coordinates suffice, and one list of 64
-//! bits serves all levels in turn. Touching fresh memory would cost more than the sort.
+//! No elements are combined, checked or dropped, so little memory suffices: coordinates have 32
+//! bits, and are widened to 64 bits only while their level is built. Writing to newly allocated
+//! memory would cost more than the sort.
 
 use super::Tensor;
 use super::array::{Array, filled_vec, match_width, prim_bits, reserved_vec};
@@ -16,7 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Converts a tensor to type `ty`; `None` if that takes more than rearranging elements. Elements
-/// equal in the modes before are already sorted by the last `in_order` modes.
+/// that differ only in the last `in_order` modes are already sorted.
 pub(super) fn rearrange(tensor: &Tensor, ty: &Arc<TensorType>, in_order: usize) -> Result<Option<Tensor>, Error> {
     let (old, new) = (&tensor.ty.format, &ty.format);
     let Some(n) = tensor.exact_positions().filter(|n| can_rearrange(&tensor.ty, new, *n)) else { return Ok(None) };

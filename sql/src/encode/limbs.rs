@@ -2,8 +2,8 @@
 //!
 //! `v = sum over k of limb k * 2^(k * width)`: all limbs but the last are below `2^width` and not
 //! negative; the last has the sign. Sums are linear, so the sum of a column follows from the sums
-//! of its limbs. The width leaves room for the largest number of rows of the join; the limbs of
-//! several factors share the remaining bits.
+//! of its limbs. A sum over all rows of the join must fit 64 bits, so the width depends on an upper
+//! bound of the number of rows. The limbs of a product's factors share the available bits.
 
 use super::EncodedJoin;
 use crate::claim::{GroupedJoin, LeafColumn};

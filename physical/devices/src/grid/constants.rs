@@ -23,8 +23,9 @@ impl<'f> Constants<'f> {
         Constants { params, definitions: definitions(&function.body), chunk: function.chunk }
     }
 
-    /// Returns the constant value of an expression over the rounds in `chunk`, or, if `chunk` is
-    /// `None`, its value if it is the same for every chunk. Arithmetic saturates.
+    /// Returns the value of an expression for a chunk of these rounds. If `chunk` is `None`,
+    /// returns the value that the expression has for every chunk. Returns `None` if the value is
+    /// not constant. Arithmetic saturates.
     pub(super) fn value(&self, e: &Expr, chunk: Option<&Range<i64>>) -> Option<i64> {
         self.resolve(e, chunk, 0)
     }

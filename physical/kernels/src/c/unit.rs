@@ -1,4 +1,4 @@
-//! Translation units: the text of all kernels of a plan.
+//! Translation units: the C text of one or more kernels that are compiled at once.
 
 use super::function;
 use super::helpers::{Dialect, Helpers};
@@ -21,8 +21,7 @@ pub(super) const HEAD: &str = "\
 #define RP_UNLIKELY(condition) __builtin_expect(condition, 0)
 #define RP_NOINLINE __attribute__((noinline))
 
-// Grows a buffer to a number of elements, which may move it. If memory is exhausted, the kernel
-// ends.
+// Grows a buffer to `length` elements, which may move it. If memory is exhausted, the kernel ends.
 #define RP_GROW(buffer, number, length)                                                        \\
     do {                                                                                       \\
         const int64_t rp_length = length;                                                      \\

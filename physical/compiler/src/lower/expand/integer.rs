@@ -30,9 +30,9 @@ pub(super) fn binary(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, 
     }
 }
 
-/// Returns quotient or remainder of floored division: that of truncating division, corrected if the
-/// signs of remainder and divisor differ. Division by 0 and `MIN / -1` have remainder 0, which
-/// needs no correction.
+/// Returns the quotient or the remainder of floored division: the result of truncating division,
+/// corrected if the remainder is not 0 and its sign differs from that of the divisor. Division by 0
+/// and `MIN / -1` have remainder 0, which needs no correction.
 fn floor_division(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
     let (x, y) = (bind_part(scope, prim, x), bind_part(scope, prim, y));
     let r = bind_part(scope, prim, bin(BinaryOp::Rem, x.clone(), y.clone()));
@@ -44,8 +44,8 @@ fn floor_division(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, y: 
     }
 }
 
-/// Returns a shift by a count of any integer dtype: the count is read as unsigned and clamped to
-/// the width, so that it fits the shifted dtype.
+/// Returns a shift by a count of any integer dtype, which is read as unsigned. A count that is
+/// constant or of another dtype is clamped to the width, so that it fits the shifted dtype.
 pub(super) fn shift(b: Builtin, prim: Prim, x: Expr, count: &LoweredValue) -> Expr {
     let from = count.dtype.prim().expect("a count is an integer");
     let op = if b == Builtin::Shl { BinaryOp::Shl } else { BinaryOp::Shr };
@@ -162,7 +162,8 @@ fn saturating_or_checked(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Ex
     }
 }
 
-/// Returns the product in 64 bits, which holds the product of narrower factors.
+/// Returns a saturating or checked product of factors of at most 32 bits. Computes it in 64 bits,
+/// where it cannot overflow.
 fn wide_product(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
     let wide = if prim.is_signed() { Prim::I64 } else { Prim::U64 };
     let bound = |top| Expr::Const(extreme(prim, top).cast(wide).expect("an integer casts"));
