@@ -1,5 +1,5 @@
-//! Every target on one prepared plan, through the library: results agree, including intermediates
-//! and blocks.
+//! Prepared plans on all targets, through the library: equal results, reported errors, memory
+//! limits, and cached plans.
 
 use redpoll::kernels::run::Workers;
 use redpoll::logic::{Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, TensorType};
@@ -52,7 +52,7 @@ fn targets_agree() {
     }
 }
 
-/// A lost input of a device is a named error of every operation that needs the input.
+/// If an input on a device is lost, every operation that needs the input reports the loss.
 #[test]
 fn lost_inputs_are_reported() {
     let plans = [
@@ -81,8 +81,8 @@ fn lost_inputs_are_reported() {
     }
 }
 
-/// Conversions of results of any target store the same as those of the host. The interpreter of
-/// grids replaces a device.
+/// Conversions store the same arrays on a device as on the host. The interpreter of grids stands in
+/// for the device.
 #[test]
 fn conversions_of_any_target_store_the_same() {
     use LevelKind::{Dense, Hash, SparseList};
@@ -107,7 +107,7 @@ fn conversions_of_any_target_store_the_same() {
     }
 }
 
-/// A result beyond the memory limit is an error of its phase.
+/// A result that exceeds the memory limit is an error of its query, in the phase that runs it.
 #[test]
 fn memory_limits_apply() {
     let session = Session::new(Config { memory_limit: Some(100), ..Config::default() });
@@ -242,8 +242,8 @@ fn congruent_plans_are_optimized_once() {
     assert!(is_optimized(&plan("A", "B"), &dense), "another format");
 }
 
-/// Results share the coordinates of an operand, also with wide arrays, on every target and any
-/// number of threads, and as inputs of later queries.
+/// Results share the level arrays of an operand, narrow or wide, on all targets that run over
+/// stored tensors, with several threads, and as inputs of later queries.
 #[test]
 fn scaled_matrices_share_the_arrays_of_their_levels() {
     let text = "(plan (query B (mapjoin * (table A i j) (table x i))) (query C (mapjoin * B (table x i)))
@@ -287,7 +287,8 @@ fn scaled_matrices_share_the_arrays_of_their_levels() {
     }
 }
 
-/// Without a device, expensive plans run on the CPU, with a reason.
+/// Expensive plans run on a device, or on the CPU with the reason that no device can be used. Small
+/// plans run on the CPU.
 #[test]
 fn expensive_plans_prefer_a_device() {
     let session = Session::default();

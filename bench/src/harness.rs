@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Largest wait for the threads of other sides to become idle; longer than any known runtime spins.
+/// Longest wait for the threads of one side to become idle; longer than any known runtime spins.
 const MAX_IDLE_WAIT: Duration = Duration::from_millis(500);
 
 /// Length of the unmeasured calls before each measurement. The calls give the processor time to
@@ -25,9 +25,10 @@ pub struct Budget {
     pub size: DataSize,
     /// Number of threads for each side.
     pub threads: usize,
-    /// Time for the rounds of a workload; a side stops early after half of it.
+    /// Time for the rounds of a workload. A side stops early when its measured calls have taken
+    /// half of this time.
     pub round_time: Duration,
-    /// Number of rounds that are measured even if the time is exceeded.
+    /// Number of rounds that run even if the time is exceeded, without sides that stopped early.
     pub min_rounds: usize,
     /// Largest number of rounds.
     pub max_rounds: usize,
@@ -56,7 +57,7 @@ impl Budget {
 /// A function that starts the server of redpoll with the given number of threads.
 pub type StartServer = dyn Fn(usize) -> Result<Client>;
 
-/// A harness that measures workloads within a budget. Its peers live from one workload to the next.
+/// A harness that measures workloads within a budget. The peers keep running between workloads.
 pub struct Harness {
     budget: Budget,
     start_redpoll: Box<StartServer>,
@@ -66,7 +67,7 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// Creates a harness with the given peers, starting each to ask for its version.
+    /// Creates a harness; starts the given peers and asks each for its version.
     pub fn new(budget: Budget, peers: Vec<&'static Peer>) -> Harness {
         let mut harness = Harness {
             budget,
@@ -134,7 +135,7 @@ impl Harness {
                 if let Err(difference) = compare_halves(&sums, crate::checks::ROUNDED) {
                     outcome
                         .failures
-                        .push(format!("kernels and the reference interpreter differ on tiny data: {difference}"));
+                        .push(format!("kernels and the reference results differ on tiny data: {difference}"));
                 }
             }
             ServerReply::Unsupported { reason } => {
@@ -149,7 +150,7 @@ impl Harness {
                 outcome.variants = variants;
                 task
             }
-            // Real data may be missing here, whereas tiny data are always generated.
+            // `Verify` generates tiny data; the real data may be missing on this machine.
             ServerReply::Unsupported { reason } => {
                 outcome.skipped = Some(reason);
                 return Ok(());
@@ -173,7 +174,8 @@ impl Harness {
             run.side.peak = sides.peak_memory(&run.side.peer);
         }
         for RunningSide { side, .. } in runs {
-            // A failure of a peer is reported in its status, but is not a failure of the run.
+            // A peer that fails or exceeds the time limit does not fail the workload, whereas a
+            // peer with other results does.
             let failure = match &side.status {
                 SideStatus::Mismatch(message) => Some(message),
                 SideStatus::Failed(message) | SideStatus::Slow(message) if side.is_redpoll() => Some(message),
@@ -294,7 +296,7 @@ impl Sides<'_> {
         self.client(peer).map_or(0, |client| peak_memory(client.id()))
     }
 
-    /// Waits until other processes are idle, then runs a side.
+    /// Waits until all sides are idle, then runs one side.
     fn run(&mut self, side: &SideOutcome, repeat: u32) -> Result<RunReply> {
         self.wait_until_idle();
         let limit = self.budget.request_timeout;
@@ -312,8 +314,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Runs every side once, compares its results with those of the first side that ran, and
-    /// chooses how often short calls are repeated.
+    /// Runs every side, compares its results with those of the first side that ran, and runs it
+    /// again to choose how often short calls are repeated.
     fn warm_up(&mut self, task: &WorkloadTask, runs: &mut [RunningSide]) {
         let mut expected: Option<Vec<Sums>> = None;
         for run in runs.iter_mut().filter(|run| run.is_active()) {

@@ -83,7 +83,8 @@ fn write_args(op: &Op, args: &[Expr]) -> Vec<Sexpr> {
     args.iter().zip(bare).map(print).collect()
 }
 
-/// Returns the bare number that reads back as a primitive literal.
+/// Returns the value that a primitive literal has when it is written as a bare number; `None` for
+/// other expressions.
 fn bare_number(arg: &Expr) -> Option<Scalar> {
     let Node::Literal(value) = arg.node() else { return None };
     value.prim()?;

@@ -1,11 +1,14 @@
 //! Chooses the protocol of each level of an access.
 //!
-//! A level whose coordinate is given when it is reached is followed; other levels are walked,
-//! except in intersections. An intersection is a loop over several sparse levels whose fills each
-//! annihilate the value. In it, hash tables and byte maps are followed if a list leads, and lists
-//! that outer loops reread are cached in byte maps. Lists of a union beside it are searched, or
-//! advance by galloping, where that is cheaper. The remaining lists gallop when they lead others,
-//! or when their fiber lengths differ by more than [`cost::GALLOP_RATIO`].
+//! A level is followed if its coordinate is known when the loops reach it; otherwise it is walked.
+//! Loops that read several sparse levels are exceptions if some of these levels are conjuncts: the
+//! fill value of a conjunct alone makes the value a fill value, so the loop only visits the
+//! intersection of the conjuncts. In such a loop:
+//! - Conjuncts with direct lookup, such as hash tables, are followed if the loop also reads lists.
+//! - Conjunct lists that outer loops reread are cached in byte maps where that is cheaper.
+//! - Lists that are not conjuncts are searched, or advance by galloping, where that is cheaper.
+//! - The remaining conjunct lists gallop if other lists advance to their coordinates, or if the
+//!   fiber lengths differ by more than a factor of [`cost::GALLOP_RATIO`].
 
 use crate::access::fit::{LevelUse, fit, storage_coordinates};
 use crate::access::intersection::{
@@ -121,8 +124,8 @@ pub(crate) fn choose_protocols(
     Protocols(chosen)
 }
 
-/// Chooses the protocols of the levels that one loop walks; `rounds` returns the rounds of a number
-/// of outermost loops.
+/// Chooses the protocols of the levels that one loop walks; `rounds(n)` is the number of rounds of
+/// the `n` outermost loops.
 fn choose_loop_protocols(
     levels: &[&mut WalkedLevel],
     rounds: &dyn Fn(usize) -> f64,
@@ -166,7 +169,7 @@ fn choose_loop_protocols(
             .filter(|(m, list_protocol)| m.list.is_conjunct && **list_protocol == ListProtocol::Walk)
             .map(|(m, _)| *m)
     };
-    // A table next to a single list shows how much of the list is needed.
+    // Tables count too: the fiber length of a table shows how much of a single list is needed.
     let lengths =
         || leading().chain(tables.iter().copied().filter(|m| m.list.is_conjunct)).map(|m| m.list.fiber_length);
     let (shortest, longest) = (lengths().fold(f64::INFINITY, f64::min), lengths().fold(0.0, f64::max));

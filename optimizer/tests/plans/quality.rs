@@ -17,7 +17,7 @@ fn the_trace_of_a_product_is_one_pass() {
     );
 }
 
-/// Neither the sum nor the product is computed twice if both factors are dense.
+/// With dense tensors, the product is not distributed over the sum: one nest computes the result.
 #[test]
 fn products_over_sums_are_distributed_only_where_it_pays() {
     let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i k) (mapjoin + (table B k j) (table C k j))) k))

@@ -12,25 +12,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An account to which bytes are charged before they are allocated.
 pub trait Account: fmt::Debug + Send + Sync {
-    /// Charges bytes; returns `false`, with nothing charged, if they exceed the remaining ones.
+    /// Charges bytes; returns `false` and charges nothing if fewer bytes remain.
     fn charge(&self, bytes: usize) -> bool;
 
     /// Releases charged bytes.
     fn release(&self, bytes: usize);
 }
 
-/// A limit of the bytes allocated at any one time, shared by all users that charge it.
+/// A limit on the bytes allocated at any one time, shared by all allocations charged to it.
 #[derive(Debug)]
 pub struct MemoryBudget {
     limit: usize,
     used: AtomicUsize,
     /// The peak of the bytes in use.
     peak: AtomicUsize,
-    /// Accounts that are charged too.
+    /// Accounts to which the same bytes are charged.
     outer: Vec<Arc<dyn Account>>,
 }
 
-// Charges and releases are atomic, so a panic elsewhere leaves the budget consistent.
+// The counters are atomic, so a panic elsewhere leaves them consistent.
 impl RefUnwindSafe for MemoryBudget {}
 impl UnwindSafe for MemoryBudget {}
 

@@ -44,7 +44,7 @@ pub(super) fn limb_sums(
 /// A sum of decimals, or the mean over the rows; NULL if the number of rows is 0.
 #[derive(Debug)]
 pub(super) struct DecimalColumn {
-    /// The terms, by the limbs of their factors.
+    /// The folds of the terms, one for each combination of limbs of a term's factors.
     pub(super) terms: Vec<ScaledFold>,
     /// The scale of the sum, in decimal digits after the point.
     pub(super) scale: i8,

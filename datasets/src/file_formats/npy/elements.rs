@@ -1,4 +1,4 @@
-//! Conversion of the elements after the header from and to bytes.
+//! Conversion between bytes and the elements that follow the header.
 
 use super::header::ByteOrder;
 use crate::error::Fault;

@@ -1,9 +1,9 @@
 //! Variable elimination: aggregates are pulled out of products, and pushed to the factors that
 //! depend on their fields.
 //!
-//! The e-graph is the memo of the dynamic program: the rest after eliminating a set of fields is
-//! one class, whatever the order. Source: Deeds, Ahrens, Suciu, "Galley: Modern Query Optimization
-//! for Sparse Tensor Programs".
+//! The e-graph is the memo of the dynamic program: the terms that remain after eliminating a set of
+//! fields in different orders are in one class. Source: Deeds, Ahrens, Suciu, "Galley: Modern Query
+//! Optimization for Sparse Tensor Programs".
 
 use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, call};
 use crate::algebra::language::{ClassUse, SlotIndex};
@@ -64,7 +64,7 @@ fn pull(site: &mut MatchSite<'_>, node: &ScopedNode) {
     }
 }
 
-/// A fold that can be regrouped, with the initial value of its parts.
+/// A fold whose operator can be regrouped. Folds of its parts start from `identity`.
 struct FreeFold<'n> {
     op: &'n Op,
     init: &'n Scalar,
@@ -88,15 +88,17 @@ impl<'n> FreeFold<'n> {
         TermDraft::Fold(self.op.clone(), self.identity.clone(), Box::new(part), slots)
     }
 
-    /// Folds the rest over some slots.
+    /// Folds the remaining term over some slots, starting from the initial value of the whole fold.
     fn rest(&self, arg: TermDraft, slots: Vec<SlotIndex>) -> TermDraft {
         TermDraft::Fold(self.op.clone(), self.init.clone(), Box::new(arg), slots)
     }
 }
 
-/// Chooses one reduced field as the last to eliminate. The other fields split the factors into
-/// parts that share only free fields and the last one; each part becomes a fold of its own. So
-/// eliminations that commute are found once. In a product with ordered arguments, such as `x / y`,
+/// Proposes terms that eliminate the reduced fields of a fold over a product. Parts of the product
+/// that share no reduced field become folds of their own. If all factors are joined, each reduced
+/// field in turn is the last to be eliminated: the other fields split the factors into parts that
+/// share only free fields and the last one, and each part becomes a fold of its own. So
+/// eliminations that commute are found once. If the factors cannot be regrouped, as in `x / y`,
 /// fields are eliminated one by one.
 fn eliminate(site: &mut MatchSite<'_>, node: &ScopedNode) {
     let Some((fold, arg)) = FreeFold::of(site, node) else { return };

@@ -8,7 +8,7 @@
 use super::nodes::{ActiveLanes, Stmt, TeamStmt};
 use redpoll_compiler::assembly::{Buffer, BufferRole, Expr, Function};
 
-/// Accesses to an array since the last barrier.
+/// The kinds of accesses to one array: reads and writes, by the first lane or by each lane.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 struct Accesses {
     lead_reads: bool,
@@ -38,7 +38,7 @@ impl Accesses {
     }
 }
 
-/// Accesses to all arrays since the last barrier.
+/// The accesses to each array, since the last barrier or by one statement.
 #[derive(Clone, PartialEq, Eq)]
 struct Pending(Vec<Accesses>);
 
@@ -165,7 +165,8 @@ impl BarrierPass<'_> {
                     let body = self.rounds(&body, &self.no_accesses(), &mut pending);
                     Stmt::For { var, lo, hi, body }
                 }
-                // A swap exchanges addresses only; after the barrier no lane accesses the arrays.
+                // A swap exchanges addresses only, so it leaves no accesses pending. Earlier
+                // accesses to its arrays caused a barrier above.
                 Stmt::Swap(a, b) => Stmt::Swap(a, b),
                 stmt => {
                     pending = pending.union(&first);
@@ -189,7 +190,7 @@ impl BarrierPass<'_> {
             }
             let next = entry.union(&after).union(cond);
             if next == entry {
-                // A `break` may leave from anywhere in the round.
+                // A `break` may end the loop after any part of a round.
                 let mut all = self.no_accesses();
                 if rounds.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::Break))) {
                     rounds.iter().for_each(|s| self.add_accesses(s, &mut all));

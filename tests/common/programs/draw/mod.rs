@@ -115,7 +115,8 @@ impl ProgramCase {
         self.form(|t| t.ty.format.clone(), self.body.iter().map(ranges), &self.schedule).pretty()
     }
 
-    /// Returns the program as written, without the implied ranges.
+    /// Returns the program that results from inferring the implied ranges, with dense tensors and
+    /// without the schedule.
     fn program_without_ranges(&self) -> Result<Program, Rejection> {
         let ranges = |s: &Sexpr| without_ranges(s, &self.implied_ranges);
         let text = self.form(|t| Format::dense(t.ty.shape.len()), self.body.iter().map(ranges), &[]).to_string();

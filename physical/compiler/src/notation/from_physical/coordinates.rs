@@ -9,8 +9,8 @@ use redpoll_logic::physical::{self, Extent, ScalarExpr, StorageCoordinate};
 use redpoll_logic::{Affine, Alias, Field, StorageMode, Subscript, TensorType, is_ascending_mixed_radix};
 use std::sync::Arc;
 
-/// Returns the number of coordinates in block `outer` of a mode: `block`, or fewer in the last
-/// block of a mode of that size.
+/// Returns the number of coordinates in block `outer` of a mode of size `size`: `block`, or fewer
+/// in the last block.
 pub(super) fn block_end(block: u64, size: u64, outer: Expr) -> Result<Expr, Error> {
     if block == 0 {
         return Err(invalid("a block has size 0"));
@@ -27,14 +27,14 @@ pub(super) fn size(n: u64) -> Result<Expr, Error> {
     i64::try_from(n).map(Expr::int).map_err(|_| invalid(format!("size {n} does not fit an i64")))
 }
 
-/// `block * outer + inner`
+/// Returns `block * outer + inner`.
 pub(super) fn join_block(block: u64, outer: &Expr, inner: &Expr) -> Result<Expr, Error> {
     let before = Expr::call(Builtin::Mul, [size(block)?, outer.clone()]);
     Ok(Expr::call(Builtin::Add, [before, inner.clone()]))
 }
 
-/// Returns the coordinate that a level of that storage mode stores for the coordinate `at` of its
-/// tensor mode.
+/// Returns the coordinate that a level with the storage mode `mode` stores for the coordinate `at`
+/// of its tensor mode.
 pub(in crate::notation) fn storage_coordinate(mode: StorageMode, at: Expr) -> Result<Expr, Error> {
     match mode {
         StorageMode::Whole { .. } => Ok(at),
@@ -44,8 +44,9 @@ pub(in crate::notation) fn storage_coordinate(mode: StorageMode, at: Expr) -> Re
     }
 }
 
-/// Returns the conditions that the coordinate of a mode of size `n` is in bounds. The coordinate is
-/// given by its diagonal and the coordinate along it in a mode of size `length`.
+/// Returns the conditions under which the coordinate of a skewed mode of size `n` is in bounds. The
+/// coordinate is `diagonal + along - (length - 1)`: `along` is the coordinate of the mode of size
+/// `length` that skews this one.
 pub(super) fn diagonal_conditions(diagonal: Expr, along: Expr, length: u64, n: u64) -> Result<[Expr; 2], Error> {
     let sum = Expr::call(Builtin::Add, [diagonal, along]);
     let mode_coordinate = Expr::call(Builtin::Sub, [sum, size(length.saturating_sub(1))?]);
@@ -116,7 +117,7 @@ impl QueryTranslator<'_> {
     }
 
     /// Returns `quotient` and `remainder` with `form = block * quotient + remainder` and
-    /// `0 <= remainder < block`, if the terms of the form prove the bounds.
+    /// `0 <= remainder < block`, if the extents of the loops prove these bounds.
     fn split(&self, form: &Affine, block: u64) -> Result<Option<(Affine, Affine)>, Error> {
         let Some(b) = i64::try_from(block).ok().filter(|b| *b > 0) else { return Ok(None) };
         let (divisible, rest): (Vec<_>, Vec<_>) = form.terms.iter().cloned().partition(|(_, c)| c % b == 0);
@@ -129,8 +130,8 @@ impl QueryTranslator<'_> {
         Ok(inside.then_some((quotient, remainder)))
     }
 
-    /// Returns the least and the greatest value of a form; `None` if an enclosing loop has no
-    /// rounds.
+    /// Returns a lower and an upper bound of the values of a form; `None` if the loop of one of its
+    /// indices has no rounds.
     fn interval(&self, form: &Affine) -> Result<Option<(i128, i128)>, Error> {
         let mut range = (i128::from(form.constant), i128::from(form.constant));
         let mut add = |c: i64, first: u64, rounds: u64| {
@@ -138,8 +139,8 @@ impl QueryTranslator<'_> {
                 (i128::from(c) * i128::from(first), i128::from(c) * (i128::from(first) + i128::from(rounds) - 1));
             range = (range.0 + a.min(b), range.1 + a.max(b));
         };
-        // `block * outer + inner` is one coordinate of the whole mode, so the ragged last block
-        // does not exceed it.
+        // `block * outer + inner` is a coordinate of the whole mode, so it is less than `size` in
+        // the ragged last block too.
         let mut pairs: Vec<&Field> = Vec::new();
         for (field, c) in &form.terms {
             let (block, outer, size) = match self.find_loop(field)?.1 {
@@ -186,9 +187,9 @@ impl QueryTranslator<'_> {
         Ok((TensorId(k as u32), self.tensors[k].ty.clone()))
     }
 
-    /// Translates a read. The value out of bounds stays only on modes whose coordinate may be out
-    /// of bounds. The padding of a ragged last block is within the levels but outside of the
-    /// tensor, so a comparison detects it.
+    /// Translates a read. Keeps the value `outside` only on modes whose coordinate may be out of
+    /// bounds. A ragged last block and the ends of diagonals are padding: inside of the levels, but
+    /// outside of the tensor. Comparisons guard the reads of padding.
     pub(super) fn read(&self, a: &physical::Access) -> Result<Expr, Error> {
         let (tensor, ty) = self.input(&a.tensor)?;
         let modes = &ty.format.modes;
@@ -201,8 +202,8 @@ impl QueryTranslator<'_> {
             )));
         }
         if ty.shape.contains(&0) {
-            // Every coordinate is out of bounds. The read may still run, outside of the loops that
-            // have no rounds.
+            // Every coordinate is out of bounds. The read still runs if no loop without rounds
+            // encloses it.
             return Ok(Expr::Literal(a.outside.clone().unwrap_or_else(|| ty.fill.clone())));
         }
         if let Some(workspace) = &a.workspace {
@@ -280,8 +281,8 @@ impl QueryTranslator<'_> {
         }
     }
 
-    /// Returns the subscripts of the outputs, with blocks resolved to affine forms where the loops
-    /// prove the form.
+    /// Returns the subscripts of the outputs. Replaces outer and inner parts of blocks by affine
+    /// forms where the extents of the loops allow this.
     pub(super) fn resolve_coordinates(&mut self) -> Result<Vec<Vec<StorageCoordinate>>, Error> {
         let query = self.query;
         self.loops = query.loops.iter().map(|l| (l.index.clone(), Index(0), &l.extent)).collect();
@@ -310,10 +311,12 @@ impl QueryTranslator<'_> {
         output_coordinates
     }
 
-    /// Returns whether different rounds of the enclosing loops write different entries of an
-    /// output. Considers the storage modes that the loops determine: a form determines its indices
-    /// that other modes do not determine if it numbers their combinations, as one index does and
-    /// the outer and inner index of blocks do.
+    /// Returns whether different rounds of the enclosing loops provably write different entries of
+    /// an output, because its subscripts determine the indices of all these loops.
+    ///
+    /// Uses only the subscripts that the enclosing loops fix. A subscript determines its indices if
+    /// it differs for all their combinations, as a single index and `block * outer + inner` do;
+    /// indices that other subscripts determine are constants here.
     pub(super) fn writes_distinct_entries(&self, output: usize) -> bool {
         let mut determined: Vec<&Field> = Vec::new();
         loop {
@@ -331,7 +334,8 @@ impl QueryTranslator<'_> {
         }
     }
 
-    /// Returns whether the sum of these terms differs for different values of their indices.
+    /// Returns whether the sum of these terms provably differs for different values of their
+    /// indices.
     fn is_injective(&self, terms: &[&(Field, i64)]) -> bool {
         let count = |field: &Field| {
             let (_, _, extent) = self.loops.iter().find(|(f, _, _)| f == field)?;

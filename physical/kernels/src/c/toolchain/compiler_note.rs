@@ -1,9 +1,10 @@
-//! Notes on the compiler from earlier processes: with kernels on disk, no compiler needs to be
-//! started.
+//! Notes on C compilers in the cache on disk: a process that finds its kernels there need not start
+//! a compiler to learn its version.
 //!
-//! A note in the cache on disk has the compiler that was found by the same name in the same
-//! environment, and identifies its file: the path without links, the size and the modification
-//! time. If any of these has changed, the compiler is queried again.
+//! The key of a note is derived from the name of the compiler and from the environment. The note
+//! holds the compiler that an earlier process found, and a stamp of its file: the path without
+//! links, the size and the modification time. If the stamp has changed, the compiler is queried
+//! again.
 
 use super::compiler::Compiler;
 use crate::cache::{DiskCache, EntryKind, key};
@@ -32,7 +33,7 @@ const VARIABLE_PREFIXES: &[&str] = &[
 /// Separator of the parts of a note; paths, arguments and variables cannot contain it.
 const SEPARATOR: char = '\0';
 
-/// A note on a compiler, by its key in the cache.
+/// The key in the cache of a note on a compiler.
 pub(super) struct CompilerNote {
     key: String,
 }
