@@ -4,8 +4,8 @@ use crate::compression::Compression;
 use crate::content::{Data, Info};
 use crate::error::{Error, Fault, LocatedFault, Location, StreamError};
 use crate::file_format::{FileFormat, ParsedFile, ReadOptions};
-use crate::file_formats::FILE_FORMATS;
 use crate::file_formats::edge_list::Dictionary;
+use crate::file_formats::extensions;
 use crate::memory::{Memory, MemoryScope, ReadError, read_all, read_expected};
 use crate::values::Values;
 use redpoll_logic::{Prim, Scalar};
@@ -252,7 +252,6 @@ fn convert(data: Data, dtype: Prim) -> Result<Data, LocatedFault> {
 
 impl Error {
     pub(crate) fn unknown_format(path: &Path) -> Error {
-        let extensions = FILE_FORMATS.map(|f| format!(".{}", f.extension)).join(", ");
-        Error::UnknownFormat { path: path.into(), extensions }
+        Error::UnknownFormat { path: path.into(), extensions: extensions() }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::bind::named_file;
 use super::failure::CommandFailure;
-use crate::datasets::file_formats::{FILE_FORMATS, FileFormat};
+use crate::datasets::file_formats::{FileFormat, extensions};
 use crate::datasets::{Compression, Memory, WriteOptions, write};
 use crate::logic::{Alias, Prim};
 use crate::{Prepared, Run};
@@ -71,9 +71,11 @@ pub(super) fn check_extension(option: &str, file: &Path) -> Result<(), CommandFa
     if file_format(file).is_some() {
         return Ok(());
     }
-    let known = FILE_FORMATS.map(|f| format!(".{}", f.extension)).join(", ");
     let message = format!("{option}{}: the extension is not that of a file format", file.display());
-    Err(CommandFailure::new(message, format!("known extensions are {known}, optionally followed by .gz or .zst")))
+    Err(CommandFailure::new(
+        message,
+        format!("known extensions are {}, optionally followed by .gz or .zst", extensions()),
+    ))
 }
 
 /// Rejects dense files of excessive size, which sparse tensors easily produce.

@@ -12,7 +12,7 @@ pub(crate) mod shared;
 pub use crate::file_format::FileFormat;
 
 /// All file formats, in the order of detection by content: the least specific last.
-pub static FILE_FORMATS: [&FileFormat; 9] = [
+pub static FILE_FORMATS: &[&FileFormat] = &[
     &matrix_market::MATRIX_MARKET,
     &npy::NPY,
     &npz::NPZ,
@@ -24,14 +24,19 @@ pub static FILE_FORMATS: [&FileFormat; 9] = [
     &frostt::FROSTT,
 ];
 
+/// Returns the extensions of all file formats for messages, such as `.mtx, .npy`.
+pub fn extensions() -> String {
+    FILE_FORMATS.iter().map(|f| format!(".{}", f.extension)).collect::<Vec<_>>().join(", ")
+}
+
 impl FileFormat {
     /// Returns the file format of an extension, ignoring case.
     pub fn of_extension(extension: &str) -> Option<&'static FileFormat> {
-        FILE_FORMATS.into_iter().find(|f| f.extension.eq_ignore_ascii_case(extension))
+        FILE_FORMATS.iter().copied().find(|f| f.extension.eq_ignore_ascii_case(extension))
     }
 
     /// Detects the file format by the first bytes of a file.
     pub fn of_content(start: &[u8]) -> Option<&'static FileFormat> {
-        FILE_FORMATS.into_iter().find(|f| (f.sniff)(start))
+        FILE_FORMATS.iter().copied().find(|f| (f.sniff)(start))
     }
 }

@@ -76,7 +76,7 @@ pub fn check_seed(seed: u64) -> Result<ReaderCounts, ReaderFailure> {
 pub fn check_bytes(name: &str, bytes: &[u8]) -> Result<ReaderCounts, String> {
     let mut counts = ReaderCounts::default();
     let named = [(name, None), ("nameless", None)];
-    let all = FILE_FORMATS.into_iter().map(|format| ("nameless", Some(format)));
+    let all = FILE_FORMATS.iter().map(|format| ("nameless", Some(*format)));
     for (name, file_format) in named.into_iter().chain(all) {
         let reader = file_format.map_or(name, |format| format.name);
         let read = catch_unwind(AssertUnwindSafe(|| check_reader(name, bytes, file_format)));

@@ -19,7 +19,7 @@ fn vector() -> Content {
 #[test]
 fn formats_are_detected_by_extension_and_by_content() {
     let folder = tempfile::tempdir().unwrap();
-    for format in FILE_FORMATS {
+    for &format in FILE_FORMATS {
         for (suffix, compression) in [("", Compression::None), (".gz", Compression::Gzip), (".zst", Compression::Zstd)]
         {
             let name = format!("a.{}{suffix}", format.extension.to_uppercase());
