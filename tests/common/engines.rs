@@ -28,6 +28,8 @@ use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
+/// Largest number of threads of a kernel that runs in chunks.
+const MAX_THREADS: usize = 3;
 /// Iteration limit of kernels, so that one that does not terminate fails.
 const MAX_ROUNDS: u64 = 50_000_000;
 /// Bounds for the kernels of plans. The plan bounds the length of the code, whatever the formats
@@ -251,9 +253,10 @@ fn all_coordinates(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
     })
 }
 
-/// Returns limits with workers that cut every loop into chunks, or the default limits.
+/// Returns limits with workers on at most [`MAX_THREADS`] threads that cut every loop into chunks,
+/// or the default limits.
 fn limits(chunked: bool, threads: usize) -> Limits {
-    static WORKERS: LazyLock<[Arc<Workers>; 3]> =
+    static WORKERS: LazyLock<[Arc<Workers>; MAX_THREADS]> =
         LazyLock::new(|| [1, 2, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).expect("not 0")).without_grain())));
     if chunked { Limits::default().with_workers(&WORKERS[threads - 1]) } else { Limits::default() }
 }
@@ -288,10 +291,10 @@ pub fn run_kernel(
         run_phase("lowering", || Ok(compile(&draft, &backend::interpreter())?.with_iteration_limit(MAX_ROUNDS)))?;
     let statements: usize = interpreter.function().body.iter().map(Stmt::count).sum();
     let chunked = statements.is_multiple_of(chunk_every);
-    // Every call of a chunked kernel uses another number of threads.
+    // Successive calls of a chunked kernel use different numbers of threads.
     let threads = Cell::new(0);
     let call = |kernel: &Kernel| {
-        threads.set(threads.get() + 1);
+        threads.set(threads.get() % MAX_THREADS + 1);
         kernel.run(&inputs, &limits(chunked, threads.get())).map_err(|e| error_chain(&e))
     };
     if statements > max_statements {
