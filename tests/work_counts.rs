@@ -432,6 +432,32 @@ fn empty_folds_are_not_stored() {
 }
 
 #[test]
+fn results_that_start_elsewhere_than_their_fill_follow_the_entries() {
+    // Rows, columns and entries of the matrix have the fill value nearly everywhere.
+    for (name, body) in [
+        ("largest of rows", "(aggregate max -inf (table A i j) j)"),
+        ("smallest of columns", "(aggregate min inf (table A i j) i)"),
+        ("rows of entries", "(mapjoin ifelse (table A i j) (mapjoin + (coordinate i) 1) 0)"),
+        (
+            "Laplacian",
+            "(mapjoin - (mapjoin ifelse (mapjoin eq (coordinate i) (coordinate j)) (aggregate + 0 (table A i k) k) 0)
+                (table A i j))",
+        ),
+    ] {
+        let found = SIZES.map(|n| {
+            let (mut rng, size) = (Rng::new(n), n * n * 10);
+            let rows = distinct_below(&mut rng, size, n);
+            let coordinates: Vec<[u64; 2]> = rows.into_iter().map(|i| [i, i * 7 % size]).collect();
+            let a = matrix([size, size], &coordinates, Format::csf(2));
+            let (counts, outputs) = count(&format!("(plan (query y {body}) (produces y))"), &[("A", a)]);
+            assert!(outputs[0].count_stored().unwrap() <= 2 * n, "{name} at {n}");
+            (counts.iterations, n)
+        });
+        check(name, 8.0, found);
+    }
+}
+
+#[test]
 fn folds_end_when_they_are_decided() {
     // The first value decides, for any size.
     for (name, body) in [

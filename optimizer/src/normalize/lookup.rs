@@ -178,9 +178,7 @@ fn find_masks(term: &Term) -> Vec<EqualityMask> {
         for (x, y) in [(a, b), (b, a)] {
             let Node::Coordinate(form) = x.node() else { continue };
             let Some(field) = form.as_field() else { continue };
-            let mut folds = false;
-            y.each_fold(&mut |_, _| folds = true);
-            if !folds && y.dtype() == DType::I64 && !y.fields().contains(field) {
+            if !y.has_fold() && y.dtype() == DType::I64 && !y.fields().contains(field) {
                 let coordinate = ModeCoordinate::from_value(y.clone());
                 found.push(EqualityMask { term: term.clone(), field: field.clone(), coordinate });
             }

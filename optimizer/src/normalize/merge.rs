@@ -100,7 +100,7 @@ fn append_with_fresh_fields(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Fi
         let mut same = |t: &Term| {
             let Node::Fold(fold) = t.node() else { return None };
             // Nested folds have passes of their own, whose loops need distinct names.
-            if has_fold(&fold.arg) {
+            if fold.arg.has_fold() {
                 return None;
             }
             let same = canonicalize(fold, mode);
@@ -161,13 +161,7 @@ fn push_root_folds(nest: &Nest, mode: FloatMode) -> Option<Nest> {
 }
 
 fn has_folds(nest: &Nest) -> bool {
-    nest.outputs.iter().any(|t| has_fold(&t.value))
-}
-
-fn has_fold(term: &Term) -> bool {
-    let mut found = false;
-    term.each_fold(&mut |_, _| found = true);
-    found
+    nest.outputs.iter().any(|t| t.value.has_fold())
 }
 
 /// Returns the fields that folds in the values bind.

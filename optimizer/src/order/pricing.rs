@@ -23,7 +23,7 @@ use crate::work::caches::miss_fraction;
 use crate::work::{Event, Work, cost};
 use redpoll_logic::op::Op;
 use redpoll_logic::statistics::Question;
-use redpoll_logic::{Field, LevelKind, Lookup, Scalar};
+use redpoll_logic::{Field, FloatMode, LevelKind, Lookup, Scalar};
 use smallvec::SmallVec;
 use std::rc::Rc;
 
@@ -67,9 +67,9 @@ impl BoundLevels {
 
 impl OrderSearch<'_> {
     /// Returns the work of binding the last loop of `order`.
-    pub(crate) fn count_binding_work(&self, order: &[usize], mask: u64) -> Work {
+    pub(crate) fn count_binding_work(&self, order: &[usize]) -> Work {
         let last = order[order.len() - 1];
-        let (rounds, fibers) = (self.rounds(mask), self.rounds(mask & !(1 << last)));
+        let (rounds, fibers) = (self.rounds(order), self.rounds(&order[..order.len() - 1]));
         let (mut bound_levels, mut lists) = (BoundLevels::default(), Vec::new());
         for access in &self.accesses {
             // Accesses that are discordant in every order are priced with the first loop.
@@ -294,10 +294,10 @@ impl OrderSearch<'_> {
     }
 
     /// Returns the work of a complete order besides its loops: folds and writes.
-    pub(crate) fn completion_work(&self, order: &[usize], mask: u64) -> Work {
+    pub(crate) fn completion_work(&self, order: &[usize]) -> Work {
         let own = order.iter().map(|&k| self.loops[k].clone());
         let full: Vec<Field> = self.problem.prefix.iter().cloned().chain(own).collect();
-        let rounds = self.rounds(mask);
+        let rounds = self.rounds(order);
         let mut work = Work::NONE;
         for InnerFold { fold, free, equal_folds } in &self.folds {
             let stored = || {
@@ -336,12 +336,11 @@ impl OrderSearch<'_> {
 
     fn inline_fold_work(&self, fold: &Fold, prefix: &[Field]) -> Work {
         let problem = &self.problem;
-        let mask = self.mask(|f| prefix.contains(f));
         let coordinate_count: f64 = prefix.iter().map(|f| problem.sizes.of(f) as f64).product();
         let reach = if coordinate_count == 0.0 {
             0.0
         } else {
-            (self.rounds(mask) / coordinate_count).min(problem.outside.fraction)
+            (self.rounds(&self.own_loops(prefix)) / coordinate_count).min(problem.outside.fraction)
         };
         let marginals = match self.facts.may_measure() {
             true => self.outside_profile(&|f| prefix.contains(f)).marginals,
@@ -368,11 +367,16 @@ impl OrderSearch<'_> {
                 let Some(at) = at.filter(|at| *at > 0 && level_use == LevelUse::Walk && !kind.traits().full) else {
                     continue;
                 };
-                let fibers = self.rounds(self.mask(|f| prefix[..at - 1].contains(f)));
+                let fibers = self.rounds(&self.own_loops(&prefix[..at - 1]));
                 work.add(Event::Merge, fibers * self.fanout(read, depth));
             }
         });
         work
+    }
+
+    /// Returns the loops to order among the loops of `fields`, in the order of the fields.
+    fn own_loops(&self, fields: &[Field]) -> Vec<usize> {
+        fields.iter().filter_map(|f| self.loops.iter().position(|g| g == f)).collect()
     }
 
     /// Returns the bit mask of loops.
@@ -416,22 +420,25 @@ pub(crate) fn visited_fraction(facts: &Facts, target: &Target, sizes: &Sizes, bo
     if facts.skips_fill(target) { evaluated_fraction(facts, &target.value, sizes, bound) } else { 1.0 }
 }
 
-/// Returns the fraction of iterations in which a term is evaluated. A fold must be evaluated even
-/// if it results in its fill.
+/// Returns the fraction of iterations in which a term is evaluated. A fold is evaluated even if it
+/// results in its fill, except where it settles on a value because all values are fills.
 fn evaluated_fraction(facts: &Facts, term: &Term, sizes: &Sizes, bound: &BoundFields) -> f64 {
-    let mut folds = false;
-    term.each_fold(&mut |_, _| folds = true);
+    let folds = term.has_fold();
     match term.node() {
         Node::Call(Op::User(_), _) => facts.support(term, sizes, bound),
         Node::Call(op, args) if folds => {
-            if let ("ifelse", [condition, x, y]) = (op.name(), &args[..])
-                && x.fill() == y.fill()
-            {
-                let [condition_fraction, x, y] = [condition, x, y].map(|t| evaluated_fraction(facts, t, sizes, bound));
-                return match *condition.fill() == Scalar::Bool(true) {
-                    true => either([x, condition_fraction * y]),
-                    false => either([condition_fraction * x, y]),
+            if let ("ifelse", [condition, x, y]) = (op.name(), &args[..]) {
+                let changed = evaluated_fraction(facts, condition, sizes, bound);
+                let [is_true, is_false] = match condition.has_fold() {
+                    true if *condition.fill() == Scalar::Bool(true) => [1.0, changed],
+                    true => [changed, 1.0],
+                    false => facts.truth_fractions(condition, sizes, bound),
                 };
+                let branch = |branch: &Term, reached: f64| match branch.fill() == term.fill() {
+                    true => reached * evaluated_fraction(facts, branch, sizes, bound),
+                    false => reached,
+                };
+                return either([branch(x, is_true), branch(y, is_false)]);
             }
             let parts = || args.iter().map(|a| evaluated_fraction(facts, a, sizes, bound));
             match &facts.deciding_args(term)[..] {
@@ -439,9 +446,17 @@ fn evaluated_fraction(facts: &Facts, term: &Term, sizes: &Sizes, bound: &BoundFi
                 deciding => deciding.iter().map(|&k| evaluated_fraction(facts, &args[k], sizes, bound)).product(),
             }
         }
-        _ if folds => 1.0,
+        Node::Fold(fold) if settles_on_fill(fold, facts.mode()) => evaluated_fraction(facts, &fold.arg, sizes, bound),
+        Node::Fold(_) | Node::Temporary(..) => 1.0,
         _ => facts.support(term, sizes, bound),
     }
+}
+
+/// Returns whether the first fill changes the value of a fold, and further fills do not. Folds
+/// whose identity is the fill are priced as evaluated everywhere, as `algebra::extract` does.
+fn settles_on_fill(fold: &Fold, mode: FloatMode) -> bool {
+    let (fill, dtype) = (fold.arg.fill(), fold.arg.dtype());
+    !fold.is_scan() && fold.op.is_idempotent(&dtype, mode) && !fold.op.is_identity(fill, &dtype, 1, mode)
 }
 
 /// Moves tables to the looked-up levels if a list leads the loop.

@@ -153,14 +153,26 @@ pub(crate) struct OrderSearch<'t> {
     pub(crate) body: LoopBody<'t>,
     pub(crate) accesses: Vec<PricedAccess<'t>>,
     pub(crate) folds: Vec<InnerFold<'t>>,
-    rounds: RefCell<FxHashMap<u64, f64>>,
+    rounds: RefCell<FxHashMap<RoundsKey, f64>>,
     /// The work of binding the last loop of an order.
     binding_works: RefCell<FxHashMap<SmallVec<[u8; 8]>, Work>>,
     /// For each loop over runs, the number of runs.
     runs: OnceCell<Vec<Option<f64>>>,
+    /// The loops whose runs of fills are folded at once, as a bit mask.
+    folded_gaps: OnceCell<u64>,
     /// Comparisons of coordinates that must be true for any value to be computed.
     pub(crate) comparisons: OnceCell<Vec<&'t Term>>,
     pub(crate) volumes: OnceCell<Vec<Volume>>,
+}
+
+/// The state of a loop order on which its number of rounds depends.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct RoundsKey {
+    /// The bound loops, as a bit mask.
+    bound: u64,
+    /// The loops among them whose runs of fills are folded at once and that are outside of a loop
+    /// that does not.
+    outer_folded: u64,
 }
 
 /// An access outside of folds.
@@ -212,6 +224,7 @@ impl<'t> OrderSearch<'t> {
             rounds: RefCell::default(),
             binding_works: RefCell::default(),
             runs: OnceCell::new(),
+            folded_gaps: OnceCell::new(),
             comparisons: OnceCell::new(),
             volumes: OnceCell::new(),
         }
@@ -281,7 +294,7 @@ impl<'t> OrderSearch<'t> {
             if best.priced_orders.first().is_some_and(|(greedy, _)| *greedy == fields) {
                 return;
             }
-            let (order, work) = (fields, spent + self.completion_work(order, mask));
+            let (order, work) = (fields, spent + self.completion_work(order));
             best.priced_orders.push((order.clone(), work.cost()));
             if work.cost() < best.work.cost() {
                 (best.order, best.work) = (order, work);
@@ -291,7 +304,7 @@ impl<'t> OrderSearch<'t> {
         for next in self.bindable_loops(mask) {
             order.push(next);
             let mask = mask | 1 << next;
-            let work = spent + self.binding_work(order, mask);
+            let work = spent + self.binding_work(order);
             if work.cost() < best.work.cost().min(*limit) {
                 self.extend(order, mask, work, &mut (best, *limit));
             }
@@ -300,12 +313,12 @@ impl<'t> OrderSearch<'t> {
     }
 
     /// Returns the work of binding the last loop of `order`; computed once.
-    fn binding_work(&self, order: &[usize], mask: u64) -> Work {
+    fn binding_work(&self, order: &[usize]) -> Work {
         let key: SmallVec<[u8; 8]> = order.iter().map(|k| *k as u8).collect();
         if let Some(cached) = self.binding_works.borrow().get(&key) {
             return *cached;
         }
-        let work = self.count_binding_work(order, mask);
+        let work = self.count_binding_work(order);
         self.binding_works.borrow_mut().insert(key, work);
         work
     }
@@ -334,7 +347,7 @@ impl<'t> OrderSearch<'t> {
             work.cost().is_finite() && (best.len() < count || best.last().is_some_and(|(_, last)| work.cost() < *last))
         };
         if order.len() == self.loops.len() {
-            let work = spent + self.completion_work(order, mask);
+            let work = spent + self.completion_work(order);
             if is_candidate(best, &work) {
                 let at = best.partition_point(|(_, cost)| *cost <= work.cost());
                 best.insert(at, (order.clone(), work.cost()));
@@ -345,7 +358,7 @@ impl<'t> OrderSearch<'t> {
         for next in self.bindable_loops(mask) {
             order.push(next);
             let mask = mask | 1 << next;
-            let work = spent + self.binding_work(order, mask);
+            let work = spent + self.binding_work(order);
             if is_candidate(best, &work) {
                 self.extend_cheapest(order, mask, work, best, count);
             }
@@ -360,7 +373,7 @@ impl<'t> OrderSearch<'t> {
         while order.len() < self.loops.len() {
             let price = |next: usize| {
                 let order: Vec<usize> = order.iter().copied().chain([next]).collect();
-                (next, self.binding_work(&order, mask | 1 << next))
+                (next, self.binding_work(&order))
             };
             let next = self.bindable_loops(mask).map(price).min_by(|(_, a), (_, b)| a.cost().total_cmp(&b.cost()));
             let (next, work) = next?;
@@ -371,17 +384,26 @@ impl<'t> OrderSearch<'t> {
                 return None;
             }
         }
-        spent += self.completion_work(&order, mask);
+        spent += self.completion_work(&order);
         let order: Vec<Field> = order.iter().map(|&k| self.loops[k].clone()).collect();
         let priced_orders = vec![(order.clone(), spent.cost())];
         Some(PricedOrder { order, work: spent, dense: Vec::new(), priced_orders })
     }
 
-    /// Returns the estimated rounds of the innermost loop when the loops of `mask` are bound.
-    pub(crate) fn rounds(&self, mask: u64) -> f64 {
-        if let Some(cached) = self.rounds.borrow().get(&mask) {
+    /// Returns the estimated rounds of the innermost loop when the loops of `order` are bound.
+    pub(crate) fn rounds(&self, order: &[usize]) -> f64 {
+        let folded_gaps = *self.folded_gaps.get_or_init(|| self.loops_with_folded_gaps());
+        let is_folded = |k: &usize| folded_gaps >> k & 1 == 1;
+        let outer = order.iter().rposition(|k| !is_folded(k)).unwrap_or(0);
+        let outer_folded = self.mask_of(&order[..outer]) & folded_gaps;
+        self.rounds_of(RoundsKey { bound: self.mask_of(order), outer_folded })
+    }
+
+    fn rounds_of(&self, key: RoundsKey) -> f64 {
+        if let Some(cached) = self.rounds.borrow().get(&key) {
             return *cached;
         }
+        let mask = key.bound;
         let runs = self.runs.get_or_init(|| {
             let mut kinds = self.accesses.iter().flat_map(|access| &access.read.ty.format.levels).map(|l| l.kind);
             let has_runs = kinds.any(|kind| kind.traits().runs);
@@ -389,10 +411,16 @@ impl<'t> OrderSearch<'t> {
         });
         // A run with a constant value is folded at once.
         let rounds = match (0..self.loops.len()).find(|k| mask >> k & 1 == 1 && runs[*k].is_some()) {
-            Some(k) => self.rounds(mask & !(1 << k)) * runs[k].unwrap_or(1.0),
+            Some(k) => {
+                let others = RoundsKey { bound: mask & !(1 << k), outer_folded: key.outer_folded & !(1 << k) };
+                self.rounds_of(others) * runs[k].unwrap_or(1.0)
+            }
+            None if *self.folded_gaps.get_or_init(|| self.loops_with_folded_gaps()) & mask != 0 => {
+                self.rounds_with_gaps(key)
+            }
             None => self.rounds_by_coordinates(mask),
         };
-        self.rounds.borrow_mut().insert(mask, rounds);
+        self.rounds.borrow_mut().insert(key, rounds);
         rounds
     }
 
@@ -417,6 +445,71 @@ impl<'t> OrderSearch<'t> {
         }
     }
 
+    /// Returns the loops whose rounds have an effect even where all values are fills, but where one
+    /// step folds the fills of a run: loops over reduced fields of folds that repeat a value at
+    /// once.
+    fn loops_with_folded_gaps(&self) -> u64 {
+        let mode = self.facts.mode();
+        let repeats = |op: &Op, value: &Term| {
+            let dtype = value.dtype();
+            !value.has_fold() && is_regroupable(op, &dtype, mode) && op.repeat_method(&dtype, mode).is_some()
+        };
+        let is_idle = |op: &Op, value: &Term| op.is_identity(value.fill(), &value.dtype(), 1, mode);
+        let mut folds: Vec<(&Op, &[Field], &Term)> = Vec::new();
+        match self.body {
+            LoopBody::Fold(fold) => folds.push((&fold.op, &fold.fields, &fold.arg)),
+            LoopBody::Outputs(targets) => {
+                for target in targets {
+                    let Some((op, fields)) = &target.fold else { return 0 };
+                    folds.push((op, fields, &target.value));
+                }
+            }
+        }
+        if folds.iter().all(|(op, _, value)| is_idle(op, value))
+            || !folds.iter().all(|(op, _, value)| repeats(op, value))
+        {
+            return 0;
+        }
+        self.mask(|f| folds.iter().all(|(_, fields, _)| fields.contains(f)) && !self.is_written(f))
+    }
+
+    /// Returns whether an output's coordinates depend on the field.
+    fn is_written(&self, field: &Field) -> bool {
+        let LoopBody::Outputs(targets) = self.body else { return false };
+        targets.iter().flat_map(|t| &t.coordinates).any(|at| at.has(field))
+    }
+
+    /// Returns the rounds of loops some of which fold the fills between two entries at once. Such a
+    /// loop has a round for each entry and one for each gap. If another loop is inside, that loop
+    /// runs completely in each of these rounds.
+    fn rounds_with_gaps(&self, RoundsKey { bound, outer_folded }: RoundsKey) -> f64 {
+        let folded = self.folded_gaps.get().copied().unwrap_or_default() & bound;
+        let size = |mask: u64| -> f64 {
+            let own = (0..self.loops.len()).filter(|k| mask >> k & 1 == 1).map(|k| &self.loops[k]);
+            own.map(|f| self.problem.sizes.of(f) as f64).product()
+        };
+        let outside: f64 = self.problem.prefix.iter().map(|f| self.problem.sizes.of(f) as f64).product();
+        let outside = outside * self.problem.outside.fraction;
+        let entries = |mask: u64, prefix: &[Field]| {
+            let is_bound = |f: &Field| {
+                prefix.contains(f) || self.loops.iter().position(|g| g == f).is_some_and(|k| mask >> k & 1 == 1)
+            };
+            let fraction = match self.body {
+                LoopBody::Outputs(targets) => {
+                    either(targets.iter().map(|t| self.facts.support(&t.value, self.problem.sizes, &is_bound)))
+                }
+                LoopBody::Fold(fold) => self.facts.support(&fold.arg, self.problem.sizes, &is_bound),
+            };
+            size(mask) * fraction
+        };
+        let with_gaps = |entries: f64, all: f64| (2.0 * entries + 1.0).min(all);
+        let around = outside * size(bound & !folded) * with_gaps(entries(outer_folded, &[]), size(outer_folded));
+        if folded == outer_folded {
+            return around;
+        }
+        (around + outside * 2.0 * entries(bound, self.problem.prefix)).min(outside * size(bound))
+    }
+
     fn rounds_by_coordinates(&self, mask: u64) -> f64 {
         let bound = |f: &Field| {
             self.problem.prefix.contains(f)
@@ -433,7 +526,7 @@ impl<'t> OrderSearch<'t> {
     pub(crate) fn rounds_outside(&self, order: &[usize], depth: usize) -> f64 {
         let prefix = self.problem.prefix;
         if let Some(own) = depth.checked_sub(prefix.len()) {
-            return self.rounds(self.mask_of(&order[..own]));
+            return self.rounds(&order[..own]);
         }
         let size = |fields: &[Field]| fields.iter().map(|f| self.problem.sizes.of(f) as f64).product::<f64>();
         let (outside, inside) = prefix.split_at(depth);

@@ -115,7 +115,7 @@ impl OrderSearch<'_> {
         let is_output_loop = |k: &usize| target.coordinates.iter().any(|at| at.has(&self.loops[*k]));
         let stream = self.stream(order, is_output_loop);
         let mut work = Work::NONE;
-        let all = self.rounds(self.mask_of(order));
+        let all = self.rounds(order);
         let folds = target.fold.is_some() && order.last().is_some_and(|k| !is_output_loop(k));
         work.add(if folds { Event::Fold } else { Event::Compute }, all);
         work.add(Event::Compute, all * self.extra_operators(&target.value, order));
@@ -132,7 +132,7 @@ impl OrderSearch<'_> {
         match write_destination(self.facts, target, format, sizes, full) {
             WriteDestination::Output => work + self.direct_write_work(target, format, (volume, stream), (order, full)),
             WriteDestination::Workspace { depth, levels } => {
-                let scopes = self.rounds(self.mask_of(&order[..depth])).max(1.0);
+                let scopes = self.rounds(&order[..depth]).max(1.0);
                 let kinds = workspace_kinds(self.facts, target, format, sizes, full, (depth, levels));
                 let dimensions = format.storage_shape(&target.shape);
                 let coordinate_count = dimensions[levels..].iter().map(|&n| n as f64).product();
@@ -144,7 +144,7 @@ impl OrderSearch<'_> {
     /// Returns the writes of an output. Its innermost loop accumulates before it writes if other
     /// loops are inside.
     fn stream(&self, order: &[usize], is_output_loop: impl Fn(&usize) -> bool) -> WriteStream {
-        let rounds = |count: usize| self.rounds(self.mask_of(&order[..count]));
+        let rounds = |count: usize| self.rounds(&order[..count]);
         let output_loops: Vec<usize> = (0..order.len()).filter(|at| is_output_loop(&order[*at])).collect();
         let Some(&last) = output_loops.last() else {
             return WriteStream { writes: 1.0, skipping_loop: None, visits_rows: false };

@@ -375,6 +375,13 @@ impl Term {
         }
     }
 
+    /// Returns whether the term has a fold, possibly in a subscript.
+    pub(crate) fn has_fold(&self) -> bool {
+        let mut found = false;
+        self.each_fold(&mut |_, _| found = true);
+        found
+    }
+
     /// Visits the outermost folds from left to right, including those in subscripts.
     pub(crate) fn each_fold<'a>(&'a self, f: &mut dyn FnMut(&'a Term, &'a Fold)) {
         match self.node() {

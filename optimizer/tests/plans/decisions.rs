@@ -363,7 +363,7 @@ fn the_report_shows_every_phase() {
           (produces r m))
         == decisions ==
         m
-          loops i at cost 2346
+          loops i at cost 2311
           m stored as (dense), about 7 values
         r
           loops i at cost 2282

@@ -68,6 +68,13 @@ impl Facts<'_> {
         order::comparison_fraction(op, args, ProfileQuery { sizes, bound, kind: SupportKind::Visited })
     }
 
+    /// Returns the estimated fractions of coordinates over the bound fields under which a condition
+    /// may be true, and may be false.
+    pub(crate) fn truth_fractions(&self, condition: &Term, sizes: &Sizes, bound: &BoundFields) -> [f64; 2] {
+        let query = ProfileQuery { sizes, bound, kind: SupportKind::Visited };
+        self.truth_profiles(condition, query).map(|profile| profile.fraction)
+    }
+
     /// Returns the estimated fraction of coordinates over all fields of a term at which it differs
     /// from its fill.
     pub(crate) fn filled_fraction(&self, term: &Term, sizes: &Sizes) -> f64 {

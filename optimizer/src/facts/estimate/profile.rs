@@ -161,15 +161,13 @@ impl Facts<'_> {
 
     fn call_profile(&self, op: &Op, args: &[Term], term: &Term, query: ProfileQuery<'_>) -> SupportProfile {
         let fill = term.fill();
-        if let ("ifelse", [condition, x, y]) = (op.name(), args)
-            && x.fill() == y.fill()
-        {
-            // One branch counts wherever the condition is not its fill, the other everywhere.
-            let [condition_profile, x, y] = [condition, x, y].map(|t| self.profile(t, query));
-            return match *condition.fill() == Scalar::Bool(true) {
-                true => SupportProfile::union(&[x, self.intersection([&condition_profile, &y])]),
-                false => SupportProfile::union(&[self.intersection([&condition_profile, &x]), y]),
+        if let ("ifelse", [condition, x, y]) = (op.name(), args) {
+            let [is_true, is_false] = self.truth_profiles(condition, query);
+            let branch = |branch: &Term, reached: SupportProfile| match branch.fill() == fill {
+                true => self.intersection([&reached, &self.profile(branch, query)]),
+                false => reached,
             };
+            return SupportProfile::union(&[branch(x, is_true), branch(y, is_false)]);
         }
         if let Op::User(user) = op
             && let (Some(set), Some(_)) = (user.iteration(), user.fills())
@@ -194,6 +192,17 @@ impl Facts<'_> {
         });
         let parts: Vec<SupportProfile> = distinct.into_iter().map(|a| self.profile(a, query)).collect();
         SupportProfile::union(&parts)
+    }
+
+    /// Returns the profiles of the coordinates at which a condition may be true, and may be false.
+    pub(super) fn truth_profiles(&self, condition: &Term, query: ProfileQuery<'_>) -> [SupportProfile; 2] {
+        if let Node::Call(op, args) = condition.node()
+            && let Some(fraction) = comparison_fraction(op, args, query)
+        {
+            return [fraction, 1.0 - fraction].map(SupportProfile::even);
+        }
+        let (changed, any) = (self.profile(condition, query), SupportProfile::even(1.0));
+        if *condition.fill() == Scalar::Bool(true) { [any, changed] } else { [changed, any] }
     }
 
     /// Collects the conditions that must all be true for a term to differ from its fill.

@@ -8,11 +8,12 @@
 
 use crate::access::fit::storage_coordinates;
 use crate::facts::Facts;
+use crate::facts::estimate::difference;
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, Node, Read, Target, Term};
-use redpoll_logic::Field;
-use redpoll_logic::op::{Iteration, Op};
+use redpoll_logic::op::{Builtin, Iteration, Op};
 use redpoll_logic::statistics::{ModeSet, Question};
+use redpoll_logic::{Field, Scalar};
 use std::collections::BTreeSet;
 
 /// Largest number of fields for which chains are searched.
@@ -52,8 +53,13 @@ impl Facts<'_> {
                 let parts: Vec<f64> = args.iter().map(|a| self.max_coordinates(a, sizes, fields)).collect();
                 user.iteration().map_or(all, |set| set_bound(set, &parts, all))
             }
-            Node::Call(op, args) if op.name() == "ifelse" && args.len() == 3 && args[1].fill() == args[2].fill() => {
-                sum(&args[1..])
+            Node::Call(op, args) if op.name() == "ifelse" && args.len() == 3 => {
+                let [is_true, is_false] = self.max_truths(&args[0], sizes, fields);
+                let branch = |branch: &Term, reached: f64| match branch.fill() == term.fill() {
+                    true => self.max_coordinates(branch, sizes, fields).min(reached),
+                    false => reached,
+                };
+                branch(&args[1], is_true) + branch(&args[2], is_false)
             }
             Node::Call(_, args) if self.deciding_args(term).is_empty() => sum(args),
             Node::Call(..) => {
@@ -63,6 +69,21 @@ impl Facts<'_> {
             }
         };
         bound.min(all)
+    }
+
+    /// Returns the upper bounds of coordinates at which a condition is true, and is false.
+    fn max_truths(&self, condition: &Term, sizes: &Sizes, fields: &[Field]) -> [f64; 2] {
+        let all = coordinate_count(sizes, fields);
+        if let Node::Call(Op::Builtin(Builtin::Eq), args) = condition.node()
+            && let Some(form) = difference(args)
+            && form.terms.iter().all(|(f, _)| fields.contains(f))
+        {
+            // The other coordinates determine that of each field in the equation.
+            let largest = form.terms.iter().map(|(f, _)| sizes.of(f)).max().unwrap_or(1);
+            return [all / largest.max(1) as f64, all];
+        }
+        let changed = self.max_coordinates(condition, sizes, fields);
+        if *condition.fill() == Scalar::Bool(true) { [all, changed] } else { [changed, all] }
     }
 
     /// Collects the terms that must all differ from their fills for a term to do so.

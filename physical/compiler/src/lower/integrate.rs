@@ -122,7 +122,7 @@ fn has_interference(cx: &Cx<'_>, nest: &LoopletNest, body: &Tree, excluded: &dyn
 }
 
 /// Returns whether repeating the write does not change its result.
-fn is_repeat_invariant(cx: &Cx<'_>, a: &Assign) -> bool {
+pub(crate) fn is_repeat_invariant(cx: &Cx<'_>, a: &Assign) -> bool {
     let dtype = &cx.program.tensors[a.tensor.index()].ty.dtype;
     match &a.write {
         Write::Init | Write::Overwrite => true,

@@ -10,6 +10,7 @@
 
 mod assign;
 mod cleanup;
+mod constants;
 mod convert;
 mod cx;
 mod draft;

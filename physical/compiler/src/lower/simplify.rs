@@ -6,6 +6,7 @@
 //! empty. Iteration spaces arise in this way: intersections, unions and complements have no rules
 //! of their own.
 
+use super::constants::Constants;
 use super::cx::Cx;
 use super::seeded_fault::SeededFault;
 use super::state::{AccessCursor, LoweringState};
@@ -30,7 +31,7 @@ pub(crate) fn only_fills(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> boo
 /// Simplifies like [`simplify`]; `fills` says whether assignments of fill values to unfilled
 /// outputs are kept.
 fn simplify_with_fills(cx: &Cx<'_>, state: &LoweringState, tree: &Tree, fills: bool) -> Tree {
-    let mut simplified = body(&mut SimplifyPass { cx, state, fills, unassigned: Vec::new() }, tree);
+    let mut simplified = body(&mut SimplifyPass { cx, state, fills, constants: Constants::default() }, tree);
     loop {
         let unread = unread_locals(cx, state, &simplified);
         if unread.is_empty() {
@@ -40,7 +41,7 @@ fn simplify_with_fills(cx: &Cx<'_>, state: &LoweringState, tree: &Tree, fills: b
             true => Tree::empty(),
             false => Tree::Assign(a),
         });
-        simplified = body(&mut SimplifyPass { cx, state, fills, unassigned: Vec::new() }, &without);
+        simplified = body(&mut SimplifyPass { cx, state, fills, constants: Constants::default() }, &without);
     }
 }
 
@@ -75,9 +76,8 @@ struct SimplifyPass<'a, 'p> {
     state: &'a LoweringState,
     /// True if fill values are assigned to outputs whose memory is left unfilled.
     fills: bool,
-    /// Tensors declared earlier in the traversal and not assigned since: they read as their fill
-    /// value.
-    unassigned: Vec<TensorId>,
+    /// The tensors whose elements all have one known value at this point.
+    constants: Constants,
 }
 
 fn body(pass: &mut SimplifyPass<'_, '_>, tree: &Tree) -> Tree {
@@ -99,18 +99,25 @@ fn statement(pass: &mut SimplifyPass<'_, '_>, tree: &Tree) -> Tree {
         }
         Tree::Loop { index, lo, hi, body: inner } => {
             let (lo, hi) = (term(pass, lo), term(pass, hi));
-            match loop_body(pass, inner) {
-                inner if inner.is_empty() => inner,
-                inner => Tree::Loop { index: *index, lo, hi, body: Rc::new(inner) },
+            let before = pass.constants.clone();
+            let inner = loop_body(pass, inner);
+            if inner.is_empty() {
+                pass.constants = before;
+                return inner;
             }
+            let simplified = Tree::Loop { index: *index, lo, hi, body: Rc::new(inner) };
+            pass.constants = before.after(pass.cx, &simplified);
+            simplified
         }
         Tree::If { cond, body: inner } => match term(pass, cond) {
             TreeTerm::Lit(Scalar::Bool(true)) => statement(pass, inner),
             TreeTerm::Lit(Scalar::Bool(false)) => Tree::empty(),
-            cond => match body(pass, inner) {
-                inner if inner.is_empty() => inner,
-                inner => Tree::If { cond, body: Rc::new(inner) },
-            },
+            cond => {
+                let before = pass.constants.clone();
+                let inner = body(pass, inner);
+                pass.constants.retain_shared(&before);
+                if inner.is_empty() { inner } else { Tree::If { cond, body: Rc::new(inner) } }
+            }
         },
         Tree::Let { var, value, body: inner } => {
             let value = term(pass, value);
@@ -144,12 +151,12 @@ fn statement(pass: &mut SimplifyPass<'_, '_>, tree: &Tree) -> Tree {
             Tree::Where { consumer: Rc::new(consumer), producer: Rc::new(producer) }
         }
         Tree::Declare(t) => {
-            pass.unassigned.push(*t);
+            pass.constants.declare(pass.cx, *t);
             tree.clone()
         }
         Tree::Freeze(_) | Tree::Thaw(_) => tree.clone(),
         Tree::Swap(t, u) => {
-            pass.unassigned.retain(|other| other != t && other != u);
+            pass.constants.forget(&[*t, *u]);
             tree.clone()
         }
         Tree::Assign(a) => assign(pass, a),
@@ -158,15 +165,11 @@ fn statement(pass: &mut SimplifyPass<'_, '_>, tree: &Tree) -> Tree {
 
 /// Simplifies the body of a loop, which may read assignments of an earlier round.
 fn loop_body(pass: &mut SimplifyPass<'_, '_>, tree: &Tree) -> Tree {
-    let own = tree.declared_tensors();
-    tree.for_each_assign(&mut |a| {
-        if !own.contains(&a.tensor) {
-            pass.unassigned.retain(|t| *t != a.tensor);
-        }
-    });
-    let swapped = tree.swapped_tensors();
-    pass.unassigned.retain(|t| !swapped.contains(t));
-    body(pass, tree)
+    pass.constants.forget_assigned(tree);
+    let outside = pass.constants.clone();
+    let simplified = body(pass, tree);
+    pass.constants = outside;
+    simplified
 }
 
 /// Returns whether the statement writes a tensor that it does not declare.
@@ -210,8 +213,9 @@ fn assign(pass: &mut SimplifyPass<'_, '_>, a: &Assign) -> Tree {
             return Tree::empty();
         }
     }
-    pass.unassigned.retain(|t| *t != a.tensor);
-    Tree::Assign(Assign { rhs, ..a.clone() })
+    let simplified = Assign { rhs, ..a.clone() };
+    pass.constants.assign(cx, &simplified);
+    Tree::Assign(simplified)
 }
 
 /// Returns whether storing the value is equivalent to leaving the fill value.
@@ -230,13 +234,13 @@ fn term(pass: &SimplifyPass<'_, '_>, t: &TreeTerm) -> TreeTerm {
             let acc = pass.state.access(*id);
             match (&acc.cursor, acc.tensor) {
                 (AccessCursor::Fill(value), _) => TreeTerm::Lit(value.clone()),
-                (cursor, Some(tensor)) if pass.unassigned.contains(&tensor) => {
-                    let fill = &pass.cx.program.tensors[tensor.index()].ty.fill;
+                (cursor, Some(tensor)) => {
+                    let Some(value) = pass.constants.value(tensor) else { return t.clone() };
                     let open = if let AccessCursor::Fiber(fiber) = cursor { fiber.level } else { acc.subscripts.len() };
-                    if acc.can_differ_outside(open, fill) && !SeededFault::UnassignedOutside.is_active() {
+                    if acc.can_differ_outside(open, value) && !SeededFault::UnassignedOutside.is_active() {
                         t.clone()
                     } else {
-                        TreeTerm::Lit(fill.clone())
+                        TreeTerm::Lit(value.clone())
                     }
                 }
                 _ => t.clone(),

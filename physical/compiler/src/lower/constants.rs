@@ -1,0 +1,119 @@
+//! Tensors whose elements all have one known value at a point of a program: a tensor since its
+//! declaration, or a scalar to which literals were assigned or folded.
+//!
+//! ```text
+//! t = -inf; for k in 0..100 { t = max(t, 0.0) }; y[j] = t   ~>   y[j] = 0.0
+//! ```
+//! A consumer of such a scalar then writes a fill value where its producer reads only fills, and
+//! stores nothing there.
+
+use super::cx::Cx;
+use super::integrate::is_repeat_invariant;
+use super::tree::{Assign, Tree, TreeTerm};
+use crate::assembly::build::int;
+use crate::notation::{Role, TensorId, Write};
+use redpoll_logic::Scalar;
+
+/// The known values at a point of a program.
+#[derive(Clone, Default)]
+pub(crate) struct Constants(Vec<(TensorId, Scalar)>);
+
+impl Constants {
+    /// Returns the value of all elements of a tensor, if it is known.
+    pub(crate) fn value(&self, tensor: TensorId) -> Option<&Scalar> {
+        self.0.iter().find(|(t, _)| *t == tensor).map(|(_, value)| value)
+    }
+
+    /// Records a declaration, after which all elements are the fill value.
+    pub(crate) fn declare(&mut self, cx: &Cx<'_>, tensor: TensorId) {
+        self.forget(&[tensor]);
+        self.0.push((tensor, cx.program.tensors[tensor.index()].ty.fill.clone()));
+    }
+
+    /// Records an assignment.
+    pub(crate) fn assign(&mut self, cx: &Cx<'_>, a: &Assign) {
+        let value = self.assigned_value(cx, a);
+        self.forget(&[a.tensor]);
+        self.0.extend(value.map(|value| (a.tensor, value)));
+    }
+
+    /// Returns the value that an assignment gives a local scalar, if it is known.
+    fn assigned_value(&self, cx: &Cx<'_>, a: &Assign) -> Option<Scalar> {
+        let tensor = &cx.program.tensors[a.tensor.index()];
+        let (dtype, old) = (&tensor.ty.dtype, self.value(a.tensor)?);
+        let TreeTerm::Lit(value) = &a.rhs else { return None };
+        if tensor.role != Role::Local || !tensor.ty.shape.is_empty() {
+            return None;
+        }
+        let assigned = match &a.write {
+            Write::Init | Write::Overwrite => value.clone(),
+            Write::Fold(op) if a.repetitions.is_empty() || is_repeat_invariant(cx, a) => {
+                op.eval_in(&[old.clone(), value.clone()], cx.mode).ok()?
+            }
+            Write::Fold(_) => return None,
+        };
+        (assigned.dtype() == *dtype).then_some(assigned)
+    }
+
+    /// Removes tensors.
+    pub(crate) fn forget(&mut self, tensors: &[TensorId]) {
+        self.0.retain(|(t, _)| !tensors.contains(t));
+    }
+
+    /// Removes the tensors that a statement assigns or swaps, except those that it declares.
+    pub(crate) fn forget_assigned(&mut self, tree: &Tree) {
+        let own = tree.declared_tensors();
+        let mut changed = tree.swapped_tensors();
+        tree.for_each_assign(&mut |a| {
+            if !own.contains(&a.tensor) {
+                changed.push(a.tensor);
+            }
+        });
+        self.forget(&changed);
+    }
+
+    /// Removes what differs from `other`.
+    pub(crate) fn retain_shared(&mut self, other: &Constants) {
+        self.0.retain(|known| other.0.contains(known));
+    }
+
+    /// Returns the values that are known after a statement.
+    pub(crate) fn after(mut self, cx: &Cx<'_>, tree: &Tree) -> Constants {
+        match tree {
+            _ if self.0.is_empty() => {}
+            Tree::Block(items) => return items.iter().fold(self, |known, item| known.after(cx, item)),
+            Tree::Let { body, .. } => return self.after(cx, body),
+            Tree::Where { consumer, producer } => return self.after(cx, producer).after(cx, consumer),
+            Tree::Declare(t) => self.declare(cx, *t),
+            Tree::Assign(a) => self.assign(cx, a),
+            Tree::Swap(t, u) => self.forget(&[*t, *u]),
+            Tree::Freeze(_) | Tree::Thaw(_) => {}
+            Tree::If { body, .. } => {
+                let taken = self.clone().after(cx, body);
+                self.retain_shared(&taken);
+            }
+            Tree::While { .. } => self.forget_assigned(tree),
+            Tree::Loop { lo, hi, body, .. } => {
+                // Each round after the first changes nothing if the second changes nothing.
+                let first = self.clone().after(cx, body);
+                let mut second = first.clone().after(cx, body);
+                second.retain_shared(&first);
+                if !is_below(cx, lo, hi) {
+                    second.retain_shared(&self);
+                }
+                return second;
+            }
+        }
+        self
+    }
+}
+
+/// Returns whether a loop with these bounds is known to have a round.
+fn is_below(cx: &Cx<'_>, lo: &TreeTerm, hi: &TreeTerm) -> bool {
+    let code = |bound: &TreeTerm| match bound {
+        TreeTerm::Lit(Scalar::I64(n)) => Some(int(*n)),
+        TreeTerm::Value(value) => Some(value.single().clone()),
+        _ => None,
+    };
+    code(lo).zip(code(hi)).is_some_and(|(lo, hi)| cx.prover.lt(&lo, &hi))
+}
