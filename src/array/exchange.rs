@@ -6,7 +6,7 @@ use super::error::Cause;
 use super::value::Value;
 use crate::error::Error;
 use crate::session::Session;
-use arrow::array::RecordBatch;
+use arrow_array::RecordBatch;
 use redpoll_logic::{Format, Scalar};
 use redpoll_storage::{Import, Tensor, Triples, convert};
 use std::panic::Location;

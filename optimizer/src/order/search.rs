@@ -158,7 +158,7 @@ pub(crate) struct OrderSearch<'t> {
     binding_works: RefCell<FxHashMap<SmallVec<[u8; 8]>, Work>>,
     /// For each loop over runs, the number of runs.
     runs: OnceCell<Vec<Option<f64>>>,
-    /// The loops whose runs of fills are folded at once, as a bit mask.
+    /// See [`OrderSearch::folded_gaps`].
     folded_gaps: OnceCell<u64>,
     /// Comparisons of coordinates that must be true for any value to be computed.
     pub(crate) comparisons: OnceCell<Vec<&'t Term>>,
@@ -170,8 +170,8 @@ pub(crate) struct OrderSearch<'t> {
 struct RoundsKey {
     /// The bound loops, as a bit mask.
     bound: u64,
-    /// The loops among them whose runs of fills are folded at once and that are outside of a loop
-    /// that does not.
+    /// The loops of [`OrderSearch::folded_gaps`] outside of another bound loop that is not among
+    /// them, as a bit mask.
     outer_folded: u64,
 }
 
@@ -392,7 +392,7 @@ impl<'t> OrderSearch<'t> {
 
     /// Returns the estimated rounds of the innermost loop when the loops of `order` are bound.
     pub(crate) fn rounds(&self, order: &[usize]) -> f64 {
-        let folded_gaps = *self.folded_gaps.get_or_init(|| self.loops_with_folded_gaps());
+        let folded_gaps = self.folded_gaps();
         let is_folded = |k: &usize| folded_gaps >> k & 1 == 1;
         let outer = order.iter().rposition(|k| !is_folded(k)).unwrap_or(0);
         let outer_folded = self.mask_of(&order[..outer]) & folded_gaps;
@@ -415,9 +415,7 @@ impl<'t> OrderSearch<'t> {
                 let others = RoundsKey { bound: mask & !(1 << k), outer_folded: key.outer_folded & !(1 << k) };
                 self.rounds_of(others) * runs[k].unwrap_or(1.0)
             }
-            None if *self.folded_gaps.get_or_init(|| self.loops_with_folded_gaps()) & mask != 0 => {
-                self.rounds_with_gaps(key)
-            }
+            None if self.folded_gaps() & mask != 0 => self.rounds_with_gaps(key),
             None => self.rounds_by_coordinates(mask),
         };
         self.rounds.borrow_mut().insert(key, rounds);
@@ -445,10 +443,13 @@ impl<'t> OrderSearch<'t> {
         }
     }
 
-    /// Returns the loops whose rounds have an effect even where all values are fills, but where one
-    /// step folds the fills of a run: loops over reduced fields of folds that repeat a value at
-    /// once.
-    fn loops_with_folded_gaps(&self) -> u64 {
+    /// Returns the loops over reduced fields of folds that fold the fills between two entries in
+    /// one step, as a bit mask. Loops that skip fills are not among them. Computed once.
+    fn folded_gaps(&self) -> u64 {
+        *self.folded_gaps.get_or_init(|| self.find_folded_gaps())
+    }
+
+    fn find_folded_gaps(&self) -> u64 {
         let mode = self.facts.mode();
         let repeats = |op: &Op, value: &Term| {
             let dtype = value.dtype();
@@ -483,7 +484,7 @@ impl<'t> OrderSearch<'t> {
     /// loop has a round for each entry and one for each gap. If another loop is inside, that loop
     /// runs completely in each of these rounds.
     fn rounds_with_gaps(&self, RoundsKey { bound, outer_folded }: RoundsKey) -> f64 {
-        let folded = self.folded_gaps.get().copied().unwrap_or_default() & bound;
+        let folded = self.folded_gaps() & bound;
         let size = |mask: u64| -> f64 {
             let own = (0..self.loops.len()).filter(|k| mask >> k & 1 == 1).map(|k| &self.loops[k]);
             own.map(|f| self.problem.sizes.of(f) as f64).product()

@@ -2,8 +2,8 @@
 
 use super::device_bytes::DeviceBytes;
 use crate::Error;
-use arrow::buffer::Buffer;
-use arrow::datatypes::ArrowNativeType;
+use arrow_buffer::ArrowNativeType;
+use arrow_buffer::Buffer;
 use redpoll_logic::{Prim, Scalar};
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@
 use super::{MemoryBudget, Status};
 use crate::Error;
 use crate::memory::Charge;
-use arrow::buffer::{Buffer, MutableBuffer};
+use arrow_buffer::{Buffer, MutableBuffer};
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

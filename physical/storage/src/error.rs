@@ -132,7 +132,7 @@ pub enum Error {
     },
     /// Arrow rejected arrays that this crate built. Our fault.
     #[error("arrow: {0}")]
-    Arrow(#[from] arrow::error::ArrowError),
+    Arrow(#[from] arrow_schema::ArrowError),
     /// A computation stopped early: the memory limit, or the caller cancelled it. Nobody's fault,
     /// or the caller's.
     #[error("the kernel stopped: {}", .0.reason())]

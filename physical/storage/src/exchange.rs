@@ -8,10 +8,11 @@
 use super::{Array, Duplicates, Tensor, Triples, Values};
 use crate::Error;
 use crate::levels::{ArrayClass, array_prim};
-use arrow::array::{Array as _, ArrayData, ArrayRef, BooleanArray, StructArray, make_array};
-use arrow::buffer::Buffer;
-use arrow::datatypes::{DataType, Field, Fields, Schema};
-use arrow::record_batch::RecordBatch;
+use arrow_array::RecordBatch;
+use arrow_array::{Array as _, ArrayRef, BooleanArray, StructArray, make_array};
+use arrow_buffer::Buffer;
+use arrow_data::ArrayData;
+use arrow_schema::{DataType, Field, Fields, Schema};
 use redpoll_logic::{DType, Format, LeafKind, LevelKind, Prim, Scalar, StorageMode, TensorType};
 use std::ops::Range;
 use std::sync::Arc;
@@ -265,7 +266,7 @@ fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, Error>
     })
 }
 
-fn null_error(name: &str, column: &dyn arrow::array::Array, hint: &'static str) -> Error {
+fn null_error(name: &str, column: &dyn arrow_array::Array, hint: &'static str) -> Error {
     let row = (0..column.len()).find(|&row| column.is_null(row)).unwrap_or(0);
     Error::Null { column: name.into(), row, hint }
 }

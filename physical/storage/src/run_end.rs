@@ -8,9 +8,10 @@ use super::exchange::{dtype_of_arrow, export, import_values, zero_of};
 use super::{Array, NullPolicy, Tensor, convert};
 use crate::Error;
 use crate::levels::{ArrayClass, array_prim};
-use arrow::array::{Array as _, ArrayRef, PrimitiveArray, RunArray};
-use arrow::buffer::{Buffer, ScalarBuffer};
-use arrow::datatypes::{ArrowNativeType, Int16Type, Int32Type, Int64Type, RunEndIndexType};
+use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
+use arrow_array::{Array as _, ArrayRef, PrimitiveArray, RunArray};
+use arrow_buffer::ArrowNativeType;
+use arrow_buffer::{Buffer, ScalarBuffer};
 use redpoll_logic::{Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ impl Tensor {
     /// # Errors
     /// When the array has another type, its values have no dtype, or NULLs are not allowed.
     pub fn from_run_array(
-        array: &dyn arrow::array::Array,
+        array: &dyn arrow_array::Array,
         fill: Option<&Scalar>,
         nulls: NullPolicy,
     ) -> Result<Tensor, Error> {

@@ -2,7 +2,7 @@
 
 use super::array::{Array, Element, match_width, prim_bits, reserved_vec};
 use crate::Error;
-use arrow::datatypes::ArrowNativeType;
+use arrow_buffer::ArrowNativeType;
 use redpoll_logic::{DType, Prim, Scalar};
 
 /// A list of values of one dtype. A struct is stored as one column for each of its primitives,

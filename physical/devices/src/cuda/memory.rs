@@ -7,7 +7,7 @@
 
 use super::interface::{Address, DeviceBlock, DeviceFailure, DeviceInterface};
 use crate::Error;
-use arrow::buffer::Buffer;
+use arrow_buffer::Buffer;
 use lru::LruCache;
 use redpoll_compiler::assembly::Status;
 use redpoll_kernels::Error as KernelError;

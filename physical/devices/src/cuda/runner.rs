@@ -5,7 +5,7 @@ use super::launch::{Argument, run};
 use super::memory::{DeviceAllocation, DevicePool, Requester};
 use crate::Error;
 use crate::grid::{Contents, Gather, Grid, GridRunner, Launch, LaunchResult, ResultWindow};
-use arrow::buffer::Buffer;
+use arrow_buffer::Buffer;
 use redpoll_compiler::assembly::BufferDecl;
 use redpoll_kernels::run::Limits;
 use redpoll_storage::Array;

@@ -1,7 +1,7 @@
 //! A growable block of memory that can become an Arrow buffer.
 
-use arrow::buffer::Buffer as ArrowBuffer;
-use arrow::datatypes::ArrowNativeType;
+use arrow_buffer::ArrowNativeType;
+use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_storage::{Account, MemoryBudget};
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, realloc};
 use std::ptr::NonNull;

@@ -4,7 +4,7 @@ use super::block::MemoryBlock;
 use super::frame::{CALLBACKS, Frame, Slot};
 use super::{Limits, sort};
 use crate::Error;
-use arrow::buffer::Buffer as ArrowBuffer;
+use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::{Buffer, BufferDecl, BufferRole, Buffers, Signature, Status};
 use redpoll_logic::{Prim, Scalar};
 use redpoll_storage::{Array, DeviceBytes};

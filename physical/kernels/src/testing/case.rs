@@ -3,7 +3,7 @@
 use crate::c::{Toolchain, ToolchainOptions};
 use crate::run::{Invocation, Limits};
 use crate::{CacheFolder, CompiledKernel};
-use arrow::buffer::Buffer as ArrowBuffer;
+use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::{Buffer, Buffers, Counts, Function, Interpreter, Signature, Status};
 use std::ops::Range;
 use std::sync::LazyLock;

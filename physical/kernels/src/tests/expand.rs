@@ -3,7 +3,7 @@
 
 use crate::cranelift::{self, Effort};
 use crate::run::{Invocation, Limits};
-use arrow::buffer::Buffer as ArrowBuffer;
+use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::{Counts, Interpreter, Status};
 use redpoll_compiler::testing::{Expansion, OperatorForm};
 use redpoll_logic::op::{Arity, Body, Builtin, Fault, Op, UserOp, While, eval_repeat, pair_type};

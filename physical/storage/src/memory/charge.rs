@@ -1,7 +1,7 @@
 //! Buffers allocated outside of kernels, charged to a memory budget during their lifetime.
 
 use super::{Account, MemoryBudget};
-use arrow::buffer::Buffer;
+use arrow_buffer::Buffer;
 use bytes::Bytes;
 use std::sync::Arc;
 

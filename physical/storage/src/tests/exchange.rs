@@ -3,8 +3,8 @@
 use super::*;
 use crate::testing::formats_of_rank;
 use crate::{Import, NullPolicy};
-use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int8Array, Int64Array, StringArray, UInt32Array};
-use arrow::record_batch::RecordBatch;
+use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int8Array, Int64Array, StringArray, UInt32Array};
 use expect_test::{Expect, expect};
 use std::sync::Arc;
 

@@ -3,8 +3,9 @@
 use super::*;
 use crate::NullPolicy;
 use crate::testing::formats_of_rank;
-use arrow::array::{Array as _, ArrayRef, AsArray, Float64Array, Int16Array, Int32Array, Int64Array, RunArray};
-use arrow::datatypes::{Int16Type, Int32Type, Int64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int16Type, Int32Type, Int64Type};
+use arrow_array::{Array as _, ArrayRef, Float64Array, Int16Array, Int32Array, Int64Array, RunArray};
 use expect_test::expect;
 
 proptest! {
@@ -47,7 +48,7 @@ fn slices_and_short_ends_are_rebased() {
     let ends = Int16Array::from(vec![2, 3, 7]);
     let values = Float64Array::from(vec![Some(1.0), None, Some(2.5)]);
     let array = RunArray::<Int16Type>::try_new(&ends, &values).unwrap();
-    let dense = |array: &dyn arrow::array::Array| {
+    let dense = |array: &dyn arrow_array::Array| {
         let tensor = Tensor::from_run_array(array, Some(&Scalar::F64(9.0)), NullPolicy::Fill).unwrap();
         tensor.to_dense_scalars().unwrap()
     };
@@ -64,7 +65,7 @@ fn slices_and_short_ends_are_rebased() {
 #[test]
 fn invalid_run_arrays() {
     let check =
-        |array: &dyn arrow::array::Array, nulls| Tensor::from_run_array(array, None, nulls).unwrap_err().to_string();
+        |array: &dyn arrow_array::Array, nulls| Tensor::from_run_array(array, None, nulls).unwrap_err().to_string();
     let plain = Float64Array::from(vec![1.0]);
     expect!["column 'values of runs': expected a run-end encoded array, found Float64"]
         .assert_eq(&check(&plain, NullPolicy::Error));
@@ -72,7 +73,7 @@ fn invalid_run_arrays() {
     let null = RunArray::<Int32Type>::try_new(&ends, &Float64Array::from(vec![None::<f64>])).unwrap();
     expect!["column 'values of runs' is null in row 0: filter such rows, or read them as the fill value"]
         .assert_eq(&check(&null, NullPolicy::Error));
-    let texts = RunArray::<Int32Type>::try_new(&ends, &arrow::array::StringArray::from(vec!["a"])).unwrap();
+    let texts = RunArray::<Int32Type>::try_new(&ends, &arrow_array::StringArray::from(vec!["a"])).unwrap();
     expect!["column 'values of runs': values cannot have type Utf8; cast them to numbers"]
         .assert_eq(&check(&texts, NullPolicy::Error));
     let matrix = TensorSample { shape: vec![2, 3], dtype: DType::F64, fill: 0.0.into(), entries: vec![] };

@@ -16,7 +16,7 @@ use crate::grid::{
 use crate::launch::{Grids, grid_interpreter_in_teams};
 use crate::testing::device::{BLOCK, UNIT, compiler};
 use crate::tests::assembly::random::{inputs, random_functions};
-use arrow::buffer::Buffer as ArrowBuffer;
+use arrow_buffer::Buffer as ArrowBuffer;
 use libloading::Library;
 use redpoll_compiler::assembly::{BufferRole, Signature, Status};
 use redpoll_compiler::lower::{Draft, InputLayout, ListLengths};

@@ -22,7 +22,7 @@ mod tests;
 
 use super::{Grid, verify};
 use crate::Error;
-use arrow::buffer::MutableBuffer;
+use arrow_buffer::MutableBuffer;
 use machine::GridMachine;
 use ops::{StepList, to_steps};
 use redpoll_compiler::assembly::{Buffer, BufferDecl, Buffers, InterpFault, Signature, Status};

@@ -8,7 +8,7 @@ use crate::grid::rounds::walks_to_loops;
 use crate::grid::tests::{grid, run};
 use crate::grid::{LaunchOutcome, MemorySpace, Walks, map_to};
 use crate::testing::windows::{self, GROWING, ROUNDS, STORED};
-use arrow::buffer::Buffer as ArrowBuffer;
+use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::text::parse;
 use redpoll_compiler::assembly::{Buffer, Local, Status};
 use redpoll_logic::FloatMode;

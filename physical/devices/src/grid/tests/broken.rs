@@ -3,7 +3,7 @@
 use super::{elements, grid, launch, one, run_unfilled};
 use crate::Error;
 use crate::grid::{ActiveLanes, Grid, GridFault, GridProgram, LaunchOutcome, MemorySpace, Stmt, TeamStmt, verify};
-use arrow::buffer::Buffer as ArrowBuffer;
+use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::{Buffer, Expr, Local, Status};
 use redpoll_logic::Scalar;
 

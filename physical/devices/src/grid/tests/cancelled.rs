@@ -4,7 +4,7 @@ use super::broken::{HISTOGRAM, NEIGHBOURS, THROUGH_MEMORY, changed, faults, numb
 use super::{grid, launch_until, one};
 use crate::Error;
 use crate::grid::{ActiveLanes, Grid, GridFault, LaunchOutcome, MemorySpace, Stmt, TeamStmt, verify};
-use arrow::buffer::Buffer as ArrowBuffer;
+use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::Status;
 
 /// Returns the outcome of a launch of three chunks by two teams, cancelled after `step` steps.

@@ -9,7 +9,7 @@ use crate::grid::{
     to_serial, verify,
 };
 use crate::launch::grid_interpreter_in_teams;
-use arrow::buffer::Buffer as ArrowBuffer;
+use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::{BinaryOp, Buffer, Expr, Local, Param, Status};
 use redpoll_compiler::testing::skewed;
 use redpoll_kernels::backend;

@@ -10,7 +10,7 @@ use super::{
     Grid, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, Walks, WindowExtent, map_to,
 };
 use crate::Error;
-use arrow::buffer::Buffer as ArrowBuffer;
+use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::text::parse;
 use redpoll_compiler::assembly::{Buffer, BufferRole, Function, Signature, verify};
 use redpoll_kernels::kernel::Kernel;

@@ -8,7 +8,7 @@ use crate::grid::{
     TeamSize, TeamStmt, WindowExtent, verify,
 };
 use crate::launch::grid_interpreter;
-use arrow::buffer::Buffer as ArrowBuffer;
+use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::Signature;
 use redpoll_compiler::testing::skewed;
 use redpoll_kernels::backend;

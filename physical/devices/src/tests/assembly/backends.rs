@@ -1,7 +1,7 @@
 //! Checks that all backends agree on a function of Assembly.
 
 use crate::grid::{self, GridRunner, Launch, LaunchOutcome, MemorySpace, WindowExtent};
-use arrow::buffer::Buffer as ArrowBuffer;
+use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::{
     Buffer, BufferDecl, BufferRole, Buffers, Counts, Function, Interpreter, Status, VecBuffers,
 };

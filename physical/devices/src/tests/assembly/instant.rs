@@ -1,7 +1,7 @@
 //! Small kernels with known results: text, both backends, growth, limits, cancellation.
 
 use super::backends::run_in_process;
-use arrow::buffer::Buffer as ArrowBuffer;
+use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::{Buffer, Counts, Interpreter, Signature, Status, interpret};
 use redpoll_compiler::testing::examples::{DOT, MERGE, SPMV, function};
 use redpoll_kernels::cranelift::{Effort, clif, compile, compile_all, disassemble};

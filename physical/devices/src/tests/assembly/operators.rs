@@ -1,7 +1,7 @@
 //! Every operator on every type at edge values, with registers and constants on the right.
 
 use super::backends::{run_all, run_in_process};
-use arrow::buffer::Buffer as ArrowBuffer;
+use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::eval::{binary_fn, unary_fn};
 use redpoll_compiler::assembly::{
     BinaryOp, Buffer, BufferClass, BufferDecl, BufferRole, Buffers, CompareOp, Expr, Function, LaneFold, Local,

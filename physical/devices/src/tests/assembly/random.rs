@@ -8,7 +8,7 @@
 
 use super::backends::{run_all, run_in_process};
 use super::operators::{buffer_of, edges};
-use arrow::buffer::Buffer as ArrowBuffer;
+use arrow_buffer::Buffer as ArrowBuffer;
 use proptest::prelude::*;
 use redpoll_compiler::assembly::eval::{binary_fn, unary_fn};
 use redpoll_compiler::assembly::text::{parse, print};

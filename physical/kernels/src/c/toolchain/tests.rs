@@ -4,7 +4,7 @@ use super::{DiskCache, Toolchain, ToolchainCounters, ToolchainOptions, emit};
 use crate::CacheFolder;
 use crate::Error;
 use crate::testing::case::{FunctionCase, toolchain};
-use arrow::buffer::Buffer as ArrowBuffer;
+use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::Signature;
 use redpoll_compiler::testing::examples::{DOT, SPMV, function};
 use std::fs;
