@@ -1,9 +1,9 @@
 #!/bin/sh
 # Builds, checks and measures redpoll on a CUDA device: first all programs of `tests/files`, then
-# the kernels of the suite, then their peers. Arguments are passed to the suite (`--entries
-# 100000000`, `--only spmm`, ..). Without a device, each step reports that there is none. `--dry
-# --entries 1500` tests the script with the interpreter of grids instead of a device, and with SciPy
-# instead of the peers.
+# random plans and programs for `REDPOLL_SOAK_MINUTES` (one by default), then the kernels of the
+# suite, then their peers. Arguments are passed to the suite (`--entries 100000000`, `--only spmm`,
+# ..). Without a device, each step reports that there is none. `--dry --entries 1500` tests the
+# script with the interpreter of grids instead of a device, and with SciPy instead of the peers.
 #
 # `bench/gpu.sh build` only builds into `target/gpu`; a machine without Rust can run the programs
 # there.
@@ -13,11 +13,13 @@ programs=target/gpu
 python=${REDPOLL_PYTHON:-python3}
 
 if command -v cargo >/dev/null; then
-    cargo build --release -p redpoll-bench --bin gpu
+    cargo build --release -p redpoll-bench --bin gpu --bin soak
     cuda=$(cargo test --release --test cuda --no-run 2>&1 | tee /dev/stderr | sed -n 's/.*Executable .*(\(.*\)).*/\1/p')
     mkdir -p "$programs"
     strip -o "$programs/cuda" "$cuda"
-    strip -o "$programs/gpu" "${CARGO_TARGET_DIR:-target}/release/gpu"
+    for program in gpu soak; do
+        strip -o "$programs/$program" "${CARGO_TARGET_DIR:-target}/release/$program"
+    done
 fi
 [ "${1-}" != build ] || exit 0
 
@@ -32,6 +34,11 @@ done
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 CARGO_MANIFEST_DIR=$PWD "$programs/cuda" --nocapture
+if nvidia-smi >/dev/null 2>&1; then
+    REDPOLL_DEVICE=0 "$programs/soak" --only plans --only programs --minutes "${REDPOLL_SOAK_MINUTES:-1}"
+else
+    echo "random cases are skipped: nvidia-smi finds no device"
+fi
 "$programs/gpu" --out "$out" "$@"
 
 if "$python" -c 'import numpy, scipy' 2>/dev/null; then

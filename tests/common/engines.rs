@@ -4,14 +4,16 @@
 //! and each of its queries becomes a program, which the interpreter of Notation runs. The program
 //! is lowered to Assembly and runs in the bounds-checked interpreter, which counts operations, then
 //! as a grid of teams in random order, and as machine code. The outputs of these three must agree
-//! bit by bit. The kernels, or a sample of them, are also checked in the optimizing tier, see
+//! bit by bit. With `REDPOLL_DEVICE=0` in the environment, it also runs on the CUDA device with
+//! this number. The kernels, or a sample of them, are also checked in the optimizing tier, see
 //! [`optimizing`].
 
+use crate::device::DEVICE_DECLINES;
 use crate::optimizing;
 use redpoll_compiler::assembly::{Counts, Stmt};
 use redpoll_compiler::lower::{Draft, InputLayout, ListLengths};
 use redpoll_compiler::notation::{self, Program, Role, dense_values, from_physical, value_index};
-use redpoll_devices::launch::grid_interpreter;
+use redpoll_devices::launch::{CudaBackend, grid_interpreter};
 use redpoll_kernels::backend::{self, Backend};
 use redpoll_kernels::kernel::Kernel;
 use redpoll_kernels::run::{Limits, Workers};
@@ -24,6 +26,7 @@ use redpoll_optimizer::{Choice, CostThreshold, OptimizerConfig, Subjects, optimi
 use redpoll_storage::{Tensor, convert};
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::iter;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
@@ -168,7 +171,9 @@ fn compare_engines(
         let dense =
             |t: &Tensor| t.to_dense_scalars().map_err(|e| PhaseFailure { phase: "storage", message: e.to_string() });
         compare("assembly", &dense(tensor)?)?;
-        compare("schedule of grids", &dense(&run.grids[alias])?)?;
+        for grids in &run.grids {
+            compare(grids.phase, &dense(&grids.tensors[alias])?)?;
+        }
         if tensor.ty().fill.dtype() != expected.dtype || tensor.ty().shape != expected.shape {
             let (ty, shape) = (tensor.ty(), &expected.shape);
             return Err(PhaseFailure { phase: "types", message: format!("`{alias}` is {ty:?}, expected {shape:?}") });
@@ -178,27 +183,54 @@ fn compare_engines(
 }
 
 /// The results of all queries, by engine.
-#[derive(Default)]
 pub struct EngineResults {
     pub notation: HashMap<Alias, Vec<Scalar>>,
     pub assembly: HashMap<Alias, Tensor>,
-    /// Results of grids in the schedule chosen for the inputs: with lanes along lists, and rounds
-    /// in sections.
-    pub grids: HashMap<Alias, Tensor>,
+    /// Results of the interpreter of grids, and of the requested device.
+    pub grids: Vec<GridResults>,
     pub counts: Counts,
     pub largest: usize,
+}
+
+/// Results of one engine of grids, in the schedule chosen for the inputs: with lanes along lists,
+/// and rounds in sections.
+pub struct GridResults {
+    /// The phase of failures of this engine.
+    pub phase: &'static str,
+    pub tensors: HashMap<Alias, Tensor>,
+    backend: Arc<dyn Backend>,
+}
+
+impl EngineResults {
+    /// Creates results that consist of the inputs, each with its name, stored tensor and dense
+    /// values.
+    pub fn new(inputs: impl IntoIterator<Item = (Alias, Tensor, Vec<Scalar>)>) -> EngineResults {
+        let (mut notation, mut assembly) = (HashMap::new(), HashMap::new());
+        for (alias, tensor, dense) in inputs {
+            notation.insert(alias.clone(), dense);
+            assembly.insert(alias, tensor);
+        }
+        let device = requested_device().map(|device| ("device", device));
+        let engines = iter::once(("schedule of grids", grid_interpreter())).chain(device);
+        let grids = engines.map(|(phase, backend)| GridResults { phase, tensors: assembly.clone(), backend });
+        EngineResults { grids: grids.collect(), notation, assembly, counts: Counts::default(), largest: 0 }
+    }
+}
+
+/// Returns the CUDA device on which every kernel runs as well: the one whose number the environment
+/// variable `REDPOLL_DEVICE` has.
+fn requested_device() -> Option<Arc<dyn Backend>> {
+    let number = std::env::var("REDPOLL_DEVICE").ok()?;
+    let ordinal = number.parse().unwrap_or_else(|_| panic!("REDPOLL_DEVICE is `{number}`, expected a number"));
+    Some(Arc::new(CudaBackend::new(ordinal)))
 }
 
 /// Runs every query of a physical plan in the interpreter of Notation, and as a kernel in all
 /// engines.
 pub fn run(physical: &PhysicalPlan, case: &EngineCase) -> Result<EngineResults, PhaseFailure> {
     let mut types: HashMap<Alias, Arc<TensorType>> = physical.inputs.iter().cloned().collect();
-    let mut run = EngineResults::default();
-    for (alias, tensor, dense) in &case.inputs {
-        run.notation.insert(alias.clone(), dense.values.clone());
-        run.assembly.insert(alias.clone(), tensor.clone());
-        run.grids.insert(alias.clone(), tensor.clone());
-    }
+    let inputs = case.inputs.iter().map(|(alias, tensor, dense)| (alias.clone(), tensor.clone(), dense.values.clone()));
+    let mut run = EngineResults::new(inputs);
     for query in &physical.queries {
         let at = |f: PhaseFailure| PhaseFailure { message: format!("{}\n{physical}", f.message), ..f };
         let program = run_phase("translation", || {
@@ -326,8 +358,14 @@ pub fn run_kernel(
     run_phase("machine code", || compare(&kernel)).map_err(with_code)?;
     run_phase("grid", || compare(&compile(&draft, &grid_interpreter())?.with_iteration_limit(MAX_ROUNDS)))
         .map_err(with_code)?;
-    let scheduled = run_phase("schedule of grids", || run_on_grids(program, mode, &limits(chunked, 2), &run.grids));
-    let scheduled = scheduled.map_err(with_code)?;
+    let mut scheduled = Vec::new();
+    for grids in &run.grids {
+        let results = run_phase(grids.phase, || match run_on_grids(program, mode, &limits(chunked, 2), grids) {
+            Err(message) if message.contains(DEVICE_DECLINES) => Ok(found.outputs.clone()),
+            results => results,
+        });
+        scheduled.push(results.map_err(with_code)?);
+    }
     if statements <= max_optimized_statements {
         run_phase("optimizing tier", || optimizing::offer(&kernel, (&inputs, &limits(chunked, 3)), &found.outputs))
             .map_err(with_code)?;
@@ -338,7 +376,9 @@ pub fn run_kernel(
     run.counts.stores += counts.stores;
     run.counts.allocated_bytes += counts.allocated_bytes;
     run.largest = run.largest.max(statements);
-    run.grids.extend(of(Role::Output).map(|t| Alias::from(t.name.as_str())).zip(scheduled));
+    for (grids, results) in run.grids.iter_mut().zip(scheduled) {
+        grids.tensors.extend(of(Role::Output).map(|t| Alias::from(t.name.as_str())).zip(results));
+    }
     run.assembly.extend(of(Role::Output).map(|t| Alias::from(t.name.as_str())).zip(found.outputs));
     Ok(())
 }
@@ -349,14 +389,14 @@ fn run_on_grids(
     program: &Arc<Program>,
     mode: FloatMode,
     limits: &Limits,
-    tensors: &HashMap<Alias, Tensor>,
+    grids: &GridResults,
 ) -> Result<Vec<Tensor>, String> {
     let inputs = program.tensors.iter().filter(|t| t.role == Role::Input);
-    let inputs: Vec<&Tensor> = inputs.map(|t| &tensors[t.name.as_str()]).collect();
+    let inputs: Vec<&Tensor> = inputs.map(|t| &grids.tensors[t.name.as_str()]).collect();
     let lists = ListLengths::of(program, &inputs.iter().map(|t| Some(*t)).collect::<Vec<_>>());
     let draft = Draft::new(program, &InputLayout::of_inputs(program, &inputs), mode).with_lists(lists);
     let kernel =
-        Kernel::compile(&draft, &grid_interpreter()).map_err(|e| error_chain(&e))?.with_iteration_limit(MAX_ROUNDS);
+        Kernel::compile(&draft, &grids.backend).map_err(|e| error_chain(&e))?.with_iteration_limit(MAX_ROUNDS);
     Ok(kernel.run(&inputs, limits).map_err(|e| error_chain(&e))?.outputs)
 }
 

@@ -13,6 +13,7 @@ use redpoll_compiler::notation::{InterpLimits, Program, Role, run_with_mode};
 use redpoll_logic::{Alias, Scalar};
 use redpoll_storage::Tensor;
 use std::collections::HashMap;
+use std::iter;
 use std::sync::Arc;
 
 /// Limits of the interpreter for the definition.
@@ -87,26 +88,22 @@ fn compare_engines(case: &ProgramCase) -> Result<ProgramOutcome, PhaseFailure> {
 
 /// Runs a program in normal form in all engines; returns the results.
 fn run_engines(case: &ProgramCase, program: &Arc<Program>) -> Result<EngineResults, PhaseFailure> {
-    let mut run = EngineResults::default();
-    let mut bind = |name: &str, tensor: Tensor, dense: Vec<Scalar>| {
-        run.notation.insert(Alias::from(name), dense);
-        run.assembly.insert(Alias::from(name), tensor.clone());
-        run.grids.insert(Alias::from(name), tensor);
-    };
     let mut tensors: HashMap<&str, Tensor> = HashMap::new();
+    let mut inputs = Vec::new();
     for tensor in case.tensors.iter().filter(|t| is_input(t)) {
         let tensor_data = store_values(&tensor.ty, &tensor.ty.format, &tensor.values);
         let tensor_data = tensor_data.map_err(|e| PhaseFailure { phase: "inputs", message: error_chain(&e) })?;
         tensors.insert(&tensor.name, tensor_data.clone());
-        bind(&tensor.name, tensor_data, tensor.values.clone());
+        inputs.push((Alias::from(&*tensor.name), tensor_data, tensor.values.clone()));
     }
     for shares in &program.shares {
         let [name, of] = [shares.input, shares.of].map(|t| program.tensors[t.index()].name.as_str());
         let bounds = tensors[of].equal_shares(shares.modes, shares.blocks);
         let dense =
             bounds.to_dense_scalars().map_err(|e| PhaseFailure { phase: "inputs", message: error_chain(&e) })?;
-        bind(name, bounds, dense);
+        inputs.push((Alias::from(name), bounds, dense));
     }
+    let mut run = EngineResults::new(inputs);
     interpret_notation(program, case.mode, &mut run)?;
     run_kernel(program, case.mode, PROGRAM_BOUNDS, &mut run)?;
     Ok(run)
@@ -117,12 +114,11 @@ fn compare(found: &EngineResults, name: &str, expected: &[Scalar]) -> Result<(),
     let dense = |phase: &'static str, tensor: &Tensor| {
         tensor.to_dense_scalars().map_err(|e| PhaseFailure { phase, message: error_chain(&e) })
     };
-    let all = [
-        ("notation", found.notation[name].clone()),
-        ("assembly", dense("assembly", &found.assembly[name])?),
-        ("schedule of grids", dense("schedule of grids", &found.grids[name])?),
-    ];
-    for (phase, values) in all {
+    let tensors = found.grids.iter().map(|grids| (grids.phase, &grids.tensors[name]));
+    let tensors = iter::once(("assembly", &found.assembly[name])).chain(tensors);
+    let stored = tensors.map(|(phase, tensor)| Ok((phase, dense(phase, tensor)?)));
+    for found in iter::once(Ok(("notation", found.notation[name].clone()))).chain(stored) {
+        let (phase, values) = found?;
         let differs = values.len() != expected.len() || expected.iter().zip(&values).any(|(a, b)| !is_equal(a, b));
         if differs {
             let text = |values: &[Scalar]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
