@@ -35,6 +35,11 @@ use std::sync::{Arc, LazyLock};
 const MAX_THREADS: usize = 3;
 /// Iteration limit of kernels, so that one that does not terminate fails.
 const MAX_ROUNDS: u64 = 50_000_000;
+/// The phase of failures on a device.
+const DEVICE_PHASE: &str = "device";
+/// Largest number of statements of a kernel on a device, whose compiler takes seconds for longer
+/// ones.
+const MAX_DEVICE_STATEMENTS: usize = 300;
 /// Bounds for the kernels of plans. The plan bounds the length of the code, whatever the formats
 /// are.
 const PLAN_BOUNDS: KernelBounds = KernelBounds { chunk_every: 4, max_statements: 8000, max_optimized_statements: 1000 };
@@ -210,14 +215,14 @@ impl EngineResults {
             notation.insert(alias.clone(), dense);
             assembly.insert(alias, tensor);
         }
-        let device = requested_device().map(|device| ("device", device));
+        let device = requested_device().map(|device| (DEVICE_PHASE, device));
         let engines = iter::once(("schedule of grids", grid_interpreter())).chain(device);
         let grids = engines.map(|(phase, backend)| GridResults { phase, tensors: assembly.clone(), backend });
         EngineResults { grids: grids.collect(), notation, assembly, counts: Counts::default(), largest: 0 }
     }
 }
 
-/// Returns the CUDA device on which every kernel runs as well: the one whose number the environment
+/// Returns the CUDA device on which kernels run as well: the one whose number the environment
 /// variable `REDPOLL_DEVICE` has.
 fn requested_device() -> Option<Arc<dyn Backend>> {
     let number = std::env::var("REDPOLL_DEVICE").ok()?;
@@ -360,6 +365,10 @@ pub fn run_kernel(
         .map_err(with_code)?;
     let mut scheduled = Vec::new();
     for grids in &run.grids {
+        if grids.phase == DEVICE_PHASE && statements > MAX_DEVICE_STATEMENTS {
+            scheduled.push(found.outputs.clone());
+            continue;
+        }
         let results = run_phase(grids.phase, || match run_on_grids(program, mode, &limits(chunked, 2), grids) {
             Err(message) if message.contains(DEVICE_DECLINES) => Ok(found.outputs.clone()),
             results => results,
@@ -395,8 +404,7 @@ fn run_on_grids(
     let inputs: Vec<&Tensor> = inputs.map(|t| &grids.tensors[t.name.as_str()]).collect();
     let lists = ListLengths::of(program, &inputs.iter().map(|t| Some(*t)).collect::<Vec<_>>());
     let draft = Draft::new(program, &InputLayout::of_inputs(program, &inputs), mode).with_lists(lists);
-    let kernel =
-        Kernel::compile(&draft, &grids.backend).map_err(|e| error_chain(&e))?.with_iteration_limit(MAX_ROUNDS);
+    let kernel = Kernel::compile(&draft, &grids.backend).map_err(|e| error_chain(&e))?.with_iteration_limit(MAX_ROUNDS);
     Ok(kernel.run(&inputs, limits).map_err(|e| error_chain(&e))?.outputs)
 }
 
