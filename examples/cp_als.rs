@@ -17,10 +17,11 @@ const ROUNDS: usize = 15;
 fn main() -> Result<(), Error> {
     let session = Session::default();
     let mut numbers = Numbers(1);
-    let tensor = session.array(tensor(&session, &mut numbers)?.reformat(Format::csf(3)).collect()?);
+    let tensor = tensor(&session, &mut numbers)?.reformat(Format::csf(3));
+    tensor.compute()?;
     let shape = tensor.shape()?;
     let mut factors: Vec<Array> = shape.iter().map(|n| random(&session, &mut numbers, *n)).collect();
-    let square = tensor.square().sum(..).to_vec::<f64>()?[0];
+    let square = tensor.square().sum(..).get::<f64>([])?;
     println!("tensor of shape {shape:?}, squared norm {square:.3}");
 
     let mut fits = Vec::new();
@@ -39,7 +40,7 @@ fn main() -> Result<(), Error> {
         let [a, b, c] = &factors[..] else { unreachable!("three modes") };
         let inner = session.einsum("ijk,ir,jr,kr->", [&tensor, a, b, c]);
         let model = (a.t().matmul(a) * b.t().matmul(b) * c.t().matmul(c)).sum(..);
-        let error = (square - 2.0 * inner.to_vec::<f64>()?[0] + model.to_vec::<f64>()?[0]).max(0.0).sqrt();
+        let error = (square - 2.0 * inner.get::<f64>([])? + model.get::<f64>([])?).max(0.0).sqrt();
         let fit = 1.0 - error / square.sqrt();
         fits.push(fit);
         if round % 5 == 0 {

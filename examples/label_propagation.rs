@@ -22,10 +22,12 @@ fn main() -> Result<(), Error> {
     let fixed = labels.any(1).expand_dims(1);
     // Degrees are at least 1, so that 0 divided by a degree is 0 and the quotient stays sparse.
     let degree = edges.sum(1).maximum(1.0);
-    let mean = session.array((&edges / degree.expand_dims(1)).collect()?);
+    let mean = &edges / degree.expand_dims(1);
+    mean.compute()?;
     let mut scores = labels.clone();
     for _ in 0..30 {
-        scores = session.array(fixed.where_(&labels, mean.matmul(&scores)).collect()?);
+        scores = fixed.where_(&labels, mean.matmul(&scores));
+        scores.compute()?;
     }
 
     let side = scores.argmax(1);

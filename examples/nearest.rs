@@ -20,15 +20,17 @@ fn main() -> Result<(), Error> {
     let length = attended.norm(2.0, 1);
     let cosine = attended.matmul(attended.t()) / length.outer(&length);
     let is_diagonal = session.eye(women, women, 0, Prim::Bool);
-    let mut similarity = session.array(is_diagonal.where_(-1.0, cosine).collect()?);
+    let mut similarity = is_diagonal.where_(-1.0, cosine);
 
     let mut nearest: Vec<(Vec<i64>, Vec<f64>)> = Vec::new();
     for _ in 0..NEIGHBOURS {
-        let best = session.array(similarity.argmax(1).collect()?);
-        nearest.push((best.to_vec()?, similarity.max(1).to_vec()?));
+        similarity.compute()?;
+        let (best, most) = (similarity.argmax(1), similarity.max(1));
+        session.compute_all([&best, &most])?;
+        nearest.push((best.to_vec()?, most.to_vec()?));
         // Neighbours found so far are excluded from the next round.
         let is_found = session.arange(0, women as i64, 1).equal(best.expand_dims(1));
-        similarity = session.array(is_found.where_(-1.0, &similarity).collect()?);
+        similarity = is_found.where_(-1.0, &similarity);
     }
 
     for row in 0..5 {

@@ -16,11 +16,12 @@ fn main() -> Result<(), Error> {
     // 1, so that 0 divided by a degree is 0 and the quotient stays sparse.
     let degree = edges.sum(1).maximum(1.0);
     let walk = (&edges / degree.expand_dims(1)).t().to_csr();
-    let walk = session.array(walk.collect()?);
+    walk.compute()?;
     let mut rank = session.full([n], 1.0 / n as f64);
     for step in 1.. {
-        let next = session.array((0.85 * walk.matmul(&rank) + 0.15 / n as f64).collect()?);
-        let change = (&next - &rank).norm(1.0, ..).to_vec::<f64>()?[0];
+        let next = 0.85 * walk.matmul(&rank) + 0.15 / n as f64;
+        next.compute()?;
+        let change = (&next - &rank).norm(1.0, ..).get::<f64>([])?;
         rank = next;
         if change < 1e-10 {
             println!("converged after {step} steps");

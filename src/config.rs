@@ -15,7 +15,8 @@ pub struct Config {
     /// Target of runs that name no target.
     pub target: Target,
     /// Maximum number of bytes allocated at one time for outputs, intermediates and workspaces,
-    /// including live results of finished runs. `None` means no limit.
+    /// including live results of finished runs. Tensors of computed arrays are evicted before the
+    /// limit stops a run. `None` means no limit.
     pub memory_limit: Option<usize>,
     /// Maximum number of bytes of CUDA device memory allocated at one time for inputs, results and
     /// workspaces. `None` means three quarters of the device memory, shared by all sessions of the

@@ -126,6 +126,12 @@ impl Error {
         let (Error::Query { source, .. } | Error::Storage(source)) = self else { return false };
         source.runs_elsewhere()
     }
+
+    /// Returns whether a run exceeded its memory limit.
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        let (Error::Query { source, .. } | Error::Storage(source)) = self else { return false };
+        source.status() == Some(redpoll_storage::Status::OutOfMemory)
+    }
 }
 
 impl From<redpoll_storage::Error> for Error {

@@ -1,5 +1,6 @@
 //! Sessions: a configuration with limits, and a cache of compiled plans and programs.
 
+use crate::array::KeptTensors;
 use crate::bindings::Bindings;
 use crate::config::Config;
 use crate::error::{Error, UnboundTable};
@@ -24,6 +25,8 @@ pub struct Session {
     config: Arc<Config>,
     limits: Limits,
     compilation_cache: Arc<CompilationCache>,
+    /// The tensors of computed arrays.
+    kept_tensors: Arc<KeptTensors>,
     /// The SQL tables of the session, created on first use.
     #[cfg(feature = "sql")]
     pub(crate) database: Arc<std::sync::OnceLock<redpoll_sql::Database>>,
@@ -43,10 +46,12 @@ impl Session {
     pub(crate) fn without_warm_up(config: Config) -> Session {
         let limits = config.memory_limit.map_or_else(Limits::default, Limits::memory).with_workers(&config.workers);
         let limits = Limits { device_memory: config.device_memory_limit.unwrap_or(usize::MAX), ..limits };
+        let kept_tensors = KeptTensors::within(&limits.memory);
         Session {
             config: Arc::new(config),
             limits,
             compilation_cache: Arc::default(),
+            kept_tensors,
             #[cfg(feature = "sql")]
             database: Arc::default(),
         }
@@ -84,6 +89,11 @@ impl Session {
     /// Returns the cache of compiled plans and programs.
     pub(crate) fn compilation_cache(&self) -> &CompilationCache {
         &self.compilation_cache
+    }
+
+    /// Returns the tensors of computed arrays.
+    pub(crate) fn kept_tensors(&self) -> &KeptTensors {
+        &self.kept_tensors
     }
 
     /// Parses a plan, or a program in Notation, and compiles it to kernels.

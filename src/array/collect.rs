@@ -1,6 +1,10 @@
 //! Evaluation of lazy arrays, and views of their plans.
 
 use super::Array;
+use super::kept::KeptTensor;
+use super::place::{stored_element, stored_tensor};
+use super::resolve::Resolver;
+use super::state::ArrayState;
 use super::value::Value;
 use crate::Target;
 use crate::bindings::Bindings;
@@ -10,8 +14,10 @@ use crate::flow::Flow;
 use crate::prepare::Prepared;
 use crate::profile::Profile;
 use crate::session::Session;
-use redpoll_logic::{Alias, Format, Plan};
+use redpoll_logic::physical::FormatDisplay;
+use redpoll_logic::{Alias, Format, Plan, TensorType};
 use redpoll_storage::{Tensor, convert};
+use std::sync::Arc;
 
 /// The name of the result of a plan made from one array.
 const RESULT: &str = "result";
@@ -30,12 +36,7 @@ impl Session {
     /// # Errors
     /// The errors of [`Array::collect`].
     pub fn collect_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<Vec<Tensor>, Error> {
-        let mut arrays = arrays.into_iter().peekable();
-        if arrays.peek().is_none() {
-            return Ok(Vec::new());
-        }
-        let outputs = self.prepare_all(arrays)?.run()?.outputs;
-        Ok(outputs.into_iter().map(|(_, tensor)| tensor).collect())
+        self.evaluate(&states(arrays)?, self.config().target)
     }
 
     /// Compiles several arrays in one plan; the results are in the order of the arrays.
@@ -43,21 +44,93 @@ impl Session {
     /// # Errors
     /// The errors of [`Array::prepare`].
     pub fn prepare_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<Prepared, Error> {
-        let (mut named, mut bindings) = (Vec::new(), Bindings::new());
-        for (k, array) in arrays.into_iter().enumerate() {
-            let alias = Alias::from(if k == 0 { RESULT.to_owned() } else { format!("{RESULT}{}", k + 1) });
-            let state = array.state()?;
-            state.sources.iter().for_each(|(name, tensor)| bindings.insert(name.clone(), tensor.clone()));
-            named.push((alias, state.expr.clone()));
+        let plan = self.plan_states(&states(arrays)?)?;
+        self.prepare_plan(plan.plan, &plan.bindings)
+    }
+
+    /// Returns the tensors of arrays: those that are stored, and those of a plan that computes the
+    /// others.
+    ///
+    /// A run that fails because of its memory limit or a device may succeed without the kept
+    /// tensors that it reads. The tensors are evicted, and the run starts again.
+    pub(super) fn evaluate(&self, states: &[ArrayState], target: Target) -> Result<Vec<Tensor>, Error> {
+        let stored: Vec<Option<Tensor>> = states.iter().map(|state| stored_tensor(self, state)).collect();
+        let missing: Vec<ArrayState> =
+            states.iter().zip(&stored).filter(|(_, stored)| stored.is_none()).map(|(state, _)| state.clone()).collect();
+        let mut computed = Vec::new();
+        if !missing.is_empty() {
+            let ArrayPlan { plan, bindings, kept } = self.plan_states(&missing)?;
+            let first = self.prepare_plan(plan, &bindings)?.run_with(target);
+            // The tensors that are evicted must have no other owner.
+            drop(bindings);
+            let run = match first {
+                Err(error) if (error.is_out_of_memory() || error.is_device_failure()) && evict(&kept) => {
+                    let ArrayPlan { plan, bindings, .. } = self.plan_states(&missing)?;
+                    self.prepare_plan(plan, &bindings)?.run_with(target)?
+                }
+                run => run?,
+            };
+            computed = run.outputs;
         }
+        let mut computed = computed.into_iter().map(|(_, tensor)| tensor);
+        let result = |stored: Option<Tensor>| stored.or_else(|| computed.next()).expect("a plan has all its results");
+        Ok(stored.into_iter().map(result).collect())
+    }
+
+    fn plan_states(&self, states: &[ArrayState]) -> Result<ArrayPlan, Error> {
+        let mut resolver = Resolver::new(self.kept_tensors(), self.config().optimizer.float_mode);
+        let mut named = Vec::with_capacity(states.len());
+        for (k, state) in states.iter().enumerate() {
+            let alias = Alias::from(if k == 0 { RESULT.to_owned() } else { format!("{RESULT}{}", k + 1) });
+            named.push((alias, resolver.resolve(state).map_err(Error::Verify)?));
+        }
+        let Resolver { bindings, kept, .. } = resolver;
         let produces = named.iter().map(|(alias, _)| alias.clone()).collect();
         let queries = super::subexpressions::queries(named).map_err(Error::Verify)?;
-        self.prepare_plan(Plan { queries, produces }, &bindings)
+        Ok(ArrayPlan { plan: Plan { queries, produces }, bindings, kept })
     }
 }
 
+/// A plan that computes arrays.
+struct ArrayPlan {
+    plan: Plan,
+    /// The tensors that the plan reads.
+    bindings: Bindings,
+    /// The kept tensors among them.
+    kept: Vec<Arc<KeptTensor>>,
+}
+
+/// Evicts the kept tensors that a plan reads. Returns whether the next plan reads fewer of them;
+/// the run of the plan may have evicted them itself, without freeing their memory.
+fn evict(kept: &[Arc<KeptTensor>]) -> bool {
+    for kept in kept {
+        kept.evict();
+    }
+    kept.iter().any(|kept| kept.is_evictable())
+}
+
+/// Lists the kept tensors among the inputs of a plan, or returns `None` if there are none. Each
+/// input has a name in the plan, and one in the expressions.
+fn describe_kept(inputs: &[(Alias, Alias)], bindings: &Bindings, kept: &[Arc<KeptTensor>]) -> Option<Section> {
+    let mut text = String::new();
+    for (name, table) in inputs.iter().filter(|(_, table)| kept.iter().any(|kept| kept.name() == table)) {
+        let Some(tensor) = bindings.get(table.as_str()) else { continue };
+        let TensorType { shape, dtype, format, .. } = &**tensor.ty();
+        let format = FormatDisplay(format);
+        text += &format!("`{name}` is the kept tensor of a computed array: {shape:?} of {dtype}, {format}\n");
+    }
+    (!text.is_empty()).then(|| Section { title: "computed arrays".to_owned(), text })
+}
+
+/// Returns the states of arrays.
+pub(super) fn states<'a>(arrays: impl IntoIterator<Item = &'a Array>) -> Result<Vec<ArrayState>, Error> {
+    arrays.into_iter().map(Array::state).collect()
+}
+
 impl Array {
-    /// Computes the array on the target of its session.
+    /// Computes the array on the target of its session. The tensor belongs to the caller;
+    /// [`Array::compute`] also keeps it for later expressions. A computed array is not computed
+    /// again.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -69,7 +142,11 @@ impl Array {
     /// # Errors
     /// Fails if an operation could not be applied, a phase rejects the plan, or a kernel stops.
     pub fn collect(&self) -> Result<Tensor, Error> {
-        self.collect_with(self.session.config().target)
+        let state = self.state()?;
+        match stored_element(&self.session, &state)? {
+            Some(tensor) => Ok(tensor),
+            None => Ok(self.session.evaluate(&[state], self.session.config().target)?.swap_remove(0)),
+        }
     }
 
     /// Computes the array on a given target.
@@ -87,8 +164,7 @@ impl Array {
     /// # Errors
     /// The errors of [`Array::collect`].
     pub fn collect_with(&self, target: Target) -> Result<Tensor, Error> {
-        let mut outputs = self.prepare()?.run_with(target)?.outputs;
-        Ok(outputs.swap_remove(0).1)
+        Ok(self.session.evaluate(&[self.state()?], target)?.swap_remove(0))
     }
 
     /// Computes the array and returns its values in row-major order.
@@ -108,8 +184,8 @@ impl Array {
         self.session.prepare_all([self])
     }
 
-    /// Explains the plan of the array: the text of every phase, the decisions, and notes on results
-    /// that become dense.
+    /// Explains the plan of the array: the text of every phase, the decisions, notes on results
+    /// that become dense, and the tensors of computed arrays that the plan reads.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -121,7 +197,16 @@ impl Array {
     /// # Errors
     /// The errors of [`Array::prepare`].
     pub fn explain(&self) -> Result<Vec<Section>, Error> {
-        self.prepare()?.explain(Detail::Assembly)
+        let ArrayPlan { plan, bindings, kept } = self.session.plan_states(&[self.state()?])?;
+        let tables = plan.inputs();
+        let prepared = self.session.prepare_plan(plan, &bindings)?;
+        // A plan from the cache has other names for its inputs, in the same order.
+        let names = prepared.plan().map(Plan::inputs).unwrap_or_default();
+        let inputs: Vec<(Alias, Alias)> = names.into_iter().zip(tables).collect();
+        let mut sections = prepared.explain(Detail::Assembly)?;
+        // The first section is the Logic plan.
+        describe_kept(&inputs, &bindings, &kept).into_iter().for_each(|section| sections.insert(1, section));
+        Ok(sections)
     }
 
     /// Returns the queries that compute the array and the tensors between them. [`Flow`] prints as

@@ -138,7 +138,7 @@ const MAX_STORED_ROWS: u64 = 1 << 24;
 fn unit_matrix(session: &Session, rows: u64, columns: u64, k: i64, prim: Prim) -> Result<ArrayState, Cause> {
     let ty = TensorType { shape: vec![1], dtype: prim.into(), fill: Scalar::zero(prim), format: Format::csf(1) };
     let one = session.array(Tensor::from_dense(ty, &Values::repeat(&Scalar::one(prim), 1)?)?);
-    let one = one.state.map_err(|e| Cause::Shape(e.to_string()))?;
+    let one = one.state.get().map_err(|e| Cause::Shape(e.to_string()))?;
     let size = |n: u64| i64::try_from(n).map_err(|e| Cause::Shape(format!("size {n}: {e}")));
     let (row, column, k) = (Field::from("row"), Field::from("column"), k.clamp(-size(rows)?, size(columns)?));
     let shift = Affine::field(row.clone()).times(-1).plus(&Affine::constant(-k));

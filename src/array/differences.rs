@@ -52,7 +52,7 @@ fn weighted_sum(
         true => session.vector(coefficients(order, 1.0, |a, b| a - b)),
         false => session.vector(coefficients(order, 1i64, i64::wrapping_sub)),
     };
-    let weights = weights.state.map_err(|e| Cause::Shape(e.to_string()))?.cast(&wide)?;
+    let weights = weights.state.get().map_err(|e| Cause::Shape(e.to_string()))?.cast(&wide)?;
     let (begin, within) = (position(mode), Field::from("within"));
     let at = Affine::field(begin.clone()).plus(&Affine::field(within.clone()));
     let windows = state.cast(&wide)?.expr.index(IndexMap {

@@ -2,13 +2,12 @@
 
 use super::error::Cause;
 use super::reduce::identity;
-use super::state::{ArrayState, ModeStyle, positions};
+use super::state::{ArrayState, ModeStyle, SharedState, positions};
 use super::{Array, Operand};
 use crate::session::Session;
 use redpoll_logic::op::{Arity, Builtin, Op};
 use redpoll_logic::{Expr, Field};
 use std::panic::Location;
-use std::sync::Arc;
 
 impl Session {
     /// Computes the sum of products described by `spec`. Letters name the modes of each operand,
@@ -60,7 +59,7 @@ impl Session {
         let states: Result<Vec<ArrayState>, _> = arrays.iter().map(Operand::state).collect();
         let result = match states {
             Ok(states) => einsum(spec, &states, sum, product),
-            Err(error) => return Array { session: self.clone(), state: Err(Arc::clone(&error)) },
+            Err(error) => return Array { session: self.clone(), state: SharedState::new(Err(error)) },
         };
         match result {
             Ok(state) => Array::new(self.clone(), state),

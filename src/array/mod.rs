@@ -21,6 +21,9 @@
 //! # }
 //! ```
 //!
+//! Each call of [`Array::collect`] runs a plan of its own and keeps nothing. [`Array::compute`]
+//! keeps the tensor with the array, and later expressions read it.
+//!
 //! A method that cannot be applied (shapes that do not align, an axis out of range) returns an
 //! array that carries the error and the line of the call. [`Array::collect`] and [`Array::check`]
 //! report the error, so chains of operators need no `?`.
@@ -29,6 +32,7 @@ mod align;
 mod axes;
 mod builder;
 mod collect;
+mod compute;
 mod create;
 #[cfg(feature = "ndarray")]
 mod dense_arrays;
@@ -41,14 +45,18 @@ mod exchange;
 mod formats;
 mod functions;
 mod join;
+mod kept;
 mod moments;
 mod operand;
+mod place;
 mod products;
 mod reduce;
+mod resolve;
 mod scatter;
 mod shape;
 mod slice;
 mod source;
+mod sources;
 #[cfg(feature = "sprs")]
 mod sparse_matrices;
 mod state;
@@ -66,18 +74,21 @@ pub use slice::Index;
 pub use value::Value;
 pub use windows::Overlap;
 
+pub(crate) use kept::KeptTensors;
+
 use crate::error::Error;
 use crate::session::Session;
 use redpoll_logic::{DType, Field, Scalar};
-use state::{ArrayState, ModeStyle};
+use state::{ArrayState, ModeStyle, SharedState};
 use std::panic::Location;
 use std::sync::Arc;
 
-/// A lazy array: an expression over tensors. Clones share the expression.
+/// A lazy array: an expression over tensors. Clones share the expression, and its tensor once
+/// [`Array::compute`] keeps it.
 #[derive(Clone, Debug)]
 pub struct Array {
     session: Session,
-    state: Result<ArrayState, Arc<ArrayError>>,
+    state: SharedState,
 }
 
 impl Array {
@@ -184,11 +195,11 @@ impl Array {
     }
 
     pub(crate) fn new(session: Session, state: ArrayState) -> Array {
-        Array { session, state: Ok(state) }
+        Array { session, state: SharedState::new(Ok(state)) }
     }
 
-    pub(crate) fn state(&self) -> Result<&ArrayState, Error> {
-        self.state.as_ref().map_err(|e| Error::Array(e.clone()))
+    pub(crate) fn state(&self) -> Result<ArrayState, Error> {
+        self.state.get().map_err(Error::Array)
     }
 
     /// Applies an operation to this array and records the caller's line for errors.
@@ -199,11 +210,8 @@ impl Array {
         transform: impl FnOnce(&ArrayState) -> Result<ArrayState, error::Cause>,
     ) -> Array {
         let location = Location::caller();
-        let state = match &self.state {
-            Ok(state) => transform(state).map_err(|cause| Arc::new(ArrayError { operation, location, cause })),
-            Err(error) => Err(error.clone()),
-        };
-        Array { session: self.session.clone(), state }
+        let derived = |state| transform(&state).map_err(|cause| Arc::new(ArrayError { operation, location, cause }));
+        Array { session: self.session.clone(), state: SharedState::new(self.state.get().and_then(derived)) }
     }
 
     /// Applies an operation to this array and others, and records the caller's line for errors.
@@ -216,12 +224,12 @@ impl Array {
     ) -> Array {
         let location = Location::caller();
         let states = || -> Result<ArrayState, Arc<ArrayError>> {
-            let mut states = vec![self.state.clone()?];
+            let mut states = vec![self.state.get()?];
             for other in others {
                 states.push(other.state()?);
             }
             transform(&states).map_err(|cause| Arc::new(ArrayError { operation, location, cause }))
         };
-        Array { session: self.session.clone(), state: states() }
+        Array { session: self.session.clone(), state: SharedState::new(states()) }
     }
 }

@@ -18,7 +18,7 @@ enum OperandKind {
 impl Operand {
     pub(crate) fn state(&self) -> Result<ArrayState, Arc<ArrayError>> {
         match &self.0 {
-            OperandKind::Array(array) => array.state.clone(),
+            OperandKind::Array(array) => array.state.get(),
             OperandKind::Number(number) => Ok(ArrayState::constant(Expr::number(number.clone()))),
         }
     }

@@ -192,7 +192,8 @@ fn slice(session: &Session, state: &ArrayState, indices: Vec<Index>) -> Result<A
                 part
             }
             Index::Gather(array) => {
-                let coordinates = array.state.map_err(|e| Cause::Shape(format!("the array of coordinates: {e}")))?;
+                let coordinates =
+                    array.state.get().map_err(|e| Cause::Shape(format!("the array of coordinates: {e}")))?;
                 gathers.push((mode, resolve_coordinates(coordinates.require_numbered()?, part.size(mode))?));
                 part
             }
@@ -208,7 +209,7 @@ fn slice(session: &Session, state: &ArrayState, indices: Vec<Index>) -> Result<A
 }
 
 /// Resolves a coordinate of a mode; negative ones count from the end.
-fn resolve_coordinate(i: i64, size: u64) -> Result<i64, Cause> {
+pub(super) fn resolve_coordinate(i: i64, size: u64) -> Result<i64, Cause> {
     let n = i64::try_from(size).unwrap_or(i64::MAX);
     let at = if i < 0 { i + n } else { i };
     let out_of_range = || {
@@ -256,7 +257,7 @@ pub(super) fn slice_range(
 
 fn coordinate_vector(session: &Session, list: Vec<i64>) -> Result<ArrayState, Cause> {
     let array = session.vector(list);
-    array.state.map_err(|e| Cause::Shape(e.to_string()))
+    array.state.get().map_err(|e| Cause::Shape(e.to_string()))
 }
 
 /// Casts coordinates to `i64` and resolves negative ones, which count from the end.

@@ -3,35 +3,30 @@
 use super::Array;
 use super::error::{ArrayError, Cause};
 use super::operand::Operand;
-use super::state::{ArrayState, ModeStyle, SourceTensors, positions};
+use super::sources::{Source, Sources, unique_name};
+use super::state::{ArrayState, ModeStyle, SharedState, positions};
 use super::value::Value;
 use crate::session::Session;
-use redpoll_logic::{Alias, Expr, Format, Scalar, TensorType};
+use redpoll_logic::{Expr, Format, Scalar, TensorType};
 use redpoll_storage::{Tensor, Values};
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Session {
-    /// Returns an array of the values of a tensor. Collect a result that is read more than once,
-    /// and pass its tensor to this function.
+    /// Returns an array of the values of a tensor.
     ///
     /// ```
     /// let session = redpoll::Session::default();
-    /// let sum = session.vector([1, 2, 3]).cumulative_sum(0).collect()?;
-    /// assert_eq!(session.array(sum).max(0).to_vec::<i64>()?, [6]);
+    /// let tensor = session.vector([1, 2, 3]).cumulative_sum(0).collect()?;
+    /// assert_eq!(session.array(tensor).max(0).to_vec::<i64>()?, [6]);
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     pub fn array(&self, tensor: Tensor) -> Array {
-        // Unique names, so that no two tensors of a process share one.
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let name = Alias::from(format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+        let name = unique_name("t");
         let fields = positions(tensor.ty().shape.len());
         let expr = Expr::table(name.clone(), tensor.ty().clone(), fields).expect("each mode has one field");
-        Array::new(
-            self.clone(),
-            ArrayState { expr, style: ModeStyle::Positional, sources: SourceTensors::one(name, tensor) },
-        )
+        let sources = Sources::one(name, Source::Input(tensor));
+        Array::new(self.clone(), ArrayState { expr, style: ModeStyle::Positional, sources })
     }
 
     /// Returns a dense array of the values in row-major order, with fill value zero.
@@ -110,14 +105,14 @@ impl Session {
         location: &'static Location<'static>,
         cause: Cause,
     ) -> Array {
-        Array { session: self.clone(), state: Err(Arc::new(ArrayError { operation, location, cause })) }
+        let error = Arc::new(ArrayError { operation, location, cause });
+        Array { session: self.clone(), state: SharedState::new(Err(error)) }
     }
 }
 
 impl Array {
     /// Returns a number as an array of the same session.
     pub(crate) fn number(&self, number: impl Into<Scalar>) -> Array {
-        let state = Operand::from(number.into()).state();
-        Array { session: self.session.clone(), state }
+        Array { session: self.session.clone(), state: SharedState::new(Operand::from(number.into()).state()) }
     }
 }

@@ -1,10 +1,10 @@
 //! The state of an array: an expression over tensors, and the style of its modes.
 
+use super::ArrayError;
 use super::error::Cause;
-use redpoll_logic::{Alias, DType, Expr, Field, Prim, Scalar};
-use redpoll_storage::Tensor;
-use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use super::sources::Sources;
+use redpoll_logic::{DType, Expr, Field, Prim, Scalar};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 /// Style by which modes are identified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,17 +15,39 @@ pub(crate) enum ModeStyle {
     Named,
 }
 
-/// The tensors that an expression reads.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SourceTensors(Arc<BTreeMap<Alias, Tensor>>);
-
 /// An expression over tensors.
 #[derive(Clone, Debug)]
 pub(crate) struct ArrayState {
     /// The expression; the size of each field is constant.
     pub(crate) expr: Expr,
     pub(crate) style: ModeStyle,
-    pub(crate) sources: SourceTensors,
+    pub(crate) sources: Sources,
+}
+
+/// The state of an array or its error, shared by the clones of the array. Computing the array
+/// replaces its expression by a table of the kept tensor.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedState(Arc<RwLock<Result<ArrayState, Arc<ArrayError>>>>);
+
+impl SharedState {
+    pub(crate) fn new(state: Result<ArrayState, Arc<ArrayError>>) -> SharedState {
+        SharedState(Arc::new(RwLock::new(state)))
+    }
+
+    /// Returns the state or the error.
+    pub(crate) fn get(&self) -> Result<ArrayState, Arc<ArrayError>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the state by an equal one, if `replacement` returns one.
+    pub(crate) fn replace(&self, replacement: impl FnOnce(&ArrayState) -> Option<ArrayState>) {
+        let mut shared = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let replacement = shared.as_ref().ok().and_then(replacement);
+        let previous = replacement.map(|state| std::mem::replace(&mut *shared, Ok(state)));
+        // Tensors may be dropped with the previous state, after the lock is released.
+        drop(shared);
+        drop(previous);
+    }
 }
 
 /// Returns the field of mode `k` of a positional array.
@@ -39,33 +61,10 @@ pub(crate) fn positions(rank: usize) -> Vec<Field> {
     (0..rank).map(position).collect()
 }
 
-impl SourceTensors {
-    pub(crate) fn one(name: Alias, tensor: Tensor) -> SourceTensors {
-        SourceTensors(Arc::new(BTreeMap::from([(name, tensor)])))
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Alias, &Tensor)> {
-        self.0.iter()
-    }
-
-    /// Returns the tensors of both sets. Names are unique in a process.
-    pub(crate) fn union(&self, other: &SourceTensors) -> SourceTensors {
-        let contains = |a: &SourceTensors, b: &SourceTensors| b.0.keys().all(|name| a.0.contains_key(name));
-        if contains(self, other) {
-            return self.clone();
-        }
-        if contains(other, self) {
-            return other.clone();
-        }
-        let both = self.iter().chain(other.iter());
-        SourceTensors(Arc::new(both.map(|(name, tensor)| (name.clone(), tensor.clone())).collect()))
-    }
-}
-
 impl ArrayState {
     /// Returns an array of a constant expression.
     pub(crate) fn constant(expr: Expr) -> ArrayState {
-        ArrayState { expr, style: ModeStyle::Positional, sources: SourceTensors::default() }
+        ArrayState { expr, style: ModeStyle::Positional, sources: Sources::default() }
     }
 
     /// Returns a number, whose dtype adapts to the operands that it is combined with.
@@ -121,8 +120,8 @@ impl ArrayState {
     }
 
     /// Returns the tensors of several states.
-    pub(crate) fn sources<'s>(states: impl IntoIterator<Item = &'s ArrayState>) -> SourceTensors {
-        states.into_iter().fold(SourceTensors::default(), |all, s| all.union(&s.sources))
+    pub(crate) fn sources<'s>(states: impl IntoIterator<Item = &'s ArrayState>) -> Sources {
+        states.into_iter().fold(Sources::default(), |all, s| all.union(&s.sources))
     }
 
     /// Returns the state if its modes are numbered.

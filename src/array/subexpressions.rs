@@ -63,7 +63,7 @@ struct NodeUse {
     uses: usize,
 }
 
-fn address(expr: &Expr) -> *const Node {
+pub(super) fn address(expr: &Expr) -> *const Node {
     ptr::from_ref(expr.node())
 }
 
@@ -82,7 +82,7 @@ impl DistinctNodes {
 }
 
 /// Rebuilds the expression over other arguments of the same types.
-fn with_args(expr: &Expr, args: Vec<Expr>) -> Result<Expr, Error> {
+pub(super) fn with_args(expr: &Expr, args: Vec<Expr>) -> Result<Expr, Error> {
     if args.iter().zip(expr.node().args()).all(|(new, old)| new.ptr_eq(old)) {
         return Ok(expr.clone());
     }

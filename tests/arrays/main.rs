@@ -4,6 +4,7 @@
 //! Values are small whole numbers, so that sums and products are exact and need no tolerance. Every
 //! case runs as machine code; some small cases also run in the interpreters.
 
+mod computed;
 mod extremes;
 mod indexing;
 mod operations;

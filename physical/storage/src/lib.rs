@@ -45,7 +45,7 @@ pub use error::Error;
 pub use exchange::{Import, NullPolicy, arrow_type, dtype_of_arrow};
 pub use footprint::Survey;
 pub use links::estimate_pairs;
-pub use memory::{Account, MemoryBudget, charge_buffer};
+pub use memory::{Account, Evictable, MemoryBudget, charge_buffer};
 pub use shares::PositionCounter;
 pub use statistics_cache::Links;
 pub use status::Status;

@@ -7,8 +7,8 @@ pub use charge::charge_buffer;
 
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// An account to which bytes are charged before they are allocated.
 pub trait Account: fmt::Debug + Send + Sync {
@@ -17,6 +17,14 @@ pub trait Account: fmt::Debug + Send + Sync {
 
     /// Releases charged bytes.
     fn release(&self, bytes: usize);
+}
+
+/// Charged buffers that are not needed at once, from which a budget evicts when its limit is
+/// reached.
+pub trait Evictable: fmt::Debug + Send + Sync {
+    /// Drops some buffers; returns `false` if none are left. The caller may hold locks of its own,
+    /// so this function charges nothing to a budget.
+    fn evict(&self) -> bool;
 }
 
 /// A limit on the bytes allocated at any one time, shared by all allocations charged to it.
@@ -28,6 +36,8 @@ pub struct MemoryBudget {
     peak: AtomicUsize,
     /// Accounts to which the same bytes are charged.
     outer: Vec<Arc<dyn Account>>,
+    /// The buffers that are evicted before a charge is refused.
+    evictable: OnceLock<Weak<dyn Evictable>>,
 }
 
 // The counters are atomic, so a panic elsewhere leaves them consistent.
@@ -42,7 +52,13 @@ impl MemoryBudget {
 
     /// Makes a budget of this many bytes, which are also charged to other accounts.
     pub fn with_accounts(limit: usize, outer: Vec<Arc<dyn Account>>) -> MemoryBudget {
-        MemoryBudget { limit, used: AtomicUsize::new(0), peak: AtomicUsize::new(0), outer }
+        let (used, peak) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        MemoryBudget { limit, used, peak, outer, evictable: OnceLock::new() }
+    }
+
+    /// Sets the buffers that are evicted before a charge is refused; the first call counts.
+    pub fn evict_from(&self, evictable: Weak<dyn Evictable>) {
+        let _ = self.evictable.set(evictable);
     }
 
     /// Returns the limit in bytes.
@@ -65,10 +81,9 @@ impl MemoryBudget {
     pub fn reset_peak(&self) {
         self.peak.store(self.used(), Ordering::Relaxed);
     }
-}
 
-impl Account for MemoryBudget {
-    fn charge(&self, bytes: usize) -> bool {
+    /// Charges bytes without an eviction.
+    fn try_charge(&self, bytes: usize) -> bool {
         let add = |used: usize| used.checked_add(bytes).filter(|total| *total <= self.limit);
         let Ok(before) = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) else { return false };
         if let Some(refused) = self.outer.iter().position(|account| !account.charge(bytes)) {
@@ -77,6 +92,18 @@ impl Account for MemoryBudget {
             return false;
         }
         self.peak.fetch_max(before + bytes, Ordering::Relaxed);
+        true
+    }
+}
+
+impl Account for MemoryBudget {
+    fn charge(&self, bytes: usize) -> bool {
+        let evict = || self.evictable.get().and_then(Weak::upgrade).is_some_and(|buffers| buffers.evict());
+        while !self.try_charge(bytes) {
+            if bytes > self.limit || !evict() {
+                return false;
+            }
+        }
         true
     }
 
@@ -104,5 +131,34 @@ mod tests {
         budget.release(40);
         assert_eq!(used(), [0; 3]);
         assert_eq!([budget.peak(), narrow.peak()], [40; 2], "refused bytes do not count");
+    }
+
+    /// Charges of a budget, dropped one by one.
+    #[derive(Debug)]
+    struct Charges(std::sync::Mutex<Vec<Arc<Charge>>>);
+
+    impl Evictable for Charges {
+        fn evict(&self) -> bool {
+            self.0.lock().unwrap().pop().is_some()
+        }
+    }
+
+    /// Charges within the limit evict what they need, also through an inner budget; a charge above
+    /// the limit evicts nothing.
+    #[test]
+    fn buffers_are_evicted_before_a_charge_is_refused() {
+        let budget = Arc::new(MemoryBudget::new(100));
+        let charges = Arc::new(Charges(Default::default()));
+        let evictable: Arc<dyn Evictable> = charges.clone();
+        budget.evict_from(Arc::downgrade(&evictable));
+        for _ in 0..3 {
+            charges.0.lock().unwrap().push(Charge::new(30, &budget).unwrap());
+        }
+        assert!(!budget.charge(101));
+        let inner = MemoryBudget::with_accounts(100, vec![budget.clone()]);
+        assert!(inner.charge(40));
+        assert_eq!((budget.used(), inner.used()), (100, 40));
+        assert!(inner.charge(60) && !inner.charge(1));
+        assert_eq!((budget.used(), inner.used()), (100, 100));
     }
 }

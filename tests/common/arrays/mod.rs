@@ -2,6 +2,7 @@
 //! and random programs.
 
 mod choices;
+mod computed;
 pub mod draw;
 pub mod functions;
 pub mod indexing;
@@ -13,6 +14,7 @@ pub mod shapes;
 mod shrink;
 
 pub use choices::RecordedChoices;
+pub use computed::{check_computed, evict_kept};
 pub use program::{ArrayOutcome, ArrayReport, GROUPS, program_text, run};
 pub use shrink::smallest_failure;
 

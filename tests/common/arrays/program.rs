@@ -75,33 +75,34 @@ pub struct ArrayReport {
 }
 
 /// The result of one operation.
-struct ProgramStep {
-    name: String,
-    array: Array,
-    dense: DenseArray,
+#[derive(Clone)]
+pub(super) struct ProgramStep {
+    pub(super) name: String,
+    pub(super) array: Array,
+    pub(super) dense: DenseArray,
     /// Set when the values of this and all earlier results are exact.
-    is_exact: bool,
+    pub(super) is_exact: bool,
 }
 
 /// A program that is drawn but not run.
-struct ArrayProgram {
+pub(super) struct ArrayProgram {
     draw: OperandSource,
-    steps: Vec<ProgramStep>,
+    pub(super) steps: Vec<ProgramStep>,
     operations: Vec<(&'static str, bool)>,
-    text: String,
+    pub(super) text: String,
     starts: Vec<usize>,
     /// The failure of an operation that could not be applied.
-    failure: Option<PhaseFailure>,
+    pub(super) failure: Option<PhaseFailure>,
 }
 
 /// Returns a program as text, without running it.
 pub fn program_text(choices: RecordedChoices) -> String {
-    draw_program(choices).text
+    draw_program(choices, &mut |_| ()).text
 }
 
 /// Draws a program and runs it.
 pub fn run(choices: RecordedChoices) -> ArrayReport {
-    let ArrayProgram { mut draw, steps, operations, mut text, starts, failure } = draw_program(choices);
+    let ArrayProgram { mut draw, steps, operations, mut text, starts, failure } = draw_program(choices, &mut |_| ());
     let outcome = match failure {
         Some(failure) if overflows_at_fill(&failure.message) => ArrayOutcome::Rejected,
         Some(failure) => ArrayOutcome::Failed(failure),
@@ -117,7 +118,8 @@ fn overflows_at_fill(error: &str) -> bool {
     error.contains("in the fill value of") && error.contains("overflowed")
 }
 
-fn draw_program(mut choices: RecordedChoices) -> ArrayProgram {
+/// Draws a program. `observer` is called after each step, before the next one is drawn.
+pub(super) fn draw_program(mut choices: RecordedChoices, observer: &mut dyn FnMut(&ProgramStep)) -> ArrayProgram {
     let (config, text) = draw_config(&mut choices);
     let draw = OperandSource::program(choices, config);
     let mut program =
@@ -132,7 +134,10 @@ fn draw_program(mut choices: RecordedChoices) -> ArrayProgram {
         *text += &format!("\nv{number} = {name}: {}", draw.record.join("; "));
         operations.push((name, draw.record.iter().any(|r| r.starts_with('v'))));
         match result.and_then(|(array, dense)| add_result(draw, operations, array, dense)) {
-            Ok(step) => steps.push(step),
+            Ok(step) => {
+                observer(&step);
+                steps.push(step);
+            }
             Err(step_failure) => {
                 *failure = Some(step_failure);
                 break;
@@ -221,7 +226,7 @@ fn check(draw: &mut OperandSource, steps: &[ProgramStep], text: &mut String) -> 
 }
 
 /// Compares a result with the expected one: exactly, or within a tolerance if values are rounded.
-fn compare(phase: &'static str, step: &ProgramStep, found: &DenseArray) -> Result<(), PhaseFailure> {
+pub(super) fn compare(phase: &'static str, step: &ProgramStep, found: &DenseArray) -> Result<(), PhaseFailure> {
     let tolerance = match step.array.dtype().ok().and_then(|dtype| dtype.prim()) {
         _ if step.is_exact => 0.0,
         Some(Prim::F32) => 1e-4,

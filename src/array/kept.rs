@@ -1,0 +1,204 @@
+//! The tensors of computed arrays, kept until no array needs them or memory runs out.
+//!
+//! [`Array::compute`] replaces the expression of an array by a table, whose source is a
+//! [`KeptTensor`]. The array, its clones and the arrays built from them share it. If the memory
+//! limit of the session is reached, the least recently read tensors are evicted; expressions then
+//! read the [`Origin`] in place of the table. A session also finds kept tensors by the nodes of
+//! their origins, for expressions that were built before the array was computed.
+//!
+//! An origin reads the tensors of other computed arrays only if others keep them. So a loop that
+//! computes each array from the previous one keeps two tensors, not all. Origins of long loops end
+//! after [`MAX_DEPTH`] computed arrays: the next tensor is kept without one and never evicted.
+//!
+//! [`Array::compute`]: super::Array::compute
+
+use super::sources::Sources;
+use super::state::ArrayState;
+use redpoll_logic::{Alias, Expr, FloatMode};
+use redpoll_storage::{Evictable, MemoryBudget, Tensor};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Maximum number of computed arrays in sequence that one eviction may compute again.
+const MAX_DEPTH: usize = 16;
+
+/// The expression of a computed array.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) expr: Expr,
+    /// The sources of the expression, or `None` if the array is never computed again.
+    pub(crate) sources: Option<Sources>,
+    /// The number of computed arrays in sequence up to this one, apart from those that are never
+    /// computed again.
+    pub(crate) depth: usize,
+}
+
+/// The tensor of a computed array, unless it is evicted.
+pub(crate) struct KeptTensor {
+    name: Alias,
+    origin: Arc<Origin>,
+    /// The float mode in which the tensor was computed.
+    mode: FloatMode,
+    tensor: Mutex<Option<Tensor>>,
+    /// The time of the last read, by the clock of [`next_time`].
+    last_read: AtomicU64,
+    /// The tensors of the session that computed this one.
+    session: Weak<KeptTensors>,
+}
+
+/// The kept tensors of a session, by the address of the expression that each was computed from.
+/// A kept tensor owns its expression, so no other expression has that address.
+#[derive(Default)]
+pub(crate) struct KeptTensors {
+    by_expr: Mutex<HashMap<usize, Weak<KeptTensor>>>,
+    this: Weak<KeptTensors>,
+}
+
+/// Returns increasing numbers.
+fn next_time() -> u64 {
+    static CLOCK: AtomicU64 = AtomicU64::new(0);
+    CLOCK.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Origin {
+    fn new(state: &ArrayState) -> Origin {
+        let depth = state.sources.depth() + 1;
+        let sources = (depth <= MAX_DEPTH).then(|| state.sources.without_kept());
+        Origin { expr: state.expr.clone(), sources, depth }
+    }
+}
+
+impl KeptTensor {
+    /// Returns the name of the table of the tensor.
+    pub(crate) fn name(&self) -> &Alias {
+        &self.name
+    }
+
+    pub(crate) fn origin(&self) -> &Arc<Origin> {
+        &self.origin
+    }
+
+    /// Returns whether the tensor can be computed again after an eviction.
+    pub(crate) fn is_evictable(&self) -> bool {
+        self.origin.sources.is_some()
+    }
+
+    /// Returns the tensor for a plan in the given float mode, unless it is evicted or was computed
+    /// in another mode.
+    pub(crate) fn read(&self, mode: FloatMode) -> Option<Tensor> {
+        if self.mode != mode {
+            return None;
+        }
+        self.last_read.store(next_time(), Ordering::Relaxed);
+        self.locked().clone()
+    }
+
+    /// Returns the tensor for a table in an expression. A tensor that cannot be computed again
+    /// serves every float mode.
+    pub(crate) fn read_table(&self, mode: FloatMode) -> Option<Tensor> {
+        self.read(if self.is_evictable() { mode } else { self.mode })
+    }
+
+    /// Keeps a tensor that was computed again after an eviction, unless it was computed in another
+    /// float mode. Returns whether the modes are equal.
+    pub(crate) fn restore(&self, mode: FloatMode, tensor: &Tensor) -> bool {
+        if self.mode == mode {
+            self.locked().get_or_insert_with(|| tensor.clone());
+        }
+        self.mode == mode
+    }
+
+    /// Drops the tensor if it can be computed again; returns whether there was one.
+    pub(crate) fn evict(&self) -> bool {
+        let evicted = if self.is_evictable() { self.locked().take() } else { None };
+        evicted.is_some()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Option<Tensor>> {
+        self.tensor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for KeptTensor {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.upgrade() {
+            session.remove(self);
+        }
+    }
+}
+
+impl fmt::Debug for KeptTensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptTensor").field("name", &self.name).field("mode", &self.mode).finish_non_exhaustive()
+    }
+}
+
+impl KeptTensors {
+    /// Returns an empty set, from which the budget evicts.
+    pub(crate) fn within(budget: &MemoryBudget) -> Arc<KeptTensors> {
+        let kept = Arc::new_cyclic(|this| KeptTensors { by_expr: Mutex::default(), this: this.clone() });
+        let evictable: Weak<KeptTensors> = Arc::downgrade(&kept);
+        budget.evict_from(evictable);
+        kept
+    }
+
+    /// Returns whether no array of the session is computed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.locked().is_empty()
+    }
+
+    /// Returns the kept tensor of an expression.
+    pub(crate) fn find(&self, expr: &Expr) -> Option<Arc<KeptTensor>> {
+        self.locked().get(&expr.address())?.upgrade()
+    }
+
+    /// Keeps the tensor of an array under the given name.
+    pub(crate) fn insert(&self, name: Alias, state: &ArrayState, mode: FloatMode, tensor: Tensor) -> Arc<KeptTensor> {
+        let kept = Arc::new(KeptTensor {
+            name,
+            origin: Arc::new(Origin::new(state)),
+            mode,
+            tensor: Mutex::new(Some(tensor)),
+            last_read: AtomicU64::new(next_time()),
+            session: self.this.clone(),
+        });
+        self.locked().insert(state.expr.address(), Arc::downgrade(&kept));
+        kept
+    }
+
+    /// Removes a tensor that is dropped, unless another one took its place.
+    fn remove(&self, kept: &KeptTensor) {
+        let address = kept.origin.expr.address();
+        let mut by_expr = self.locked();
+        if by_expr.get(&address).is_some_and(|found| std::ptr::eq(found.as_ptr(), kept)) {
+            by_expr.remove(&address);
+        }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, HashMap<usize, Weak<KeptTensor>>> {
+        self.by_expr.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Evictable for KeptTensors {
+    fn evict(&self) -> bool {
+        // No lock is held while tensors are dropped.
+        let mut kept: Vec<Arc<KeptTensor>> = self.locked().values().filter_map(Weak::upgrade).collect();
+        kept.sort_by_key(|kept| Reverse(kept.last_read.load(Ordering::Relaxed)));
+        while let Some(oldest) = kept.pop() {
+            if oldest.evict() {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl fmt::Debug for KeptTensors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeptTensors")
+    }
+}

@@ -1,0 +1,123 @@
+//! Reads of single elements of stored arrays, without a plan.
+
+use super::error::Cause;
+use super::slice::resolve_coordinate;
+use super::sources::{Source, Sources};
+use super::state::ArrayState;
+use super::{Array, Index, Value};
+use crate::error::Error;
+use crate::session::Session;
+use redpoll_logic::expr::Node;
+use redpoll_logic::{Expr, Field, Format, IndexMap, TensorType};
+use redpoll_storage::{Tensor, Values};
+use std::collections::HashMap;
+
+impl Array {
+    /// Returns one element, with a coordinate for each mode in order. A negative coordinate counts
+    /// from the end.
+    ///
+    /// The element of a tensor or of a computed array (see [`Array::compute`]) is read in place.
+    /// For other arrays, a plan computes this element alone.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([2, 3], 0..6);
+    /// assert_eq!(a.get::<i32>([1, -1])?, 5);
+    /// let squares = a.square();
+    /// squares.compute()?;
+    /// assert_eq!(squares.get::<i32>([1, 1])?, 16);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::collect`]; also if the number of coordinates differs from the number
+    /// of modes, a coordinate is out of range, or the dtype differs from `T`.
+    #[track_caller]
+    pub fn get<T: Value>(&self, coordinates: impl IntoIterator<Item = i64>) -> Result<T, Error> {
+        let coordinates: Vec<i64> = coordinates.into_iter().collect();
+        let element = self.derive("get", |state| {
+            let (found, shape) = (coordinates.len(), state.shape());
+            if found != shape.len() {
+                return Err(Cause::Shape(format!(
+                    "expected a coordinate for each of the {} modes of shape {shape:?}, found {found}",
+                    shape.len()
+                )));
+            }
+            for (i, size) in coordinates.iter().zip(shape) {
+                resolve_coordinate(*i, size)?;
+            }
+            state.number_by_name(state.fields())
+        });
+        let tensor = element.slice(coordinates.into_iter().map(Index::from)).collect()?;
+        let (value, dtype) = (tensor.get(&[])?, &tensor.ty().dtype);
+        let values = if *dtype == T::PRIM.into() { Some(Values::from_scalars(dtype.clone(), &[value])?) } else { None };
+        let value =
+            values.and_then(|values| T::of_buffer(&values.columns()[0])).and_then(|values| values.first().copied());
+        value.ok_or_else(|| Error::DTypeMismatch { dtype: dtype.clone(), requested: T::PRIM })
+    }
+}
+
+/// Returns the tensor of an array that is a table, or that has an equal computed array.
+pub(super) fn stored_tensor(session: &Session, state: &ArrayState) -> Option<Tensor> {
+    stored(session, &state.expr, &state.sources)
+}
+
+/// Returns an array of one element that is read from a stored array, as the tensor that a plan
+/// would compute.
+///
+/// # Errors
+/// Fails if the stored array was on a device that lost it.
+pub(super) fn stored_element(session: &Session, state: &ArrayState) -> Result<Option<Tensor>, Error> {
+    let Some((tensor, coordinates)) = find_element(session, state) else { return Ok(None) };
+    let value = tensor.get(&coordinates)?;
+    let (dtype, fill) = (tensor.ty().dtype.clone(), tensor.ty().fill.clone());
+    let ty = TensorType { shape: Vec::new(), dtype: dtype.clone(), fill, format: Format::dense(0) };
+    Ok(Some(Tensor::from_dense(ty, &Values::from_scalars(dtype, &[value])?)?))
+}
+
+/// Returns the stored tensor and the coordinates that an expression without fields reads, if it
+/// only renames and indexes them.
+fn find_element(session: &Session, state: &ArrayState) -> Option<(Tensor, Vec<u64>)> {
+    let mut expr = &state.expr;
+    if !expr.info().fields.is_empty() {
+        return None;
+    }
+    let mut coordinates: HashMap<&Field, i64> = HashMap::new();
+    loop {
+        let fields = &expr.info().fields;
+        if let Some(tensor) = stored(session, expr, &state.sources) {
+            let coordinates = fields.iter().map(|field| u64::try_from(*coordinates.get(field)?).ok());
+            return Some((tensor, coordinates.collect::<Option<_>>()?));
+        }
+        expr = match expr.node() {
+            Node::Reorder { arg, .. } => arg,
+            Node::Relabel { arg, .. } => {
+                let renamed = arg.info().fields.iter().zip(fields);
+                coordinates = renamed.map(|(from, to)| Some((from, *coordinates.get(to)?))).collect::<Option<_>>()?;
+                arg
+            }
+            Node::Index { map: IndexMap { coordinates: subscripts, outside: None, .. }, arg } => {
+                let at = |field: &Field| coordinates.get(field).copied().unwrap_or_default();
+                let read = |field: &Field| match subscripts.iter().find(|(mapped, _)| *mapped == *field) {
+                    Some((_, subscript)) => subscript.evaluate(&at),
+                    None => at(field),
+                };
+                coordinates = arg.info().fields.iter().map(|field| (field, read(field))).collect();
+                arg
+            }
+            _ => return None,
+        };
+    }
+}
+
+fn stored(session: &Session, expr: &Expr, sources: &Sources) -> Option<Tensor> {
+    let mode = session.config().optimizer.float_mode;
+    match expr.node() {
+        Node::Table { tensor, .. } => match sources.get(tensor)? {
+            Source::Input(tensor) => Some(tensor.clone()),
+            Source::Kept(kept) => kept.read_table(mode),
+            Source::Origin(..) => None,
+        },
+        _ => session.kept_tensors().find(expr)?.read(mode),
+    }
+}

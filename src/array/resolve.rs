@@ -1,0 +1,118 @@
+//! Resolution of expressions: the choice between kept tensors and the expressions that they were
+//! computed from.
+
+use super::kept::{KeptTensor, KeptTensors, Origin};
+use super::sources::{Source, Sources};
+use super::state::ArrayState;
+use super::subexpressions::with_args;
+use crate::bindings::Bindings;
+use redpoll_logic::expr::Node;
+use redpoll_logic::{Error, Expr, FloatMode};
+use redpoll_storage::Tensor;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Resolves expressions to be computed by one plan.
+pub(super) struct Resolver<'k> {
+    kept_tensors: &'k KeptTensors,
+    mode: FloatMode,
+    /// The tensors of the tables in the resolved expressions.
+    pub(super) bindings: Bindings,
+    /// The kept tensors among them.
+    pub(super) kept: Vec<Arc<KeptTensor>>,
+    /// Resolved expressions, by the address of the given ones.
+    resolved: HashMap<usize, Expr>,
+    /// The origins of resolved tables, which keep the addresses in `resolved` in use.
+    origins: Vec<Arc<Origin>>,
+}
+
+impl<'k> Resolver<'k> {
+    pub(super) fn new(kept_tensors: &'k KeptTensors, mode: FloatMode) -> Resolver<'k> {
+        Resolver {
+            kept_tensors,
+            mode,
+            bindings: Bindings::new(),
+            kept: Vec::new(),
+            resolved: HashMap::new(),
+            origins: Vec::new(),
+        }
+    }
+
+    /// Returns the expression of an array over the kept tensors, and over the expressions of
+    /// computed arrays without one.
+    ///
+    /// # Errors
+    /// Fails only if an expression is invalid.
+    pub(super) fn resolve(&mut self, state: &ArrayState) -> Result<Expr, Error> {
+        let is_input = |source: &Source| matches!(source, Source::Input(_));
+        if self.kept_tensors.is_empty() && state.sources.iter().all(|(_, source)| is_input(source)) {
+            for (name, source) in state.sources.iter() {
+                let Source::Input(tensor) = source else { continue };
+                self.bindings.insert(name.clone(), tensor.clone());
+            }
+            return Ok(state.expr.clone());
+        }
+        self.visit(&state.expr, &state.sources)
+    }
+
+    fn visit(&mut self, expr: &Expr, sources: &Sources) -> Result<Expr, Error> {
+        if let Some(resolved) = self.resolved.get(&expr.address()) {
+            return Ok(resolved.clone());
+        }
+        let resolved = match self.find(expr) {
+            Some((kept, tensor)) => self.table(&kept, tensor, expr)?,
+            None => match expr.node() {
+                Node::Table { tensor: name, .. } => {
+                    let source = sources.get(name).expect("each table has a source").clone();
+                    self.visit_table(expr, &source)?
+                }
+                node => {
+                    let args = node.args().iter().map(|arg| self.visit(arg, sources));
+                    with_args(expr, args.collect::<Result<_, _>>()?)?
+                }
+            },
+        };
+        self.resolved.insert(expr.address(), resolved.clone());
+        Ok(resolved)
+    }
+
+    /// Returns the kept tensor of an expression, which was built before its array was computed.
+    fn find(&self, expr: &Expr) -> Option<(Arc<KeptTensor>, Tensor)> {
+        let kept = self.kept_tensors.find(expr)?;
+        let tensor = kept.read(self.mode)?;
+        Some((kept, tensor))
+    }
+
+    /// Resolves a table: the kept tensor, or the origin if the tensor is evicted or was computed in
+    /// another float mode.
+    fn visit_table(&mut self, table: &Expr, source: &Source) -> Result<Expr, Error> {
+        let (kept, origin) = match source {
+            Source::Input(tensor) => {
+                let Node::Table { tensor: name, .. } = table.node() else { unreachable!("the node is a table") };
+                self.bindings.insert(name.clone(), tensor.clone());
+                return Ok(table.clone());
+            }
+            Source::Kept(kept) => (Some(kept.clone()), kept.origin()),
+            Source::Origin(kept, origin) => (kept.upgrade(), origin),
+        };
+        if let Some((kept, tensor)) = kept.and_then(|kept| kept.read_table(self.mode).map(|tensor| (kept, tensor))) {
+            return self.table(&kept, tensor, table);
+        }
+        self.origins.push(origin.clone());
+        let sources = origin.sources.as_ref().expect("a tensor without sources is never evicted");
+        let computed = self.visit(&origin.expr, sources)?;
+        let fields = &table.info().fields;
+        if computed.info().fields == *fields { Ok(computed) } else { computed.relabel(fields.iter().cloned()) }
+    }
+
+    /// Binds a kept tensor, and returns its table in place of an expression with the same modes.
+    fn table(&mut self, kept: &Arc<KeptTensor>, tensor: Tensor, expr: &Expr) -> Result<Expr, Error> {
+        let ty = tensor.ty().clone();
+        self.bindings.insert(kept.name().clone(), tensor);
+        self.kept.push(kept.clone());
+        match expr.node() {
+            Node::Table { ty: current, .. } if *current == ty => Ok(expr.clone()),
+            _ => Expr::table(kept.name().clone(), ty, expr.info().fields.iter().cloned()),
+        }
+    }
+}
