@@ -24,10 +24,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
     const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
     const int64_t *__restrict__ const A_val = (const int64_t *)launch.windows[2][0].data;
     int64_t *const s_val = (int64_t *)launch.windows[3][0].data;
-    rp_window *const lengths__window = launch.windows[4] + chunk;
-    int64_t lengths__requested = lengths__window->requested;
-    int64_t lengths__capacity = lengths__window->capacity;
-    int64_t *lengths = (int64_t *)lengths__window->data;
     const int64_t n4 = launch.params[0];
     const int64_t n5 = launch.params[1];
     int64_t chunk_lo = launch.chunks[2 * chunk];
@@ -35,9 +31,8 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
     int64_t chunk_2, chunk_3, q, q_end, i_2, first, last;
     uint32_t own_rounds = 0;
     int stopped = 0;
-    first = launch.sections[2 * chunk];
-    last = launch.sections[2 * chunk + 1];
-    RP_GROW(lengths, 1);
+    first = launch.sections ? launch.sections[2 * chunk] : INT64_MIN / 2;
+    last = launch.sections ? launch.sections[2 * chunk + 1] : INT64_MAX / 2;
     chunk_2 = rp_max_i64(0, chunk_lo);
     chunk_3 = rp_min_i64(n4, chunk_hi);
     if (chunk_2 < chunk_3) {
@@ -53,7 +48,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
         }
         if (rp_any(stopped, mask, 32)) return RP_CANCELLED;
     }
-    if (lane == 0) lengths[0] = n5;
     return RP_DONE;
 }
 

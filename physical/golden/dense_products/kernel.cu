@@ -22,10 +22,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
     const double *__restrict__ const A_val = (const double *)launch.windows[0][0].data;
     const double *__restrict__ const x_val = (const double *)launch.windows[1][0].data;
     double *const y_val = (double *)launch.windows[2][0].data;
-    rp_window *const lengths__window = launch.windows[3] + chunk;
-    int64_t lengths__requested = lengths__window->requested;
-    int64_t lengths__capacity = lengths__window->capacity;
-    int64_t *lengths = (int64_t *)lengths__window->data;
     const int64_t n4 = launch.params[0];
     const int64_t n5 = launch.params[1];
     int64_t chunk_lo = launch.chunks[2 * chunk];
@@ -33,7 +29,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
     int64_t chunk_2, chunk_3, row;
     double acc;
     uint32_t rounds = 0;
-    RP_GROW(lengths, 1);
     chunk_2 = rp_max_i64(0, chunk_lo);
     chunk_3 = rp_min_i64(n4, chunk_hi);
     if (chunk_2 < chunk_3) {
@@ -54,7 +49,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
             if (lane == 0) y_val[i] = acc;
         }
     }
-    if (lane == 0) lengths[0] = n4;
     return RP_DONE;
 }
 

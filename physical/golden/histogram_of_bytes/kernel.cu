@@ -17,10 +17,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
     const uint8_t *__restrict__ const P_val = (const uint8_t *)launch.windows[0][0].data;
     int64_t *const y_val = (int64_t *)launch.windows[1][0].data;
     int64_t *const z_val = (int64_t *)launch.windows[2][0].data;
-    rp_window *const lengths__window = launch.windows[3] + chunk;
-    int64_t lengths__requested = lengths__window->requested;
-    int64_t lengths__capacity = lengths__window->capacity;
-    int64_t *lengths = (int64_t *)lengths__window->data;
     const int64_t n5 = launch.params[0];
     const int64_t n256 = launch.params[1];
     const int64_t n9 = launch.params[2];
@@ -29,7 +25,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
     int64_t chunk_2, chunk_3, v;
     uint32_t own_rounds = 0;
     int stopped = 0;
-    RP_GROW(lengths, 2);
     chunk_2 = rp_max_i64(0, chunk_lo);
     chunk_3 = rp_min_i64(n5, chunk_hi);
     if (chunk_2 < chunk_3) {
@@ -43,8 +38,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
         }
         if (rp_any(stopped, mask, 32)) return RP_CANCELLED;
     }
-    if (lane == 0) lengths[0] = n256;
-    if (lane == 0) lengths[1] = n9;
     return RP_DONE;
 }
 

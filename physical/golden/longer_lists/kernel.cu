@@ -30,10 +30,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
     const uint32_t *__restrict__ const B_idx1 = (const uint32_t *)launch.windows[4][0].data;
     const double *__restrict__ const B_val = (const double *)launch.windows[5][0].data;
     double *const y_val = (double *)launch.windows[6][0].data;
-    rp_window *const lengths__window = launch.windows[7] + chunk;
-    int64_t lengths__requested = lengths__window->requested;
-    int64_t lengths__capacity = lengths__window->capacity;
-    int64_t *lengths = (int64_t *)lengths__window->data;
     const int64_t n3 = launch.params[0];
     int64_t chunk_lo = launch.chunks[2 * chunk];
     int64_t chunk_hi = launch.chunks[2 * chunk + 1];
@@ -41,7 +37,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
     int64_t q_3, step, hi, mid;
     double acc;
     uint32_t rounds = 0;
-    RP_GROW(lengths, 1);
     chunk_2 = rp_max_i64(0, chunk_lo);
     chunk_3 = rp_min_i64(n3, chunk_hi);
     if (chunk_2 < chunk_3) {
@@ -105,7 +100,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
             if (lane == 0) y_val[i] = acc;
         }
     }
-    if (lane == 0) lengths[0] = n3;
     return RP_DONE;
 }
 

@@ -45,22 +45,17 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
     const double *__restrict__ const B_val = (const double *)launch.windows[6][0].data;
     const double *__restrict__ const C_val = (const double *)launch.windows[7][0].data;
     const double *__restrict__ const D_val = (const double *)launch.windows[8][0].data;
-    double *const A_val = (double *)launch.windows[9][chunk].data;
-    rp_window *const lengths__window = launch.windows[10] + chunk;
-    int64_t lengths__requested = lengths__window->requested;
-    int64_t lengths__capacity = lengths__window->capacity;
-    int64_t *lengths = (int64_t *)lengths__window->data;
+    double *const A_val = (double *)launch.windows[9][launch.sections ? chunk : 0].data;
     const int64_t n4 = launch.params[0];
     const int64_t n8 = launch.params[3];
     int64_t chunk_lo = launch.chunks[2 * chunk];
     int64_t chunk_hi = launch.chunks[2 * chunk + 1];
     int64_t p, chunk_2, chunk_3, q, q_end, i, step, hi;
     int64_t mid, q_2, q_end_2, i_2, q_3, q_end_3, i_3, row;
-    int64_t row_2, row_3, positions, first, last;
+    int64_t row_2, row_3, first, last;
     uint32_t rounds = 0;
-    first = launch.sections[2 * chunk];
-    last = launch.sections[2 * chunk + 1];
-    RP_GROW(lengths, 1);
+    first = launch.sections ? launch.sections[2 * chunk] : INT64_MIN / 2;
+    last = launch.sections ? launch.sections[2 * chunk + 1] : INT64_MAX / 2;
     p = rp_mul_i64(n4, n8);
     chunk_2 = rp_max_i64(0, chunk_lo);
     chunk_3 = rp_min_i64(n4, chunk_hi);
@@ -119,8 +114,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
             q = q + 1;
         }
     }
-    positions = rp_mul_i64(n4, n8);
-    if (lane == 0) lengths[0] = positions;
     return RP_DONE;
 }
 

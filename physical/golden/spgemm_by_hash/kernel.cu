@@ -82,10 +82,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
     int64_t w_val__capacity = w_val__window->capacity;
     int64_t w_val__share = w_val__window->share;
     double *w_val = (double *)w_val__window->data;
-    rp_window *const lengths__window = launch.windows[14] + chunk;
-    int64_t lengths__requested = lengths__window->requested;
-    int64_t lengths__capacity = lengths__window->capacity;
-    int64_t *lengths = (int64_t *)lengths__window->data;
     rp_barrier(mask, 32);
     const int64_t n4 = launch.params[0];
     const int64_t n3 = launch.params[2];
@@ -93,10 +89,9 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
     int64_t chunk_hi = launch.chunks[2 * chunk + 1];
     int64_t entries, slots, p, chunk_2, chunk_3, q, q_end, i_2;
     int64_t q_2, q_end_2, i_3, entry, slot, slot_2, found, q_3;
-    int64_t q_end_3, entry_2, i_4, row, positions;
+    int64_t q_end_3, entry_2, i_4, row;
     uint32_t rounds = 0;
     entries = 0;
-    RP_GROW(lengths, 1);
     p = rp_mul_i64(n4, n3);
     chunk_2 = rp_max_i64(0, chunk_lo);
     chunk_3 = rp_min_i64(n4, chunk_hi);
@@ -206,8 +201,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
             }
         }
     }
-    positions = rp_mul_i64(n4, n3);
-    if (lane == 0) lengths[0] = positions;
     entries = 0;
     slots = 0;
     return RP_DONE;

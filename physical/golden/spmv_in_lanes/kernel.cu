@@ -20,20 +20,15 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
     const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
     const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
     const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
-    double *const y_val = (double *)launch.windows[4][chunk].data;
-    rp_window *const lengths__window = launch.windows[5] + chunk;
-    int64_t lengths__requested = lengths__window->requested;
-    int64_t lengths__capacity = lengths__window->capacity;
-    int64_t *lengths = (int64_t *)lengths__window->data;
+    double *const y_val = (double *)launch.windows[4][launch.sections ? chunk : 0].data;
     const int64_t n4 = launch.params[0];
     int64_t chunk_lo = launch.chunks[2 * chunk];
     int64_t chunk_hi = launch.chunks[2 * chunk + 1];
     int64_t chunk_2, chunk_3, q, q_end, first, last;
     double acc;
     uint32_t rounds = 0;
-    first = launch.sections[2 * chunk];
-    last = launch.sections[2 * chunk + 1];
-    RP_GROW(lengths, 1);
+    first = launch.sections ? launch.sections[2 * chunk] : INT64_MIN / 2;
+    last = launch.sections ? launch.sections[2 * chunk + 1] : INT64_MAX / 2;
     chunk_2 = rp_max_i64(0, chunk_lo);
     chunk_3 = rp_min_i64(n4, chunk_hi);
     if (chunk_2 < chunk_3) {
@@ -53,7 +48,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
             if (lane == 0) y_val[i] = acc;
         }
     }
-    if (lane == 0) lengths[0] = n4;
     return RP_DONE;
 }
 

@@ -56,7 +56,7 @@ pub use values::Values;
 use crate::levels::{ArrayClass, LevelData, level};
 use redpoll_logic::{Format, Scalar, Special, TensorType};
 use statistics_cache::StatisticsCache;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// A tensor: a type and its arrays. Cloning shares the buffers.
 #[derive(Clone, Debug)]
@@ -69,7 +69,24 @@ pub struct Tensor {
     special: Arc<OnceLock<Special>>,
 }
 
+/// The identity of the data of a tensor, which its clones share. It does not keep the data alive.
+#[derive(Clone, Debug)]
+pub struct TensorIdentity(Weak<StatisticsCache>);
+
+impl PartialEq for TensorIdentity {
+    fn eq(&self, other: &TensorIdentity) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
+}
+
+impl Eq for TensorIdentity {}
+
 impl Tensor {
+    /// Returns the identity of the tensor's data. No other data ever have the same identity.
+    pub fn identity(&self) -> TensorIdentity {
+        TensorIdentity(Arc::downgrade(&self.statistics))
+    }
+
     /// Returns a tensor of rank 0 whose fill value is the value itself.
     ///
     /// Plans thus know the value: adding it to a sparse tensor changes the fill value of the sum. A

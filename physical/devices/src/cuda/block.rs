@@ -4,25 +4,33 @@ use crate::grid::{MAX_TEAM_LANES, WARP};
 
 /// Number of threads of a block that several teams share.
 pub(super) const BLOCK_THREADS: u32 = 128;
-/// Number of warps per multiprocessor. More warps would need more memory for windows.
-pub(super) const WARPS_PER_MULTIPROCESSOR: u32 = 16;
+/// Least number of warps per multiprocessor.
+const MIN_WARPS: u32 = 16;
 
-/// The memory that blocks of a device share.
+/// The warps and the memory of a multiprocessor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct BlockMemory {
-    /// Bytes of a multiprocessor.
-    pub(super) multiprocessor: usize,
-    /// Bytes that a block may have.
-    pub(super) block: usize,
+pub(super) struct Multiprocessor {
+    /// Number of threads that it can hold.
+    pub(super) threads: u32,
+    /// Bytes of memory that its blocks share.
+    pub(super) memory: usize,
+    /// Bytes of memory that a block may have.
+    pub(super) block_memory: usize,
 }
 
-impl BlockMemory {
+impl Multiprocessor {
+    /// Returns the number of warps that launches give it: half of those that it can hold. More
+    /// warps would need more memory for windows and more chunks.
+    pub(super) fn warps(self) -> u32 {
+        (self.threads / WARP / 2).max(MIN_WARPS)
+    }
+
     /// Returns the bytes available to each team of `lanes` lanes, in whole words. All blocks that
     /// run on a multiprocessor together take half of its memory; the other half is the cache for
     /// reads.
     pub(super) fn bytes_of_team(self, lanes: u32) -> usize {
-        let blocks = (WARPS_PER_MULTIPROCESSOR * WARP / threads(lanes)) as usize;
-        let block = (self.multiprocessor / 2 / blocks).min(self.block);
+        let blocks = (self.warps() * WARP / threads(lanes)) as usize;
+        let block = (self.memory / 2 / blocks).min(self.block_memory);
         // The exchange buffer of teams of several warps takes some of it.
         let exchange = if lanes > WARP { 8 * MAX_TEAM_LANES as usize } else { 0 };
         block.saturating_sub(exchange) / teams(lanes) / 8 * 8
@@ -48,14 +56,14 @@ mod tests {
     #[test]
     fn teams_share_the_memory_of_a_block() {
         // The memory of devices of compute capability 7.5, 8.6 and 9.0.
-        let small = BlockMemory { multiprocessor: 64 << 10, block: 48 << 10 };
-        let middle = BlockMemory { multiprocessor: 100 << 10, block: 48 << 10 };
-        let large = BlockMemory { multiprocessor: 228 << 10, block: 48 << 10 };
-        let of = |memory: BlockMemory| [1, 16, 32, 64, 256].map(|lanes| memory.bytes_of_team(lanes));
+        let new = |threads, memory| Multiprocessor { threads, memory, block_memory: 48 << 10 };
+        let (small, middle, large) = (new(1024, 64 << 10), new(1536, 100 << 10), new(2048, 228 << 10));
+        let of = |of: Multiprocessor| [1, 16, 32, 64, 256].map(|lanes| of.bytes_of_team(lanes));
+        assert_eq!([small, middle, large].map(Multiprocessor::warps), [16, 24, 32]);
         assert_eq!(of(small), [64, 1024, 2048, 2048, 14336]);
-        assert_eq!(of(middle), [96, 1600, 3200, 4352, 23552]);
-        assert_eq!(of(large), [224, 3648, 7296, 12544, 47104]);
-        assert_eq!(of(BlockMemory { multiprocessor: 1 << 20, block: 48 << 10 }), [384, 6144, 12288, 47104, 47104]);
-        assert_eq!(of(BlockMemory { multiprocessor: 0, block: 0 }), [0; 5]);
+        assert_eq!(of(middle), [64, 1064, 2128, 2216, 15016]);
+        assert_eq!(of(large), [112, 1824, 3648, 5248, 27136]);
+        assert_eq!(of(new(2048, 1 << 20)), [384, 6144, 12288, 30720, 47104]);
+        assert_eq!(of(Multiprocessor { threads: 0, memory: 0, block_memory: 0 }), [0; 5]);
     }
 }

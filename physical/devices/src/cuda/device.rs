@@ -3,7 +3,7 @@
 //!
 //! The build needs no CUDA. A library that is missing or too old is an error, not a panic.
 
-use super::block::{BLOCK_THREADS, BlockMemory, WARPS_PER_MULTIPROCESSOR, teams, threads};
+use super::block::{BLOCK_THREADS, Multiprocessor, teams, threads};
 use super::interface::{Address, DeviceBlock, DeviceFailure, DeviceInterface, DeviceKernel, LaunchShape};
 use super::launch::Argument;
 use super::memory::DevicePool;
@@ -101,9 +101,11 @@ impl Cuda {
             Ok::<_, String>(usize::try_from(number).unwrap_or(0))
         };
         let multiprocessors = number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.max(1);
-        let block_memory = BlockMemory {
-            multiprocessor: number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
-            block: number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
+        let threads = number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?;
+        let multiprocessor = Multiprocessor {
+            threads: u32::try_from(threads).unwrap_or(0),
+            memory: number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
+            block_memory: number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
         };
         let architecture = format!("compute_{major}{minor}");
         let limit = context.total_mem().map_err(|e| driver_message(&e))? / MEMORY_FRACTION.1 * MEMORY_FRACTION.0;
@@ -116,7 +118,7 @@ impl Cuda {
             architecture,
             compiler: compiler()?,
             multiprocessors,
-            block_memory,
+            multiprocessor,
         });
         Ok(Cuda { pool: DevicePool::of(driver.clone(), limit), driver })
     }
@@ -133,9 +135,10 @@ impl Cuda {
         let runner = |(number, grid): (usize, &&Grid)| {
             let grid = Grid::clone(grid);
             // Several teams of less than a warp share a warp.
-            let teams = self.driver.multiprocessors * (WARPS_PER_MULTIPROCESSOR * WARP / grid.lanes) as usize;
-            let share = self.driver.block_memory.bytes_of_team(grid.lanes);
-            let entry = Box::new(CudaKernel { driver: self.driver.clone(), module: module.clone(), number });
+            let teams = self.driver.multiprocessors * (self.driver.multiprocessor.warps() * WARP / grid.lanes) as usize;
+            let share = self.driver.multiprocessor.bytes_of_team(grid.lanes);
+            let (driver, module) = (self.driver.clone(), module.clone());
+            let entry = Box::new(CudaKernel { driver, module, number, function: OnceLock::new() });
             Box::new(DeviceRunner { pool: self.pool.clone(), entry, grid, teams, share }) as Box<dyn GridRunner>
         };
         Ok(grids.iter().enumerate().map(runner).collect())
@@ -214,7 +217,7 @@ struct Driver {
     /// The version of the run-time compiler.
     compiler: String,
     multiprocessors: usize,
-    block_memory: BlockMemory,
+    multiprocessor: Multiprocessor,
 }
 
 /// A block of device memory.
@@ -316,7 +319,7 @@ impl DeviceInterface for Driver {
 
     fn stitch(&self, stitch: &Argument, moves: usize) -> Result<(), DeviceFailure> {
         let function = Driver::stitch(self)?;
-        let blocks = moves.min(self.multiprocessors * WARPS_PER_MULTIPROCESSOR as usize).max(1);
+        let blocks = moves.min(self.multiprocessors * self.multiprocessor.warps() as usize).max(1);
         self.call(|| {
             let mut launch = self.stream.launch_builder(function);
             launch.arg(stitch);
@@ -342,6 +345,18 @@ struct CudaKernel {
     driver: Arc<Driver>,
     module: Arc<CudaModule>,
     number: usize,
+    /// The function of the module, looked up at the first launch.
+    function: OnceLock<CudaFunction>,
+}
+
+impl CudaKernel {
+    fn function(&self) -> Result<&CudaFunction, DriverError> {
+        if let Some(function) = self.function.get() {
+            return Ok(function);
+        }
+        let function = self.module.load_function(&entry_name(self.number))?;
+        Ok(self.function.get_or_init(|| function))
+    }
 }
 
 impl DeviceKernel for CudaKernel {
@@ -354,10 +369,10 @@ impl DeviceKernel for CudaKernel {
         let Driver { stream, context, cancel_stream, .. } = &*self.driver;
         let (blocks, threads) = (shape.teams.div_ceil(teams(shape.lanes)), threads(shape.lanes));
         self.driver.call(|| {
-            let function = self.module.load_function(&entry_name(self.number))?;
+            let function = self.function()?;
             let timed = Some(CUevent_flags::CU_EVENT_DEFAULT);
             let start = stream.record_event(timed)?;
-            let mut launch = stream.launch_builder(&function);
+            let mut launch = stream.launch_builder(function);
             launch.arg(argument);
             // SAFETY: the kernel was printed for an argument of this type, whose memory the caller
             // holds. Grids stay within their windows, as lowering guarantees for validated tensors.

@@ -219,7 +219,8 @@ fn declare_buffer(grid: &Grid, k: usize, names: &Identifiers, uses: &TableUses, 
     let (name, space) = (&names.buffers[k], grid.spaces[k]);
     let ty = c_type(grid.function.buffers[k].prim);
     let number = match space {
-        MemorySpace::Input | MemorySpace::Shared => "0",
+        MemorySpace::Input | MemorySpace::Shared | MemorySpace::Unused => "0",
+        MemorySpace::Sections => "launch.sections ? chunk : 0",
         MemorySpace::Rounds | MemorySpace::Chunk | MemorySpace::Measured => "chunk",
         MemorySpace::Team => "team",
     };

@@ -8,6 +8,7 @@ use crate::grid::{
     Contents, Grid, Launch, LaunchOutcome, LaunchResult, MemorySpace, ResultWindow, WindowExtent, share_bytes, shares,
 };
 use redpoll_compiler::assembly::{Buffer, BufferDecl, Buffers, Status};
+use redpoll_compiler::notation::ALL_ROUNDS;
 use redpoll_kernels::Error as KernelError;
 use std::ops::Range;
 use std::sync::Arc;
@@ -143,7 +144,9 @@ impl LaunchTables {
         let addresses = window(self.windows.len());
         let chunks = addresses + self.starts.len();
         let sections = chunks + 2 * launch.chunks.len();
-        let params_at = sections + 2 * launch.sections.len();
+        let are_cut = launch.sections.iter().any(|section| *section != ALL_ROUNDS);
+        let of_chunks = if are_cut { launch.sections } else { &[] };
+        let params_at = sections + 2 * of_chunks.len();
         let cancel = params_at + params.len();
         let allocation = memory.pool.allocate(8 * (cancel + 1), memory.requester)?;
         let at = |word: usize| allocation.address() + 8 * word as u64;
@@ -154,13 +157,14 @@ impl LaunchTables {
         let bounds =
             |ranges: &[Range<i64>]| ranges.iter().flat_map(|r| [r.start as u64, r.end as u64]).collect::<Vec<_>>();
         words.extend(bounds(launch.chunks));
-        words.extend(bounds(launch.sections));
+        words.extend(bounds(of_chunks));
         words.extend(params.iter().map(|param| *param as u64));
         words.push(0);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         memory.pool.upload(&bytes, allocation.address(), memory.requester)?;
         let count = launch.chunks.len() as u64;
-        let words = [at(addresses), at(params_at), at(chunks), at(sections), count, teams as u64, at(0), share as u64];
+        let sections = if are_cut { at(sections) } else { 0 };
+        let words = [at(addresses), at(params_at), at(chunks), sections, count, teams as u64, at(0), share as u64];
         Ok((allocation.clone(), Argument { words, cancel: at(cancel) }))
     }
 
@@ -210,7 +214,7 @@ impl LaunchMemory<'_> {
         extents: &[WindowExtent],
     ) -> Result<Vec<RawWindow>, Error> {
         let size = decl.prim.bytes();
-        let elements = |e: &WindowExtent| if space == MemorySpace::Measured { 0 } else { e.len.max(e.capacity) };
+        let elements = |e: &WindowExtent| if space.has_memory() { e.len.max(e.capacity) } else { 0 };
         let all: usize = extents.iter().map(elements).sum();
         let fill = decl.fill.to_bits().expect("fill values of buffers are primitives");
         let allocation = match is_filled {
@@ -239,8 +243,8 @@ impl LaunchMemory<'_> {
     ) -> ResultWindow {
         let size = decl.prim.bytes();
         let len = match space {
-            MemorySpace::Input | MemorySpace::Measured | MemorySpace::Team => 0,
-            MemorySpace::Shared | MemorySpace::Rounds => extent.len,
+            MemorySpace::Input | MemorySpace::Measured | MemorySpace::Team | MemorySpace::Unused => 0,
+            MemorySpace::Shared | MemorySpace::Rounds | MemorySpace::Sections => extent.len,
             MemorySpace::Chunk => raw.requested.clamp(0, raw.capacity) as usize,
         };
         let start = raw.data.wrapping_add((extent.first * size as i64) as u64);

@@ -43,7 +43,8 @@ impl StmtDialect for TeamDialect<'_> {
     fn grow(w: &mut StmtWriter<'_, Self>, buffer: Buffer, len: &str) {
         let name = w.buffer(buffer);
         match w.dialect.grid.spaces[buffer.index()] {
-            MemorySpace::Input | MemorySpace::Shared | MemorySpace::Rounds => {}
+            MemorySpace::Input | MemorySpace::Shared | MemorySpace::Rounds | MemorySpace::Sections => {}
+            MemorySpace::Unused => unreachable!("unused buffers do not grow"),
             MemorySpace::Measured => w.line(&format!("RP_MEASURE({name}, {len});")),
             MemorySpace::Chunk => w.line(&format!("RP_GROW({name}, {len});")),
             MemorySpace::Team => {
@@ -76,8 +77,12 @@ impl StmtDialect for TeamDialect<'_> {
         let lanes = w.dialect.grid.lanes;
         match stmt {
             TeamStmt::Section(local, bound) => {
-                let (name, number) = (w.local(*local), if *bound == SectionBound::First { "" } else { " + 1" });
-                w.line(&format!("{name} = launch.sections[2 * chunk{number}];"));
+                let name = w.local(*local);
+                let (number, all) = match bound {
+                    SectionBound::First => ("", "INT64_MIN / 2"),
+                    SectionBound::Last => (" + 1", "INT64_MAX / 2"),
+                };
+                w.line(&format!("{name} = launch.sections ? launch.sections[2 * chunk{number}] : {all};"));
                 w.exprs.facts.forget(*local);
             }
             TeamStmt::Atomic { active, buffer, at, op, value } => {

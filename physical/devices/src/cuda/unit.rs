@@ -81,7 +81,8 @@ struct rp_launch {
     const int64_t *params;
     // Bounds of the chunks.
     const int64_t *chunks;
-    // Range of positions of each chunk, in the list that its rounds iterate over.
+    // Range of positions of each chunk, in the list that its rounds iterate over; absent if no
+    // round is cut into sections.
     const int64_t *sections;
     int64_t chunk_count;
     // Number of teams with windows; threads beyond them are idle.

@@ -18,7 +18,7 @@ pub(super) fn to_counting_function(function: &Function, buffers: &HashSet<Buffer
     let mut retained = HashSet::new();
     loop {
         let dropped: HashSet<Buffer> = buffers.difference(&retained).copied().collect();
-        let body = without_stores(&function.body, &dropped);
+        let body = without_statements(&function.body, &|stmt| stores_only_into(stmt, &dropped));
         let counting = cleanup(Function { body, ..function.clone() });
         let before = retained.len();
         retained.extend(buffers_read(&counting.body).intersection(buffers));
@@ -28,27 +28,36 @@ pub(super) fn to_counting_function(function: &Function, buffers: &HashSet<Buffer
     }
 }
 
-fn without_stores(body: &[Stmt], dropped: &HashSet<Buffer>) -> Vec<Stmt> {
-    let without = |stmt: &Stmt| {
-        Some(match stmt {
-            Stmt::Store { buffer, .. } | Stmt::Sort { buffer, .. } | Stmt::SortBy { perm: buffer, .. }
-                if dropped.contains(buffer) =>
-            {
-                return None;
-            }
-            Stmt::Swap(a, b) if dropped.contains(a) && dropped.contains(b) => return None,
-            Stmt::If { cond, then, other } => {
-                let (then, other) = (without_stores(then, dropped), without_stores(other, dropped));
-                Stmt::If { cond: cond.clone(), then, other }
-            }
-            Stmt::While { cond, body } => Stmt::While { cond: cond.clone(), body: without_stores(body, dropped) },
-            Stmt::For { var, lo, hi, body } => {
-                Stmt::For { var: *var, lo: lo.clone(), hi: hi.clone(), body: without_stores(body, dropped) }
-            }
-            stmt => stmt.clone(),
-        })
+/// Returns the function without the statements that write or grow a buffer which it does not read.
+pub(super) fn without_writes(function: &Function, buffer: Buffer) -> Function {
+    let writes = |stmt: &Stmt| {
+        matches!(stmt, Stmt::Grow { buffer: grown, .. } if *grown == buffer)
+            || stores_only_into(stmt, &HashSet::from([buffer]))
     };
-    body.iter().filter_map(without).collect()
+    cleanup(Function { body: without_statements(&function.body, &writes), ..function.clone() })
+}
+
+/// Returns whether a statement does nothing else than change elements of some buffers.
+fn stores_only_into(stmt: &Stmt, buffers: &HashSet<Buffer>) -> bool {
+    match stmt {
+        Stmt::Store { buffer, .. } | Stmt::Sort { buffer, .. } | Stmt::SortBy { perm: buffer, .. } => {
+            buffers.contains(buffer)
+        }
+        Stmt::Swap(a, b) => buffers.contains(a) && buffers.contains(b),
+        _ => false,
+    }
+}
+
+fn without_statements(body: &[Stmt], dropped: &impl Fn(&Stmt) -> bool) -> Vec<Stmt> {
+    let without = |body: &[Stmt]| without_statements(body, dropped);
+    let retained = body.iter().filter(|stmt| !dropped(stmt));
+    let inside = retained.map(|stmt| match stmt {
+        Stmt::If { cond, then, other } => Stmt::If { cond: cond.clone(), then: without(then), other: without(other) },
+        Stmt::While { cond, body } => Stmt::While { cond: cond.clone(), body: without(body) },
+        Stmt::For { var, lo, hi, body } => Stmt::For { var: *var, lo: lo.clone(), hi: hi.clone(), body: without(body) },
+        stmt => stmt.clone(),
+    });
+    inside.collect()
 }
 
 /// Returns the buffers that statements read.

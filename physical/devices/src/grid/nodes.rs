@@ -37,6 +37,8 @@ pub enum MemorySpace {
     /// For each chunk, the elements that belong to its rounds of the outermost loop, at their
     /// positions in the whole array. They are allocated before the launch.
     Rounds,
+    /// One array if no round is cut into sections, otherwise as [`MemorySpace::Rounds`].
+    Sections,
     /// A window for each chunk, which grows up to its capacity.
     Chunk,
     /// A window for each team, which grows up to its capacity and carries its contents from one
@@ -45,6 +47,15 @@ pub enum MemorySpace {
     Team,
     /// No memory. Growth is recorded, to size the windows of the next launch.
     Measured,
+    /// No memory. No statement accesses the buffer.
+    Unused,
+}
+
+impl MemorySpace {
+    /// Returns whether its buffers have elements.
+    pub(crate) fn has_memory(self) -> bool {
+        !matches!(self, MemorySpace::Measured | MemorySpace::Unused)
+    }
 }
 
 /// The lanes that perform an operation.

@@ -1,6 +1,6 @@
 //! The grids of a lowered program: the memory space of each buffer and the launches.
 
-use super::count::to_counting_function;
+use super::count::{to_counting_function, without_writes};
 use super::lists::{coordinates_of_cursors, lanes_of_cursors, widen_folds};
 use super::map::{MAX_TEAM_LANES, atomic_op, map, map_to};
 use super::nodes::{Grid, MemorySpace};
@@ -64,6 +64,10 @@ impl GridPlan {
         let widened = lists.map(|(_, mode)| widen_folds(lowered, &cursor_lanes, mode));
         let function = widened.as_ref().unwrap_or(&lowered.function);
         let spaces = memory_spaces(program, lowered);
+        let lengths = (0..).map(Buffer).zip(&lowered.bindings).find(|(_, binding)| **binding == Binding::Lengths);
+        let unused = lengths.filter(|(buffer, _)| spaces[buffer.index()] == MemorySpace::Unused);
+        let without_lengths = unused.map(|(buffer, _)| without_writes(function, buffer));
+        let function = without_lengths.as_ref().unwrap_or(function);
         let division =
             lowered.cut.as_ref().ok().zip(lists).and_then(|(cut, (_, mode))| find_sections(program, cut, mode));
         let cut =
@@ -91,7 +95,7 @@ impl GridPlan {
             return GridPlan { count, run: grid(function, spaces), sections: None };
         };
         let in_sections = |(space, binding): (&MemorySpace, &Binding)| match binding {
-            Binding::Leaf { tensor, .. } if division.folds.iter().any(|(id, _)| id == tensor) => MemorySpace::Rounds,
+            Binding::Leaf { tensor, .. } if division.folds.iter().any(|(id, _)| id == tensor) => MemorySpace::Sections,
             _ => *space,
         };
         let spaces = spaces.iter().zip(&lowered.bindings).map(in_sections).collect();
@@ -116,8 +120,17 @@ fn memory_spaces(program: &Program, lowered: &LoweredFunction) -> Vec<MemorySpac
         let cut = lowered.cut.as_ref().ok()?;
         cut.outputs.iter().find(|(output, _)| *output == id).map(|(_, join)| join)
     };
+    // The program determines the lengths of outputs that all chunks share.
+    let are_shared = lowered.cut.as_ref().is_ok_and(|cut| {
+        cut.outputs.iter().all(|(id, join)| match join {
+            Join::Shared => true,
+            Join::Folded(_) => is_folded_in_place(program, lowered, *id),
+            Join::Appended => false,
+        })
+    });
     let space = |(decl, binding): (&BufferDecl, &Binding)| match binding {
         _ if decl.role == BufferRole::Input => MemorySpace::Input,
+        Binding::Lengths if are_shared => MemorySpace::Unused,
         Binding::Lengths => MemorySpace::Chunk,
         Binding::Scratch => MemorySpace::Team,
         Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => match join(*tensor) {

@@ -41,9 +41,11 @@ impl MemorySpace {
             MemorySpace::Input => "input",
             MemorySpace::Shared => "shared",
             MemorySpace::Rounds => "rounds",
+            MemorySpace::Sections => "sections",
             MemorySpace::Chunk => "chunk",
             MemorySpace::Team => "team",
             MemorySpace::Measured => "measured",
+            MemorySpace::Unused => "unused",
         }
     }
 }

@@ -21,14 +21,14 @@ use redpoll_compiler::notation::{ALL_ROUNDS, Cut, Join, Sections};
 use redpoll_kernels::Error;
 use redpoll_kernels::backend::{Backend, Code};
 use redpoll_kernels::kernel::{
-    Kernel, MergeKernels, Outcome, PositionSpan, WorkShare, chunks, coordinates, element_count, section_chunks,
+    Kernel, MergeKernels, Outcome, PositionSpan, Shares, WorkShare, coordinates, element_count,
 };
 use redpoll_kernels::run::{Invocation, Limits, Workers};
-use redpoll_storage::Tensor;
 use redpoll_storage::levels::{Concatenation, level};
+use redpoll_storage::{Tensor, TensorIdentity};
 use std::ops::{Add, Range};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The initial capacity of windows, in elements.
@@ -41,12 +41,28 @@ pub(crate) struct Grids {
     /// The division of rounds into sections, if possible.
     sections: Option<Sections>,
     launches: AtomicU64,
+    /// For each buffer, the number of elements that a window of unknown length needed in the
+    /// previous run; empty before the first run.
+    needed: Mutex<Vec<usize>>,
+    /// The chunks of the previous run.
+    chunks: Mutex<Option<Arc<RunChunks>>>,
     /// The backend of these grids, for other kernels on the same processor.
     backend: Arc<dyn Backend>,
     /// Kernels that merge sparse partial results.
     merges: MergeKernels,
     /// Kernels that fold partial results of chunks on the processor that computed them.
     folds: FoldKernels,
+}
+
+/// The chunks of a run.
+struct RunChunks {
+    shares: Shares,
+    /// The tensors from which the chunks were computed.
+    tensors: Vec<TensorIdentity>,
+    /// The rounds of each chunk.
+    rounds: Vec<Range<i64>>,
+    /// The range of positions of each chunk's section.
+    sections: Vec<Range<i64>>,
 }
 
 /// The capacity of the windows of a buffer, in elements.
@@ -81,19 +97,32 @@ impl Grids {
             run,
             sections: plan.sections,
             launches,
+            needed: Mutex::default(),
+            chunks: Mutex::default(),
             backend,
             merges: MergeKernels::default(),
             folds: FoldKernels::default(),
         })
     }
 
-    /// Returns the chunks of a run, each with its rounds and the range of positions of its section.
-    fn chunks(&self, draft: &Draft, cut: &Cut, inputs: &[&Tensor], limits: &Limits) -> Vec<(Range<i64>, Range<i64>)> {
-        let share = self.share(cut, &limits.workers);
-        match &self.sections {
-            Some(sections) => section_chunks(draft, (cut, sections), inputs, share),
-            None => chunks(draft, cut, inputs, share).into_iter().map(|chunk| (chunk, ALL_ROUNDS)).collect(),
+    /// Returns the chunks of a run. They are those of the previous run if the loop iterates over
+    /// the same tensors as there.
+    fn chunks(&self, draft: &Draft, cut: &Cut, inputs: &[&Tensor], limits: &Limits) -> Arc<RunChunks> {
+        let shares = Shares::of(draft, cut, inputs, self.share(cut, &limits.workers));
+        let sections = self.sections.iter().map(|sections| sections.input);
+        let numbers = cut.drivers.iter().map(|(number, _)| *number).chain(sections);
+        let tensors: Vec<TensorIdentity> = numbers.map(|number| inputs[number].identity()).collect();
+        let previous = self.chunks.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(previous) = previous.filter(|chunks| (chunks.shares, &chunks.tensors) == (shares, &tensors)) {
+            return previous;
         }
+        let (rounds, sections) = match &self.sections {
+            Some(sections) => shares.section_chunks((cut, sections), inputs).into_iter().unzip(),
+            None => shares.chunks(cut, inputs).into_iter().map(|chunk| (chunk, ALL_ROUNDS)).unzip(),
+        };
+        let chunks = Arc::new(RunChunks { shares, tensors, rounds, sections });
+        *self.chunks.lock().unwrap_or_else(PoisonError::into_inner) = Some(chunks.clone());
+        chunks
     }
 
     /// Returns the processors that share the work: for a device its teams, in many chunks. Partial
@@ -117,9 +146,18 @@ impl Code for Grids {
         let cut = draft.lowered().cut.as_ref();
         cut.map_or(Ok(()), |cut| cut.cut_inputs().try_for_each(|k| inputs[k].fetch_ends()))?;
         let chunks = cut.map(|cut| self.chunks(draft, cut, inputs, limits));
-        let (chunks, sections): (Vec<_>, Vec<_>) =
-            chunks.unwrap_or_else(|_| vec![(ALL_ROUNDS, ALL_ROUNDS)]).into_iter().unzip();
-        run(kernel, self, (&chunks, &sections), inputs, limits)
+        let (chunks, sections) = match &chunks {
+            Ok(chunks) => (&chunks.rounds[..], &chunks.sections[..]),
+            Err(_) => (&[ALL_ROUNDS][..], &[ALL_ROUNDS][..]),
+        };
+        let needed = std::mem::take(&mut *self.needed.lock().unwrap_or_else(PoisonError::into_inner));
+        match run(kernel, self, (chunks, sections), inputs, (limits, &needed)) {
+            // The previous run may have needed more.
+            Err(error) if exceeds_memory(&error) && !needed.is_empty() => {
+                run(kernel, self, (chunks, sections), inputs, (limits, &[]))
+            }
+            result => result,
+        }
     }
 
     unsafe fn call(&self, _: &mut Invocation, _: Range<i64>) -> Result<(Status, Option<Counts>), Error> {
@@ -138,26 +176,32 @@ impl Code for Grids {
     }
 }
 
-/// Runs a kernel in the given chunks.
+/// Runs a kernel in the given chunks. The windows of unknown length begin with at least the numbers
+/// of elements in `needed`, where it has one for each buffer.
 fn run(
     kernel: &Kernel,
     grids: &Grids,
     (chunks, sections): (&[Range<i64>], &[Range<i64>]),
     inputs: &[&Tensor],
-    limits: &Limits,
+    (limits, needed): (&Limits, &[usize]),
 ) -> Result<Outcome, Error> {
     let invocation = match grids.run.has_own_memory() {
         true => kernel.bind_on_device(inputs, limits)?,
         false => kernel.bind(inputs, limits)?,
     };
-    let capacities = vec![WindowCapacity::All(INITIAL_CAPACITY); invocation.signature().buffers.len()];
-    let mut run = GridRun { kernel, grids, chunks, sections, inputs, limits, invocation, capacities, on_device: None };
+    let buffers = invocation.signature().buffers.len();
+    let capacity = |k: usize| WindowCapacity::All(needed.get(k).copied().unwrap_or(0).max(INITIAL_CAPACITY));
+    let capacities = (0..buffers).map(capacity).collect();
+    let needed = vec![0; buffers];
+    let mut run =
+        GridRun { kernel, grids, chunks, sections, inputs, limits, invocation, capacities, needed, on_device: None };
     if let Some(count) = &grids.count {
         let counted = run.launch(&**count)?;
         run.set_counted_sizes(&**count, &counted);
     }
     let launched = run.launch(&*grids.run)?;
-    let assembly = OutputAssembly::new(&run, &launched)?;
+    *grids.needed.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut run.needed);
+    let assembly = OutputAssembly::new(&run, &launched);
     let outputs = match &kernel.draft().lowered().cut {
         Err(_) => {
             kernel.draft().program().outputs().map(|id| assembly.chunk_output(id, 0)).collect::<Result<_, _>>()?
@@ -169,6 +213,19 @@ fn run(
     };
     let on_device = run.on_device;
     Ok(Outcome { outputs, counts: None, on_device })
+}
+
+/// Returns whether a run needed more memory than the host or the device has for it.
+fn exceeds_memory(error: &Error) -> bool {
+    match error {
+        Error::Device(source) => matches!(source.downcast_ref(), Some(crate::Error::DeviceMemory { .. })),
+        error => error.status() == Some(Status::OutOfMemory),
+    }
+}
+
+/// Returns whether the windows of a memory space grow while a grid runs.
+fn has_unknown_length(space: MemorySpace) -> bool {
+    matches!(space, MemorySpace::Chunk | MemorySpace::Team)
 }
 
 /// Returns for each buffer a representative of the buffers with which it may exchange its memory.
@@ -198,6 +255,9 @@ struct GridRun<'a> {
     /// The inputs.
     invocation: Invocation,
     capacities: Vec<WindowCapacity>,
+    /// For each buffer, the largest number of elements that a window of unknown length has
+    /// requested so far.
+    needed: Vec<usize>,
     /// The duration of the launches so far, by the clock of a device.
     on_device: Option<Duration>,
 }
@@ -217,10 +277,11 @@ impl GridRun<'_> {
             let launch = Launch { inputs, chunks, sections, windows, unfilled, teams, seed: number };
             let launched = runner.run(&launch)?;
             self.on_device = [self.on_device, launched.time].into_iter().flatten().reduce(Add::add);
+            self.record_needed(runner, &launched);
             match launched.outcome {
                 LaunchOutcome::Status(Status::Done) => return Ok(launched),
                 LaunchOutcome::Status(status) => return Err(Error::KernelStopped(status)),
-                LaunchOutcome::OutOfCapacity => self.enlarge(runner, &launched)?,
+                LaunchOutcome::OutOfCapacity => self.enlarge(runner)?,
             }
         }
     }
@@ -249,8 +310,12 @@ impl GridRun<'_> {
                 let capacity = &self.capacities[buffer.index()];
                 let grows = |number: usize| WindowExtent { first: 0, len: 0, capacity: capacity.of(number) };
                 let extents: Vec<WindowExtent> = match space {
-                    MemorySpace::Input => Vec::new(),
+                    MemorySpace::Input | MemorySpace::Unused => Vec::new(),
                     MemorySpace::Shared => vec![self.dense_window(buffer)],
+                    MemorySpace::Sections if !self.is_cut_into_sections() => vec![self.dense_window(buffer)],
+                    MemorySpace::Sections => {
+                        self.chunks.iter().map(|chunk| self.rounds_window(buffer, chunk)).collect()
+                    }
                     MemorySpace::Rounds => self.chunks.iter().map(|chunk| self.rounds_window(buffer, chunk)).collect(),
                     MemorySpace::Chunk => (0..self.chunks.len()).map(grows).collect(),
                     MemorySpace::Team => (0..teams).map(grows).collect(),
@@ -266,6 +331,11 @@ impl GridRun<'_> {
             return Err(Error::KernelStopped(Status::OutOfMemory));
         }
         Ok(windows)
+    }
+
+    /// Returns whether a round is cut into sections.
+    fn is_cut_into_sections(&self) -> bool {
+        self.sections.iter().any(|section| *section != ALL_ROUNDS)
     }
 
     /// Returns the window with all of a dense output.
@@ -304,20 +374,29 @@ impl GridRun<'_> {
         WindowExtent { first: own.start as i64, len, capacity: len }
     }
 
-    /// Enlarges the windows that a launch exceeded. Buffers that exchange their memory get equal
-    /// capacities.
-    fn enlarge(&mut self, runner: &dyn GridRunner, launched: &LaunchResult) -> Result<(), Error> {
+    /// Records the elements that windows of unknown length requested. Buffers that exchange their
+    /// memory need equal capacities.
+    fn record_needed(&mut self, runner: &dyn GridRunner, launched: &LaunchResult) {
         let groups = exchange_groups(&runner.grid().function);
         let mut requested = vec![0; self.capacities.len()];
         for (windows, group) in launched.windows.iter().zip(&groups) {
             requested[*group] = windows.iter().map(|window| window.requested).max().unwrap_or(0).max(requested[*group]);
         }
+        for (k, needed) in self.needed.iter_mut().enumerate() {
+            if has_unknown_length(runner.grid().spaces[k]) && matches!(self.capacities[k], WindowCapacity::All(_)) {
+                *needed = requested[groups[k]].max(*needed);
+            }
+        }
+    }
+
+    /// Enlarges the windows that a launch exceeded.
+    fn enlarge(&mut self, runner: &dyn GridRunner) -> Result<(), Error> {
         let mut enlarged = false;
-        for ((capacity, group), space) in self.capacities.iter_mut().zip(&groups).zip(&runner.grid().spaces) {
-            if let (MemorySpace::Chunk | MemorySpace::Team, WindowCapacity::All(now)) = (space, &mut *capacity)
-                && requested[*group] > *now
+        for ((capacity, needed), space) in self.capacities.iter_mut().zip(&self.needed).zip(&runner.grid().spaces) {
+            if let (true, WindowCapacity::All(now)) = (has_unknown_length(*space), &mut *capacity)
+                && *needed > *now
             {
-                *now = requested[*group].max(2 * *now);
+                *now = (*needed).max(2 * *now);
                 enlarged = true;
             }
         }
@@ -339,3 +418,6 @@ impl GridRun<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use redpoll_logic::op::Op;
 use redpoll_logic::{Prim, Scalar};
 use redpoll_storage::levels::{Concatenation, level};
 use redpoll_storage::{Array, Tensor};
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -19,20 +20,17 @@ use std::ops::Range;
 pub(super) struct OutputAssembly<'a> {
     run: &'a GridRun<'a>,
     launched: &'a LaunchResult,
-    /// For each chunk, the lengths of the arrays of outputs, in their order.
-    lengths: Vec<Vec<u64>>,
+    /// For each chunk, the lengths of the arrays of outputs, in their order; read at first use.
+    lengths: OnceCell<Vec<Vec<u64>>>,
     /// The arrays of outputs.
     arrays_with_lengths: Vec<Buffer>,
 }
 
 impl<'a> OutputAssembly<'a> {
-    pub(super) fn new(run: &'a GridRun<'a>, launched: &'a LaunchResult) -> Result<OutputAssembly<'a>, Error> {
+    pub(super) fn new(run: &'a GridRun<'a>, launched: &'a LaunchResult) -> OutputAssembly<'a> {
         let draft = run.kernel.draft();
         let arrays_with_lengths = draft.program().outputs().flat_map(|id| arrays(draft, id)).collect();
-        let [lengths] = draft.buffers(|b| *b == Binding::Lengths)[..] else { unreachable!("outputs record lengths") };
-        let decl = &draft.function().buffers[lengths.index()];
-        let lengths = run.grids.run.elements(decl, &launched.windows[lengths.index()])?;
-        Ok(OutputAssembly { run, launched, lengths, arrays_with_lengths })
+        OutputAssembly { run, launched, lengths: OnceCell::new(), arrays_with_lengths }
     }
 
     /// Makes an output, given its number and its join.
@@ -53,7 +51,8 @@ impl<'a> OutputAssembly<'a> {
             }
             Join::Shared | Join::Folded(_) => {
                 let len = element_count(kernel, id, inputs) as usize;
-                let cut = grids.sections.iter().flat_map(|sections| &sections.folds);
+                let sections = grids.sections.iter().filter(|_| self.run.is_cut_into_sections());
+                let cut = sections.flat_map(|sections| &sections.folds);
                 let mut cut = cut.filter(|(output, _)| *output == id);
                 self.tensor(id, |buffer| {
                     let Some((_, op)) = cut.next() else {
@@ -170,6 +169,19 @@ impl<'a> OutputAssembly<'a> {
         assemble_output(program, lowered, (id, array), (self.run.inputs, &self.run.limits.memory))
     }
 
+    /// Returns for each chunk the lengths of the arrays of outputs. Outputs of which the program
+    /// determines the positions do not need them.
+    fn lengths(&self) -> Result<&[Vec<u64>], Error> {
+        if let Some(lengths) = self.lengths.get() {
+            return Ok(lengths);
+        }
+        let draft = self.run.kernel.draft();
+        let [buffer] = draft.buffers(|b| *b == Binding::Lengths)[..] else { unreachable!("outputs record lengths") };
+        let decl = &draft.function().buffers[buffer.index()];
+        let lengths = self.run.grids.run.elements(decl, &self.launched.windows[buffer.index()])?;
+        Ok(self.lengths.get_or_init(|| lengths))
+    }
+
     /// Returns the length of a chunk's array.
     fn length(&self, buffer: Buffer, chunk: usize) -> Result<usize, Error> {
         let number = self
@@ -177,7 +189,7 @@ impl<'a> OutputAssembly<'a> {
             .iter()
             .position(|b| *b == buffer)
             .expect("outputs record the lengths of their arrays");
-        let length = self.lengths[chunk].get(number).and_then(|n| usize::try_from(*n).ok());
+        let length = self.lengths()?[chunk].get(number).and_then(|n| usize::try_from(*n).ok());
         length.ok_or_else(|| Error::InvalidInvocation("the kernel has not recorded the lengths of its outputs".into()))
     }
 

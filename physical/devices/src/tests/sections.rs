@@ -3,7 +3,7 @@
 use crate::grid::{GridPlan, TeamSize};
 use redpoll_compiler::notation::ALL_ROUNDS;
 use redpoll_compiler::testing::skewed;
-use redpoll_kernels::kernel::{WorkShare, section_chunks};
+use redpoll_kernels::kernel::{Shares, WorkShare};
 use redpoll_kernels::run::Workers;
 use std::num::NonZero;
 
@@ -16,7 +16,8 @@ fn sections_have_each_stored_entry_once() {
         let (cut, plan) = (draft.lowered().cut.as_ref().unwrap(), GridPlan::of(&draft, TeamSize::Automatic));
         let (sections, inputs) = (plan.sections.unwrap(), inputs.iter().collect::<Vec<_>>());
         let tensor = inputs[sections.input];
-        let chunks = section_chunks(&draft, (cut, &sections), &inputs, WorkShare::Threads(&workers));
+        let chunks =
+            Shares::of(&draft, cut, &inputs, WorkShare::Threads(&workers)).section_chunks((cut, &sections), &inputs);
         let stored = tensor.count_before(&[tensor.level(0).dimension]);
         let mut positions = Vec::new();
         let mut largest = 0;

@@ -2,7 +2,7 @@
 //!
 //! The work of the first rounds is computed from the arrays of the inputs over which the loop
 //! iterates: the stored entries below their first coordinates, plus one step per round. So each
-//! share is found by a few binary searches, whatever the inputs are.
+//! share is found by a search from the end of the share before it, whatever the inputs are.
 //!
 //! The number of chunks also depends on the steps of inner loops. Each of those entries is
 //! estimated to take an average fiber of every other input. Each round takes all entries of the
@@ -19,8 +19,16 @@ use std::ops::Range;
 /// others.
 const CHUNKS_PER_THREAD: u64 = 4;
 
+/// Number of chunks per team. More teams balance the work of a device than threads that of a
+/// processor, and each chunk costs the host time.
+const CHUNKS_PER_TEAM: u64 = 2;
+
 /// Minimum work of a chunk for each lane of a team, in steps of loops.
 const LANE_GRAIN: u64 = 4;
+
+/// Minimum work of a section for each lane of a team, in steps of loops. The partial result of a
+/// section costs more than a chunk of rounds.
+const SECTION_GRAIN: u64 = 16;
 
 /// Divisor of the work for the maximum overhead of partial results.
 const OVERHEAD: u64 = 8;
@@ -50,19 +58,81 @@ pub enum WorkShare<'a> {
     Teams(u64, u32),
 }
 
-/// Returns the chunks of a loop over these inputs, in the order of the program; a single one if
-/// more would not pay.
-pub fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_>) -> Vec<Range<i64>> {
-    match shares(draft, cut, inputs, share) {
-        Some(count) => equal_chunks(cut, &LoopWork::new(cut, inputs), count),
-        None => vec![ALL_ROUNDS],
+/// The number of equal shares of the work of a loop, and the smallest section.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shares {
+    /// `None` if cutting does not pay.
+    count: Option<u64>,
+    /// Minimum work of a section of a round, in steps of loops.
+    grain: u64,
+}
+
+impl Shares {
+    /// Returns the shares of a loop over these inputs.
+    pub fn of(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_>) -> Shares {
+        let grain = match share {
+            WorkShare::Threads(_) => 1,
+            WorkShare::Teams(_, lanes) => SECTION_GRAIN * u64::from(lanes),
+        };
+        Shares { count: share_count(draft, cut, inputs, share), grain }
+    }
+
+    /// Returns the chunks of the loop, in the order of the program; a single one if more would not
+    /// pay.
+    pub fn chunks(self, cut: &Cut, inputs: &[&Tensor]) -> Vec<Range<i64>> {
+        match self.count {
+            Some(count) => equal_chunks(cut, &LoopWork::new(cut, inputs), count),
+            None => vec![ALL_ROUNDS],
+        }
+    }
+
+    /// Returns chunks like [`Shares::chunks`], with each round of more than one share of the work
+    /// cut into sections of its list, of at most about one share each. Returns the rounds of each
+    /// chunk, and the range of positions of its section.
+    pub fn section_chunks(
+        self,
+        (cut, sections): (&Cut, &Sections),
+        inputs: &[&Tensor],
+    ) -> Vec<(Range<i64>, Range<i64>)> {
+        let Some(count) = self.count else { return vec![(ALL_ROUNDS, ALL_ROUNDS)] };
+        let (work, tensor) = (LoopWork::new(cut, inputs), inputs[sections.input]);
+        let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
+        let max = work.of_first_rounds(rounds).div_ceil(count).max(self.grain);
+        let mut found = Vec::new();
+        for chunk in equal_chunks(cut, &work, count) {
+            // A round with more than one share is the last of its chunk, since the end of a share
+            // lies in it.
+            let last = chunk.end.min(cut.rounds.end) - 1;
+            let list = u64::try_from(last).map_or(0..0, |last| tensor.list_below(last));
+            let below = |q: u64| tensor.first_leaf_position(q);
+            let stored = below(list.end) - below(list.start);
+            let pieces = stored.div_ceil(max).min(list.end - list.start);
+            if pieces < 2 {
+                found.push((chunk, ALL_ROUNDS));
+                continue;
+            }
+            if chunk.start < last && cut.rounds.start < last {
+                found.push((chunk.start..last, ALL_ROUNDS));
+            }
+            let mut start = list.start;
+            for k in 1..=pieces {
+                let part = (u128::from(stored) * u128::from(k) / u128::from(pieces)) as u64;
+                let end = lower_bound(start..list.end, |q| below(q) - below(list.start) < part);
+                let end = if k == pieces { list.end } else { end };
+                if end > start {
+                    found.push((last..last + 1, start as i64..end as i64));
+                }
+                start = end;
+            }
+        }
+        found
     }
 }
 
 /// Returns the chunks of a loop that may end early. The first ones are short, so that the work done
 /// in parallel with the chunk that ends the loop is at most the work done before it.
 pub(super) fn ramp(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Workers) -> Ramp {
-    let Some(count) = shares(draft, cut, inputs, WorkShare::Threads(workers)) else {
+    let Some(count) = share_count(draft, cut, inputs, WorkShare::Threads(workers)) else {
         return Ramp { chunks: vec![ALL_ROUNDS], single_thread_chunks: 0 };
     };
     let work = LoopWork::new(cut, inputs);
@@ -75,57 +145,13 @@ pub(super) fn ramp(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Worke
     Ramp { single_thread_chunks: usize::from(work.of_first_rounds(first) <= 2 * SINGLE_THREAD_WORK), chunks }
 }
 
-/// Returns chunks like [`chunks`], with each round of more than one share of the work cut into
-/// sections of its list, of at most about one share each. Returns the rounds of each chunk, and the
-/// range of positions of its section.
-pub fn section_chunks(
-    draft: &Draft,
-    (cut, sections): (&Cut, &Sections),
-    inputs: &[&Tensor],
-    share: WorkShare<'_>,
-) -> Vec<(Range<i64>, Range<i64>)> {
-    let Some(count) = shares(draft, cut, inputs, share) else { return vec![(ALL_ROUNDS, ALL_ROUNDS)] };
-    let (work, tensor) = (LoopWork::new(cut, inputs), inputs[sections.input]);
-    let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
-    let max = work.of_first_rounds(rounds).div_ceil(count).max(1);
-    let mut found = Vec::new();
-    for chunk in equal_chunks(cut, &work, count) {
-        // A round with more than one share is the last of its chunk, since the end of a share lies
-        // in it.
-        let last = chunk.end.min(cut.rounds.end) - 1;
-        let list = u64::try_from(last).map_or(0..0, |last| tensor.list_below(last));
-        let below = |q: u64| tensor.first_leaf_position(q);
-        let stored = below(list.end) - below(list.start);
-        let pieces = stored.div_ceil(max).min(list.end - list.start);
-        if pieces < 2 {
-            found.push((chunk, ALL_ROUNDS));
-            continue;
-        }
-        if chunk.start < last && cut.rounds.start < last {
-            found.push((chunk.start..last, ALL_ROUNDS));
-        }
-        let mut start = list.start;
-        for k in 1..=pieces {
-            let part = (u128::from(stored) * u128::from(k) / u128::from(pieces)) as u64;
-            let end = lower_bound(start..list.end, |q| below(q) - below(list.start) < part);
-            let end = if k == pieces { list.end } else { end };
-            if end > start {
-                found.push((last..last + 1, start as i64..end as i64));
-            }
-            start = end;
-        }
-    }
-    found
-}
-
 /// Returns the number of equal shares of its work into which a loop is cut; `None` if cutting does
 /// not pay.
-fn shares(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_>) -> Option<u64> {
+fn share_count(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_>) -> Option<u64> {
     let (threads, grain) = match share {
         WorkShare::Threads(workers) => (workers.threads() as u64, workers.grain()),
         WorkShare::Teams(teams, lanes) => (teams, LANE_GRAIN * u64::from(lanes)),
     };
-    let by_shares = cut.exact || matches!(share, WorkShare::Teams(..));
     let needless = cut.exact && threads == 1 && grain > 0;
     if needless || cut.rounds.end.saturating_sub(cut.rounds.start) < 2 {
         return None;
@@ -139,7 +165,11 @@ fn shares(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_>) ->
     let steps = steps.saturating_add(rounds.saturating_mul(repeated));
     // Expected steps may change as the optimizer learns, and the cuts with them.
     let expected = if cut.exact { steps.max(draft.expected_steps().unwrap_or(0.0) as u64) } else { steps };
-    let preferred = if by_shares { CHUNKS_PER_THREAD.saturating_mul(threads) } else { MAX_CHUNKS };
+    let preferred = match share {
+        WorkShare::Teams(teams, _) => CHUNKS_PER_TEAM.saturating_mul(teams),
+        WorkShare::Threads(_) if cut.exact => CHUNKS_PER_THREAD.saturating_mul(threads),
+        WorkShare::Threads(_) => MAX_CHUNKS,
+    };
     let worthwhile = match grain {
         0 => rounds,
         grain => (expected / grain).min(expected / OVERHEAD / partial_elements(draft.program(), cut).max(1)),
@@ -157,10 +187,11 @@ fn equal_chunks(cut: &Cut, work: &LoopWork<'_>, count: u64) -> Vec<Range<i64>> {
 fn chunks_at(cut: &Cut, work: &LoopWork<'_>, shares: impl Iterator<Item = u64>) -> Vec<Range<i64>> {
     let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
     let mut chunks: Vec<Range<i64>> = Vec::new();
-    let mut done = 0;
+    let (mut done, mut length) = (0, 1);
     let mut start = ALL_ROUNDS.start;
     for share in shares {
-        let next = lower_bound(done..rounds, |n| work.of_first_rounds(n) < share);
+        let next = next_bound(done..rounds, length, |n| work.of_first_rounds(n) < share);
+        length = (next - done).max(1);
         if next > done && next < rounds {
             let end = cut.rounds.start.saturating_add_unsigned(next);
             chunks.push(start..end);
@@ -169,6 +200,19 @@ fn chunks_at(cut: &Cut, work: &LoopWork<'_>, shares: impl Iterator<Item = u64>) 
     }
     chunks.push(start..ALL_ROUNDS.end);
     chunks
+}
+
+/// Returns the same bound as [`lower_bound`] in few steps if the bound lies about `length` after
+/// the start: the step of the search begins with `length` and doubles.
+fn next_bound(range: Range<u64>, length: u64, below: impl Fn(u64) -> bool) -> u64 {
+    let (mut start, mut step) = (range.start, length);
+    loop {
+        let end = start.saturating_add(step).min(range.end);
+        if end == range.end || !below(end) {
+            return lower_bound(start..end, below);
+        }
+        (start, step) = (end + 1, 2 * step);
+    }
 }
 
 /// Returns the number of elements of a chunk's partial results, which the chunk may fill and the
@@ -247,7 +291,8 @@ mod tests {
         let program = Arc::new(normalize(parse(text).unwrap()).unwrap());
         let draft = Draft::new(&program, &[], FloatMode::default());
         let workers = Workers::new(NonZero::new(threads).unwrap());
-        chunks(&draft, draft.lowered().cut.as_ref().unwrap(), inputs, WorkShare::Threads(&workers))
+        let cut = draft.lowered().cut.as_ref().unwrap();
+        Shares::of(&draft, cut, inputs, WorkShare::Threads(&workers)).chunks(cut, inputs)
     }
 
     /// A loop over tiles has few rounds, each of which iterates over a whole matrix.
@@ -270,6 +315,18 @@ mod tests {
             [ALL_ROUNDS],
             "cutting helps neither one thread nor the result"
         );
+    }
+
+    /// The search from the start finds the bound, whatever the first step is.
+    #[test]
+    fn bounds_are_found_from_any_length() {
+        for (start, end) in [(0, 0), (0, 1), (3, 20), (5, 64)] {
+            for bound in start..=end {
+                for length in 1..=70 {
+                    assert_eq!(next_bound(start..end, length, |n| n < bound), bound, "{start}..{end}, {length}");
+                }
+            }
+        }
     }
 
     /// Chunks are balanced on skewed data, and the cuts of float folds do not depend on the number

@@ -15,7 +15,7 @@ mod merge;
 mod parallel;
 
 pub use append::{PositionSpan, coordinates};
-pub use bounds::{WorkShare, chunks, section_chunks};
+pub use bounds::{Shares, WorkShare};
 pub use collect::assemble_output;
 pub use merge::MergeKernels;
 pub use parallel::element_count;
@@ -195,7 +195,8 @@ impl Kernel {
                     return parallel::run_in_order(self, cut, (&ramp, decisions), inputs, limits);
                 }
             } else {
-                let chunks = bounds::chunks(&self.draft, cut, inputs, WorkShare::Threads(&limits.workers));
+                let shares = Shares::of(&self.draft, cut, inputs, WorkShare::Threads(&limits.workers));
+                let chunks = shares.chunks(cut, inputs);
                 if chunks.len() > 1 {
                     return parallel::run(self, cut, &chunks, inputs, limits);
                 }

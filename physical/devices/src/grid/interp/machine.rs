@@ -211,7 +211,8 @@ impl<'a> GridMachine<'a> {
         let grid = &self.program.grid;
         for (k, (decl, space)) in grid.function.buffers.iter().zip(&grid.spaces).enumerate() {
             let windows = self.slots[k].iter().map(|slot| &self.arena[*slot]);
-            let mut windows = windows.filter(|_| matches!(space, MemorySpace::Shared | MemorySpace::Rounds));
+            let mut windows =
+                windows.filter(|_| matches!(space, MemorySpace::Shared | MemorySpace::Rounds | MemorySpace::Sections));
             if let Some(index) = windows.find_map(Window::unwritten) {
                 return Err(GridFault::UnwrittenResult { buffer: decl.name.clone(), index });
             }
@@ -232,8 +233,10 @@ impl<'a> GridMachine<'a> {
     /// Returns the window of a buffer for the current chunk of a team, as buffer and number.
     fn slot(&self, buffer: usize, team: usize) -> Option<(usize, usize)> {
         let number = match self.program.grid.spaces[buffer] {
-            MemorySpace::Input => return None,
+            MemorySpace::Input | MemorySpace::Unused => return None,
             MemorySpace::Shared => 0,
+            MemorySpace::Sections if self.slots[buffer].len() == 1 => 0,
+            MemorySpace::Sections => self.teams[team].chunk,
             MemorySpace::Rounds | MemorySpace::Chunk | MemorySpace::Measured => self.teams[team].chunk,
             MemorySpace::Team => team,
         };
@@ -417,7 +420,8 @@ impl<'a> GridMachine<'a> {
         let space = self.program.grid.spaces[buffer.index()];
         let (window, ..) = self.window(buffer, team, lane);
         match space {
-            MemorySpace::Input | MemorySpace::Shared | MemorySpace::Rounds => {}
+            MemorySpace::Input | MemorySpace::Shared | MemorySpace::Rounds | MemorySpace::Sections => {}
+            MemorySpace::Unused => unreachable!("unused buffers do not grow"),
             MemorySpace::Measured => window.requested = window.requested.max(len),
             MemorySpace::Chunk | MemorySpace::Team => {
                 window.requested = window.requested.max(len);

@@ -86,9 +86,9 @@ fn run_unfilled(
     let inputs = Invocation::new(&signature, inputs.iter().cloned(), params, Limits::default()).unwrap();
     let growing = WindowExtent { first: 0, len: 0, capacity: len };
     let windows = grid.spaces.iter().map(|space| match space {
-        MemorySpace::Input => vec![],
+        MemorySpace::Input | MemorySpace::Unused => vec![],
         MemorySpace::Shared => vec![WindowExtent { first: 0, len, capacity: len }],
-        MemorySpace::Rounds => chunks
+        MemorySpace::Rounds | MemorySpace::Sections => chunks
             .iter()
             .map(|c| WindowExtent { first: c.start, len: (c.end - c.start) as usize, capacity: 0 })
             .collect(),
