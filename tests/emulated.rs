@@ -130,6 +130,22 @@ fn results_stay_on_the_device() {
     assert_eq!(results(&run), results(&expected));
 }
 
+/// The tensors of computed arrays stay on the device, where later expressions read them.
+#[test]
+fn kept_tensors_stay_on_the_device() {
+    let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
+    let [expected, found] = [Target::CPU, Target::cuda(0)].map(|target| {
+        let session = session(target);
+        let array = session.array(matrix(40));
+        let product = array.matmul(&array).to_csr();
+        let tensor = product.compute().unwrap();
+        let rows = product.max(1).collect().unwrap();
+        assert_eq!(tensor.is_on_host(), target == Target::CPU);
+        rows.to_dense_scalars().unwrap()
+    });
+    assert_eq!(found, expected);
+}
+
 /// Devices have separate numbers, and a missing number is an error.
 #[test]
 fn devices_are_selected_by_number() {
@@ -267,6 +283,26 @@ fn device_failures_are_reported() {
         failed += usize::from(result.is_err());
     }
     assert!(failed > 100, "{failed}");
+    assert_eq!(used_by_small_input(&device.0), used);
+}
+
+/// An array whose tensor was lost by the device is computed again, by another target if the device
+/// still fails.
+#[test]
+fn lost_tensors_are_computed_again() {
+    let device = DEVICE.write().unwrap_or_else(PoisonError::into_inner);
+    let used = used_by_small_input(&device.0);
+    let session = session(Target::cuda(0));
+    let array = session.array(matrix(30));
+    let product = array.matmul(&array).to_csr();
+    let expected = product.max(1).collect_with(Target::CPU).unwrap().to_dense_scalars().unwrap();
+    assert!((0..5).any(|_| product.compute().is_ok()));
+    device.0.fail_after(Some(0));
+    let rows = product.max(1).collect_with(Target::CPU);
+    device.0.fail_after(None);
+    assert_eq!(rows.unwrap().to_dense_scalars().unwrap(), expected);
+    drop(product);
+    drop(array);
     assert_eq!(used_by_small_input(&device.0), used);
 }
 

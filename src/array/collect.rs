@@ -60,7 +60,7 @@ impl Session {
         let mut computed = Vec::new();
         if !missing.is_empty() {
             let ArrayPlan { plan, bindings, kept } = self.plan_states(&missing)?;
-            let first = self.prepare_plan(plan, &bindings)?.run_with(target);
+            let first = self.prepare_plan(plan, &bindings).and_then(|prepared| prepared.run_with(target));
             // The tensors that are evicted must have no other owner.
             drop(bindings);
             let run = match first {
