@@ -108,6 +108,18 @@ pub enum FallbackReason {
         /// The values.
         values: String,
     },
+    /// Floats that are equal have different bits, or a float is NaN.
+    #[error("{values} is NaN or a negative zero")]
+    Irregular {
+        /// The values.
+        values: String,
+    },
+    /// The variance of values is so small that differences of sums would lose its digits.
+    #[error("the values of {values} differ so little that sums of their squares lose digits")]
+    Cancellation {
+        /// The values.
+        values: String,
+    },
     /// DataFusion is faster, or estimated to be.
     #[error("redpoll takes {redpoll_time:.1?}, DataFusion {datafusion_time:.1?}")]
     Slower {

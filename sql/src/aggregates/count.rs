@@ -1,63 +1,80 @@
 //! `count`: the number of rows in which no argument is NULL.
 
-use super::columns::CountColumn;
+use super::columns::{CountColumn, SumColumn};
 use super::{Aggregate, AggregateCall, Family, RegionAggregate, fold_products};
-use crate::claim::{GroupedJoin, LeafColumn, RegionBuilder, UnclaimedReason, is_never_null, strict_parts};
+use crate::claim::{ExprCase, GroupedJoin, LeafColumn, RegionBuilder, UnclaimedReason, is_never_null, split_validity};
 use crate::encode::EncodedRows;
 use crate::error::Result;
 use crate::number::Number;
-use crate::program::{FoldList, JoinFold, LeafTables};
-use crate::results::ResultColumn;
-use datafusion::logical_expr::Expr as PlanExpr;
+use crate::program::{FoldId, FoldList, JoinFold, LeafTables};
+use crate::results::{ResultColumn, SignedFold};
 use redpoll_logic::Expr;
 
 /// A number of rows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Count {
-    /// Only rows in which none of these columns is NULL count.
-    pub valid: Vec<LeafColumn>,
+    /// The cases, which share no rows. A row counts in a case if none of these columns is NULL.
+    pub cases: Vec<Vec<LeafColumn>>,
 }
 
 /// The family of `count`.
 pub(super) const FAMILY: Family = Family { has_function: |call| call.name() == "count", claim };
 
 fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggregate, UnclaimedReason> {
-    let mut valid = call.valid.clone();
+    let mut cases = vec![call.valid.clone()];
     for arg in call.args {
-        require_valid(arg, &mut valid, builder)?;
+        builder.check_computable(arg)?;
+        let terms = split_validity(arg, builder.constant_leaf)
+            .map_err(|_| UnclaimedReason::SeveralTables(builder.source_text(arg)))?;
+        let mut valid_cases = Vec::new();
+        for case in &terms.cases {
+            valid_cases.push(valid_columns(case, builder)?);
+        }
+        let pairs = cases.iter().flat_map(|a| valid_cases.iter().map(move |b| [&a[..], b].concat()));
+        cases = pairs.collect();
     }
-    Ok(Aggregate::Count(Count { valid }))
+    for valid in &mut cases {
+        valid.sort_unstable();
+        valid.dedup();
+    }
+    if cases.len() > MAX_CASES {
+        return Err(UnclaimedReason::SeveralTables(call.source_text.clone()));
+    }
+    Ok(Aggregate::Count(Count { cases }))
 }
 
-/// Adds the columns that must not be NULL for an expression not to be NULL.
-fn require_valid(
-    expr: &PlanExpr,
-    valid: &mut Vec<LeafColumn>,
-    builder: &mut RegionBuilder,
-) -> Result<(), UnclaimedReason> {
-    let parts = strict_parts(expr, builder.constant_leaf)
-        .map_err(|_| UnclaimedReason::SeveralTables(builder.source_text(expr)))?;
-    for (leaf, part) in parts {
-        builder.check_computable(&part)?;
-        if !is_never_null(&part, &builder.schema) {
-            valid.push(builder.supply(leaf, &part));
+/// The largest number of cases for which a program is built.
+const MAX_CASES: usize = 16;
+
+/// Returns the columns that are not NULL exactly in the rows of a case.
+fn valid_columns(case: &ExprCase, builder: &mut RegionBuilder) -> Result<Vec<LeafColumn>, UnclaimedReason> {
+    let mut valid = Vec::new();
+    for (_, condition) in &case.guards {
+        valid.push(builder.condition_column(condition)?);
+    }
+    for (leaf, value) in case.values() {
+        if !is_never_null(value, &builder.schema) {
+            valid.push(builder.supply(*leaf, value));
         }
     }
-    valid.sort_unstable();
-    valid.dedup();
-    Ok(())
+    Ok(valid)
 }
 
 impl RegionAggregate for Count {
     fn result(&self, rows: EncodedRows<'_>, folds: &mut FoldList) -> Result<Box<dyn ResultColumn>> {
-        Ok(Box::new(CountColumn(folds.find_or_add(JoinFold::Count { valid: rows.with_nulls(&self.valid) }))))
+        let counts =
+            self.cases.iter().map(|valid| folds.find_or_add(JoinFold::Count { valid: rows.with_nulls(valid) }));
+        let counts: Vec<FoldId> = counts.collect();
+        if let [count] = counts[..] {
+            return Ok(Box::new(CountColumn(count)));
+        }
+        let terms = counts.into_iter().map(|fold| SignedFold { negative: false, fold }).collect();
+        Ok(Box::new(SumColumn { terms, number: Number::I64, rows: None }))
     }
 
     fn describe(&self, join: &GroupedJoin) -> String {
-        match &self.valid[..] {
-            [] => "count(*)".to_string(),
-            valid => format!("count({})", join.names(valid)),
-        }
+        let cases = self.cases.iter().map(|valid| if valid.is_empty() { "*".to_owned() } else { join.names(valid) });
+        format!("count({})", cases.collect::<Vec<_>>().join("; "))
     }
 }
 

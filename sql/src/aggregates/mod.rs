@@ -10,6 +10,7 @@ mod count;
 mod decimal;
 mod distinct;
 mod extreme;
+mod moments;
 mod semiring;
 mod sum;
 
@@ -20,6 +21,7 @@ pub use distinct::{Distinct, DistinctFold};
 pub(crate) use distinct::{fold_distinct_count, fold_distinct_sum};
 pub use extreme::Extreme;
 pub(crate) use extreme::fold_extreme;
+pub use moments::{Denominator, MomentArg, MomentFunction, Moments};
 pub use semiring::SemiringFold;
 pub(crate) use semiring::fold_semiring;
 pub(crate) use sum::fold_products;
@@ -45,6 +47,8 @@ pub enum Aggregate {
     Extreme(Extreme),
     /// The number, sum or mean of distinct values.
     Distinct(Distinct),
+    /// A variance, a covariance, or a function of them.
+    Moments(Moments),
     /// A fold over a semiring.
     Semiring(SemiringFold),
 }
@@ -52,7 +56,8 @@ pub enum Aggregate {
 /// The families, in the order in which they are asked for a call. Semirings come first, because a
 /// user may give a function the name of a built-in one; `distinct` comes before `count` and `sum`,
 /// which ignore `DISTINCT`.
-const FAMILIES: [Family; 5] = [semiring::FAMILY, distinct::FAMILY, count::FAMILY, sum::FAMILY, extreme::FAMILY];
+const FAMILIES: [Family; 6] =
+    [semiring::FAMILY, distinct::FAMILY, count::FAMILY, sum::FAMILY, extreme::FAMILY, moments::FAMILY];
 
 impl Aggregate {
     /// Returns the aggregate of the family.
@@ -62,6 +67,7 @@ impl Aggregate {
             Aggregate::Sum(sum) => sum,
             Aggregate::Extreme(extreme) => extreme,
             Aggregate::Distinct(distinct) => distinct,
+            Aggregate::Moments(moments) => moments,
             Aggregate::Semiring(fold) => fold,
         }
     }

@@ -195,6 +195,13 @@ impl RegionAggregate for Sum {
     }
 }
 
+/// Returns the sum of products of floats over all rows.
+pub(super) fn float_sum(products: Vec<Vec<LeafColumn>>) -> SumOfProducts {
+    let terms = products.into_iter().map(|factors| SumTerm { negative: false, factors }).collect();
+    let case = SumCase { guards: Vec::new(), valid: Vec::new(), terms };
+    SumOfProducts { cases: vec![case], covers: true, narrow: Vec::new(), ty: Number::F64 }
+}
+
 /// Sums below this bound overflow in no order of computation.
 const MAX_SUM: f64 = 1e300;
 
@@ -203,7 +210,7 @@ const MAX_SUM: f64 = 1e300;
 ///
 /// # Errors
 /// If the result may differ, or a tensor cannot be read.
-fn check_sum(rows: EncodedRows<'_>, sum: &SumOfProducts) -> Result<()> {
+pub(super) fn check_sum(rows: EncodedRows<'_>, sum: &SumOfProducts) -> Result<()> {
     for narrow in &sum.narrow {
         check_narrow(rows, narrow)?;
     }

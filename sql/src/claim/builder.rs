@@ -39,6 +39,8 @@ pub(crate) struct RegionBuilder {
     /// Columns that must not be NULL in any row.
     pub(super) non_null: Vec<LeafColumn>,
     pub(super) outers: Vec<OuterJoin>,
+    /// Group keys that are floats.
+    pub(super) float_keys: Vec<LeafColumn>,
     /// The leaf that computes expressions without columns.
     pub(crate) constant_leaf: usize,
 }
@@ -75,6 +77,7 @@ impl RegionBuilder {
             required: Vec::new(),
             non_null: Vec::new(),
             outers: Vec::new(),
+            float_keys: Vec::new(),
             constant_leaf,
         })
     }
@@ -346,6 +349,11 @@ impl RegionBuilder {
         for expr in exprs {
             keys.push(match self.coalesced_field(expr) {
                 Some(field) => GroupKey::Coalesced(field),
+                None if self.type_of(expr)?.is_floating() => {
+                    let column = self.column(expr)?;
+                    self.float_keys.push(column);
+                    GroupKey::Column(column)
+                }
                 None => GroupKey::Column(self.key(expr)?),
             });
         }

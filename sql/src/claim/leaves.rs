@@ -31,7 +31,19 @@ pub(super) fn finish_region(
     groups: Vec<GroupColumn>,
     aggregates: Vec<Aggregate>,
 ) -> Result<Claim, UnclaimedReason> {
-    let RegionBuilder { join, schema, leaf_exprs, fields, masks, conditions, required, non_null, outers, .. } = builder;
+    let RegionBuilder {
+        join,
+        schema,
+        leaf_exprs,
+        fields,
+        masks,
+        conditions,
+        required,
+        non_null,
+        outers,
+        float_keys,
+        ..
+    } = builder;
     let mut tensors = Vec::new();
     for (leaf, ((plan, role), exprs)) in join.leaves.iter().zip(&leaf_exprs).enumerate() {
         // An anti-join keeps coordinates beyond the dimensions of the excluding tensor; outer joins
@@ -84,7 +96,7 @@ pub(super) fn finish_region(
     }
     let inputs = shared.into_iter().map(|origin| origin.plan().map_err(|e| UnclaimedReason::Planning(e.to_string())));
     let inputs = inputs.collect::<Result<_, _>>()?;
-    let mut grouped_join = GroupedJoin { leaves, outers, fields, masks, conditions, non_null, groups };
+    let mut grouped_join = GroupedJoin { leaves, outers, fields, masks, conditions, non_null, float_keys, groups };
     if is_contradiction(&grouped_join) {
         return Err(UnclaimedReason::Contradiction);
     }

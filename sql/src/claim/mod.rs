@@ -19,7 +19,7 @@ pub use grouped_join::{
 };
 pub use reason::UnclaimedReason;
 pub use region::{Claim, Region};
-pub(crate) use terms::{is_never_null, split_terms, strict_parts};
+pub(crate) use terms::{ExprCase, is_never_null, split_terms, split_validity};
 pub(crate) use types::is_ordered;
 
 use datafusion::logical_expr::LogicalPlan;

@@ -7,16 +7,17 @@
 //! they are cast to, if the encoded values cannot overflow.
 //!
 //! A `CASE` over conditions of one leaf each, or `AND`s of such conditions, splits the rows into
-//! disjoint cases. DataFusion computes other operators if they read one leaf only.
+//! disjoint cases. A quotient of floats by a product is a product with the reciprocals of its
+//! factors. DataFusion computes other operators if they read one leaf only.
 
 use super::join::leaves_of;
 use super::reason::UnclaimedReason;
 use crate::number::Number;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, ExprSchema, ScalarValue};
-use datafusion::logical_expr::expr::Case as CaseExpr;
+use datafusion::logical_expr::expr::{Case as CaseExpr, Cast};
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast, lit};
 
 /// A product of expressions of one leaf each.
 #[derive(Clone, Debug)]
@@ -132,6 +133,14 @@ pub(crate) fn split_terms(
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Multiply, right }) => {
             part(left)?.combine(&part(right)?, |a, b| a.iter().flat_map(|a| b.iter().map(|b| multiply(a, b))).collect())
         }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Divide, right }) if number == Number::F64 => {
+            let (numerator, denominator) = (part(left)?, part(right)?);
+            let [ExprCase { guards, values, products }] = &denominator.cases[..] else { return Err(several_tables()) };
+            let ([], [], [product], true) = (&guards[..], &values[..], &products[..], denominator.covers) else {
+                return Err(several_tables());
+            };
+            numerator.combine(&denominator, |a, _| a.iter().map(|a| divide(a, product)).collect())
+        }
         Expr::Negative(arg) => {
             let mut negated = part(arg)?;
             let products = negated.cases.iter_mut().flat_map(|case| &mut case.products);
@@ -139,6 +148,7 @@ pub(crate) fn split_terms(
             negated
         }
         Expr::Case(case) => split_case(case, several_tables, part)?,
+        Expr::Cast(cast) if matches!(*cast.expr, Expr::Case(_)) => part(&cast_branches(cast))?,
         Expr::Cast(cast) => split_widened(&cast.expr, number, schema, constant_leaf).ok_or_else(several_tables)?,
         _ => return Err(several_tables()),
     };
@@ -208,6 +218,47 @@ fn multiply(a: &LeafProduct, b: &LeafProduct) -> LeafProduct {
         }
     }
     LeafProduct { negative: a.negative ^ b.negative, factors, parts: [&a.parts[..], &b.parts[..]].concat() }
+}
+
+/// Divides a product by another one. The quotient of factors of one leaf is one expression, which
+/// DataFusion computes.
+fn divide(product: &LeafProduct, divisor: &LeafProduct) -> LeafProduct {
+    let mut factors = product.factors.clone();
+    for (leaf, factor) in &divisor.factors {
+        match factors.iter_mut().find(|(l, _)| l == leaf) {
+            Some((_, quotient)) => *quotient = quotient.clone() / factor.clone(),
+            None => factors.push((*leaf, lit(1.0) / factor.clone())),
+        }
+    }
+    LeafProduct { negative: product.negative ^ divisor.negative, factors, parts: Vec::new() }
+}
+
+/// Returns the cast of a `CASE` as a `CASE` whose values are cast.
+fn cast_branches(outer: &Cast) -> Expr {
+    let cast_value = |value: &Expr| Box::new(Expr::Cast(Cast { expr: Box::new(value.clone()), ..outer.clone() }));
+    let Expr::Case(case) = &*outer.expr else { return Expr::Cast(outer.clone()) };
+    Expr::Case(CaseExpr {
+        expr: case.expr.clone(),
+        when_then_expr: case.when_then_expr.iter().map(|(when, then)| (when.clone(), cast_value(then))).collect(),
+        else_expr: case.else_expr.as_deref().map(cast_value),
+    })
+}
+
+/// Returns the cases in which an expression of any type is not NULL, without products. A value of
+/// several tables is one of [`strict_parts`], or a `CASE` of such values.
+pub(crate) fn split_validity(expr: &Expr, constant_leaf: usize) -> Result<ExprTerms, UnclaimedReason> {
+    let several_tables = || UnclaimedReason::SeveralTables(expr.to_string());
+    match (&leaves_of(expr)[..], expr) {
+        ([], _) if is_null(expr) => Ok(ExprTerms::default()),
+        ([_, _, ..], Expr::Case(case)) => {
+            split_case(case, several_tables, |value| split_validity(value, constant_leaf))
+        }
+        ([_, _, ..], Expr::Cast(cast)) => split_validity(&cast.expr, constant_leaf),
+        _ => {
+            let values = strict_parts(expr, constant_leaf)?;
+            Ok(ExprTerms { cases: vec![ExprCase { values, ..ExprCase::default() }], covers: true, narrow: Vec::new() })
+        }
+    }
 }
 
 /// Splits a `CASE`: a row is in the first branch whose condition is true.

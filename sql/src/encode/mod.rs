@@ -33,6 +33,8 @@ use crate::error::{FallbackReason, Result};
 use crate::memory::Allowance;
 use crate::table::TensorColumn;
 use codes::encode_domain;
+use datafusion::arrow::array::{ArrayRef, AsArray};
+use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -71,6 +73,12 @@ impl EncodedJoin {
         let has_nulls = |c: &&LeafColumn| leaves[c.leaf].as_ref().is_some_and(|rows| rows.has_nulls(c.column));
         if let Some(column) = join.non_null.iter().find(has_nulls) {
             return Err(FallbackReason::Null { column: join.column(*column).name.clone() }.into());
+        }
+        for column in &join.float_keys {
+            if leaves[column.leaf].as_ref().is_some_and(|rows| has_irregular_floats(rows.column(column.column))) {
+                let values = format!("the group key `{}`", join.column(*column).name);
+                return Err(FallbackReason::Irregular { values }.into());
+            }
         }
         let mut bytes = inputs.iter().map(RecordBatch::get_array_memory_size).sum();
         let mut domains = BTreeMap::new();
@@ -119,6 +127,16 @@ impl EncodedJoin {
     /// Returns the size of the encoded rows in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+}
+
+/// Returns whether a column has a NaN or a negative zero.
+fn has_irregular_floats(column: &ArrayRef) -> bool {
+    let is_irregular = |value: f64| value.is_nan() || value == 0.0 && value.is_sign_negative();
+    match column.data_type() {
+        DataType::Float64 => column.as_primitive::<Float64Type>().iter().flatten().any(is_irregular),
+        DataType::Float32 => column.as_primitive::<Float32Type>().iter().flatten().any(|v| is_irregular(v.into())),
+        _ => true,
     }
 }
 

@@ -36,6 +36,111 @@ async fn joins_agree_with_datafusion() {
     }
 }
 
+/// Tables whose rows have prices, cases, degrees and norms.
+async fn measurements() -> Database {
+    let database = database().await;
+    for statement in [
+        "CREATE TABLE f (k BIGINT, g BIGINT, q INT, r DOUBLE, d DATE) AS SELECT value % 7, value % 3,
+         arrow_cast(value * 31 % 17 - 5, 'Int32'), (value * 13 % 29) / 4.0, arrow_cast(value % 40, 'Date32')
+         FROM generate_series(1, 200)",
+        "CREATE TABLE d (k BIGINT, seg VARCHAR, ok BOOLEAN, n INT, norm DOUBLE) AS VALUES (0, 'x', true, 3, 0.5),
+         (1, 'y', false, 1, 1.5), (2, 'x', NULL, NULL, 0.5), (3, NULL, true, 2, 2.5), (4, 'x', true, -4, 1.5)",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    database
+}
+
+/// Sums, means and counts of `CASE` over several tables, with casts of the whole expression.
+#[tokio::test]
+async fn cases_over_several_tables_agree_with_datafusion() {
+    let database = measurements().await;
+    for aggregates in [
+        "sum(CASE WHEN d.seg = 'x' THEN f.q END)",
+        "avg(CASE WHEN d.seg = 'x' THEN f.q END), avg(CASE WHEN f.q > 0 THEN d.n ELSE f.q END)",
+        "sum(CASE WHEN d.seg = 'x' THEN f.q ELSE d.n END), sum(CASE WHEN d.ok THEN 1 ELSE 0 END)",
+        "count(CASE WHEN d.ok AND f.q > 2 THEN 1 END)",
+        "count(CASE WHEN d.seg = 'x' THEN f.q WHEN f.q > 3 THEN d.n END), count(*)",
+        "count(CASE WHEN f.q < 0 THEN NULL WHEN d.ok THEN f.k ELSE d.n + f.q END) FILTER (WHERE d.seg <> 'y')",
+    ] {
+        for groups in ["", " GROUP BY f.g", " GROUP BY d.seg"] {
+            let sql = format!("SELECT {aggregates} FROM f JOIN d ON f.k = d.k{groups}");
+            assert_eq!(agree(&database, &sql).await.unwrap(), 1, "{sql}");
+        }
+    }
+}
+
+/// A quotient by columns of other tables is a product with their reciprocals.
+#[tokio::test]
+async fn quotients_agree_with_datafusion() {
+    let database = measurements().await;
+    for aggregates in [
+        "sum(f.r / d.norm)",
+        "sum(f.r * d.norm / (f.r + 1)), avg((f.r - d.norm) / d.norm)",
+        "sum(f.r / (d.norm * (f.r + 2))), sum(-(f.r / d.norm))",
+        "sum(CASE WHEN d.seg = 'x' THEN f.q / d.norm END)",
+    ] {
+        let sql = format!("SELECT f.g, {aggregates} FROM f JOIN d ON f.k = d.k GROUP BY f.g");
+        assert_eq!(agree(&database, &sql).await.unwrap(), 1, "{sql}");
+    }
+    // Integers are rounded by each division; a sum is no factor.
+    for aggregate in ["sum(f.k / d.n)", "sum(f.r / (d.norm + f.r))"] {
+        let sql = format!("SELECT {aggregate} FROM f JOIN d ON f.k = d.k");
+        assert_eq!(agree(&database, &sql).await.unwrap(), 0, "{sql}");
+    }
+    // Zero has no finite reciprocal.
+    run(&database, "INSERT INTO d VALUES (5, 'x', true, 1, 0.0)").await.unwrap();
+    agree(&database, "SELECT f.g, sum(f.r / d.norm) FROM f JOIN d ON f.k = d.k GROUP BY f.g").await.unwrap();
+}
+
+/// Variances, covariances and correlations, of floats and of integers, within one table and between
+/// two. Groups of one row and of equal values are among them.
+#[tokio::test]
+async fn variances_agree_with_datafusion() {
+    let database = measurements().await;
+    for aggregates in [
+        "var(f.r), var_pop(f.r), stddev(f.r), stddev_pop(f.r)",
+        "var_samp(f.q), stddev_samp(d.n), var_pop(d.n), stddev_pop(f.q * f.q)",
+        "covar_samp(f.r, f.q), covar_pop(f.r, f.r + f.q), covar(f.q, f.q + 1)",
+        "corr(f.r, f.r * 2 + f.q), corr(f.q, f.q * 3 + 1), corr(f.q, d.n)",
+        "stddev(f.r) FILTER (WHERE d.ok), corr(f.q, f.q) FILTER (WHERE d.n > 1), count(*)",
+    ] {
+        for groups in ["", " GROUP BY f.g", " GROUP BY f.k, f.g, f.d"] {
+            let sql = format!("SELECT {aggregates} FROM f JOIN d ON f.k = d.k{groups}");
+            assert_eq!(agree(&database, &sql).await.unwrap(), 1, "{sql}");
+        }
+    }
+    // Sums of squares would lose the digits of these variances.
+    run(
+        &database,
+        "CREATE TABLE years (k BIGINT, y DOUBLE) AS SELECT value % 5, 1e9 + value / 8.0 FROM generate_series(1, 90)",
+    )
+    .await
+    .unwrap();
+    agree(&database, "SELECT d.seg, var(years.y) FROM years JOIN d ON years.k = d.k GROUP BY d.seg").await.unwrap();
+}
+
+/// Floats and computed values are group keys; equal floats of other bits are left to DataFusion.
+#[tokio::test]
+async fn computed_groups_agree_with_datafusion() {
+    let database = measurements().await;
+    for keys in [
+        "d.norm",
+        "d.norm, f.g",
+        "f.r + 1, d.seg",
+        "date_part('month', f.d), length(d.seg)",
+        "CASE WHEN f.q > 3 THEN 'high' ELSE 'low' END",
+        "sqrt(d.norm), f.q % 2",
+    ] {
+        let sql = format!("SELECT {keys}, count(*), sum(f.q * d.n) FROM f JOIN d ON f.k = d.k GROUP BY {keys}");
+        assert_eq!(agree(&database, &sql).await.unwrap(), 1, "{sql}");
+    }
+    run(&database, "INSERT INTO d VALUES (5, 'x', true, 1, -0.0), (6, 'x', true, 1, 0.0)").await.unwrap();
+    agree(&database, "SELECT d.norm, count(*) FROM f JOIN d ON f.k = d.k GROUP BY d.norm").await.unwrap();
+    run(&database, "INSERT INTO d VALUES (5, 'x', true, 1, 'NaN'), (6, 'x', true, 1, 'NaN')").await.unwrap();
+    agree(&database, "SELECT d.norm, count(*) FROM f JOIN d ON f.k = d.k GROUP BY d.norm").await.unwrap();
+}
+
 /// Outer joins are claimed, with the rows that they add.
 #[tokio::test]
 async fn outer_joins_agree_with_datafusion() {
