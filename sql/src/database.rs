@@ -125,7 +125,7 @@ impl Database {
             let files = Arc::new(TensorFileFactory(file_type));
             state.register_file_format(files, true).expect("registration replaces other formats");
         }
-        SchemaTables::install(&state).expect("the default catalog accepts schemas");
+        SchemaTables::install(&state, &cache.columns).expect("the default catalog accepts schemas");
         Database { context: SessionContext::new_with_state(state), cache, background }
     }
 

@@ -157,10 +157,7 @@ impl ExecutionPlan for RegionExec {
         let call = self.call(context.clone());
         let batches = match call.answer_plan(&self.context.background) {
             AnswerPlan::Redpoll(Some(prepared)) => call.answer_with_redpoll(Vec::new(), Some(prepared)).boxed(),
-            AnswerPlan::Redpoll(None) => {
-                let inputs = self.inputs.iter().map(|input| input.execute(0, context.clone()));
-                call.answer_with_redpoll(inputs.collect::<Result<_>>()?, None).boxed()
-            }
+            AnswerPlan::Redpoll(None) => call.answer_with_redpoll(self.inputs.clone(), None).boxed(),
             AnswerPlan::DataFusion(fallback) => call.answer_with_datafusion(fallback).boxed(),
             AnswerPlan::Race(fallback, background, start_time) => {
                 call.race(fallback, self.inputs.clone(), (background, start_time)).boxed()

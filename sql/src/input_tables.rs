@@ -1,5 +1,6 @@
 //! The tables below a region, and their versions, which say whether the tables have changed.
 
+use crate::columns::{FileTable, FileVersion};
 use crate::table::TensorTable;
 use datafusion::arrow::array::Array;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -9,9 +10,8 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::MemTable;
 use datafusion::datasource::listing::ListingTable;
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 /// The tables below the inputs of a region.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Version(Vec<Stamp>);
 enum Stamp {
     /// Files, each with its size and modification time, and the table as it was declared. A
     /// declaration with other options may read other rows of the same files.
-    Files { declared: Arc<dyn TableProvider>, files: Vec<(PathBuf, u64, SystemTime)> },
+    Files { declared: Arc<dyn TableProvider>, files: FileVersion },
     /// Batches in memory. They are kept alive, so that their addresses are not reused.
     Batches(Vec<RecordBatch>),
     /// A tensor, which is immutable.
@@ -90,29 +90,12 @@ fn stamp(table: &Arc<dyn TableProvider>) -> Option<Stamp> {
         }
         return Some(Stamp::Batches(batches));
     }
-    let listing = table.downcast_ref::<ListingTable>()?;
-    let mut files = Vec::new();
-    for url in listing.table_paths() {
-        if url.scheme() != "file" || url.get_glob().is_some() {
-            return None;
-        }
-        add_files(&url.get_url().to_file_path().ok()?, &mut files)?;
-    }
-    files.sort();
+    let listing = match table.downcast_ref::<FileTable>() {
+        Some(files) => files.listing(),
+        None => table.downcast_ref::<ListingTable>()?,
+    };
+    let files = FileVersion::of(listing)?;
     Some(Stamp::Files { declared: table.clone(), files })
-}
-
-/// Adds a file, or all files below a folder.
-fn add_files(path: &Path, files: &mut Vec<(PathBuf, u64, SystemTime)>) -> Option<()> {
-    let metadata = std::fs::metadata(path).ok()?;
-    if metadata.is_dir() {
-        for entry in std::fs::read_dir(path).ok()? {
-            add_files(&entry.ok()?.path(), files)?;
-        }
-        return Some(());
-    }
-    files.push((path.to_owned(), metadata.len(), metadata.modified().ok()?));
-    Some(())
 }
 
 impl Stamp {
@@ -145,6 +128,43 @@ impl PartialEq for Stamp {
             _ => false,
         }
     }
+}
+
+impl Version {
+    /// Returns the batches of the table in memory to which the batches of partitions belong, in the
+    /// order of the table; `None` if there is none.
+    pub(crate) fn batches_of(&self, partitions: &[Vec<RecordBatch>]) -> Option<Vec<RecordBatch>> {
+        let scanned: Vec<&RecordBatch> = partitions.iter().flatten().collect();
+        let found = self.0.iter().find_map(|stamp| match stamp {
+            Stamp::Batches(batches) if have_same_rows(batches.iter(), scanned.iter().copied()) => Some(batches),
+            _ => None,
+        });
+        found.cloned()
+    }
+}
+
+/// Returns whether two lists of batches have the same rows in the same memory, apart from their
+/// order and from cuts.
+fn have_same_rows<'a>(
+    a: impl Iterator<Item = &'a RecordBatch> + Clone,
+    b: impl Iterator<Item = &'a RecordBatch> + Clone,
+) -> bool {
+    fn rows<'a>(batches: impl Iterator<Item = &'a RecordBatch>) -> usize {
+        batches.map(RecordBatch::num_rows).sum()
+    }
+    // The allocations of the columns.
+    fn memory<'a>(batches: impl Iterator<Item = &'a RecordBatch>) -> Option<HashSet<Vec<usize>>> {
+        let filled = batches.filter(|batch| batch.num_rows() > 0);
+        let of_batch = |batch: &RecordBatch| {
+            let columns = batch
+                .columns()
+                .iter()
+                .map(|column| Some(column.to_data().buffers().first()?.data_ptr().as_ptr() as usize));
+            columns.collect::<Option<Vec<usize>>>()
+        };
+        filled.map(of_batch).collect()
+    }
+    rows(a.clone()) == rows(b.clone()) && memory(a).is_some_and(|a| memory(b).is_some_and(|b| a == b))
 }
 
 impl PartialEq for Version {

@@ -42,6 +42,7 @@
 
 pub mod aggregates;
 pub mod claim;
+pub mod columns;
 mod compressed;
 mod correlated;
 mod database;

@@ -2,7 +2,7 @@
 
 use crate::engine::{RunError, RunLimits};
 use crate::error::{Error, Result};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 use redpoll_storage::{Account, MemoryBudget};
 use std::fmt;
 use std::sync::Arc;
@@ -12,6 +12,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) trait Evict: fmt::Debug + Send + Sync {
     /// Drops the entry used least recently; returns `false` if there is none.
     fn evict_oldest(&self) -> bool;
+}
+
+/// The largest number of bytes that a cache takes.
+const MAX_CACHE: usize = 1 << 30;
+
+/// The divisor of a memory limit that gives the share of a cache.
+const LIMIT_DIVISOR: usize = 4;
+
+/// Returns the capacity of a cache in bytes under a memory limit.
+pub(crate) fn cache_capacity(limit: &MemoryLimit) -> usize {
+    match limit {
+        MemoryLimit::Finite(bytes) => MAX_CACHE.min(bytes / LIMIT_DIVISOR),
+        _ => MAX_CACHE,
+    }
 }
 
 /// Bytes reserved in a memory pool, released when the account is dropped. If the pool is exhausted,

@@ -30,6 +30,9 @@ impl Metrics {
         let entries =
             result.prepared.program.bindings.iter().filter_map(|(_, tensor)| tensor.count_stored().ok()).sum::<u64>();
         self.add_count("stored_entries", usize::try_from(entries).unwrap_or(usize::MAX));
+        let (encoded, shared) = result.prepared.encoded.column_counts();
+        self.add_count("encoded_columns", encoded);
+        self.add_count("shared_columns", shared);
         self.add_count("output_rows", result.batch.num_rows());
     }
 }

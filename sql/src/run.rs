@@ -2,6 +2,7 @@
 //! the background.
 
 use crate::claim::Region;
+use crate::columns::InputRows;
 use crate::decode::decode;
 use crate::encode::EncodedJoin;
 use crate::engine::Engine;
@@ -9,12 +10,9 @@ use crate::error::{Error, FallbackReason};
 use crate::memory::Allowance;
 use crate::policy::PreparedRegion;
 use crate::program::{self, RegionFolds};
-use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::SendableRecordBatchStream;
-use futures::TryStreamExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -64,7 +62,7 @@ impl RegionRunner {
     ///
     /// # Errors
     /// If the rows are left to DataFusion, or the allowance is exhausted.
-    pub(crate) fn prepare(&self, inputs: &[RecordBatch], allowance: &Allowance) -> Result<PreparedRegion, Error> {
+    pub(crate) fn prepare(&self, inputs: &[InputRows], allowance: &Allowance) -> Result<PreparedRegion, Error> {
         let start = Instant::now();
         let encoded = EncodedJoin::new(&self.region.join, inputs, allowance)?;
         let folds = RegionFolds::new(&self.region, &encoded)?;
@@ -92,30 +90,6 @@ impl RegionRunner {
             _reserved: allowance,
         })
     }
-}
-
-/// Reads all rows of a stream into one batch.
-///
-/// # Errors
-/// If the rows cannot be read, or the allowance is exhausted.
-pub(crate) async fn read_all_rows(mut stream: SendableRecordBatchStream, allowance: &Allowance) -> Result<RecordBatch> {
-    let schema = stream.schema();
-    let (mut batches, mut bytes) = (Vec::new(), 0);
-    while let Some(batch) = stream.try_next().await? {
-        let size = batch.get_array_memory_size();
-        allowance.reserve("the rows", size)?;
-        bytes += size;
-        batches.push(batch);
-    }
-    if let [_] = batches[..] {
-        return Ok(batches.swap_remove(0));
-    }
-    // During concatenation, the batches and their copy exist at once.
-    allowance.reserve("the rows", bytes)?;
-    let batch = concat_batches(&schema, &batches)?;
-    allowance.release(2 * bytes);
-    allowance.reserve("the rows", batch.get_array_memory_size())?;
-    Ok(batch)
 }
 
 /// Returns the error of rows that could not be read. A failed computation is

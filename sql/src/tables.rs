@@ -1,10 +1,12 @@
 //! The tables of a schema, replaced in one step: a concurrent reader finds either the old or the
 //! new table.
 
+use crate::columns::{ColumnStore, FileTable};
 use crate::run_ends::plain_table;
 use async_trait::async_trait;
 use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::TableReference;
+use datafusion::datasource::listing::ListingTable;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionState;
 use std::any::Any;
@@ -13,30 +15,51 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The tables of a schema by name. Tables in memory store plain arrays in place of run-end encoded
 /// ones.
-#[derive(Debug, Default)]
-pub(crate) struct SchemaTables(RwLock<HashMap<String, Arc<dyn TableProvider>>>);
+#[derive(Debug)]
+pub(crate) struct SchemaTables {
+    tables: RwLock<HashMap<String, Arc<dyn TableProvider>>>,
+    /// The columns of files that the session keeps.
+    columns: Arc<ColumnStore>,
+}
 
 impl SchemaTables {
     /// Installs such tables as the default schema of a session, if it has one.
     ///
     /// # Errors
     /// If the catalog takes no schemas.
-    pub(crate) fn install(state: &SessionState) -> Result<()> {
+    pub(crate) fn install(state: &SessionState, columns: &Arc<ColumnStore>) -> Result<()> {
         let names = &state.config_options().catalog;
         match state.catalog_list().catalog(&names.default_catalog) {
             Some(catalog) => {
-                catalog.register_schema(&names.default_schema, Arc::new(SchemaTables::default())).map(drop)
+                let tables = SchemaTables { tables: RwLock::default(), columns: columns.clone() };
+                catalog.register_schema(&names.default_schema, Arc::new(tables)).map(drop)
             }
             None => Ok(()),
         }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, HashMap<String, Arc<dyn TableProvider>>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.tables.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, HashMap<String, Arc<dyn TableProvider>>> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.tables.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the table that a session registers for `table`: tables in memory store plain arrays, and
+/// the columns of files are kept in `columns`.
+///
+/// # Errors
+/// If Arrow cannot decode an array.
+fn session_table(table: Arc<dyn TableProvider>, columns: &Arc<ColumnStore>) -> Result<Arc<dyn TableProvider>> {
+    let any: Arc<dyn Any + Send + Sync> = table.clone();
+    if let Ok(listing) = any.downcast::<ListingTable>() {
+        return Ok(Arc::new(FileTable::new(listing, columns.clone())));
+    }
+    match table.downcast_ref::<FileTable>() {
+        Some(files) => Ok(Arc::new(FileTable::new(files.listing().clone(), columns.clone()))),
+        None => plain_table(table),
     }
 }
 
@@ -51,7 +74,10 @@ pub(crate) fn replace_table(state: &SessionState, table: &str, provider: Arc<dyn
     let schema = state.schema_for_ref(reference)?;
     let any: &dyn Any = &*schema;
     match any.downcast_ref::<SchemaTables>() {
-        Some(tables) => drop(tables.write().insert(name, plain_table(provider)?)),
+        Some(tables) => {
+            let table = session_table(provider, &tables.columns)?;
+            tables.write().insert(name, table);
+        }
         None => {
             schema.deregister_table(&name)?;
             schema.register_table(name, provider)?;
@@ -71,7 +97,7 @@ impl SchemaProvider for SchemaTables {
     }
 
     fn register_table(&self, name: String, table: Arc<dyn TableProvider>) -> Result<Option<Arc<dyn TableProvider>>> {
-        let table = plain_table(table)?;
+        let table = session_table(table, &self.columns)?;
         let mut tables = self.write();
         if tables.contains_key(&name) {
             return Err(DataFusionError::Execution(format!("The table {name} already exists")));

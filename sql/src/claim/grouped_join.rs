@@ -36,8 +36,8 @@ pub struct GroupedJoin {
     pub conditions: Vec<Condition>,
     /// Columns that must not be NULL in any row, because anti-joins compare with them.
     pub non_null: Vec<LeafColumn>,
-    /// Group keys that are floats. They must not be NaN or a negative zero, whose groups are those of
-    /// other bits.
+    /// Group keys that are floats. They must not be NaN or a negative zero, whose groups are those
+    /// of other bits.
     pub float_keys: Vec<LeafColumn>,
     /// The group columns of the result, in order.
     pub groups: Vec<GroupColumn>,

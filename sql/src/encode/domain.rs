@@ -16,14 +16,14 @@ pub const MISSING: u64 = u64::MAX;
 
 /// The values of a domain. Codes count from 0 and grow with the values; see [`Domain::null`] for
 /// NULL.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Domain {
     size: u64,
-    values: DomainValues,
+    pub(super) values: DomainValues,
 }
 
-#[derive(Debug)]
-enum DomainValues {
+#[derive(Clone, Debug)]
+pub(super) enum DomainValues {
     /// The integers from `min` on; the code of NULL follows the last one.
     Range { min: i64, ty: DataType, null: Option<u64> },
     /// The sorted values of a tuple of columns, one array per column, including NULL.
@@ -36,7 +36,19 @@ const MAX_CODES_PER_ROW: u128 = 4;
 /// Number of codes that are cheap whatever the number of rows.
 const SMALL_RANGE: u128 = 1 << 16;
 
+/// Returns the largest number of integers of a range for which it is cheaper than a list of the
+/// values in `rows` rows.
+pub(super) fn max_range(rows: usize) -> u128 {
+    SMALL_RANGE.max(MAX_CODES_PER_ROW * rows as u128)
+}
+
 impl Domain {
+    /// Returns the domain of the integers from `min` on, `size` in number, and of NULL if it has a
+    /// code.
+    pub(super) fn range((min, size): (i64, u64), null: Option<u64>, ty: DataType) -> Domain {
+        Domain { size: size + u64::from(null.is_some()), values: DomainValues::Range { min, ty, null } }
+    }
+
     /// Returns the domain of the values in tuples of columns, and the codes of each tuple's rows.
     /// `extent` is the dimension of tensors in the domain, which is then the integers below it.
     /// Rows with other values, or NULL, join no entry.
@@ -176,7 +188,7 @@ fn range_domain(columns: &[Integers], ty: &DataType, extent: Option<u64>) -> Opt
             let (min, max) = range.unwrap_or((0, -1));
             let size = u128::try_from(i128::from(max) - i128::from(min) + 1).unwrap_or(0);
             let rows: usize = columns.iter().map(|c| c.values().len()).sum();
-            if size > SMALL_RANGE.max(MAX_CODES_PER_ROW * rows as u128) {
+            if size > max_range(rows) {
                 return None;
             }
             (min, size as u64)
@@ -196,8 +208,7 @@ fn range_domain(columns: &[Integers], ty: &DataType, extent: Option<u64>) -> Opt
         }
     });
     let codes = codes.collect();
-    let values = DomainValues::Range { min, ty: ty.clone(), null };
-    Some((Domain { size: size + u64::from(nulls), values }, codes))
+    Some((Domain::range((min, size), null, ty.clone()), codes))
 }
 
 /// Returns the domain of integers as a sorted list.

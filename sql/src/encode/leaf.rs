@@ -3,6 +3,8 @@
 
 use super::domain::MISSING;
 use crate::claim::FieldId;
+use crate::columns::{InputRows, RowSource};
+use crate::error::Result;
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use std::collections::BTreeMap;
@@ -13,12 +15,27 @@ use std::sync::Arc;
 pub struct LeafRows {
     batch: RecordBatch,
     codes: BTreeMap<FieldId, Arc<Vec<u64>>>,
+    /// The table of which the rows are a selection, if there is one.
+    source: Option<Arc<RowSource>>,
 }
 
 impl LeafRows {
     /// Returns the rows of `batch`, without codes. The columns of `batch` are those of the leaf.
     pub fn new(batch: RecordBatch) -> LeafRows {
-        LeafRows { batch, codes: BTreeMap::new() }
+        LeafRows { batch, codes: BTreeMap::new(), source: None }
+    }
+
+    /// Returns the rows of an input, projected to the columns of the leaf.
+    ///
+    /// # Errors
+    /// If a column does not exist.
+    pub fn of_input(rows: &InputRows, columns: &[usize]) -> Result<LeafRows> {
+        Ok(LeafRows { source: rows.source().cloned(), ..LeafRows::new(rows.batch().project(columns)?) })
+    }
+
+    /// Returns the table of which the rows are a selection; its columns are those of the input.
+    pub(super) fn source(&self) -> Option<&Arc<RowSource>> {
+        self.source.as_ref()
     }
 
     /// Returns the number of rows.

@@ -7,6 +7,7 @@
 
 mod bounds;
 mod codes;
+mod columns;
 mod condition;
 mod domain;
 mod extremes;
@@ -20,6 +21,7 @@ mod outer;
 mod shared;
 mod tensor;
 
+pub use columns::EncodedColumns;
 pub use domain::{Domain, MISSING};
 pub use extremes::{ExtremeCodes, Extremum};
 pub(crate) use integers::is_integers;
@@ -29,13 +31,13 @@ pub use shared::SharedRequest;
 pub use tensor::{ColumnFold, GroupCache, Payload, Request};
 
 use crate::claim::{FieldId, GroupedJoin, LeafColumn, LeafSource};
+use crate::columns::{ColumnCodes, InputRows};
 use crate::error::{FallbackReason, Result};
 use crate::memory::Allowance;
 use crate::table::TensorColumn;
 use codes::encode_domain;
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
-use datafusion::arrow::record_batch::RecordBatch;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -53,6 +55,10 @@ pub struct EncodedJoin {
     /// The size of rows, codes and domains in bytes.
     bytes: usize,
     allowance: Allowance,
+    /// The codes of whole columns that the session keeps.
+    shared: Vec<Arc<ColumnCodes>>,
+    /// Number of columns that were encoded for this join.
+    encoded_columns: usize,
 }
 
 impl EncodedJoin {
@@ -61,11 +67,11 @@ impl EncodedJoin {
     /// # Errors
     /// If the rows must be left to DataFusion, Arrow refuses a computation, or the allowance is
     /// exhausted.
-    pub fn new(join: &GroupedJoin, inputs: &[RecordBatch], allowance: &Allowance) -> Result<EncodedJoin> {
+    pub fn new(join: &GroupedJoin, inputs: &[InputRows], allowance: &Allowance) -> Result<EncodedJoin> {
         let mut leaves: Vec<Option<LeafRows>> = Vec::new();
         for leaf in &join.leaves {
             leaves.push(match &leaf.source {
-                LeafSource::Input { input, columns } => Some(LeafRows::new(inputs[*input].project(columns)?)),
+                LeafSource::Input { input, columns } => Some(LeafRows::of_input(&inputs[*input], columns)?),
                 LeafSource::Tensor { .. } => None,
             });
         }
@@ -80,7 +86,8 @@ impl EncodedJoin {
                 return Err(FallbackReason::Irregular { values }.into());
             }
         }
-        let mut bytes = inputs.iter().map(RecordBatch::get_array_memory_size).sum();
+        let mut bytes = inputs.iter().map(InputRows::bytes).sum();
+        let (mut shared, mut encoded_columns) = (Vec::new(), 0);
         let mut domains = BTreeMap::new();
         for domain in join.fields.iter().map(|f| f.domain) {
             if domains.contains_key(&domain) {
@@ -91,6 +98,8 @@ impl EncodedJoin {
                 leaves[leaf].as_mut().expect("only leaves with rows have codes").add_codes(field, codes);
             }
             bytes += encoded.bytes;
+            shared.extend(encoded.shared);
+            encoded_columns += encoded.encoded_columns;
             domains.insert(domain, encoded.domain);
         }
         Ok(EncodedJoin {
@@ -100,6 +109,8 @@ impl EncodedJoin {
             max_rows: OnceLock::new(),
             bytes,
             allowance: allowance.clone(),
+            shared,
+            encoded_columns,
         })
     }
 
@@ -122,6 +133,12 @@ impl EncodedJoin {
     /// Returns whether a column has a NULL.
     pub fn has_nulls(&self, column: LeafColumn) -> bool {
         self.rows(column.leaf).is_some_and(|rows| rows.has_nulls(column.column))
+    }
+
+    /// Returns the number of columns that were encoded for this join, and of those whose codes the
+    /// session keeps.
+    pub(crate) fn column_counts(&self) -> (usize, usize) {
+        (self.encoded_columns, self.shared.len())
     }
 
     /// Returns the size of the encoded rows in bytes.

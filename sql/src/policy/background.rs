@@ -1,11 +1,14 @@
 //! Preparation of regions while DataFusion answers, or afterwards, so that the next call finds them
-//! prepared. Each session has one thread of low priority, which prepares one region at a time.
+//! prepared.
 //!
-//! A process ends without waiting for this thread. The thread ends if there is nothing to do; its
-//! work is cancelled when the session is dropped.
+//! Each region is prepared by a thread of its own. While a query waits for the region, the thread
+//! has the priority of other threads; once DataFusion has answered, it has a low one. Regions that
+//! no query waits for are prepared one at a time. A process ends without waiting for these threads;
+//! their work is cancelled when the session is dropped.
 
 use super::cache::RegionKey;
 use super::job::Job;
+use super::priority::ThreadPriority;
 use crate::input_tables::Version;
 use crate::run::RegionResult;
 use futures::channel::oneshot;
@@ -31,8 +34,10 @@ struct QueueState {
     entries: Vec<QueueEntry>,
     /// The id of the last entry.
     last_id: u64,
-    /// True if the thread runs.
+    /// True if the thread runs that starts jobs when they are due.
     is_running: bool,
+    /// True if a job runs that began without a waiting query.
+    has_unawaited_job: bool,
     is_closed: bool,
     /// Regions that could not be prepared, newest first, with the number of tries.
     failures: Vec<(RegionKey, Version, u32)>,
@@ -47,6 +52,8 @@ struct QueueEntry {
     version: Version,
     /// The job; `None` once it has begun.
     job: Option<Box<Job>>,
+    /// The priority of the thread that runs the job.
+    priority: Option<ThreadPriority>,
     start_time: StartTime,
     /// The queries that take the rows if they come first.
     senders: Vec<oneshot::Sender<Arc<RegionResult>>>,
@@ -103,7 +110,7 @@ impl BackgroundJobs {
         if !state.is_running {
             let queue = queue.clone();
             // Without a thread, nothing is prepared, and DataFusion answers.
-            std::thread::Builder::new().name("redpoll-prepare".into()).spawn(move || run_jobs(&queue)).ok()?;
+            std::thread::Builder::new().name("redpoll-queue".into()).spawn(move || start_jobs(&queue)).ok()?;
             state.is_running = true;
         }
         state.last_id += 1;
@@ -115,6 +122,7 @@ impl BackgroundJobs {
             key,
             version,
             job,
+            priority: None,
             start_time,
             senders: vec![sender],
             datafusion_time: None,
@@ -155,6 +163,15 @@ impl PendingResult {
         let mut state = self.queue.lock();
         if let Some(entry) = state.entry(self.id) {
             entry.datafusion_time = Some(entry.datafusion_time.map_or(time, |least| least.min(time)));
+            entry.priority.iter().for_each(ThreadPriority::lower);
+        }
+        self.queue.changed.notify_all();
+    }
+
+    /// Begins preparation now, because DataFusion cannot answer.
+    pub(crate) fn begin(&self) {
+        if let Some(entry) = self.queue.lock().entry(self.id) {
+            entry.start_time = StartTime::At(Instant::now());
         }
         self.queue.changed.notify_all();
     }
@@ -191,11 +208,13 @@ impl JobQueue {
         }
     }
 
-    /// Waits for the next job that is due; returns `None` if nothing is left to do.
-    fn next_job(&self) -> Option<(u64, Box<Job>)> {
+    /// Waits for the next job that is due, and returns it with its id and whether a query waits for
+    /// it; returns `None` if nothing is left to do.
+    fn next_job(&self) -> Option<(u64, Box<Job>, Waiting)> {
         let mut state = self.lock();
         loop {
-            state.entries.retain(|entry| !entry.cancelled.load(Ordering::Relaxed));
+            // Entries whose jobs have begun are removed when these end.
+            state.entries.retain(|entry| entry.job.is_none() || !entry.cancelled.load(Ordering::Relaxed));
             if state.is_closed || state.entries.is_empty() {
                 state.is_running = false;
                 // A receiver that is gone needs no message.
@@ -203,13 +222,20 @@ impl JobQueue {
                 return None;
             }
             let now = Instant::now();
-            if let Some(entry) = state.entries.iter_mut().find(|entry| entry.is_due(now)) {
-                return entry.job.take().map(|job| (entry.id, job));
+            let is_free = !state.has_unawaited_job;
+            let can_start =
+                |entry: &&mut QueueEntry| entry.is_due(now) && (entry.waiting() == Waiting::Query || is_free);
+            if let Some(entry) = state.entries.iter_mut().find(can_start) {
+                let (id, waiting) = (entry.id, entry.waiting());
+                let job = entry.job.take().expect("a job that is due has not begun");
+                state.has_unawaited_job |= waiting == Waiting::Nobody;
+                return Some((id, job, waiting));
             }
-            let next = state.entries.iter().filter_map(|entry| match entry.start_time {
-                StartTime::At(time) => Some(time),
-                StartTime::AfterDataFusion => None,
-            });
+            let next =
+                state.entries.iter().filter(|entry| entry.job.is_some()).filter_map(|entry| match entry.start_time {
+                    StartTime::At(time) => Some(time).filter(|&time| time > now),
+                    StartTime::AfterDataFusion => None,
+                });
             let next = next.min();
             state = self.wait(state, next);
         }
@@ -264,9 +290,24 @@ impl JobQueue {
         })
     }
 
+    /// Records the priority of the thread that runs a job.
+    fn record_priority(&self, id: u64, priority: ThreadPriority) {
+        if let Some(entry) = self.lock().entry(id) {
+            // DataFusion may have answered since the thread was started.
+            if entry.waiting() == Waiting::Nobody {
+                priority.lower();
+            }
+            entry.priority = Some(priority);
+        }
+    }
+
     /// Removes an entry whose job has ended, and counts a failure.
-    fn finish(&self, id: u64, outcome: JobOutcome) {
+    fn finish(&self, id: u64, waiting: Waiting, outcome: JobOutcome) {
         let mut state = self.lock();
+        if waiting == Waiting::Nobody {
+            state.has_unawaited_job = false;
+        }
+        self.changed.notify_all();
         let Some(at) = state.entries.iter().position(|entry| entry.id == id) else { return };
         let QueueEntry { key, version, .. } = state.entries.remove(at);
         if outcome == JobOutcome::Failed {
@@ -275,7 +316,6 @@ impl JobQueue {
             state.failures.insert(0, (key, version, tries + 1));
             state.failures.truncate(MAX_FAILURES);
         }
-        self.changed.notify_all();
     }
 }
 
@@ -301,6 +341,13 @@ pub(crate) enum Delivery {
     Undelivered,
 }
 
+/// The callers that wait for a region: `Query` if one waits until DataFusion has answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Waiting {
+    Query,
+    Nobody,
+}
+
 /// The outcome of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum JobOutcome {
@@ -317,29 +364,35 @@ impl QueueState {
 }
 
 impl QueueEntry {
+    fn waiting(&self) -> Waiting {
+        match self.datafusion_time.is_none() && self.senders.iter().any(|sender| !sender.is_canceled()) {
+            true => Waiting::Query,
+            false => Waiting::Nobody,
+        }
+    }
+
+    /// Returns whether the job shall begin.
     fn is_due(&self, now: Instant) -> bool {
         let is_due = match self.start_time {
             StartTime::At(time) => time <= now,
             StartTime::AfterDataFusion => false,
         };
-        is_due || self.datafusion_time.is_some()
+        self.job.is_some() && (is_due || self.datafusion_time.is_some())
     }
 }
 
-/// Runs the jobs that are due, until none is left.
-fn run_jobs(queue: &Arc<JobQueue>) {
-    lower_priority();
-    while let Some((id, job)) = queue.next_job() {
-        // A region whose job panics must not keep others from being prepared.
-        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| job.run(id, queue)));
-        queue.finish(id, outcome.unwrap_or(JobOutcome::Failed));
+/// Starts the jobs that are due, until none is left.
+fn start_jobs(queue: &Arc<JobQueue>) {
+    while let Some((id, job, waiting)) = queue.next_job() {
+        let of_thread = queue.clone();
+        let run = move || {
+            of_thread.record_priority(id, ThreadPriority::of_this_thread());
+            // A region whose job panics must not keep others from being prepared.
+            let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| job.run(id, waiting, &of_thread)));
+            of_thread.finish(id, waiting, outcome.unwrap_or(JobOutcome::Failed));
+        };
+        if std::thread::Builder::new().name("redpoll-prepare".into()).spawn(run).is_err() {
+            queue.finish(id, waiting, JobOutcome::Failed);
+        }
     }
-}
-
-/// Lowers the priority of this thread.
-fn lower_priority() {
-    // On Linux, this sets the priority of the thread; elsewhere, it would be that of the process.
-    #[cfg(target_os = "linux")]
-    // If this is refused, the thread keeps its priority.
-    let _ = rustix::process::setpriority_process(None, 10);
 }

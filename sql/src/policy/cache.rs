@@ -2,9 +2,10 @@
 
 use super::prepared::PreparedRegion;
 use crate::claim::Region;
+use crate::columns::ColumnStore;
 use crate::error::FallbackReason;
 use crate::input_tables::{InputTables, Version};
-use crate::memory::Evict;
+use crate::memory::{Evict, cache_capacity};
 use crate::options::TargetChoice;
 use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::logical_expr::LogicalPlan;
@@ -42,20 +43,6 @@ impl CacheSlot {
     }
 }
 
-/// The largest number of bytes of tensors and rows that are cached.
-const MAX_BYTES: usize = 1 << 30;
-
-/// The divisor of a memory limit that gives the share of the cache.
-const LIMIT_DIVISOR: usize = 4;
-
-/// Returns the capacity of the cache in bytes under a memory limit.
-pub(crate) fn capacity(limit: &MemoryLimit) -> usize {
-    match limit {
-        MemoryLimit::Finite(bytes) => MAX_BYTES.min(bytes / LIMIT_DIVISOR),
-        _ => MAX_BYTES,
-    }
-}
-
 /// The outcome of an insertion into the cache: `TooLarge` if the region exceeds its capacity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Insertion {
@@ -66,9 +53,11 @@ pub(crate) enum Insertion {
 /// Number of regions left to DataFusion that the cache remembers.
 const MAX_FALLBACKS: usize = 256;
 
-/// Encoded regions, and regions that are left to DataFusion.
+/// Encoded regions, regions that are left to DataFusion, and the columns of tables.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
+    /// The columns of files, and the codes of columns.
+    pub(crate) columns: Arc<ColumnStore>,
     /// Encoded regions, most recently used first.
     regions: Mutex<Vec<RegionEntry>>,
     /// The plans of regions that are left to DataFusion, newest first.
@@ -112,7 +101,7 @@ impl Cache {
         region: Arc<PreparedRegion>,
         limit: &MemoryLimit,
     ) -> Insertion {
-        let capacity = capacity(limit);
+        let capacity = cache_capacity(limit);
         let bytes = region.bytes();
         if bytes > capacity {
             return Insertion::TooLarge;
@@ -156,6 +145,7 @@ impl Cache {
 
 impl Evict for Cache {
     fn evict_oldest(&self) -> bool {
-        self.regions.lock().unwrap_or_else(PoisonError::into_inner).pop().is_some()
+        let region = self.regions.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        region.is_some() || self.columns.evict_oldest()
     }
 }

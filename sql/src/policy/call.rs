@@ -9,14 +9,15 @@ use super::cost::CostEstimate;
 use super::fallback::Fallback;
 use super::job::Job;
 use super::prepared::PreparedRegion;
+use crate::columns::read_input;
 use crate::error::Error;
 use crate::memory::Allowance;
 use crate::metrics::Metrics;
 use crate::options::{Policy, RedpollOptions};
-use crate::run::{RegionResult, RegionRunner, read_all_rows, read_error};
+use crate::run::{RegionResult, RegionRunner, read_error};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use futures::future::{Either, select, try_join_all};
@@ -26,6 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 /// One call of a region.
+#[derive(Clone)]
 pub(crate) struct Call {
     pub(crate) runner: RegionRunner,
     pub(crate) options: RedpollOptions,
@@ -93,14 +95,15 @@ impl Call {
     /// Answers with redpoll. `inputs` are empty if the region is `cached`.
     pub(crate) async fn answer_with_redpoll(
         self,
-        inputs: Vec<SendableRecordBatchStream>,
+        inputs: Vec<Arc<dyn ExecutionPlan>>,
         cached: Option<Arc<PreparedRegion>>,
     ) -> Result<Batches> {
         let cancelled = Arc::<AtomicBool>::default();
         let cancel = CancelOnDrop(cancelled.clone());
         let allowance = || Allowance::from_pool(self.context.memory_pool(), self.cache.clone(), cancelled.clone());
         let (encoding, running) = (allowance(), allowance());
-        let inputs = try_join_all(inputs.into_iter().map(|input| read_all_rows(input, &encoding))).await;
+        let table = (&self.cache.columns, self.cache_slot.as_ref().map(|slot| &slot.version));
+        let inputs = try_join_all(inputs.iter().map(|input| read_input(input, &self.context, table, &encoding))).await;
         let (runner, policy) = (self.runner.clone(), self.options.claim);
         let was_cached = cached.is_some();
         let work = move || {
@@ -161,7 +164,7 @@ impl Call {
         inputs: Vec<Arc<dyn ExecutionPlan>>,
         (background, start_time): (Arc<BackgroundJobs>, StartTime),
     ) -> Result<Batches> {
-        let pending = self.job(&fallback, inputs).and_then(|job| background.prepare(job, start_time));
+        let pending = self.job(&fallback, inputs.clone()).and_then(|job| background.prepare(job, start_time));
         // Without this reference, the session may end while the query waits.
         drop(background);
         let Some(mut pending) = pending else {
@@ -180,10 +183,11 @@ impl Call {
         match first {
             Some(Err(error)) if matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) => {
                 // The region may need less memory than DataFusion's plan.
-                pending.record_datafusion_time(start.elapsed());
+                pending.begin();
+                drop(datafusion_rows);
                 match (&mut pending.rows).await {
                     Ok(result) => Ok(self.answer_prepared(&result)),
-                    Err(_) => Err(error),
+                    Err(_) => self.answer_alone(fallback, inputs).await,
                 }
             }
             Some(Err(error)) => Err(error),
@@ -194,6 +198,19 @@ impl Call {
                 self.record_source(AnswerSource::DataFusionFirst);
                 Ok(stream::iter(first).chain(datafusion_rows).boxed())
             }
+        }
+    }
+
+    /// Answers with redpoll, or with DataFusion if redpoll has not enough memory. Neither had
+    /// enough beside the other.
+    async fn answer_alone(self, fallback: Fallback, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Batches> {
+        match Box::pin(self.clone().answer_with_redpoll(inputs, None)).await {
+            Err(error) if matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) => {
+                self.metrics.add_count("answered_by_datafusion", 1);
+                self.record_source(AnswerSource::DataFusionOnly);
+                Ok(fallback.stream(self.runner.schema.clone(), self.context.clone()).await?.boxed())
+            }
+            outcome => outcome,
         }
     }
 

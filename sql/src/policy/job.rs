@@ -1,18 +1,18 @@
 //! The job of preparing a region in the background: encode its rows, compile and run its program,
 //! and compare the time of the run with that of DataFusion.
 
-use super::background::{Delivery, JobOutcome, JobQueue};
-use super::cache::{Cache, Insertion, RegionKey, capacity};
+use super::background::{Delivery, JobOutcome, JobQueue, Waiting};
+use super::cache::{Cache, Insertion, RegionKey};
 use super::cost::{is_competitive, max_trial_time};
 use super::fallback::plan_forms;
 use super::prepared::TRIAL_RUNS;
+use crate::columns::{InputRows, read_input};
 use crate::engine::RunError;
 use crate::error::{Error, FallbackReason};
 use crate::input_tables::{InputTables, Version};
-use crate::memory::Allowance;
+use crate::memory::{Allowance, cache_capacity};
 use crate::options::Policy;
-use crate::run::{RegionRunner, read_all_rows, read_error};
-use datafusion::arrow::record_batch::RecordBatch;
+use crate::run::{RegionRunner, read_error};
 use datafusion::execution::TaskContext;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
@@ -41,13 +41,14 @@ pub(crate) struct Job {
 
 impl Job {
     /// Prepares the region and inserts it into the cache.
-    pub(crate) fn run(&self, id: u64, queue: &JobQueue) -> JobOutcome {
+    pub(crate) fn run(&self, id: u64, waiting: Waiting, queue: &JobQueue) -> JobOutcome {
         // The version is taken before the rows are read, so a verdict cannot be recorded for a
         // later version.
         let version = InputTables::of(&[&self.claimed_plan]).and_then(|tables| tables.version());
-        match self.prepare(id, queue) {
-            Ok(Insertion::Inserted) => JobOutcome::Done,
-            Ok(Insertion::TooLarge) => JobOutcome::Failed,
+        match self.prepare(id, waiting, queue) {
+            // Rows that were delivered are worth their time, also if the region cannot be kept.
+            Ok((Insertion::Inserted, _) | (_, Delivery::Delivered)) => JobOutcome::Done,
+            Ok((Insertion::TooLarge, Delivery::Undelivered)) => JobOutcome::Failed,
             Err(Error::Fallback(reason)) => match version {
                 Some(version) => {
                     self.cache.insert_fallbacks(
@@ -65,10 +66,15 @@ impl Job {
         }
     }
 
-    fn prepare(&self, id: u64, queue: &JobQueue) -> Result<Insertion, Error> {
-        let limit = self.context.memory_pool().memory_limit();
-        let capacity = capacity(&limit);
-        let allowance = || Allowance::for_background(self.context.memory_pool(), capacity, self.cancelled.clone());
+    /// Prepares the region, and returns whether it is kept and whether a query took its rows.
+    fn prepare(&self, id: u64, waiting: Waiting, queue: &JobQueue) -> Result<(Insertion, Delivery), Error> {
+        let pool = self.context.memory_pool();
+        let limit = pool.memory_limit();
+        let allowance = || match waiting {
+            // The region may take the memory that it would have in a call of its own.
+            Waiting::Query => Allowance::from_pool(pool, self.cache.clone(), self.cancelled.clone()),
+            Waiting::Nobody => Allowance::for_background(pool, cache_capacity(&limit), self.cancelled.clone()),
+        };
         let encoding = allowance();
         let inputs = self.read(&encoding)?;
         let prepared = Arc::new(self.runner.prepare(&inputs, &encoding)?);
@@ -78,6 +84,7 @@ impl Job {
             Policy::Cost => max_trial_time(datafusion_time),
             Policy::Always => Duration::MAX,
         };
+        let mut is_delivered = Delivery::Undelivered;
         for _ in 0..=TRIAL_RUNS {
             let (result, late) =
                 queue.run_with_limit(id, time_limit, &self.cancelled, || self.runner.run(&prepared, allowance()));
@@ -88,6 +95,7 @@ impl Job {
             }
             let result = Arc::new(result?);
             let (delivery, datafusion_time) = queue.deliver(id, &result);
+            is_delivered = delivery;
             let Some(datafusion_time) = datafusion_time.filter(|_| delivery == Delivery::Undelivered) else { break };
             prepared.record_datafusion_time(datafusion_time);
             if self.policy == Policy::Always || is_competitive(result.warm_time(), datafusion_time) {
@@ -97,17 +105,16 @@ impl Job {
                 prepared.record_run(&self.runner.region, result.warm_time())?;
             }
         }
-        Ok(self.cache.insert(self.key.clone(), self.version.clone(), prepared, &limit))
+        Ok((self.cache.insert(self.key.clone(), self.version.clone(), prepared, &limit), is_delivered))
     }
 
     /// Reads all rows of the inputs.
-    fn read(&self, allowance: &Allowance) -> Result<Vec<RecordBatch>, Error> {
+    fn read(&self, allowance: &Allowance) -> Result<Vec<InputRows>, Error> {
         let failed = |e: std::io::Error| Error::Read(Box::new(e.into()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let rows = runtime.block_on(async {
-            let streams = self.inputs.iter().map(|input| input.execute(0, self.context.clone()));
-            let streams = streams.collect::<Result<Vec<_>, _>>()?;
-            try_join_all(streams.into_iter().map(|stream| read_all_rows(stream, allowance))).await
+            let table = (&self.cache.columns, Some(&self.version));
+            try_join_all(self.inputs.iter().map(|input| read_input(input, &self.context, table, allowance))).await
         });
         // Does not wait for tasks that still read.
         runtime.shutdown_background();

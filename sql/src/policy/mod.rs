@@ -32,6 +32,7 @@ mod cost;
 mod fallback;
 mod job;
 mod prepared;
+mod priority;
 mod rows;
 mod rule;
 

@@ -71,7 +71,7 @@ pub struct RegionProgram {
 /// let mut inputs = Vec::new();
 /// for input in claim.inputs {
 ///     let rows = context.execute_logical_plan(input).await?.collect().await?;
-///     inputs.push(concat_batches(&rows[0].schema(), &rows)?);
+///     inputs.push(concat_batches(&rows[0].schema(), &rows)?.into());
 /// }
 /// let join = &claim.region.join;
 /// let encoded = EncodedJoin::new(join, &inputs, &Allowance::unlimited())?;

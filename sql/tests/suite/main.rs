@@ -16,6 +16,7 @@ mod merged;
 mod names;
 mod same_names;
 mod semirings;
+mod sessions;
 mod settings;
 mod tables;
 mod tpch;

@@ -6,6 +6,7 @@ mod compare;
 mod draw;
 mod query;
 mod runner;
+mod session;
 mod shrink;
 mod table;
 
@@ -13,5 +14,6 @@ pub use compare::{Cell, agree, check, claims, compare_rows, database, rows, run}
 pub use draw::{GROUP, declarations, query};
 pub use query::{JoinClause, RandomQuery, WhereCondition};
 pub use runner::{CaseRunner, CaseStep, SqlCase, SqlOutcome};
+pub use session::{session_queries, session_tables};
 pub use shrink::smallest_failure;
 pub use table::{COLUMNS, Declaration, SqlValue, TableColumn, TextArray};

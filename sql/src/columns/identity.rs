@@ -1,0 +1,56 @@
+//! The identity of columns: the arrays that they consist of. A column that is still alive has the
+//! values that it had.
+
+use datafusion::arrow::array::{Array, ArrayRef};
+use std::sync::{Arc, Weak};
+
+/// The identity of columns in chunks: the addresses of their arrays.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Identity(Vec<usize>);
+
+impl Identity {
+    /// Returns the identity of the columns of all chunks.
+    pub(super) fn of<'a>(chunks: impl Iterator<Item = &'a ArrayRef>) -> Identity {
+        Identity(chunks.map(|array| Arc::as_ptr(array).cast::<()>() as usize).collect())
+    }
+}
+
+/// Columns that may be dropped. As long as this type refers to them, no other array has their
+/// addresses.
+#[derive(Clone, Debug)]
+pub(super) struct WeakColumns(Vec<Weak<dyn Array>>);
+
+impl WeakColumns {
+    /// Refers to the columns of all chunks.
+    pub(super) fn of<'a>(chunks: impl Iterator<Item = &'a ArrayRef>) -> WeakColumns {
+        WeakColumns(chunks.map(Arc::downgrade).collect())
+    }
+
+    /// Returns whether all columns are still alive.
+    pub(super) fn are_alive(&self) -> bool {
+        self.0.iter().all(|array| array.strong_count() > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::array::{Int64Array, new_empty_array};
+    use datafusion::arrow::datatypes::DataType;
+
+    /// Clones of an array are the same column, copies are not, not even of columns without rows.
+    #[test]
+    fn columns_are_identified_by_their_arrays() {
+        let identity = |array: &ArrayRef| Identity::of([array].into_iter());
+        let integers = || -> ArrayRef { Arc::new(Int64Array::from(vec![Some(1), None])) };
+        let (a, b) = (integers(), integers());
+        assert_eq!(identity(&a), identity(&a.clone()));
+        assert_ne!(identity(&a), identity(&b));
+        let (c, d) = (new_empty_array(&DataType::Int64), new_empty_array(&DataType::Utf8View));
+        assert_ne!(identity(&c), identity(&d));
+        let weak = WeakColumns::of([&a, &b].into_iter());
+        assert!(weak.are_alive());
+        drop(b);
+        assert!(!weak.are_alive());
+    }
+}

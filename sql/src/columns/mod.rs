@@ -1,0 +1,23 @@
+//! Columns of tables that a session keeps in memory: the values of files, each read once, and the
+//! codes of columns, each encoded once. All queries of the session share them.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `store.rs` | the columns and codes of a session, under a limit; those used least recently are dropped |
+//! | `file_table.rs`, `file_scan.rs` | tables of files, whose scans read columns that are not kept yet |
+//! | `identity.rs` | the identity of columns: their arrays |
+//! | `input_rows.rs`, `row_source.rs` | the rows of an input of a region, as a selection of rows of a table |
+
+mod file_scan;
+mod file_table;
+mod identity;
+mod input_rows;
+mod row_source;
+mod store;
+
+pub(crate) use file_table::{FileTable, FileVersion};
+pub use input_rows::InputRows;
+pub(crate) use input_rows::read_input;
+pub use row_source::RowSource;
+pub use store::ColumnCodes;
+pub(crate) use store::ColumnStore;
