@@ -36,6 +36,8 @@ pub mod redpoll_server;
 pub mod report;
 pub mod results;
 pub mod runner;
+#[cfg(feature = "sql")]
+pub mod session;
 pub mod statistics;
 pub mod workload;
 pub mod workloads;

@@ -69,6 +69,9 @@ enum BenchCommand {
     /// Measure gains and costs of claiming, over the queries of the SQL tests and of real tables
     #[cfg(feature = "sql")]
     Claims(ClaimsArgs),
+    /// Measure whole sessions: the sums of first and of second calls, beside other engines
+    #[cfg(feature = "sql")]
+    Session(SessionArgs),
     /// Write the report of earlier measurements
     Report {
         /// A file written with `--json`
@@ -101,12 +104,37 @@ struct ClaimsArgs {
     threads: usize,
 }
 
+#[cfg(feature = "sql")]
+#[derive(Args)]
+struct SessionArgs {
+    /// Number of queries of the session of join counts
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    queries: usize,
+    /// The size of its tables, in percent of 90,000 rows
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    percent: u64,
+    /// Number of copies of the tables of TPC-H at scale factor 0.01; 0 for no session of TPC-H
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    copies: usize,
+    /// Number of times that each session runs
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    rounds: usize,
+    /// Number of threads for each side
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+    /// Write all measurements to a file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
         Some(BenchCommand::Serve { engine }) => serve_engine(&engine).map(|()| true),
         #[cfg(feature = "sql")]
         Some(BenchCommand::Claims(claims)) => measure_claims(claims),
+        #[cfg(feature = "sql")]
+        Some(BenchCommand::Session(session)) => measure_sessions(session),
         Some(BenchCommand::Report { json, out }) => write_report(&json, &out).map(|()| true),
         None => run_workloads(&cli.run),
     };
@@ -132,16 +160,43 @@ fn serve_engine(engine: &str) -> Result<()> {
     serve(&mut *server, io::stdin().lock(), io::stdout().lock())
 }
 
+/// Runs this command in a process whose threads are limited, and returns whether it succeeded;
+/// `None` in that process. Kernels read their number of threads from the environment when the
+/// process starts.
+#[cfg(feature = "sql")]
+fn run_limited(threads: usize) -> Result<Option<bool>> {
+    const THREADS_VARIABLE: &str = "BENCH_THREADS";
+    if std::env::var_os(THREADS_VARIABLE).is_some() {
+        return Ok(None);
+    }
+    let mut command = std::process::Command::new(std::env::current_exe()?);
+    redpoll_bench::peers::limit_threads(command.args(std::env::args_os().skip(1)), threads);
+    Ok(Some(command.status()?.success()))
+}
+
+/// Returns whether all results agree.
+#[cfg(feature = "sql")]
+fn measure_sessions(args: SessionArgs) -> Result<bool> {
+    use redpoll_bench::session;
+    if let Some(success) = run_limited(args.threads)? {
+        return Ok(success);
+    }
+    let SessionArgs { queries, percent, copies, rounds, threads, json } = args;
+    let settings = session::SessionSettings { queries, percent, copies, rounds, threads };
+    let measured = session::measure(&settings, |_| {})?;
+    if let Some(file) = json {
+        std::fs::write(&file, serde_json::to_string_pretty(&measured)?)?;
+    }
+    println!("{}", session::report(&measured));
+    Ok(measured.iter().all(|session| session.fault.is_none()))
+}
+
 /// Returns whether all results agree.
 #[cfg(feature = "sql")]
 fn measure_claims(args: ClaimsArgs) -> Result<bool> {
-    use redpoll_bench::{claims, peers::limit_threads};
-    // Kernels read their number of threads from the environment when the process starts.
-    const THREADS_VARIABLE: &str = "BENCH_THREADS";
-    if std::env::var_os(THREADS_VARIABLE).is_none() {
-        let mut command = std::process::Command::new(std::env::current_exe()?);
-        limit_threads(command.args(std::env::args_os().skip(1)), args.threads);
-        return Ok(command.status()?.success());
+    use redpoll_bench::claims;
+    if let Some(success) = run_limited(args.threads)? {
+        return Ok(success);
     }
     let ClaimsArgs { only, claim, json, out, copies, threads } = args;
     let settings = claims::ClaimSettings { only, policy: claim, threads, copies };

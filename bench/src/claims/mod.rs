@@ -10,6 +10,7 @@ mod queries;
 mod report;
 
 pub use measure::{ClaimPolicy, Phases, QueryTimes};
+pub(crate) use queries::{GroupStep, tpch_steps};
 pub use report::{line, report};
 
 use anyhow::Result;

@@ -15,7 +15,7 @@ pub(super) struct QueryGroup {
 }
 
 /// A step of a group.
-pub(super) enum GroupStep {
+pub(crate) enum GroupStep {
     /// A statement that creates tables.
     Statement(String),
     /// The name of a table and its file.
@@ -90,6 +90,11 @@ fn logic_test_group(file: &Path) -> Result<QueryGroup> {
 /// The shift of keys from one copy of the TPC-H tables to the next, which is at least the number of
 /// keys.
 const KEYS: [(&str, i64); 4] = [("orderkey", 60_000), ("custkey", 1_500), ("partkey", 2_000), ("suppkey", 100)];
+
+/// Returns the steps of [`tpch_group`]; `None` without the data.
+pub(crate) fn tpch_steps(copies: usize) -> Result<Option<Vec<GroupStep>>> {
+    Ok(tpch_group(&workspace().join("sql/tests/real/tpch.tables"), copies)?.map(|group| group.steps))
+}
 
 /// Returns the 22 queries of TPC-H over `copies` copies of the tables at scale factor 0.01.
 fn tpch_group(tables: &Path, copies: usize) -> Result<Option<QueryGroup>> {
