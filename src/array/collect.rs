@@ -15,7 +15,7 @@ use crate::prepare::Prepared;
 use crate::profile::Profile;
 use crate::session::Session;
 use redpoll_logic::physical::FormatDisplay;
-use redpoll_logic::{Alias, Format, Plan, TensorType};
+use redpoll_logic::{Alias, FloatMode, Format, LiftedConstant, Plan, TensorType};
 use redpoll_storage::{Tensor, convert};
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl Session {
             states.iter().zip(&stored).filter(|(_, stored)| stored.is_none()).map(|(state, _)| state.clone()).collect();
         let mut computed = Vec::new();
         if !missing.is_empty() {
-            let ArrayPlan { plan, bindings, kept } = self.plan_states(&missing)?;
+            let ArrayPlan { plan, bindings, kept, .. } = self.plan_states(&missing)?;
             let first = self.prepare_plan(plan, &bindings).and_then(|prepared| prepared.run_with(target));
             // The tensors that are evicted must have no other owner.
             drop(bindings);
@@ -78,16 +78,24 @@ impl Session {
     }
 
     fn plan_states(&self, states: &[ArrayState]) -> Result<ArrayPlan, Error> {
-        let mut resolver = Resolver::new(self.kept_tensors(), self.config().optimizer.float_mode);
+        let mode = self.config().optimizer.float_mode;
+        let mut resolver = Resolver::new(self.kept_tensors(), mode);
         let mut named = Vec::with_capacity(states.len());
         for (k, state) in states.iter().enumerate() {
             let alias = Alias::from(if k == 0 { RESULT.to_owned() } else { format!("{RESULT}{}", k + 1) });
             named.push((alias, resolver.resolve(state).map_err(Error::Verify)?));
         }
-        let Resolver { bindings, kept, .. } = resolver;
+        let Resolver { mut bindings, kept, .. } = resolver;
         let produces = named.iter().map(|(alias, _)| alias.clone()).collect();
         let queries = super::subexpressions::queries(named).map_err(Error::Verify)?;
-        Ok(ArrayPlan { plan: Plan { queries, produces }, bindings, kept })
+        let plan = Plan { queries, produces };
+        let plan = if mode == FloatMode::Relaxed { plan } else { plan.to_mode(mode).map_err(Error::Verify)? };
+        // Arrays that differ only in numbers share a compiled plan.
+        let (plan, constants) = plan.lift_constants().map_err(Error::Verify)?;
+        for LiftedConstant { name, ty, value } in &constants {
+            bindings.insert(name.clone(), Tensor::constant(ty.clone(), value)?);
+        }
+        Ok(ArrayPlan { plan, bindings, kept, constants })
     }
 }
 
@@ -98,6 +106,8 @@ struct ArrayPlan {
     bindings: Bindings,
     /// The kept tensors among them.
     kept: Vec<Arc<KeptTensor>>,
+    /// The numbers that the plan reads.
+    constants: Vec<LiftedConstant>,
 }
 
 /// Evicts the kept tensors that a plan reads. Returns whether the next plan reads fewer of them;
@@ -120,6 +130,14 @@ fn describe_kept(inputs: &[(Alias, Alias)], bindings: &Bindings, kept: &[Arc<Kep
         text += &format!("`{name}` is the kept tensor of a computed array: {shape:?} of {dtype}, {format}\n");
     }
     (!text.is_empty()).then(|| Section { title: "computed arrays".to_owned(), text })
+}
+
+/// Lists the numbers among the inputs of a plan, or returns `None` if there are none.
+fn describe_constants(inputs: &[(Alias, Alias)], constants: &[LiftedConstant]) -> Option<Section> {
+    let value = |table: &Alias| constants.iter().find(|constant| constant.name == *table);
+    let constants = inputs.iter().filter_map(|(name, table)| Some((name, value(table)?)));
+    let text: String = constants.map(|(name, constant)| format!("`{name}` is {}\n", constant.value)).collect();
+    (!text.is_empty()).then(|| Section { title: "constants".to_owned(), text })
 }
 
 /// Returns the states of arrays.
@@ -185,7 +203,7 @@ impl Array {
     }
 
     /// Explains the plan of the array: the text of every phase, the decisions, notes on results
-    /// that become dense, and the tensors of computed arrays that the plan reads.
+    /// that become dense, and the numbers and tensors of computed arrays that the plan reads.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -197,7 +215,7 @@ impl Array {
     /// # Errors
     /// The errors of [`Array::prepare`].
     pub fn explain(&self) -> Result<Vec<Section>, Error> {
-        let ArrayPlan { plan, bindings, kept } = self.session.plan_states(&[self.state()?])?;
+        let ArrayPlan { plan, bindings, kept, constants } = self.session.plan_states(&[self.state()?])?;
         let tables = plan.inputs();
         let prepared = self.session.prepare_plan(plan, &bindings)?;
         // A plan from the cache has other names for its inputs, in the same order.
@@ -205,6 +223,7 @@ impl Array {
         let inputs: Vec<(Alias, Alias)> = names.into_iter().zip(tables).collect();
         let mut sections = prepared.explain(Detail::Assembly)?;
         // The first section is the Logic plan.
+        describe_constants(&inputs, &constants).into_iter().for_each(|section| sections.insert(1, section));
         describe_kept(&inputs, &bindings, &kept).into_iter().for_each(|section| sections.insert(1, section));
         Ok(sections)
     }

@@ -4,7 +4,6 @@
 use super::kept::{KeptTensor, KeptTensors, Origin};
 use super::sources::{Source, Sources};
 use super::state::ArrayState;
-use super::subexpressions::with_args;
 use crate::bindings::Bindings;
 use redpoll_logic::expr::Node;
 use redpoll_logic::{Error, Expr, FloatMode};
@@ -68,7 +67,7 @@ impl<'k> Resolver<'k> {
                 }
                 node => {
                     let args = node.args().iter().map(|arg| self.visit(arg, sources));
-                    with_args(expr, args.collect::<Result<_, _>>()?)?
+                    expr.with_args(args.collect::<Result<_, _>>()?)?
                 }
             },
         };

@@ -31,7 +31,7 @@ pub(super) fn queries(named: Vec<(Alias, Expr)>) -> Result<Vec<Query>, Error> {
     for expr in &distinct.order {
         let args: Vec<(Expr, u64)> = expr.node().args().iter().map(|arg| rebuilt[&address(arg)].clone()).collect();
         let size = args.iter().fold(1, |size, (_, arg)| u64::saturating_add(size, *arg));
-        let part = with_args(expr, args.into_iter().map(|(arg, _)| arg).collect())?;
+        let part = expr.with_args(args.into_iter().map(|(arg, _)| arg).collect())?;
         let is_shared = distinct.nodes[&address(expr)].uses > 1 && size >= MIN_SHARED_NODES;
         let alias = Alias::from(format!("part{}", queries.len() + 1));
         let query = Query { alias: alias.clone(), expr: part.clone() };
@@ -78,25 +78,5 @@ impl DistinctNodes {
         self.nodes.insert(address(expr), NodeUse { size, uses: 1 });
         self.order.push(expr.clone());
         size
-    }
-}
-
-/// Rebuilds the expression over other arguments of the same types.
-pub(super) fn with_args(expr: &Expr, args: Vec<Expr>) -> Result<Expr, Error> {
-    if args.iter().zip(expr.node().args()).all(|(new, old)| new.ptr_eq(old)) {
-        return Ok(expr.clone());
-    }
-    let mut args = args.into_iter();
-    let mut arg = || args.next().expect("a node keeps its number of arguments");
-    match expr.node().clone() {
-        Node::MapJoin { op, .. } => Expr::mapjoin(op, args),
-        Node::Aggregate { op, init, fields, .. } => Expr::aggregate(op, init, arg(), fields),
-        Node::Scan { op, field, .. } => Expr::scan(op, arg(), field),
-        Node::Reorder { fields, .. } => arg().reorder(fields),
-        Node::Relabel { fields, .. } => arg().relabel(fields),
-        Node::Index { map, .. } => arg().index(map),
-        Node::Reformat { format, .. } => arg().reformat(format),
-        Node::Refill { fill, computed_fills, .. } => arg().refill(Some(fill), computed_fills),
-        Node::Table { .. } | Node::Literal(_) | Node::Coordinate(_) => Ok(expr.clone()),
     }
 }

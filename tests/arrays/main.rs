@@ -5,6 +5,7 @@
 //! case runs as machine code; some small cases also run in the interpreters.
 
 mod computed;
+mod constants;
 mod extremes;
 mod indexing;
 mod operations;

@@ -124,6 +124,17 @@ impl Expr {
         Expr::infer(Node::Index { map, arg })
     }
 
+    /// Returns the expression over other arguments, one for each of its own.
+    ///
+    /// # Errors
+    /// Returns an error if the new arguments do not fit the node.
+    pub fn with_args(&self, args: Vec<Expr>) -> Result<Expr, Error> {
+        match args.iter().zip(self.node().args()).all(|(new, old)| new.ptr_eq(old)) {
+            true => Ok(self.clone()),
+            false => Expr::infer(self.node().with_args(args)),
+        }
+    }
+
     /// Requires the table to be stored in a format whose modes are the fields, in order.
     ///
     /// # Errors
@@ -181,7 +192,7 @@ impl Expr {
     }
 
     /// Creates a node with properties inferred in the float mode of its arguments.
-    fn infer(node: Node) -> Result<Expr, Error> {
+    pub(super) fn infer(node: Node) -> Result<Expr, Error> {
         let strict = node.args().iter().any(|arg| arg.mode() == FloatMode::StrictIeee);
         let mode = if strict { FloatMode::StrictIeee } else { FloatMode::default() };
         let info = infer(&node, mode)?;

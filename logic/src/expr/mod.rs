@@ -5,6 +5,7 @@
 //! never has two sizes, operators fit their dtypes, and fill values are known.
 
 mod build;
+mod constants;
 mod fold;
 mod index;
 mod infer;
@@ -13,6 +14,7 @@ mod mode;
 mod tests;
 mod weak;
 
+pub use constants::LiftedConstant;
 pub(crate) use fold::fold_dtype;
 pub use fold::{fold_fill, fold_fill_over};
 pub(crate) use infer::infer;
@@ -185,6 +187,27 @@ impl Node {
             | Node::Index { arg, .. }
             | Node::Reformat { arg, .. }
             | Node::Refill { arg, .. } => std::slice::from_ref(arg),
+        }
+    }
+
+    /// Returns the node with other argument expressions, one for each.
+    pub(crate) fn with_args(&self, args: Vec<Expr>) -> Node {
+        let mut one = args.iter().cloned();
+        let mut arg = || one.next().expect("the node has one argument");
+        match self {
+            Node::Table { .. } | Node::Literal(_) | Node::Coordinate(_) => self.clone(),
+            Node::MapJoin { op, .. } => Node::MapJoin { op: op.clone(), args },
+            Node::Aggregate { op, init, fields, .. } => {
+                Node::Aggregate { op: op.clone(), init: init.clone(), arg: arg(), fields: fields.clone() }
+            }
+            Node::Scan { op, field, .. } => Node::Scan { op: op.clone(), arg: arg(), field: field.clone() },
+            Node::Reorder { fields, .. } => Node::Reorder { arg: arg(), fields: fields.clone() },
+            Node::Relabel { fields, .. } => Node::Relabel { arg: arg(), fields: fields.clone() },
+            Node::Index { map, .. } => Node::Index { map: map.clone(), arg: arg() },
+            Node::Reformat { format, .. } => Node::Reformat { format: format.clone(), arg: arg() },
+            Node::Refill { fill, computed_fills, .. } => {
+                Node::Refill { fill: fill.clone(), computed_fills: *computed_fills, arg: arg() }
+            }
         }
     }
 

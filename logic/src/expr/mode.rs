@@ -46,28 +46,13 @@ impl ModeConversion {
         if let Some(converted) = self.converted.get(&expr.address()) {
             return Ok(converted.clone());
         }
-        let mut convert = |arg: &Expr| self.expr(arg);
         let node = match expr.node() {
             Node::Table { tensor, ty, fields } => {
                 let fill = self.results.get(tensor).unwrap_or(&ty.fill).clone();
                 let ty = if fill == ty.fill { ty.clone() } else { Arc::new(TensorType { fill, ..(**ty).clone() }) };
                 Node::Table { tensor: tensor.clone(), ty, fields: fields.clone() }
             }
-            Node::Literal(_) | Node::Coordinate(_) => expr.node().clone(),
-            Node::MapJoin { op, args } => {
-                Node::MapJoin { op: op.clone(), args: args.iter().map(convert).collect::<Result<_, _>>()? }
-            }
-            Node::Aggregate { op, init, arg, fields } => {
-                Node::Aggregate { op: op.clone(), init: init.clone(), arg: convert(arg)?, fields: fields.clone() }
-            }
-            Node::Scan { op, arg, field } => Node::Scan { op: op.clone(), arg: convert(arg)?, field: field.clone() },
-            Node::Reorder { arg, fields } => Node::Reorder { arg: convert(arg)?, fields: fields.clone() },
-            Node::Relabel { arg, fields } => Node::Relabel { arg: convert(arg)?, fields: fields.clone() },
-            Node::Index { map, arg } => Node::Index { map: map.clone(), arg: convert(arg)? },
-            Node::Reformat { format, arg } => Node::Reformat { format: format.clone(), arg: convert(arg)? },
-            Node::Refill { fill, computed_fills, arg } => {
-                Node::Refill { fill: fill.clone(), computed_fills: *computed_fills, arg: convert(arg)? }
-            }
+            node => node.with_args(node.args().iter().map(|arg| self.expr(arg)).collect::<Result<_, _>>()?),
         };
         let weak = expr.info().weak;
         let info = super::Info { weak, ..infer(&node, self.mode)? };

@@ -16,9 +16,23 @@ use super::error::OpError;
 use super::eval::is_zero;
 use super::integer::{bounds, wrap};
 use super::user::{Definition, Iteration, UserOp};
+use super::{Op, Signature};
 use crate::dtype::{DType, Prim};
 use crate::mode::FloatMode;
 use crate::scalar::Scalar;
+
+impl Op {
+    /// Returns the operator, of two arguments, with the claim that its result is that of these fill
+    /// values wherever the argument at `position` has its fill value. The caller knows that the
+    /// other argument has only values for which that is true.
+    pub(crate) fn claiming(&self, signature: &Signature, position: usize, fills: Vec<Scalar>) -> Op {
+        let params = signature.args.iter().enumerate().map(|(k, dtype)| (format!("argument{k}"), dtype.clone()));
+        let body = Body::call(self.clone(), [Body::Arg(0), Body::Arg(1)]);
+        let op = UserOp::new("claiming", params.collect(), signature.result.clone(), &body);
+        let op = op.expect("a built-in operator is well-typed in its signature");
+        Op::from(op.with_claim(self.name(), Iteration::Arg(position), fills))
+    }
+}
 
 /// One case of an operator's definition.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -28,6 +42,12 @@ pub struct Case {
     pub domain: Iteration,
     /// Result where the case applies, in terms of the arguments.
     pub result: Body,
+}
+
+/// Returns the name of an operator that is bound to fill values.
+fn bound_name(name: &str, fills: &[Scalar]) -> String {
+    let words: Vec<String> = fills.iter().map(Scalar::to_string).collect();
+    format!("{name}@{}", words.join(",").replace(char::is_whitespace, "").replace(['(', ')'], "|"))
 }
 
 /// Maximal number of parameters for which all sets of stored arguments are enumerated.
@@ -93,9 +113,7 @@ impl UserOp {
         if self.fills() == Some(fills) && !self.has_cases() {
             return Ok(self.clone());
         }
-        let words: Vec<String> = fills.iter().map(Scalar::to_string).collect();
-        let name =
-            format!("{}@{}", self.name(), words.join(",").replace(char::is_whitespace, "").replace(['(', ')'], "|"));
+        let name = bound_name(self.name(), fills);
         if !self.has_cases() {
             if self.fills().is_some() {
                 return Ok(self.with_binding(name, None, None));
@@ -111,6 +129,13 @@ impl UserOp {
         });
         let remainder = remainder.unwrap_or_else(|| body.clone());
         Ok(self.with_binding(name, Some(conditional(iteration, fills, body, remainder)), Some(fills.to_vec())))
+    }
+
+    /// Returns the operator with a claim for fill values, under the name of the operator that it
+    /// applies.
+    fn with_claim(mut self, name: &str, iteration: Iteration, fills: Vec<Scalar>) -> UserOp {
+        self = self.with_iteration(iteration).expect("the set is one of the arguments");
+        self.with_binding(bound_name(name, &fills), None, Some(fills))
     }
 
     /// Checks the claim of the operator for the fill values that its own definition names.

@@ -98,8 +98,20 @@ impl Tensor {
     /// When the value cannot be allocated.
     pub fn scalar(value: &Scalar) -> Result<Tensor, Error> {
         let ty = TensorType { shape: Vec::new(), dtype: value.dtype(), fill: value.clone(), format: Format::dense(0) };
+        Tensor::constant(Arc::new(ty), value)
+    }
+
+    /// Returns a tensor of a type of rank 0, with a value that may differ from the fill value.
+    ///
+    /// # Errors
+    /// When the value cannot be allocated.
+    ///
+    /// # Panics
+    /// If the type is not of rank 0, or has another dtype than the value.
+    pub fn constant(ty: Arc<TensorType>, value: &Scalar) -> Result<Tensor, Error> {
+        assert!(ty.shape.is_empty() && ty.dtype == value.dtype(), "{value} is no value of {ty:?}");
         let leaf = value.flatten().iter().map(|part| Array::filled(part, 1)).collect::<Result<_, _>>()?;
-        Ok(Tensor::of_parts(Arc::new(ty), Vec::new(), leaf))
+        Ok(Tensor::of_parts(ty, Vec::new(), leaf))
     }
 
     /// Returns a tensor that has not been validated.
