@@ -1,8 +1,8 @@
 //! Parameters at the limits of their types: they work, or an error gives the reason. Nothing
 //! panics, wraps or runs forever.
 
-use redpoll::logic::{Format, Prim};
-use redpoll::{Array, Index, Session, index};
+use redpoll::logic::{FloatMode, Format, Prim};
+use redpoll::{Array, Config, Index, Session, index};
 
 /// Returns the values of an array that can be computed.
 fn values(array: &Array) -> Vec<i64> {
@@ -194,6 +194,20 @@ fn products_of_many_reads_are_computed_together() {
         [values[0].to_f64().unwrap(), values[1023].to_f64().unwrap()]
     };
     assert_eq!((ends(0), ends(1)), ([2560.0, 137_781.0], [5632.0, 255_879.0]));
+}
+
+/// In the strict mode, the quotient of a matrix and itself is NaN where nothing is stored, and so
+/// stores the entries of the matrix alone.
+#[test]
+fn strict_quotients_of_one_matrix_keep_its_entries() {
+    let mut config = Config::default();
+    config.optimizer.float_mode = FloatMode::StrictIeee;
+    let eye = Session::new(config).eye(2, 2, 1, Prim::I64);
+    for quotient in [&eye / &eye, eye.floor_divide(eye.astype(Prim::F64))] {
+        let values = quotient.to_vec::<f64>().unwrap();
+        assert_eq!(values.iter().map(|value| value.is_nan()).collect::<Vec<_>>(), [true, false, true, true]);
+        assert_eq!(values[1], 1.0);
+    }
 }
 
 #[test]

@@ -81,24 +81,28 @@ impl<'a> PatternVerifier<'a> {
         Ok(())
     }
 
-    /// Returns whether a write leaves the fill value wherever the input has its own fill value.
-    fn preserves_fill(&self, (lhs, of): (&Access, TensorId), write: &Write, rhs: &Expr) -> bool {
-        let fill = &self.program.tensors[lhs.tensor.index()].ty.fill;
-        let Some(value) = self.value_at_fill(rhs, (lhs, of)) else { return false };
-        match write {
-            Write::Init => value == *fill,
-            Write::Overwrite => false,
-            Write::Fold(op) => op.eval(&[fill.clone(), value]).is_ok_and(|result| result == *fill),
-        }
+    /// Returns whether a write leaves the fill value wherever the input has its own fill value. A
+    /// program has no float mode, so one mode suffices: fill values are those of the mode that the
+    /// program was made for.
+    fn preserves_fill(&self, access: (&Access, TensorId), write: &Write, rhs: &Expr) -> bool {
+        let fill = &self.program.tensors[access.0.tensor.index()].ty.fill;
+        [FloatMode::Relaxed, FloatMode::StrictIeee].into_iter().any(|mode| {
+            let Some(value) = self.value_at_fill(rhs, access, mode) else { return false };
+            match write {
+                Write::Init => value == *fill,
+                Write::Overwrite => false,
+                Write::Fold(op) => op.eval_in(&[fill.clone(), value], mode).is_ok_and(|result| result == *fill),
+            }
+        })
     }
 
     /// Returns the value of an expression if an input has its fill value at the subscripts of an
     /// access; `None` if that does not determine the value.
-    fn value_at_fill(&self, e: &Expr, (lhs, of): (&Access, TensorId)) -> Option<Scalar> {
+    fn value_at_fill(&self, e: &Expr, (lhs, of): (&Access, TensorId), mode: FloatMode) -> Option<Scalar> {
         match e {
             Expr::Literal(value) => Some(value.clone()),
             Expr::Index(_) => None,
-            Expr::Var(v) => self.value_at_fill(self.values.get(&Atom::Var(*v))?, (lhs, of)),
+            Expr::Var(v) => self.value_at_fill(self.values.get(&Atom::Var(*v))?, (lhs, of), mode),
             Expr::Access(a) => {
                 let same = a.subscripts.iter().zip(&lhs.subscripts).all(|(x, y)| {
                     x.outside.is_none()
@@ -109,10 +113,10 @@ impl<'a> PatternVerifier<'a> {
             Expr::Call(op, args) => {
                 let dtypes = args.iter().map(|a| dtype_of(self.program, a).ok()).collect::<Option<Vec<_>>>()?;
                 let signature = op.signature(&dtypes).ok()?;
-                let values: Vec<Option<Scalar>> = args.iter().map(|a| self.value_at_fill(a, (lhs, of))).collect();
-                // A program has no float mode. A result that IEEE 754 determines holds in both.
+                let values: Vec<Option<Scalar>> = args.iter().map(|a| self.value_at_fill(a, (lhs, of), mode)).collect();
+                // A result that IEEE 754 determines holds in both modes.
                 let result = |mode| op.constant_result(&signature, &values, mode);
-                result(FloatMode::Relaxed).or_else(|| result(FloatMode::StrictIeee))
+                result(mode).or_else(|| result(FloatMode::StrictIeee))
             }
         }
     }
