@@ -2,7 +2,6 @@
 
 use super::Answer;
 use super::workload::{SessionWorkload, TableSource};
-use crate::redpoll_server::ExecutionMode;
 use anyhow::Result;
 use redpoll::Session;
 use redpoll::sql::datafusion::arrow::array::{Array, AsArray};
@@ -53,7 +52,7 @@ impl Redpoll {
         threads: usize,
         first: &str,
     ) -> Result<Box<dyn SessionEngine>> {
-        let session = Session::new(ExecutionMode::Optimizing.config());
+        let session = Session::default();
         session.sql(&format!("SET datafusion.execution.target_partitions = {threads}"))?;
         session.sql(&format!("SET redpoll.first = '{first}'"))?;
         for table in &workload.tables {
