@@ -107,12 +107,11 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
             w_ptr0[1] = touched;
             q_3 = w_ptr0[0];
             q_end_3 = w_ptr0[1];
-            while (q_3 < q_end_3) {
+            for (int64_t q_3__from = q_3, q_3 = q_3__from; q_3 < q_end_3; q_3++) {
                 RP_POLL(1);
                 RP_MEASURE(C_val, len + 1);
                 RP_MEASURE(C_idx1, len + 1);
                 len = len + 1;
-                q_3 = q_3 + 1;
             }
         }
     }
@@ -262,7 +261,7 @@ static int32_t redpoll_grid_1_chunk(const rp_launch &launch, const int64_t chunk
             w_ptr0[1] = touched;
             q_3 = w_ptr0[0];
             q_end_3 = w_ptr0[1];
-            while (q_3 < q_end_3) {
+            for (int64_t q_3__from = q_3, q_3 = q_3__from; q_3 < q_end_3; q_3++) {
                 RP_POLL(1);
                 i_4 = w_idx0[q_3];
                 RP_GROW(C_val, len + 1);
@@ -270,7 +269,6 @@ static int32_t redpoll_grid_1_chunk(const rp_launch &launch, const int64_t chunk
                 RP_GROW(C_idx1, len + 1);
                 C_idx1[len] = i_4;
                 len = len + 1;
-                q_3 = q_3 + 1;
             }
             C_ptr1[i + 1] = len;
         }

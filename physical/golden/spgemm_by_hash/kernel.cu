@@ -148,13 +148,14 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
                     if (entry < 0) {
                         entry = entries;
                         RP_GROW_OR_MOVE(w_val, entry + 1, 32);
+                        rp_barrier(mask, 32);
                         if (lane == 0) w_val[entry] = 0.0;
                     }
+                    rp_barrier(mask, 32);
                     if (lane == 0) w_val[entry] = w_val[entry] + A_val[q] * B_val[q_2];
                     if (entry == entries) {
                         RP_GROW_OR_MOVE(w_parent0, entries + 1, 32);
                         RP_GROW_OR_MOVE(w_coordinate0, entries + 1, 32);
-                        rp_barrier(mask, 32);
                         if (lane == 0) w_parent0[entries] = 0;
                         if (lane == 0) w_coordinate0[entries] = i_3;
                         if (lane == 0) w_table0[slot_2] = entries + 1;
@@ -168,7 +169,6 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
                 return RP_POSITION_OVERFLOW;
             }
             RP_GROW_OR_MOVE(w_ptr0, 2, 32);
-            rp_barrier(mask, 32);
             for (int64_t p_3 = 0 + (int64_t)lane; p_3 < 2; p_3 += 32) {
                 w_ptr0[p_3] = 0;
             }
@@ -176,8 +176,8 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
             RP_GROW_OR_MOVE(w_idx0, entries, 32);
             for (int64_t e_2 = 0; e_2 < entries; e_2++) {
                 RP_POLL(32);
-                if (lane == 0) w_pos0[e_2] = e_2;
                 rp_barrier(mask, 32);
+                if (lane == 0) w_pos0[e_2] = e_2;
                 if (lane == 0) w_ptr0[(int64_t)w_parent0[e_2] + 1] = (int64_t)w_ptr0[(int64_t)w_parent0[e_2] + 1] + 1;
             }
             for (int64_t p_4 = 0; p_4 < 1; p_4++) {
@@ -191,13 +191,11 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
             row = rp_mul_i64(i, n3);
             q_3 = w_ptr0[0];
             q_end_3 = w_ptr0[1];
-            while (q_3 < q_end_3) {
-                RP_POLL(32);
-                rp_barrier(mask, 32);
+            rp_barrier(mask, 32);
+            for (int64_t q_3__from = q_3, q_3 = q_3__from + (int64_t)lane; q_3 < q_end_3; q_3 += 32) {
                 i_4 = w_idx0[q_3];
                 entry_2 = w_pos0[q_3];
-                if (lane == 0) C_val[row + i_4] = C_val[row + i_4] + w_val[entry_2];
-                q_3 = q_3 + 1;
+                C_val[row + i_4] = C_val[row + i_4] + w_val[entry_2];
             }
         }
     }

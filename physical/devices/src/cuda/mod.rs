@@ -19,6 +19,7 @@
 //! Functions of the mathematical library have the bits of the host only, so [`emit`] rejects grids
 //! with them.
 
+mod appends;
 #[cfg(feature = "cuda")]
 mod block;
 #[cfg(feature = "cuda")]

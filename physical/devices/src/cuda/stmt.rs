@@ -1,5 +1,6 @@
 //! Statements of grids.
 
+use super::appends::batches;
 use crate::grid::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt, TeamStmt, WARP};
 use redpoll_compiler::assembly::{BinaryOp, Buffer, Expr, LaneFold, Local};
 use redpoll_kernels::c::names::{end, from, lane, share};
@@ -14,7 +15,7 @@ pub(super) struct TeamDialect<'g> {
 }
 
 /// A writer of the statements of a grid.
-type TeamWriter<'a, 'g> = StmtWriter<'a, TeamDialect<'g>>;
+pub(super) type TeamWriter<'a, 'g> = StmtWriter<'a, TeamDialect<'g>>;
 
 impl TeamDialect<'_> {
     /// Returns the number of lanes of a team that exchange values without barriers.
@@ -98,7 +99,19 @@ impl StmtDialect for TeamDialect<'_> {
                 let (condition, buffer) = (w.dialect.store_condition(*active), w.buffer(*buffer));
                 w.line(&format!("{condition}{function}(({ty} *)&{buffer}[{at}], ({ty})({value}));"));
             }
-            TeamStmt::Spread { var, lo, hi, folds, body } => spread(w, *var, (lo, hi), folds, body),
+            TeamStmt::Spread { var, lo, hi, folds, counters, body } => {
+                save_accumulators(w, folds);
+                w.dialect.spread = true;
+                match counters.is_empty() {
+                    true => spread(w, *var, (lo, hi), body),
+                    false => batches(w, *var, (lo, hi), counters, body),
+                }
+                w.dialect.spread = false;
+                if body.contains(&Stmt::Extension(TeamStmt::Poll(ActiveLanes::Each))) {
+                    w.line(&format!("if (rp_any(stopped, mask, {lanes})) return RP_CANCELLED;"));
+                }
+                combine_accumulators(w, folds);
+            }
             TeamStmt::Barrier => w.line(&format!("rp_barrier(mask, {lanes});")),
             TeamStmt::Poll(ActiveLanes::Lead) => w.line(&format!("RP_POLL({lanes});")),
             TeamStmt::Poll(ActiveLanes::Each) => w.line("RP_POLL_ALONE();"),
@@ -107,16 +120,9 @@ impl StmtDialect for TeamDialect<'_> {
 }
 
 /// Writes a loop whose rounds the lanes share.
-fn spread(w: &mut TeamWriter<'_, '_>, var: Local, bounds: (&Expr, &Expr), folds: &[RoundFold], body: &[Stmt]) {
+fn spread(w: &mut TeamWriter<'_, '_>, var: Local, bounds: (&Expr, &Expr), body: &[Stmt]) {
     let lanes = w.dialect.grid.lanes;
-    save_accumulators(w, folds);
-    w.dialect.spread = true;
     w.for_loop(var, bounds, body, (" + (int64_t)lane", &format!(" += {lanes}")));
-    w.dialect.spread = false;
-    if body.contains(&Stmt::Extension(TeamStmt::Poll(ActiveLanes::Each))) {
-        w.line(&format!("if (rp_any(stopped, mask, {lanes})) return RP_CANCELLED;"));
-    }
-    combine_accumulators(w, folds);
 }
 
 /// Saves the accumulators and sets them to identities.

@@ -219,6 +219,26 @@ static inline bool rp_any(int32_t condition, uint32_t mask, uint32_t lanes) {
     return (lanes > 32 ? __syncthreads_or(condition) : __any_sync(mask, condition)) != 0;
 }
 
+// Counts the lanes of the team for which a condition is true; returns the number of those before
+// this lane.
+static inline int64_t rp_rank(int32_t condition, int64_t &count, uint32_t lane, uint32_t mask, uint32_t lanes) {
+    const uint32_t holds = __ballot_sync(mask, condition);
+    int64_t rank = __popc(holds & ((1u << threadIdx.x % 32) - 1));
+    count = __popc(holds);
+    if (lanes > 32) {
+        if (lane % 32 == 0) rp_publish(count, lane / 32);
+        rp_barrier(mask, lanes);
+        count = 0;
+        for (uint32_t warp = 0; warp < lanes / 32; warp++) {
+            const int64_t of_warp = rp_published<int64_t>(warp);
+            if (warp < lane / 32) rank += of_warp;
+            count += of_warp;
+        }
+        rp_barrier(mask, lanes);
+    }
+    return rank;
+}
+
 // Returns whether the launch is cancelled; the result is the same in all lanes of the team.
 static inline bool rp_cancelled(const rp_launch &launch, uint32_t lane, uint32_t mask, uint32_t lanes) {
     int32_t cancelled = 0;

@@ -136,7 +136,8 @@ impl<'a> FormAnalysis<'a> {
     /// Returns the form of a position; `None` if two rounds may access the same position.
     fn form(&self, at: &Expr) -> Option<PositionForm> {
         let var = Expr::Local(self.var);
-        let coordinate = self.coordinates.map(|buffer| Expr::Load { buffer, at: Box::new(var.clone()) });
+        let coordinates = self.coordinates.filter(|buffer| !self.stored.contains(buffer));
+        let coordinate = coordinates.map(|buffer| Expr::Load { buffer, at: Box::new(var.clone()) });
         let sum = self.sum(at, 0)?;
         let is_in = |index: &Expr| sum.products.iter().any(|(factors, _)| factors.contains(index));
         let index = [Some(var), coordinate].into_iter().flatten().find(is_in)?;

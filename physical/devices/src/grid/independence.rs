@@ -1,15 +1,18 @@
 //! Independence of the rounds of a loop: whether lanes may take them in any order.
 //!
 //! Rounds are independent if
-//! - the body only assigns, stores and loops: it does not grow, sort, swap, return, or leave the
-//!   loop;
+//! - the body only assigns, stores and loops: it does not grow except to append, and does not sort,
+//!   swap, return, or leave the loop;
 //! - each local that the body assigns is assigned in every round before it is read, and is read
-//!   nowhere outside the loop, except for locals that rounds fold into and read for nothing else;
+//!   nowhere outside the loop, except for locals that rounds fold into and read for nothing else,
+//!   and for counters of appends;
 //! - all accesses to a stored array go to positions of the round, `stride * var + base + offset`,
 //!   with one stride and base for all and an offset below the stride. The coordinate that a list
-//!   has for the round may take the place of `var`. Atomic operations may access any position.
+//!   has for the round may take the place of `var`. Atomic operations may access any position, and
+//!   appends store at their counters ([`super::appends`]).
 
 use super::affine::{FormAnalysis, PositionForm};
+use super::appends::Appends;
 use super::nodes::RoundFold;
 use redpoll_compiler::assembly::{Buffer, Expr, Function, Local, Stmt};
 use std::collections::HashSet;
@@ -45,6 +48,8 @@ pub(super) struct RoundFacts<'a> {
     /// An array whose element at the variable is different in each round: the coordinates of a
     /// list.
     pub(super) coordinates: Option<Buffer>,
+    /// The appends of the rounds, if they append.
+    pub(super) appends: Option<&'a Appends>,
     /// Returns whether only atomic operations access an array.
     pub(super) atomic: &'a dyn Fn(Buffer) -> bool,
 }
@@ -57,7 +62,8 @@ pub(super) fn is_independent(
     total_reads: &[u32],
     facts: RoundFacts<'_>,
 ) -> bool {
-    let RoundFacts { folds, coordinates, atomic } = facts;
+    let RoundFacts { folds, coordinates, appends, atomic } = facts;
+    let body = appends.map_or(body, |appends| &appends.rest);
     let mut assigned = HashSet::new();
     for stmt in body {
         stmt.for_each_assigned(&mut |local| {
@@ -70,7 +76,11 @@ pub(super) fn is_independent(
     HashSet::iter(&own).all(is_read_inside_only)
         && is_serial(body, LoopDepth::Loop)
         && EarlyReads { varying: &own }.block(body, &mut HashSet::from([var])).is_some()
-        && has_separate_positions((var, coordinates), body, &assigned, atomic)
+        && {
+            assigned.extend(appends.iter().flat_map(|appends| &appends.counters).map(|counter| counter.local));
+            let may_access_any = |b: Buffer| atomic(b) || appends.is_some_and(|appends| appends.buffers.contains(&b));
+            has_separate_positions((var, coordinates), body, &assigned, &may_access_any)
+        }
 }
 
 /// The loop that a `break` leaves: the loop in question or one inside it.

@@ -9,7 +9,7 @@ use super::constants::Constants;
 use super::map::{MAX_TEAM_LANES, WARP};
 use redpoll_compiler::assembly::{Buffer, Expr, Function, LaneFold, Local, Stmt};
 use redpoll_compiler::lower::{Binding, ListLengths, LoweredFunction, ParamSource, fold_walks_in_lanes};
-use redpoll_compiler::notation::{ALL_ROUNDS, MAX_CHUNKS, Program, TensorId};
+use redpoll_compiler::notation::{ALL_ROUNDS, MAX_CHUNKS, Program, Role, TensorId};
 use redpoll_logic::{FloatMode, LevelKind};
 
 /// Entries per lane from which a block pays for its barriers.
@@ -24,22 +24,27 @@ fn lanes_for(entries: f64) -> u16 {
     1 << max.ilog2()
 }
 
-/// Returns the cursors along lists, each with its number of lanes, if more than one.
-pub(super) fn lanes_of_cursors(lowered: &LoweredFunction, lists: &ListLengths) -> Vec<(Local, u16)> {
+/// Returns the cursors along lists, each with its number of lanes. Lists of inputs that get one
+/// lane are left out. The lengths of other lists, such as those of workspaces, are unknown: all
+/// lanes of a team share them, but they add none, so their number is 1.
+pub(super) fn lanes_of_cursors(program: &Program, lowered: &LoweredFunction, lists: &ListLengths) -> Vec<(Local, u16)> {
     let mut cursor_lanes = Vec::new();
     for stmt in &lowered.function.body {
         stmt.any(&mut |s| {
             if let Some((cursor, level)) = cursor(s, &lowered.bindings) {
-                cursor_lanes.push((cursor, lanes_for(lists.of_level(level).unwrap_or(1.0))));
+                let is_input = program.tensors[level.0.index()].role == Role::Input;
+                let lanes = lists.of_level(level).map_or(1, lanes_for);
+                cursor_lanes.extend((lanes > 1 || !is_input).then_some((cursor, lanes)));
             }
+            cursor_lanes.extend(loop_over_written(s, program, &lowered.bindings).map(|(var, _)| (var, 1)));
             false
         });
     }
-    cursor_lanes.retain(|(_, lanes)| *lanes > 1);
     cursor_lanes
 }
 
-/// Returns the cursors along lists of unique coordinates, each with the array of the coordinates.
+/// Returns the cursors along lists of unique coordinates and the variables of loops over them, each
+/// with the array of the coordinates.
 pub(super) fn coordinates_of_cursors(
     program: &Program,
     LoweredFunction { function, bindings, .. }: &LoweredFunction,
@@ -51,9 +56,10 @@ pub(super) fn coordinates_of_cursors(
                 let format = &program.tensors[tensor.index()].ty.format.levels[level];
                 let own = Binding::Level { tensor, level, array: 1 };
                 let array = bindings.iter().position(|binding| *binding == own);
-                let is_list = format.kind == LevelKind::SparseList && format.unique;
-                found.extend(array.filter(|_| is_list).map(|k| (cursor, Buffer(k as u32))));
+                let is_list = matches!(format.kind, LevelKind::SparseList | LevelKind::ByteMap | LevelKind::Hash);
+                found.extend(array.filter(|_| is_list && format.unique).map(|k| (cursor, Buffer(k as u32))));
             }
+            found.extend(loop_over_written(s, program, bindings));
             false
         });
     }
@@ -63,14 +69,15 @@ pub(super) fn coordinates_of_cursors(
 /// Returns the function of a program with wider folds: folds along lists get the lanes of their
 /// cursors, folds along ranges of provable length the lanes for that length.
 pub(super) fn widen_folds(lowered: &LoweredFunction, cursor_lanes: &[(Local, u16)], mode: FloatMode) -> Function {
-    let mut function = fold_walks_in_lanes(lowered.function.clone(), cursor_lanes, mode);
+    let in_lanes: Vec<_> = cursor_lanes.iter().filter(|(_, lanes)| *lanes > 1).copied().collect();
+    let mut function = fold_walks_in_lanes(lowered.function.clone(), &in_lanes, mode);
     let param = |source: &ParamSource| match source {
         ParamSource::Dimension(n) => i64::try_from(*n).ok(),
         _ => None,
     };
     let constants = Constants::of(&lowered.function, lowered.params.iter().map(param).collect());
     let of_fold = |fold: &LaneFold| {
-        let of_list = cursor_lanes.iter().find(|(cursor, _)| fold.lo == Expr::Local(*cursor)).map(|(_, lanes)| *lanes);
+        let of_list = in_lanes.iter().find(|(cursor, _)| fold.lo == Expr::Local(*cursor)).map(|(_, lanes)| *lanes);
         of_list.or_else(|| lanes_for_range(fold, &constants)).unwrap_or(fold.lanes)
     };
     function.body.iter_mut().for_each(|s| widen(s, &of_fold));
@@ -93,6 +100,16 @@ fn cursor(stmt: &Stmt, bindings: &[Binding]) -> Option<(Local, (TensorId, usize)
         Binding::Level { tensor, level, array: 0 } => Some((*cursor, (*tensor, *level))),
         _ => None,
     }
+}
+
+/// Returns the variable of a loop over the written coordinates of a byte map, and their array. A
+/// byte map notes a coordinate when it is first written, so none occurs twice.
+fn loop_over_written(stmt: &Stmt, program: &Program, bindings: &[Binding]) -> Option<(Local, Buffer)> {
+    let Stmt::For { var, body, .. } = stmt else { return None };
+    let Some(Stmt::Assign(_, Expr::Load { buffer, at })) = body.first() else { return None };
+    let Binding::Level { tensor, level: 0, array: 1 } = bindings.get(buffer.index())? else { return None };
+    let kind = program.tensors[tensor.index()].ty.format.levels[0].kind;
+    (**at == Expr::Local(*var) && kind == LevelKind::ByteMap).then_some((*var, *buffer))
 }
 
 /// Replaces the lanes of folds, which suit a processor, by those of a team.

@@ -1,6 +1,7 @@
 //! The mapping of a function to a grid: decides which loops are spread, which stores are atomic,
 //! and where barriers are needed.
 
+use super::appends::appends_of_rounds;
 use super::barriers::with_barriers;
 use super::independence::{RoundFacts, count_reads, is_independent};
 use super::nodes::{ActiveLanes, Grid, MemorySpace, Stmt, TeamStmt};
@@ -159,7 +160,11 @@ impl Mapping<'_> {
     fn for_loop(&self, var: Local, (lo, hi): (&Expr, &Expr), body: &[SerialStmt], nesting: Nesting) -> Stmt {
         let inside = self.block(body, nesting.of_body());
         let (lo, hi) = (lo.clone(), hi.clone());
-        let is_shared = |s: &Stmt| matches!(s, Stmt::Extension(TeamStmt::Spread { .. }) | Stmt::Lanes(_));
+        // Loops that add no lanes to a team leave the lanes to a loop around them.
+        let is_shared = |s: &Stmt| match s {
+            Stmt::Extension(TeamStmt::Spread { var, .. }) => self.walks.lanes_of(*var) != Some(1),
+            s => matches!(s, Stmt::Lanes(_)),
+        };
         let run_by_all = |inside: Vec<Stmt>| {
             let is_constant = [&lo, &hi].into_iter().all(|bound| matches!(bound, Expr::Const(_)));
             if nesting == Nesting::Spread || is_constant { inside } else { with_poll(ActiveLanes::Lead, inside) }
@@ -170,15 +175,19 @@ impl Mapping<'_> {
         }
         let folds = self.walks.folds(self.function, (var, body), &self.total_reads);
         let coordinates = coordinates_of(&self.walks.list_coordinates, var);
-        let facts = RoundFacts { folds: &folds, coordinates, atomic: &|b| self.atomic.contains(&b) };
+        let appends = appends_of_rounds(self.function, body);
+        let facts =
+            RoundFacts { folds: &folds, coordinates, appends: appends.as_ref(), atomic: &|b| self.atomic.contains(&b) };
         if !can_spread(self.function, (var, &lo, &hi, body), &self.total_reads, facts) {
             let body = run_by_all(inside);
             return Stmt::For { var, lo, hi, body };
         }
+        let counters = appends.map_or_else(Vec::new, |appends| appends.counters);
         // A spread loop within another loop leaves polling to that loop.
         let rounds = self.block(body, Nesting::Spread);
-        let body = if nesting == Nesting::Chunk { with_poll(ActiveLanes::Each, rounds) } else { rounds };
-        Stmt::Extension(TeamStmt::Spread { var, lo, hi, folds, body })
+        let polling = if counters.is_empty() { ActiveLanes::Each } else { ActiveLanes::Lead };
+        let body = if nesting == Nesting::Chunk { with_poll(polling, rounds) } else { rounds };
+        Stmt::Extension(TeamStmt::Spread { var, lo, hi, folds, counters, body })
     }
 }
 

@@ -11,6 +11,7 @@
 //! guarantee. The interpreter runs grids in random orders and reports races.
 
 mod affine;
+mod appends;
 mod barriers;
 mod constants;
 mod count;
@@ -29,12 +30,13 @@ mod tests;
 mod text;
 mod verify;
 
+pub(crate) use appends::{AppendingRounds, Branch};
 pub(crate) use interp::{
     Contents, Gather, GatherPiece, GridRunner, Launch, LaunchOutcome, LaunchResult, ResultWindow, WindowExtent,
 };
 pub use interp::{GridFault, GridProgram};
 pub use map::{MAX_TEAM_LANES, WARP, map, map_to};
-pub use nodes::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt, TeamStmt, to_serial};
+pub use nodes::{ActiveLanes, Grid, MemorySpace, RoundCounter, RoundFold, SectionBound, Stmt, TeamStmt, to_serial};
 pub use plan::{GridPlan, TeamSize};
 pub use rounds::Walks;
 pub(crate) use shares::{share_bytes, shares};

@@ -78,6 +78,15 @@ pub struct RoundFold {
     pub identity: Scalar,
 }
 
+/// A counter that rounds of a loop increase, at most once each, and store at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RoundCounter {
+    /// The local.
+    pub local: Local,
+    /// The constant that a round adds, which is positive.
+    pub by: i64,
+}
+
 /// A bound of the positions that a chunk covers, in the list that its rounds iterate over.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SectionBound {
@@ -126,6 +135,12 @@ pub enum TeamStmt {
     /// from the identity. Lanes are then combined in halves,
     /// `lane[l] = op(lane[l], lane[l + half])` for `half = n / 2, .., 1`, and all lanes continue
     /// with `acc = op(acc, lane[0])`.
+    ///
+    /// If rounds increase counters, the team takes the rounds in batches of one round for each
+    /// lane. Every lane runs its round up to the block that increases the counters. The lanes then
+    /// count the rounds that reach this block. The growth in the block is that of the last such
+    /// round, requested once by all lanes. A lane continues with the counters that its round has
+    /// in order, `counter + rank * by`. After the batch the counters of all lanes are equal again.
     Spread {
         /// The variable.
         var: Local,
@@ -135,13 +150,16 @@ pub enum TeamStmt {
         hi: Expr,
         /// The folds of the rounds, one operator for each local.
         folds: Vec<RoundFold>,
+        /// The counters that rounds increase, all in one block.
+        counters: Vec<RoundCounter>,
         /// The body.
         body: Vec<Stmt>,
     },
     /// Polls for cancellation of the launch, once in a number of executions. Outside spread loops
     /// the first lane polls for all, and all lanes end the chunk together. At the start of a round
     /// of a spread loop each lane polls for itself and leaves the loop if cancelled; the chunk then
-    /// ends after the loop.
+    /// ends after the loop. If the rounds increase counters, the first lane polls for all before
+    /// each batch.
     Poll(ActiveLanes),
     /// Waits until all lanes of the team arrive; accesses before the barrier are visible after it.
     Barrier,

@@ -60,7 +60,7 @@ impl GridPlan {
         team_size: TeamSize,
         lists: Option<(&ListLengths, FloatMode)>,
     ) -> GridPlan {
-        let cursor_lanes = lists.map_or_else(Vec::new, |(lists, _)| lanes_of_cursors(lowered, lists));
+        let cursor_lanes = lists.map_or_else(Vec::new, |(lists, _)| lanes_of_cursors(program, lowered, lists));
         let widened = lists.map(|(_, mode)| widen_folds(lowered, &cursor_lanes, mode));
         let function = widened.as_ref().unwrap_or(&lowered.function);
         let spaces = memory_spaces(program, lowered);

@@ -9,6 +9,7 @@
 //!   =  for q in q..end { .. acc = acc op value .. }
 //! ```
 
+use super::appends::appends_of_rounds;
 use super::independence::{RoundFacts, count_reads, is_independent};
 use super::nodes::RoundFold;
 use redpoll_compiler::assembly::{BinaryOp, Buffer, CompareOp, Expr, Function, Local, LocalDecl, Stmt};
@@ -53,8 +54,10 @@ pub(super) fn walks_to_loops(mut f: Function, mut walks: Walks) -> (Function, Wa
     let mut shared = Vec::new();
     let body = f.body.clone();
     f.body = block(&mut f, &walks, &total_reads, body, &mut shared);
-    walks.lanes.retain(|(cursor, _)| shared.contains(cursor));
-    walks.list_coordinates.retain(|(cursor, _)| shared.contains(cursor));
+    let is_loop =
+        |var: Local| f.body.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::For { var: other, .. } if *other == var)));
+    walks.lanes.retain(|(var, _)| is_loop(*var));
+    walks.list_coordinates.retain(|(var, _)| is_loop(*var));
     (f, walks)
 }
 
@@ -75,7 +78,8 @@ fn block(f: &mut Function, walks: &Walks, total_reads: &[u32], body: Vec<Stmt>, 
                 let body = block(f, walks, total_reads, body, shared);
                 let is_shared = |s: &Stmt| match s {
                     Stmt::Lanes(_) => true,
-                    Stmt::For { var, .. } => shared.contains(var),
+                    // Walks that add no lanes to a team leave the lanes to a walk around them.
+                    Stmt::For { var, .. } => shared.contains(var) && walks.lanes_of(*var) != Some(1),
                     _ => false,
                 };
                 let has_shared = body.iter().any(|s| s.any(&mut |s| is_shared(s)));
@@ -120,7 +124,9 @@ fn loop_of_walk(
     }
     let folds = folds_of_rounds(f, rounds, total_reads, walks.mode);
     let coordinates = coordinates_of(&walks.list_coordinates, q);
-    if !is_independent(f, (q, rounds), total_reads, RoundFacts { folds: &folds, coordinates, atomic: &|_| false }) {
+    let appends = appends_of_rounds(f, rounds);
+    let facts = RoundFacts { folds: &folds, coordinates, appends: appends.as_ref(), atomic: &|_| false };
+    if !is_independent(f, (q, rounds), total_reads, facts) {
         return None;
     }
     let (own_reads, hi) = (count_reads(f, body)[q.index()], (**end).clone());

@@ -11,6 +11,10 @@
 //!   spread q in from..end folding acc by + from 0.0 {
 //!     acc = acc + x.val[q]
 //!   }
+//!   spread q in from..end appending n by 1 {
+//!     list.val[n] = q
+//!     n = n + 1
+//!   }
 //!   barrier
 //!   poll lead
 //!   lead y.val[0] = 1.0
@@ -18,7 +22,7 @@
 //! }
 //! ```
 
-use super::nodes::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, TeamStmt};
+use super::nodes::{ActiveLanes, Grid, MemorySpace, RoundCounter, RoundFold, SectionBound, TeamStmt};
 use redpoll_compiler::assembly::Expr;
 use redpoll_compiler::assembly::text::FunctionPrinter;
 use std::fmt;
@@ -72,8 +76,11 @@ pub(super) fn print(stmt: &TeamStmt, p: &mut FunctionPrinter<'_>) {
         }
         TeamStmt::Barrier => p.line("barrier"),
         TeamStmt::Poll(active) => p.line(format!("poll {}", active.name())),
-        TeamStmt::Spread { var, lo, hi, folds, body } => {
+        TeamStmt::Spread { var, lo, hi, folds, counters, body } => {
             let mut head = format!("spread {} in {}..{}", p.local(*var), p.expr(lo), p.expr(hi));
+            for RoundCounter { local, by } in counters {
+                head += &format!(" appending {} by {by}", p.local(*local));
+            }
             for RoundFold { acc, op, identity } in folds {
                 let (acc, identity) = (p.local(*acc), p.expr(&Expr::Const(identity.clone())));
                 head += &format!(" folding {acc} by {} from {identity}", op.name());

@@ -9,16 +9,18 @@
 //!    unique where the grid says so, and the bounds read nothing that the loop stores. The loop
 //!    folds from identities, and every local carried from round to round is folded. A spread loop
 //!    contains neither another one nor anything that the team does together: barriers, growth,
-//!    sorts, swaps, returns.
+//!    sorts, swaps, returns. It declares exactly the counters that its rounds append at, and may
+//!    grow to append.
 //! 5. Atomic operations act on shared integers of 32 or 64 bits, by operators whose order does not
 //!    matter, and nothing else accesses these buffers.
 //! 6. Swaps exchange windows of one memory space; only windows are sorted.
 //! 7. Barriers stand wherever they are required; a team of one lane has no barriers and no spread
 //!    loops.
 //! 8. Outside spread loops the first lane polls for cancellation for all; in a spread loop each
-//!    lane polls, at the start of a round.
+//!    lane polls, at the start of a round. If rounds append, the first lane polls there for all.
 //! 9. The bounds of sections are assigned by top-level statements of the body.
 
+use super::appends::appends_of_rounds;
 use super::barriers::with_barriers;
 use super::independence::{RoundFacts, count_reads};
 use super::map::{atomic_op, can_spread};
@@ -48,8 +50,8 @@ pub fn verify(grid: &Grid) -> Vec<RuleViolation> {
     if !faults.is_empty() {
         return faults;
     }
-    let mut checker =
-        GridChecker { grid, reads: count_reads(&grid.function, &grid.function.body), path: Vec::new(), faults };
+    let reads = count_reads(&grid.function, &grid.function.body);
+    let mut checker = GridChecker { grid, reads, path: Vec::new(), appending: false, faults };
     checker.block("body", &grid.body, ActiveLanes::Lead);
     checker.check_barriers();
     checker.faults
@@ -59,6 +61,8 @@ struct GridChecker<'g> {
     grid: &'g Grid,
     reads: Vec<u32>,
     path: Vec<String>,
+    /// Set inside a spread loop whose rounds append.
+    appending: bool,
     faults: Vec<RuleViolation>,
 }
 
@@ -163,7 +167,7 @@ impl GridChecker<'_> {
                 self.check_exprs(&[lo, hi]);
                 self.block("for", body, expected);
             }
-            Stmt::Extension(TeamStmt::Spread { var, lo, hi, folds, body }) => {
+            Stmt::Extension(TeamStmt::Spread { var, lo, hi, folds, counters, body }) => {
                 self.check_exprs(&[lo, hi]);
                 self.reject_in_spread("a spread loop", expected);
                 let atomic = |b: Buffer| is_atomic(&self.grid.body, b);
@@ -172,19 +176,29 @@ impl GridChecker<'_> {
                 if folds.iter().any(|fold| !found.contains(fold)) {
                     self.fault("a spread loop declares a fold that its rounds do not perform, or a wrong identity");
                 }
+                let appends = appends_of_rounds(function, &rounds).filter(|_| !counters.is_empty());
+                if appends.as_ref().map_or(&[][..], |appends| &appends.counters) != counters {
+                    self.fault("a spread loop declares counters that its rounds do not append at");
+                }
                 let rounds = (*var, lo, hi, &rounds[..]);
                 let facts = RoundFacts {
                     folds,
                     coordinates: coordinates_of(&self.grid.list_coordinates, *var),
+                    appends: appends.as_ref(),
                     atomic: &atomic,
                 };
                 if self.grid.lanes == 1 || !can_spread(function, rounds, &self.reads, facts) {
                     self.fault("the rounds of a spread loop are not proved independent");
                 }
-                if body.iter().skip(1).any(|s| s.any(&mut |s| matches!(s, Stmt::Extension(TeamStmt::Poll(_))))) {
+                if body.iter().skip(1).any(|s| s.any(&mut is_poll)) {
                     self.fault("a lane polls for cancellation in the middle of a round");
                 }
-                self.block("spread", body, ActiveLanes::Each);
+                // A poll of a team is no part of the rounds.
+                let polling = body.first().filter(|s| !counters.is_empty() && is_poll(s));
+                polling.into_iter().for_each(|poll| self.stmt(poll, ActiveLanes::Lead));
+                self.appending = !counters.is_empty();
+                self.block("spread", &body[usize::from(polling.is_some())..], ActiveLanes::Each);
+                self.appending = false;
             }
             Stmt::Lanes(fold) => self.check_exprs(&[&fold.lo, &fold.hi, &fold.value]),
             Stmt::Extension(TeamStmt::Poll(found)) if *found != expected => {
@@ -194,7 +208,9 @@ impl GridChecker<'_> {
             Stmt::Extension(TeamStmt::Barrier) => self.reject_in_spread("a barrier", expected),
             Stmt::Grow { len, .. } => {
                 self.check_exprs(&[len]);
-                self.reject_in_spread("growth", expected);
+                if !self.appending {
+                    self.reject_in_spread("growth", expected);
+                }
             }
             Stmt::Sort { buffer, lo, hi } => {
                 self.check_exprs(&[lo, hi]);
@@ -245,6 +261,10 @@ fn lanes(active: ActiveLanes) -> &'static str {
         ActiveLanes::Lead => "the first lane",
         ActiveLanes::Each => "each lane",
     }
+}
+
+fn is_poll(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::Extension(TeamStmt::Poll(_)))
 }
 
 /// Returns whether atomic operations access a buffer.

@@ -163,7 +163,8 @@ mod tests {
         }
         let sound = "__syncwarp(~0u); if (__shfl_sync(~0u, threadIdx.x, 5, 8) % 8 != 5) std::abort(); rp_shared[7] = 1; \
                      if (!__any_sync(0xffu << threadIdx.x / 8 * 8, threadIdx.x % 8 == 2)) std::abort(); \
-                     if (__shfl_down_sync(~0u, threadIdx.x, 4, 16) != threadIdx.x + (threadIdx.x % 16 < 12 ? 4 : 0)) std::abort();";
+                     if (__shfl_down_sync(~0u, threadIdx.x, 4, 16) != threadIdx.x + (threadIdx.x % 16 < 12 ? 4 : 0)) std::abort(); \
+                     if (__ballot_sync(~0u, threadIdx.x % 3 == 0) != 0x49249249u) std::abort();";
         assert_eq!(failure_message(sound), None);
     }
 }

@@ -3,5 +3,5 @@
 
 pub(crate) mod assembly;
 mod lost;
-mod lowering;
+pub(crate) mod lowering;
 mod sections;

@@ -87,6 +87,21 @@ pub fn rest(var: &str) -> String {
     format!("{var}__rest")
 }
 
+/// Returns the variable for the stage that a round of a loop has reached.
+pub fn stage(var: &str) -> String {
+    format!("{var}__stage")
+}
+
+/// Returns the variable for the number of rounds before a round that satisfy a condition.
+pub fn rank(var: &str) -> String {
+    format!("{var}__rank")
+}
+
+/// Returns the variable for the number of rounds that satisfy a condition.
+pub fn count(var: &str) -> String {
+    format!("{var}__count")
+}
+
 /// Returns the variable for one lane of a fold.
 pub fn lane(acc: &str, number: usize) -> String {
     format!("{acc}__{number}")

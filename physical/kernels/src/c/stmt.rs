@@ -61,7 +61,7 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
     }
 
     /// Writes a head and its body, without the closing brace.
-    fn nest(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
+    pub fn nest(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
         self.line(&format!("{head} {{"));
         self.depth += 1;
         body(self);

@@ -5,6 +5,7 @@ use super::{grids, grids_of};
 use crate::cuda::emit;
 use crate::cuda::unit::HEAD;
 use crate::grid::{Grid, GridPlan, TeamSize};
+use crate::tests::lowering::appends;
 use redpoll_compiler::lower::Draft;
 use redpoll_compiler::testing::{GOLDEN, golden_program, normal_form, skewed};
 
@@ -27,8 +28,10 @@ const PROGRAMS: [&str; 14] = [
 ];
 
 /// Returns programs whose grids depend on the lengths of lists of inputs.
-fn drafts() -> [(&'static str, Draft); 3] {
+fn drafts() -> [(&'static str, Draft); 4] {
     [
+        // The lanes of a team append to the workspace and to the output.
+        ("spgemm_in_teams", skewed::draft(appends::PROGRAMS[0]).0),
         // The lanes of a team share a row if rows are long.
         ("long_rows", skewed::draft(skewed::PROGRAMS[0]).0),
         // A block intersects long lists: its lanes search, and their folds are combined.

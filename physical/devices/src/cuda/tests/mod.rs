@@ -1,5 +1,6 @@
 //! The text of small grids, reviewed like code; its compilation by NVRTC, and its runs on the host.
 
+mod appends;
 mod emulated;
 pub(super) use emulated::Host;
 mod golden;

@@ -46,8 +46,15 @@ pub(super) struct Team {
     pub(super) exchange: Window,
 }
 
+impl Team {
+    /// Separates the accesses so far from later ones.
+    pub(super) fn pass_barrier(&mut self) {
+        self.barriers_passed += 1;
+    }
+}
+
 pub(super) struct Lane {
-    at: usize,
+    pub(super) at: usize,
     pub(super) locals: Vec<u64>,
     /// The index in the arena of each buffer's window.
     view: Vec<usize>,
@@ -288,7 +295,7 @@ impl<'a> GridMachine<'a> {
     }
 
     #[cfg(test)]
-    fn count_round(&mut self, lane: usize, rounds: RoundSet, was_entered: bool) {
+    pub(super) fn count_round(&mut self, lane: usize, rounds: RoundSet, was_entered: bool) {
         self.rounds[lane] += u64::from(was_entered && rounds == RoundSet::Own);
     }
 
@@ -355,6 +362,7 @@ impl<'a> GridMachine<'a> {
                 #[cfg(test)]
                 self.count_round(number, *rounds, self.teams[team].lanes[number].at == *body);
             }
+            LaneStep::Batch(batches, step) => self.batch_step((team, number), batches, step)?,
             LaneStep::Fold(fold) => self.fold(team, number, fold)?,
             LaneStep::PublishFold(fold) => self.publish_fold(team, number, fold)?,
             LaneStep::CombineFold(fold) => self.combine_fold(team, number, fold)?,
@@ -478,6 +486,7 @@ impl<'a> GridMachine<'a> {
         match &program.code.steps[at - 1] {
             LaneStep::Fold(fold) => self.combine_warp_fold(number, fold),
             LaneStep::CombineAccumulators(parts) => self.combine_warp_accumulators(number, parts),
+            LaneStep::Batch(batches, _) => self.rank_lanes(number, batches),
             op @ (LaneStep::Poll(_) | LaneStep::CheckCancelled) => {
                 let stops = matches!(op, LaneStep::Poll(_)) && self.launch_is_cancelled();
                 if stops || self.teams[number].lanes.iter().any(|lane| lane.is_cancelled) {
@@ -487,13 +496,13 @@ impl<'a> GridMachine<'a> {
                 }
             }
             op => {
-                self.teams[number].barriers_passed += 1;
+                self.teams[number].pass_barrier();
                 match op {
                     LaneStep::Sort(buffer, lo, hi) => self.sort(number, [*buffer; 3], (lo, hi))?,
                     LaneStep::SortBy(buffers, lo, hi) => self.sort(number, *buffers, (lo, hi))?,
                     _ => {}
                 }
-                self.teams[number].barriers_passed += 1;
+                self.teams[number].pass_barrier();
             }
         }
         self.teams[number].lanes.iter_mut().for_each(|lane| lane.state = LaneState::Running);

@@ -13,6 +13,7 @@
 //! Only the last kind depends on the order: races are found by comparing the barriers that lanes
 //! have passed, not the order in which accesses happen to run.
 
+mod batches;
 mod fold;
 mod machine;
 mod memory;
@@ -173,8 +174,8 @@ pub(crate) struct Launch<'a> {
     /// For each chunk, the positions of the list that its rounds are limited to, if the grid has
     /// sections.
     pub(crate) sections: &'a [Range<i64>],
-    /// The windows of each buffer: one if all chunks share it, else one for each chunk or team; none
-    /// for inputs and unused buffers.
+    /// The windows of each buffer: one if all chunks share it, else one for each chunk or team;
+    /// none for inputs and unused buffers.
     pub(crate) windows: Vec<Vec<WindowExtent>>,
     /// Buffers whose elements are all written before they are read; their memory may be
     /// uninitialized.

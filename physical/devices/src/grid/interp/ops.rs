@@ -1,5 +1,6 @@
 //! The body of a grid as steps with jumps, so that lanes can be suspended between any two steps.
 
+use super::batches::{BatchStep, Batches};
 use crate::grid::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt, TeamStmt, WARP};
 use redpoll_compiler::assembly::eval::{BinaryFn, binary_fn};
 use redpoll_compiler::assembly::{Buffer, Function, LaneFold, ResolvedExpr, Status};
@@ -30,6 +31,8 @@ pub(super) enum LaneStep {
         rounds: RoundSet,
         body: usize,
     },
+    /// A step of a spread loop whose rounds append.
+    Batch(Batches, BatchStep),
     Fold(FoldStep),
     /// Publishes the lane's partial result of a fold, in a team of several warps.
     PublishFold(FoldStep),
@@ -143,7 +146,7 @@ pub(super) fn to_steps(grid: &Grid) -> StepList {
     StepList { steps: builder.steps, start, locals: builder.locals }
 }
 
-struct StepBuilder<'f> {
+pub(super) struct StepBuilder<'f> {
     function: &'f Function,
     spaces: &'f [MemorySpace],
     lanes: u32,
@@ -156,25 +159,42 @@ struct StepBuilder<'f> {
 }
 
 impl StepBuilder<'_> {
-    fn block(&mut self, body: &[Stmt]) {
+    pub(super) fn block(&mut self, body: &[Stmt]) {
         body.iter().for_each(|s| self.stmt(s));
     }
 
-    fn node(&self, e: &redpoll_compiler::assembly::Expr) -> ResolvedExpr {
+    pub(super) fn node(&self, e: &redpoll_compiler::assembly::Expr) -> ResolvedExpr {
         ResolvedExpr::new(self.function, e)
     }
 
-    /// Adds a jump whose target is set later by `set_target`.
-    fn jump(&mut self) -> usize {
-        self.steps.push(LaneStep::Jump(usize::MAX));
+    /// Returns the index of the next step.
+    pub(super) fn here(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Adds a step; returns its index.
+    pub(super) fn push(&mut self, step: LaneStep) -> usize {
+        self.steps.push(step);
         self.steps.len() - 1
     }
 
-    fn set_target(&mut self, jump: usize) {
+    /// Adds a jump whose target is set later by `set_target`.
+    pub(super) fn jump(&mut self) -> usize {
+        self.push(LaneStep::Jump(usize::MAX))
+    }
+
+    /// Adds a local of the interpreter.
+    pub(super) fn new_local(&mut self) -> usize {
+        self.locals += 1;
+        self.locals - 1
+    }
+
+    pub(super) fn set_target(&mut self, jump: usize) {
         let here = self.steps.len();
         match &mut self.steps[jump] {
             LaneStep::Jump(to) | LaneStep::JumpUnless(_, to) | LaneStep::Poll(PollScope::Round(to)) => *to = here,
             LaneStep::BeginLoop { after, .. } | LaneStep::GrowOrMove { after, .. } => *after = here,
+            LaneStep::Batch(_, step) => *step.target().expect("the step has a target") = here,
             _ => unreachable!("only jumps have targets"),
         }
     }
@@ -209,13 +229,16 @@ impl StepBuilder<'_> {
                 return self.leave();
             }
             Stmt::For { var, lo, hi, body } => return self.rounds(var.index(), (lo, hi), body, RoundSet::All),
-            Stmt::Extension(TeamStmt::Spread { var, lo, hi, folds, body }) => {
+            Stmt::Extension(TeamStmt::Spread { var, lo, hi, folds, counters, body }) => {
                 let accumulators: Vec<FoldAccumulator> = folds.iter().map(|fold| self.accumulator(fold)).collect();
                 if !accumulators.is_empty() {
                     self.steps.push(LaneStep::SaveAccumulators(accumulators.clone()));
                 }
                 self.spread = true;
-                self.rounds(var.index(), (lo, hi), body, RoundSet::Own);
+                match counters.is_empty() {
+                    true => self.rounds(var.index(), (lo, hi), body, RoundSet::Own),
+                    false => self.batches(var.index(), (lo, hi), counters, body),
+                }
                 self.spread = false;
                 if body.contains(&Stmt::Extension(TeamStmt::Poll(ActiveLanes::Each))) {
                     self.steps.push(LaneStep::CheckCancelled);
@@ -288,8 +311,7 @@ impl StepBuilder<'_> {
         body: &[Stmt],
         rounds: RoundSet,
     ) {
-        let end = self.locals;
-        self.locals += 1;
+        let end = self.new_local();
         let head = self.steps.len();
         self.steps.push(LaneStep::BeginLoop {
             var,
@@ -312,8 +334,7 @@ impl StepBuilder<'_> {
     }
 
     fn accumulator(&mut self, fold: &RoundFold) -> FoldAccumulator {
-        let saved = self.locals;
-        self.locals += 1;
+        let saved = self.new_local();
         FoldAccumulator {
             acc: fold.acc.index(),
             saved,

@@ -182,7 +182,8 @@ fn rounds_that_depend_on_each_other_are_not_spread() {
                 *active = ActiveLanes::Each;
             }
         }
-        body[k] = Stmt::Extension(TeamStmt::Spread { var, lo, hi, folds: Vec::new(), body: rounds });
+        body[k] =
+            Stmt::Extension(TeamStmt::Spread { var, lo, hi, folds: Vec::new(), counters: Vec::new(), body: rounds });
         true
     });
     check_race(&broken, &[], &one(16), "not proved independent");

@@ -1,6 +1,7 @@
 //! Golden grids of small programs, reviewed like code.
 
 use crate::grid::{GridPlan, TeamSize};
+use crate::tests::lowering::appends;
 use redpoll_compiler::lower::{ListLengths, LoweringOptions, lower};
 use redpoll_compiler::testing::{GOLDEN, golden_program, skewed};
 use redpoll_logic::FloatMode;
@@ -9,7 +10,9 @@ use redpoll_logic::FloatMode;
 const PROGRAMS: [&str; 6] = ["spmv", "spgemm", "mttkrp", "dense_products", "counts_of_columns", "column_sums"];
 
 /// Programs whose grids depend on the lengths of lists of inputs, with their texts.
-const SKEWED: [(&str, &str); 4] = [
+const SKEWED: [(&str, &str); 5] = [
+    // The lanes of a team append to the workspace and to the output.
+    ("spgemm_in_teams", appends::PROGRAMS[0]),
     // The lanes of a team share a row if rows are long.
     ("long_rows", skewed::PROGRAMS[0]),
     ("intersection_triangles", skewed::INTERSECTIONS[0]),

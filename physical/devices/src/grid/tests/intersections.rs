@@ -159,7 +159,8 @@ fn searches_that_continue_from_earlier_rounds_are_not_spread() {
         if let Stmt::While { body, .. } = stmt {
             let (lo, hi) = (Expr::Const(Scalar::I64(0)), Expr::Param(Param(0)));
             let body = body[..body.len() - 1].to_vec();
-            *stmt = Stmt::Extension(TeamStmt::Spread { var: Q, lo, hi, folds: folds.clone(), body });
+            *stmt =
+                Stmt::Extension(TeamStmt::Spread { var: Q, lo, hi, folds: folds.clone(), counters: Vec::new(), body });
         }
     }
     carried.function.body = to_serial(&carried.body);

@@ -1,5 +1,6 @@
 //! Tests of grids: the mapping of functions, and the detection of broken mappings.
 
+mod appends;
 mod broken;
 mod cancelled;
 mod golden;

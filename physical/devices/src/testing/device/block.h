@@ -142,6 +142,18 @@ static int __any_sync(unsigned mask, int holds) {
     return any != 0;
 }
 
+static unsigned __ballot_sync(unsigned mask, int holds) {
+    emulated_lanes[emulated_first(mask)].shown[threadIdx.x % 32] = holds != 0;
+    const emulated_meeting &meeting = emulated_warp(mask, "__ballot_sync");
+    unsigned ballot = 0;
+    for (unsigned lane = 0; lane < 32; lane++) ballot |= mask >> lane & 1 && meeting.seen[lane] ? 1u << lane : 0;
+    return ballot;
+}
+
+static int __popc(unsigned number) {
+    return __builtin_popcount(number);
+}
+
 template <typename T> static T emulated_shuffle(unsigned mask, T value, unsigned from, unsigned lanes, const char *what) {
     if (lanes == 0 || lanes > 32 || (lanes & (lanes - 1)) != 0) emulated_fault("a shuffle whose width is not a power of two");
     const unsigned lane = threadIdx.x % 32;

@@ -2,6 +2,7 @@
 //! grids with the interpreter of Notation: in every format of their inputs and outputs, on random
 //! data.
 
+pub(crate) mod appends;
 mod bounds;
 mod faults;
 mod levels;
