@@ -487,6 +487,27 @@ fn float_modes_differ_where_they_must() {
 }
 
 #[test]
+fn folds_skip_what_their_start_absorbs() {
+    for (name, t) in [("min", DType::F64), ("max", Prim::I32.into()), ("or", DType::BOOL), ("+", DType::F64)] {
+        let (op, values) = (Op::from_name(name).unwrap(), samples(&t, Relaxed, false));
+        let fold = |x: &Scalar, y: &Scalar| op.eval_in(&[x.clone(), y.clone()], Relaxed).unwrap();
+        let mut absorbed = 0;
+        for init in &values {
+            for value in values.iter().filter(|value| op.skips(value, init, &t, Relaxed)) {
+                absorbed += usize::from(!op.is_identity(value, &t, 1, Relaxed));
+                for x in &values {
+                    assert_eq!(fold(&fold(init, x), value), fold(init, x), "{name} from {init} over {x} and {value}");
+                }
+            }
+        }
+        assert_eq!(absorbed > 0, name != "+", "{name} absorbs {absorbed} values");
+    }
+    let max = Op::from_name("max").unwrap();
+    assert!(max.skips(&Scalar::F64(0.0), &Scalar::F64(0.0), &DType::F64, StrictIeee));
+    assert!(!max.skips(&Scalar::F64(0.0), &Scalar::F64(-1.0), &DType::F64, Relaxed));
+}
+
+#[test]
 fn repeats_of_many_need_no_loop() {
     let many = 1u64 << 60;
     let repeat = |name: &str, x: Scalar, mode| eval_repeat(&Op::from_name(name).unwrap(), &x, many, mode);

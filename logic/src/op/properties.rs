@@ -108,6 +108,23 @@ impl Op {
         }
     }
 
+    /// Returns whether a fold that starts with `init` has the same result without `value`: the
+    /// value is an identity, or the start absorbs it.
+    ///
+    /// ```text
+    /// op(op(init, x), value) = op(op(init, value), x) = op(init, x)
+    /// ```
+    pub fn skips(&self, value: &Scalar, init: &Scalar, dtype: &DType, mode: FloatMode) -> bool {
+        let is_absorbed = || {
+            // Other operators may round a value away that counts if it is folded many times.
+            let regroups =
+                self.is_idempotent(dtype, mode) && self.is_commutative(dtype, mode) && self.is_associative(dtype, mode);
+            let fits = [value, init].iter().all(|v| v.dtype() == *dtype);
+            regroups && fits && self.eval_in(&[init.clone(), value.clone()], mode).as_ref() == Ok(init)
+        };
+        self.is_identity(value, dtype, 1, mode) || is_absorbed()
+    }
+
     /// Returns the value that can be dropped at every position. A fold starts with this value.
     pub fn fold_identity(&self, dtype: &DType, mode: FloatMode) -> Option<Scalar> {
         let first = self.identity(dtype, 0, mode)?;

@@ -14,9 +14,11 @@
 pub(crate) mod folds;
 pub(crate) mod lookup;
 pub(crate) mod merge;
+mod wraps;
 
 use crate::config::{OptimizerConfig, ReorderPolicy};
 use crate::error::Error;
+use crate::normalize::wraps::unwrap_remainders;
 use crate::term::names::Names;
 use crate::term::sizes::Sizes;
 use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Read, Target, Term, literal_of};
@@ -262,7 +264,8 @@ impl Normalizer<'_> {
         let coordinates = fields.iter().map(|f| coordinate_of(env, f, nest).cloned()).collect::<Result<Vec<_>, _>>()?;
         let inside = coordinates.iter().zip(&ty.shape).all(|(a, &n)| nest.sizes.is_within(a, n));
         let outside = (!inside).then(|| ty.fill.clone());
-        Ok(Term::access(Read { tensor: tensor.clone(), ty: ty.clone(), coordinates, outside }))
+        let read = Read { tensor: tensor.clone(), ty: ty.clone(), coordinates, outside };
+        Ok(unwrap_remainders(read, &nest.sizes, self.mode))
     }
 
     /// Lowers a scan along the loop of the field, or stores it if the field has another coordinate:

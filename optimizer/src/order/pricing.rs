@@ -15,10 +15,10 @@ use crate::facts::Facts;
 use crate::facts::estimate::{BoundFields, SupportProfile, either};
 use crate::order::lines::aliased_fraction;
 use crate::order::search::{
-    FormatAssumption, InnerFold, LoopBody, OrderSearch, PricedAccess, inline_depth, inline_work, stored_work,
+    FormatAssumption, InnerFold, LoopBody, OrderSearch, PricedAccess, inline_work, stored_work,
 };
 use crate::term::sizes::Sizes;
-use crate::term::{Fold, NestKind, Node, Read, Target, Term};
+use crate::term::{Fold, ModeCoordinate, NestKind, Node, Read, Target, Term};
 use crate::work::caches::miss_fraction;
 use crate::work::{Event, Work, cost};
 use redpoll_logic::op::Op;
@@ -240,7 +240,12 @@ impl OrderSearch<'_> {
         // The loops around a fold may bind some of its levels.
         let prefix = self.problem.prefix.iter().any(|f| read.coordinates.iter().any(|at| at.has(f)));
         let outermost = !prefix && !shorter.iter().any(|k| binds(*k));
-        if is_dense || outermost && self.problem.sizes.of(&self.loops[*last]) as f64 <= 4.0 * stored + 16.0 {
+        let own = |at: &&ModeCoordinate| at.has(&self.loops[*last]);
+        if !read.coordinates.iter().filter(own).any(|at| at.as_affine().is_some()) {
+            // The copy looks up quotients, remainders and values, whatever its order.
+            let kind = if is_dense { LevelKind::Dense } else { LevelKind::SparseList };
+            bound_levels.followed.push(LookupLevel { kind, span, extents: None });
+        } else if is_dense || outermost && self.problem.sizes.of(&self.loops[*last]) as f64 <= 4.0 * stored + 16.0 {
             bound_levels.along.push(LookupLevel { kind: LevelKind::Dense, span, extents: None });
         } else {
             let fiber_length = distinct(order) / distinct(shorter).max(1.0);
@@ -390,6 +395,18 @@ impl OrderSearch<'_> {
     }
 }
 
+/// Returns the number of loops outside of a fold that is computed in place: the loops of its free
+/// fields, if exactly these are outermost. The fields of a scan must be in order; other fields may
+/// be between them.
+pub(crate) fn inline_depth(order: &[Field], fold: &Fold, free: &[Field]) -> Option<usize> {
+    if fold.is_stored() {
+        return None;
+    }
+    let outermost = order.get(..free.len())?;
+    let along = outermost.iter().filter(|f| fold.along.contains(f));
+    (outermost.iter().all(|f| free.contains(f)) && along.eq(&fold.along)).then_some(free.len())
+}
+
 /// Returns the work of converting a tensor into another storage order.
 pub(crate) fn conversion_work(facts: &Facts, read: &Read) -> Work {
     let levels = &read.ty.format.levels;
@@ -446,7 +463,9 @@ fn evaluated_fraction(facts: &Facts, term: &Term, sizes: &Sizes, bound: &BoundFi
                 deciding => deciding.iter().map(|&k| evaluated_fraction(facts, &args[k], sizes, bound)).product(),
             }
         }
-        Node::Fold(fold) if settles_on_fill(fold, facts.mode()) => evaluated_fraction(facts, &fold.arg, sizes, bound),
+        Node::Fold(fold) if settles_on_fill(fold, facts.mode()) => {
+            evaluated_fraction(facts, fold.fill_source(), sizes, bound)
+        }
         Node::Fold(_) | Node::Temporary(..) => 1.0,
         _ => facts.support(term, sizes, bound),
     }

@@ -19,7 +19,7 @@ use crate::output::structure::run_count;
 use crate::report::{AppliedRule, Decision, Origin};
 use crate::term::sizes::Sizes;
 use crate::term::unify::match_folds;
-use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Read, Target, Term, is_regroupable};
+use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Read, Target, Term, compared_value, is_regroupable};
 use crate::work::{Event, Work, cost};
 use redpoll_logic::op::Op;
 use redpoll_logic::{Alias, Field, FloatMode};
@@ -455,20 +455,22 @@ impl<'t> OrderSearch<'t> {
             let dtype = value.dtype();
             !value.has_fold() && is_regroupable(op, &dtype, mode) && op.repeat_method(&dtype, mode).is_some()
         };
-        let is_idle = |op: &Op, value: &Term| op.is_identity(value.fill(), &value.dtype(), 1, mode);
         let mut folds: Vec<(&Op, &[Field], &Term)> = Vec::new();
+        let mut skips_fills = true;
         match self.body {
-            LoopBody::Fold(fold) => folds.push((&fold.op, &fold.fields, &fold.arg)),
+            LoopBody::Fold(fold) => {
+                folds.push((&fold.op, &fold.fields, &fold.arg));
+                skips_fills = fold.skips_fill(mode);
+            }
             LoopBody::Outputs(targets) => {
                 for target in targets {
                     let Some((op, fields)) = &target.fold else { return 0 };
                     folds.push((op, fields, &target.value));
+                    skips_fills &= self.facts.skips_fill(target);
                 }
             }
         }
-        if folds.iter().all(|(op, _, value)| is_idle(op, value))
-            || !folds.iter().all(|(op, _, value)| repeats(op, value))
-        {
+        if skips_fills || !folds.iter().all(|(op, _, value)| repeats(op, value)) {
             return 0;
         }
         self.mask(|f| folds.iter().all(|(_, fields, _)| fields.contains(f)) && !self.is_written(f))
@@ -497,9 +499,13 @@ impl<'t> OrderSearch<'t> {
             };
             let fraction = match self.body {
                 LoopBody::Outputs(targets) => {
-                    either(targets.iter().map(|t| self.facts.support(&t.value, self.problem.sizes, &is_bound)))
+                    let value =
+                        |t: &'t Target| t.fold.as_ref().map_or(&t.value, |(op, _)| compared_value(op, &t.value));
+                    either(targets.iter().map(|t| self.facts.support(value(t), self.problem.sizes, &is_bound)))
                 }
-                LoopBody::Fold(fold) => self.facts.support(&fold.arg, self.problem.sizes, &is_bound),
+                LoopBody::Fold(fold) => {
+                    self.facts.support(compared_value(&fold.op, &fold.arg), self.problem.sizes, &is_bound)
+                }
             };
             size(mask) * fraction
         };
@@ -544,8 +550,11 @@ impl<'t> OrderSearch<'t> {
                 either(targets.iter().map(|t| visited_fraction(self.facts, t, self.problem.sizes, bound)))
             }
             LoopBody::Fold(fold) => {
-                let skips = fold.op.is_identity(fold.arg.fill(), &fold.arg.dtype(), 1, self.facts.mode());
-                if skips { self.facts.support(&fold.arg, self.problem.sizes, bound) } else { 1.0 }
+                if fold.skips_fill(self.facts.mode()) {
+                    self.facts.support(&fold.arg, self.problem.sizes, bound)
+                } else {
+                    1.0
+                }
             }
         };
         // A scan advances also where nothing is written.
@@ -584,16 +593,4 @@ pub(crate) fn stored_work(facts: &Facts, fold: &Fold, sizes: &Sizes, pins: &[Vec
         work.add(Event::FollowDense, coordinate_count * facts.output_support(target, &nest.sizes, &fields));
         work
     })
-}
-
-/// Returns the number of loops outside of a fold that is computed in place: the loops of its free
-/// fields, if exactly these are outermost. The fields of a scan must be in order; other fields may
-/// be between them.
-pub(crate) fn inline_depth(order: &[Field], fold: &Fold, free: &[Field]) -> Option<usize> {
-    if fold.is_stored() {
-        return None;
-    }
-    let outermost = order.get(..free.len())?;
-    let along = outermost.iter().filter(|f| fold.along.contains(f));
-    (outermost.iter().all(|f| free.contains(f)) && along.eq(&fold.along)).then_some(free.len())
 }

@@ -43,9 +43,7 @@ impl OrderSearch<'_> {
                 LoopBody::Outputs([target]) if self.facts.skips_fill(target) => {
                     collect_comparisons(self.facts, &target.value, &mut found);
                 }
-                LoopBody::Fold(fold)
-                    if fold.op.is_identity(fold.arg.fill(), &fold.arg.dtype(), 1, self.facts.mode()) =>
-                {
+                LoopBody::Fold(fold) if fold.skips_fill(self.facts.mode()) => {
                     collect_comparisons(self.facts, &fold.arg, &mut found);
                 }
                 _ => {}

@@ -8,8 +8,8 @@
 
 use crate::facts::Facts;
 use crate::facts::estimate::{SupportProfile, conjuncts, either};
-use crate::order::pricing::visited_fraction;
-use crate::order::search::{count_equal_folds, inline_depth, inline_work, order_fold, stored_work};
+use crate::order::pricing::{inline_depth, visited_fraction};
+use crate::order::search::{count_equal_folds, inline_work, order_fold, stored_work};
 use crate::term::names::Names;
 use crate::term::sizes::Sizes;
 use crate::term::unify::{canonicalize, match_loops};

@@ -1,7 +1,7 @@
 //! Coordinates at which tensors are read.
 
 use super::{Node, Term};
-use redpoll_logic::op::Builtin;
+use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Affine, Field, FloatMode, Scalar, Subscript};
 
 /// The coordinate at which an access reads a mode.
@@ -110,6 +110,33 @@ impl ModeCoordinate {
             (Node::Coordinate(a), _) => ModeCoordinate::Subscript(Subscript::Affine(a.clone())),
             (Node::Literal, Scalar::I64(c)) => ModeCoordinate::Subscript(Subscript::Affine(Affine::constant(*c))),
             _ => ModeCoordinate::Value(term),
+        }
+    }
+}
+
+impl Term {
+    /// Returns the affine form of a term of coordinates and literals, or `None` for other terms.
+    pub(crate) fn as_affine(&self) -> Option<Affine> {
+        match (self.node(), self.fill()) {
+            (Node::Coordinate(form), _) => Some(form.clone()),
+            (Node::Literal, Scalar::I64(c)) => Some(Affine::constant(*c)),
+            (Node::Call(Op::Builtin(op), args), _) => {
+                let mut parts = args.iter().map(Term::as_affine).collect::<Option<Vec<_>>>()?.into_iter();
+                let first = parts.next()?;
+                match op {
+                    Builtin::Add => parts.try_fold(first, |sum, part| sum.checked_plus(&part)),
+                    Builtin::Sub => first.checked_plus(&parts.next()?.checked_times(-1)?),
+                    Builtin::Mul => {
+                        parts.try_fold(first, |product, part| match (&product.terms[..], &part.terms[..]) {
+                            (_, []) => product.checked_times(part.constant),
+                            ([], _) => part.checked_times(product.constant),
+                            _ => None,
+                        })
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
         }
     }
 }

@@ -420,6 +420,22 @@ impl Fold {
         sorted(free.chain(&self.along).cloned().collect())
     }
 
+    /// Returns whether folding the fill value of the argument never changes the result.
+    pub(crate) fn skips_fill(&self, mode: FloatMode) -> bool {
+        self.op.skips(self.arg.fill(), &self.init, &self.arg.dtype(), mode)
+    }
+
+    /// Returns a term that has its fill value wherever the fold is certain to have its own: the
+    /// argument, or the value of pairs whose least coordinate is 0.
+    pub(crate) fn fill_source(&self) -> &Term {
+        let starts_at_zero =
+            |form: &Affine| form.constant == 0 && form.terms.iter().all(|(f, c)| *c > 0 && self.fields.contains(f));
+        match compared_pair(&self.op, &self.arg) {
+            Some((value, form)) if starts_at_zero(&form) => value,
+            _ => &self.arg,
+        }
+    }
+
     /// Returns whether the fold is a scan.
     pub(crate) fn is_scan(&self) -> bool {
         !self.along.is_empty()
@@ -437,6 +453,20 @@ impl Fold {
         let along = self.along.iter().map(|f| inner(f).as_field().expect("a scan runs along fields").clone());
         Fold { arg: self.arg.substitute(&inner, mode), along: along.collect(), ..self.clone() }
     }
+}
+
+/// Returns the value that a fold of pairs compares, if the coordinates of the pairs are affine, and
+/// otherwise the term itself. Between two entries of the result, the fold takes one step.
+pub(crate) fn compared_value<'t>(op: &Op, arg: &'t Term) -> &'t Term {
+    compared_pair(op, arg).map_or(arg, |(value, _)| value)
+}
+
+/// Returns the value and the coordinate of the pairs that a fold compares.
+fn compared_pair<'t>(op: &Op, arg: &'t Term) -> Option<(&'t Term, Affine)> {
+    let Node::Call(Op::Builtin(Builtin::Pair), args) = arg.node() else { return None };
+    let [value, coordinate] = &args[..] else { return None };
+    let compares = matches!(op, Op::Builtin(Builtin::MinBy | Builtin::MaxBy));
+    compares.then(|| coordinate.as_affine()).flatten().map(|form| (value, form))
 }
 
 /// Returns the fields sorted and distinct.

@@ -89,7 +89,7 @@ impl Facts<'_> {
     /// Returns whether nothing is written where the value is its fill.
     pub(crate) fn skips_fill(&self, target: &Target) -> bool {
         match &target.fold {
-            Some((op, _)) => op.is_identity(target.value.fill(), &target.value.dtype(), 1, self.mode()),
+            Some((op, _)) => op.skips(target.value.fill(), &target.fill, &target.value.dtype(), self.mode()),
             None => *target.value.fill() == target.fill,
         }
     }

@@ -256,7 +256,7 @@ impl Facts<'_> {
         }
         let (retained, mut below): (Vec<Field>, Vec<Field>) = fold.free().into_iter().partition(|f| (query.bound)(f));
         below.extend(fold.fields.iter().cloned());
-        self.projected_profile(&fold.arg, query.sizes, &retained, below)
+        self.projected_profile(fold.fill_source(), query.sizes, &retained, below)
     }
 
     /// Returns the profile over the fields `retained` under which a term may differ from its fill

@@ -48,7 +48,7 @@ impl Facts<'_> {
             Node::Coordinate(_) => all,
             Node::Access(_) => self.chain_bound(&[term], sizes, fields),
             Node::Fold(fold) | Node::Temporary(_, fold) if fold.is_scan() => all,
-            Node::Fold(fold) | Node::Temporary(_, fold) => self.max_coordinates(&fold.arg, sizes, fields),
+            Node::Fold(fold) | Node::Temporary(_, fold) => self.max_coordinates(fold.fill_source(), sizes, fields),
             Node::Call(Op::User(user), args) if user.iteration().is_some() && user.fills().is_some() => {
                 let parts: Vec<f64> = args.iter().map(|a| self.max_coordinates(a, sizes, fields)).collect();
                 user.iteration().map_or(all, |set| set_bound(set, &parts, all))

@@ -8,11 +8,13 @@
 //! stores nothing there.
 
 use super::cx::Cx;
-use super::integrate::is_repeat_invariant;
+use super::integrate::{IndexedPairs, is_repeat_invariant};
 use super::tree::{Assign, Tree, TreeTerm};
 use crate::assembly::build::int;
-use crate::notation::{Role, TensorId, Write};
+use crate::notation::{Index, Role, TensorId, Write};
 use redpoll_logic::Scalar;
+use redpoll_logic::op::{Builtin, Op};
+use std::rc::Rc;
 
 /// The known values at a point of a program.
 #[derive(Clone, Default)]
@@ -41,7 +43,7 @@ impl Constants {
     fn assigned_value(&self, cx: &Cx<'_>, a: &Assign) -> Option<Scalar> {
         let tensor = &cx.program.tensors[a.tensor.index()];
         let (dtype, old) = (&tensor.ty.dtype, self.value(a.tensor)?);
-        let TreeTerm::Lit(value) = &a.rhs else { return None };
+        let value = constant(&a.rhs)?;
         if tensor.role != Role::Local || !tensor.ty.shape.is_empty() {
             return None;
         }
@@ -93,7 +95,8 @@ impl Constants {
                 self.retain_shared(&taken);
             }
             Tree::While { .. } => self.forget_assigned(tree),
-            Tree::Loop { lo, hi, body, .. } => {
+            Tree::Loop { index, lo, hi, body } => {
+                let body = &first_pairs(cx, body, *index, lo);
                 // Each round after the first changes nothing if the second changes nothing.
                 let first = self.clone().after(cx, body);
                 let mut second = first.clone().after(cx, body);
@@ -106,6 +109,25 @@ impl Constants {
         }
         self
     }
+}
+
+/// Returns the value of a term of literals.
+fn constant(term: &TreeTerm) -> Option<Scalar> {
+    match term {
+        TreeTerm::Lit(value) => Some(value.clone()),
+        TreeTerm::Call(op @ Op::Builtin(Builtin::Pair | Builtin::Add | Builtin::Mul), args) => {
+            op.apply(&args.iter().map(constant).collect::<Option<Vec<_>>>()?).ok()
+        }
+        _ => None,
+    }
+}
+
+/// Returns the body of a loop with the pairs of its first round, if they are the ones that folds of
+/// pairs select.
+fn first_pairs(cx: &Cx<'_>, body: &Rc<Tree>, index: Index, lo: &TreeTerm) -> Rc<Tree> {
+    let pairs = IndexedPairs::of(cx, body, index, lo);
+    let is_first = matches!(lo, TreeTerm::Lit(_)) && !pairs.slopes.is_empty() && pairs.slopes.iter().all(|c| *c > 0);
+    if is_first { Rc::new(pairs.body) } else { body.clone() }
 }
 
 /// Returns whether a loop with these bounds is known to have a round.

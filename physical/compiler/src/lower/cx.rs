@@ -14,9 +14,11 @@ use super::{LoweringOptions, MeanLengths};
 use crate::assembly::build::{self, add, and, int, is_cheap, is_register_only, lt, mul, not, split};
 use crate::assembly::{Buffer, BufferDecl, CompareOp, Expr, Local, LocalDecl, Status, Stmt};
 use crate::notation::{
-    BoundsCheck, Cut, Index, Join, Program, Role, Rounds, Site, Stmt as Notation, TensorId, Var, bounds_checks,
+    BoundsCheck, Cut, Index, Join, Program, Role, Rounds, Site, Stmt as Notation, TensorId, Var, Write, bounds_checks,
+    index_ranges,
 };
 use redpoll_logic::{FloatMode, Prim, Special};
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -37,6 +39,10 @@ pub(crate) struct Cx<'p> {
     pub(crate) tensors: Vec<TensorCode>,
     /// The values of loop indices that are bound.
     indices: Vec<Option<Expr>>,
+    /// Whether all writes of each tensor fold by one operator.
+    only_folded: Vec<bool>,
+    /// The range of each loop index, computed on demand.
+    index_ranges: OnceCell<Vec<Option<(i64, i64)>>>,
     /// The values of variables that are bound.
     vars: Vec<Option<LoweredValue>>,
     /// The form of rounds (lanes, unrolling) that the program requests for each loop.
@@ -84,6 +90,8 @@ impl<'p> Cx<'p> {
             buffers: Vec::new(),
             tensors: Vec::new(),
             indices: vec![None; program.indices.len()],
+            index_ranges: OnceCell::new(),
+            only_folded: find_only_folded(program),
             vars: vec![None; program.vars.len()],
             depth: 0,
             copies: 1,
@@ -345,12 +353,22 @@ impl<'p> Cx<'p> {
 
     /// Binds a loop index to a value.
     pub(crate) fn bind_index(&mut self, index: Index, value: Expr) {
-        self.indices[index.index()] = Some(value);
+        self.set_index(index, Some(value));
     }
 
     /// Unbinds a loop index.
     pub(crate) fn unbind_index(&mut self, index: Index) {
-        self.indices[index.index()] = None;
+        self.set_index(index, None);
+    }
+
+    /// Binds a loop index to a value, or unbinds it.
+    pub(crate) fn set_index(&mut self, index: Index, value: Option<Expr>) {
+        self.indices[index.index()] = value;
+    }
+
+    /// Returns the least and the greatest value of a loop index, if they are known.
+    pub(crate) fn index_range(&self, index: Index) -> Option<(i64, i64)> {
+        *self.index_ranges.get_or_init(|| index_ranges(self.program)).get(index.index())?
     }
 
     /// Returns the value of a loop index, if it is bound.
@@ -373,6 +391,12 @@ impl<'p> Cx<'p> {
         self.vars[var.index()].as_ref()
     }
 
+    /// Returns whether all writes of a tensor fold by one operator, so that its elements are folds
+    /// that start with its fill value.
+    pub(crate) fn is_only_folded(&self, id: TensorId) -> bool {
+        self.only_folded[id.index()]
+    }
+
     /// Returns the special values that a tensor may contain.
     pub(crate) fn special(&self, id: TensorId) -> Special {
         self.specials.tensors[id.index()]
@@ -392,6 +416,23 @@ impl<'p> Cx<'p> {
     pub(crate) fn tensor(&self, id: TensorId) -> &TensorCode {
         &self.tensors[id.index()]
     }
+}
+
+/// Returns, for each tensor, whether all its writes fold by one operator.
+fn find_only_folded(program: &Program) -> Vec<bool> {
+    let mut writes: Vec<Option<&Write>> = vec![None; program.tensors.len()];
+    let mut only_folded = vec![true; program.tensors.len()];
+    program.body.walk(&mut |s| match s {
+        Notation::Assign { lhs, write, .. } => {
+            let k = lhs.tensor.index();
+            let is_first_or_same = writes[k].is_none_or(|first| first == write);
+            only_folded[k] &= matches!(write, Write::Fold(_)) && is_first_or_same;
+            writes[k] = Some(write);
+        }
+        Notation::Swap(t, u) => [t, u].into_iter().for_each(|t| only_folded[t.index()] = false),
+        _ => {}
+    });
+    only_folded
 }
 
 impl StmtSink for Cx<'_> {

@@ -5,8 +5,12 @@
 //! for i in [lo, hi): s f= r   =   s = f(s, repeat(f, r, hi - lo))
 //!                                i not in s, r; f associative; lo < hi
 //! ```
-//! A fold of (value, coordinate) pairs that prefers the smallest coordinate takes the first
-//! coordinate of the run.
+//! A fold of (value, coordinate) pairs prefers the smallest coordinate. It takes the coordinate of
+//! the first round if coordinates ascend with the index, and that of the last if they descend:
+//!
+//! ```text
+//! for i in [lo, hi): s maxby= (v, n*i + j)   =   s maxby= (v, n*lo + j)      i not in s, v; n > 0
+//! ```
 //!
 //! A body that reads the tensor that it folds into (a scan) differs between rounds. The exception
 //! is an idempotent fold whose reads come after it: every later round then reads the result of the
@@ -19,27 +23,42 @@
 use super::cx::Cx;
 use super::looplets::LoopletNest;
 use super::seeded_fault::SeededFault;
-use super::simplify::dtype_of;
 use super::state::LoweringState;
 use super::tree::{AccessId, Assign, Tree, TreeAction, TreeTerm};
 use crate::assembly::Expr;
 use crate::assembly::build::{plus, sub};
-use crate::notation::{Index, TensorId, Write};
+use crate::notation::{Atom, Expr as Notation, Index, Linear, TensorId, Write};
+use redpoll_logic::Scalar;
 use redpoll_logic::op::{Builtin, Op, RepeatMethod};
 
-/// Returns the body to be run once in place of the loop, if the body does not depend on the index
-/// and all its writes can be repeated. The caller ensures that the extent is not empty.
-pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &LoopletNest) -> Option<Tree> {
-    let lo = &nest.extent.lo;
-    let first = if SeededFault::LastOfRun.is_active() { plus(&nest.extent.hi, -1) } else { lo.clone() };
-    let body = match nest.extent.index {
-        Some(index) => take_first_coordinate(cx, &nest.state, &nest.body, index, &first),
-        None => (*nest.body).clone(),
-    };
-    if needs_index(&nest.state, &body, nest.extent.index, &[]) {
+/// A body that is run once in place of a loop.
+pub(crate) struct IntegratedBody {
+    pub(crate) body: Tree,
+    /// The coordinate of the round that the body runs in, if the body depends on it.
+    pub(crate) coordinate: Option<Expr>,
+}
+
+/// Returns the body to be run once in place of the loop, if the rounds differ at most in the
+/// coordinates of pairs, and all writes can be repeated. The caller ensures that the extent is not
+/// empty.
+pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &LoopletNest) -> Option<IntegratedBody> {
+    let (mut round, mut without_pairs) = (None, None);
+    if let Some(index) = nest.extent.index {
+        let pairs = IndexedPairs::of(cx, &nest.body, index, &TreeTerm::Lit(Scalar::I64(0)));
+        if !pairs.slopes.is_empty() {
+            let (ascends, descends) = (pairs.slopes.iter().all(|c| *c > 0), pairs.slopes.iter().all(|c| *c < 0));
+            if !ascends && !descends {
+                return None;
+            }
+            let takes_first = ascends != SeededFault::LastOfRun.is_active();
+            round = Some(if takes_first { nest.extent.lo.clone() } else { plus(&nest.extent.hi, -1) });
+            without_pairs = Some(pairs.body);
+        }
+    }
+    if needs_index(&nest.state, without_pairs.as_ref().unwrap_or(&nest.body), nest.extent.index, &[]) {
         return None;
     }
-    repeat_writes(cx, nest, &body, &|_| false)
+    Some(IntegratedBody { body: repeat_writes(cx, nest, &nest.body, &|_| false)?, coordinate: round })
 }
 
 /// Returns the body, which does not depend on the index, with each write except those `excluded`
@@ -171,24 +190,56 @@ pub(crate) fn needs_index(state: &LoweringState, body: &Tree, index: Option<Inde
         })
 }
 
-/// Returns the body in which `minby`/`maxby` folds of pairs take the first coordinate, if the
-/// coordinate is the index and the value does not depend on it. Folds into tensors that the body
-/// declares stay: each round has its own coordinate.
-fn take_first_coordinate(cx: &Cx<'_>, state: &LoweringState, body: &Tree, index: Index, lo: &Expr) -> Tree {
-    let own = body.declared_tensors();
-    body.map(&mut TreeTerm::clone, &mut |a| {
-        if own.contains(&a.tensor) {
-            return Tree::Assign(a);
-        }
-        let Write::Fold(Op::Builtin(Builtin::MinBy | Builtin::MaxBy)) = a.write else { return Tree::Assign(a) };
-        let TreeTerm::Call(Op::Builtin(Builtin::Pair), args) = &a.rhs else { return Tree::Assign(a) };
-        let [value, TreeTerm::Index(at)] = &args[..] else { return Tree::Assign(a) };
-        let depends = value.any(&mut |t| *t == TreeTerm::Index(index));
-        if *at != index || depends {
-            return Tree::Assign(a);
-        }
-        debug_assert_eq!(dtype_of(cx, state, &args[1]), redpoll_logic::DType::I64, "coordinates are i64");
-        let first = TreeTerm::Call(Op::Builtin(Builtin::Pair), vec![value.clone(), super::tree::code_term(lo.clone())]);
-        Tree::Assign(Assign { rhs: first, ..a })
-    })
+/// The folds of pairs whose rounds differ in the coordinate alone.
+pub(crate) struct IndexedPairs {
+    /// The coefficient of the index in each coordinate; not 0.
+    pub(crate) slopes: Vec<i64>,
+    /// The body with these coordinates at one value of the index.
+    pub(crate) body: Tree,
+}
+
+impl IndexedPairs {
+    /// Finds the `minby` and `maxby` folds of pairs with a coordinate that is linear in the index,
+    /// and a value that does not depend on it. Folds into tensors that the body declares are not
+    /// among them: each round has its own coordinate.
+    pub(crate) fn of(cx: &Cx<'_>, body: &Tree, index: Index, at: &TreeTerm) -> IndexedPairs {
+        let (own, mut slopes) = (body.declared_tensors(), Vec::new());
+        let body = body.map(&mut TreeTerm::clone, &mut |a| {
+            let by = matches!(a.write, Write::Fold(Op::Builtin(Builtin::MinBy | Builtin::MaxBy)));
+            let TreeTerm::Call(Op::Builtin(Builtin::Pair), args) = &a.rhs else { return Tree::Assign(a) };
+            let [value, coordinate] = &args[..] else { return Tree::Assign(a) };
+            let depends = value.any(&mut |t| *t == TreeTerm::Index(index));
+            if !by || own.contains(&a.tensor) || depends {
+                return Tree::Assign(a);
+            }
+            let Some(slope) = slope(cx, coordinate, index).filter(|c| *c != 0) else { return Tree::Assign(a) };
+            slopes.push(slope);
+            let coordinate = coordinate.replace(&mut |t| (*t == TreeTerm::Index(index)).then(|| at.clone()));
+            let pair = TreeTerm::Call(Builtin::Pair.into(), vec![value.clone(), coordinate]);
+            Tree::Assign(Assign { rhs: pair, ..a })
+        });
+        IndexedPairs { slopes, body }
+    }
+}
+
+/// Returns the coefficient of an index in a linear form of indices that never wraps around.
+fn slope(cx: &Cx<'_>, term: &TreeTerm, index: Index) -> Option<i64> {
+    let form = Linear::of(&to_expr(term)?)?;
+    let mut largest = i128::from(form.constant).abs();
+    for (atom, coefficient) in &form.terms {
+        let Atom::Index(i) = atom else { return None };
+        let (first, last) = cx.index_range(*i)?;
+        largest += i128::from(*coefficient).abs() * i128::from(first).abs().max(i128::from(last).abs());
+    }
+    (largest <= i128::from(i64::MAX)).then(|| form.coefficient(Atom::Index(index)))
+}
+
+/// Returns a term of indices and literals as an expression of Notation.
+fn to_expr(term: &TreeTerm) -> Option<Notation> {
+    match term {
+        TreeTerm::Lit(value) => Some(Notation::Literal(value.clone())),
+        TreeTerm::Index(i) => Some(Notation::Index(*i)),
+        TreeTerm::Call(op, args) => Some(Notation::Call(op.clone(), args.iter().map(to_expr).collect::<Option<_>>()?)),
+        TreeTerm::Var(_) | TreeTerm::Access(_) | TreeTerm::Value(_) => None,
+    }
 }

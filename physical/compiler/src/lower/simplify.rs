@@ -207,6 +207,7 @@ fn assign(pass: &mut SimplifyPass<'_, '_>, a: &Assign) -> Tree {
             }
             Write::Overwrite => false,
             Write::Fold(_) if SeededFault::FoldIdentity.is_active() => is_zero(value),
+            Write::Fold(op) if cx.is_only_folded(a.tensor) => op.skips(value, &ty.fill, &ty.dtype, cx.mode),
             Write::Fold(op) => op.is_identity(value, &ty.dtype, 1, cx.mode),
         };
         if idle {

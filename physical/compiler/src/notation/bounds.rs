@@ -52,6 +52,21 @@ pub fn prove_bounds(mut program: Program, ranges: Ranges<'_>) -> Program {
     Program { body, ..program }
 }
 
+/// Returns the least and the greatest value of each loop index of a program, if they are known.
+pub(crate) fn index_ranges(program: &Program) -> Vec<Option<(i64, i64)>> {
+    let mut pass = BoundsPass { program, ranges: &|_| None, atoms: HashMap::new(), guards: Vec::new() };
+    // Binds all atoms.
+    pass.stmt(program.body.clone());
+    let range = |k: usize| {
+        let form = Linear::atom(Atom::Index(Index(k as u32)));
+        let [least, greatest] =
+            [RangeEnd::Least, RangeEnd::Greatest].map(|end| pass.end(&form, end, &[], &mut MAX_STEPS.clone()));
+        let is_known = pass.atoms.contains_key(&Atom::Index(Index(k as u32)));
+        (is_known && least > I64_RANGE.0 && greatest < I64_RANGE.1).then_some((least as i64, greatest as i64))
+    };
+    (0..program.indices.len()).map(range).collect()
+}
+
 /// A subscript that is checked at run time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BoundsCheck {

@@ -64,6 +64,7 @@ mod verify;
 mod visit;
 mod wrapperize;
 
+pub(crate) use bounds::index_ranges;
 pub use bounds::{BoundsCheck, Ranges, bounds_checks, prove_bounds};
 pub use concordize::concordize;
 pub use cut::{ALL_ROUNDS, MAX_CHUNKS};

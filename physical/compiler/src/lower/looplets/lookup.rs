@@ -21,8 +21,11 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: LoopletNest) {
     if nest.heads.is_empty() {
         let Some(integrated) = integrate::integrate(cx, &nest) else { return emit_loop(cx, &nest) };
         let LoopExtent { index, lo, hi } = nest.extent;
-        index.into_iter().for_each(|index| cx.unbind_index(index));
-        return cx.if_below(&lo, &hi, |cx| stmt::lower(cx, &nest.state, &integrated));
+        return cx.if_below(&lo, &hi, |cx| {
+            let coordinate = integrated.coordinate.map(|at| cx.name("i", &at));
+            index.into_iter().for_each(|index| cx.set_index(index, coordinate.clone()));
+            stmt::lower(cx, &nest.state, &integrated.body);
+        });
     }
     emit_loop(cx, &nest);
 }
