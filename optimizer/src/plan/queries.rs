@@ -6,9 +6,12 @@ use super::query::plan_task;
 use crate::algebra::{MAX_COST_RATIO, Replacement, ReplacementChoice};
 use crate::error::Error;
 use crate::facts::Facts;
-use crate::order::search::rough_cost;
+use crate::order::search::{order_loops, rough_cost};
 use crate::term::Nest;
 use crate::term::names::Names;
+
+/// Largest number of loops whose best order is found before statistics are measured.
+const MAX_ORDERED_LOOPS: usize = 5;
 
 /// Function that replaces a nest of the plan. The number is the rough cost of the nest.
 pub(crate) type Rewrite<'r> = &'r mut dyn FnMut(&Facts, Nest, f64) -> ReplacementChoice;
@@ -55,15 +58,25 @@ fn measure_for(facts: &mut Facts, nest: &Nest) -> f64 {
     facts.allow_measuring(false);
     facts.memo.retain_for(&nest.sizes, &nest.pins);
     let (rough, threshold) = (rough_cost(facts, nest), facts.config.rewrite_threshold);
-    facts.allow_measuring(rough >= threshold.0 && rough >= threshold.min_measured_ratio() * facts.stored_values(nest));
-    if !facts.may_measure() {
+    if rough < threshold.0 || rough < threshold.min_measured_ratio() * facts.stored_values(nest) {
         return rough;
     }
-    facts.add_to_budget(threshold.measuring_budget(rough));
+    let unmeasured = loop_cost(facts, nest, rough);
+    facts.allow_measuring(true);
+    facts.add_to_budget(threshold.measuring_budget(unmeasured));
     // Measured skew can raise the cost estimate, and the budget with it.
     let skewed = rough_cost(facts, nest);
-    facts.add_to_budget(threshold.measuring_budget((skewed - rough).max(0.0)));
+    facts.add_to_budget(threshold.measuring_budget(unmeasured * (skewed / rough - 1.0).max(0.0)));
     skewed
+}
+
+/// Returns the cost of the best order of a nest's loops if they are few, and otherwise the rough
+/// cost. The greedy order of a rough cost may be many times as expensive as the loops that run.
+fn loop_cost(facts: &Facts, nest: &Nest, rough: f64) -> f64 {
+    if nest.loops().len() > MAX_ORDERED_LOOPS {
+        return rough;
+    }
+    order_loops(facts, nest).map_or(rough, |ordered| ordered.work.cost())
 }
 
 /// Makes the plan again with each runner-up; returns the cheapest plan. `names` are the names in

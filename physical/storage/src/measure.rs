@@ -8,7 +8,7 @@ use super::sort::{bits_below, sort_numbers};
 use super::statistics_cache::{Census, StoredCounts, get_or_compute};
 use super::structure::{row_major, symmetry};
 use super::{Array, MatrixSymmetry, Tensor};
-use crate::levels::level;
+use crate::levels::{RunLevel, level};
 use redpoll_logic::statistics::{Answer, Fact, ModeSet, Weights};
 use redpoll_logic::{Prim, Scalar, Special, StorageMode};
 use std::ops::Range;
@@ -17,6 +17,8 @@ use std::sync::{Arc, OnceLock};
 /// Number of coordinates beyond which a mode has no marginal, if they also exceed the bytes of the
 /// tensor: the counts would take too much memory.
 const SMALL_DIMENSION: u64 = 1 << 16;
+/// Average length of runs beyond which coordinates in runs are not counted in sets of modes.
+const MAX_RUN_LENGTH: u64 = 64;
 /// Number of rows beyond which a matrix is sorted to test it for symmetry.
 const MAX_MATCHED_ROWS: u64 = 1 << 26;
 
@@ -182,6 +184,14 @@ impl Tensor {
                 true => self.count_below(0, 0..1, &mut by_mode),
                 false => self.element_count(),
             };
+            // Last levels of runs are counted by the differences between adjacent coordinates.
+            if let Some(Some(counts)) = by_mode.last_mut().filter(|_| self.last_runs().is_some()) {
+                let mut sum = 0u32;
+                counts.iter_mut().for_each(|count| {
+                    sum = sum.wrapping_add(*count);
+                    *count = sum;
+                });
+            }
             StoredCounts { all, by_mode }
         })
     }
@@ -218,6 +228,13 @@ impl Tensor {
         let shape = self.ty.format.storage_shape(&self.ty.shape);
         let modes: Vec<usize> = modes.iter().filter(|m| *m < shape.len()).collect();
         modes.iter().try_fold(1u64, |n, m| n.checked_mul(shape[*m].max(1)))?;
+        let depth = modes.iter().max().map_or(0, |last| last + 1);
+        if self.ty.format.levels[..depth].iter().any(|l| l.kind.traits().runs) {
+            let positions = self.level_positions().ok()?.last().copied().unwrap_or(1);
+            if self.all_counts().all / MAX_RUN_LENGTH > positions {
+                return None;
+            }
+        }
         let mut counts = self.zeros();
         let (mut distinct, mut max_count) = (0, 0);
         let mut note = |mut key: u64, elements: u64| {
@@ -231,15 +248,20 @@ impl Tensor {
                 }
             }
         };
-        if let Some(keys) = self.linear_indices(&modes, &shape) {
+        let is_whole = depth == self.levels.len();
+        if let Some(keys) = is_whole.then(|| self.linear_indices(&modes, &shape)).flatten() {
             keys.chunk_by(|a, b| a == b).for_each(|same| note(same[0], same.len() as u64));
         } else {
             let mut keys: Vec<(u64, u64)> = Vec::new();
-            self.for_each_storage(|storage| {
+            let mut storage = vec![0; depth];
+            let mut unused = vec![None; self.levels.len() - depth];
+            self.walk_levels(0, 0..1, &mut storage, &mut |storage, positions| {
+                let below = self.count_below(depth, positions, &mut unused);
                 let key = modes.iter().fold(0, |n, m| n * shape[*m] + storage[*m]);
                 match keys.last_mut() {
-                    Some((last, elements)) if *last == key => *elements += 1,
-                    _ => keys.push((key, 1)),
+                    Some((last, elements)) if *last == key => *elements += below,
+                    _ if below > 0 => keys.push((key, below)),
+                    _ => {}
                 }
             });
             if !keys.is_sorted() {
@@ -262,15 +284,34 @@ impl Tensor {
         coordinates <= SMALL_DIMENSION.max(self.bytes())
     }
 
+    /// Returns the last level if it stores runs.
+    fn last_runs(&self) -> Option<&'static dyn RunLevel> {
+        level(self.ty.format.levels.last()?.kind).as_runs()
+    }
+
     /// Counts the elements below positions for each coordinate of each mode from `depth` on, and
     /// returns their total.
     fn count_below(&self, depth: usize, fiber: Range<u64>, counts: &mut [Option<Vec<u32>>]) -> u64 {
         let Some((own, inner)) = counts.split_first_mut() else { return fiber.end - fiber.start };
         let kind = level(self.ty.format.levels[depth].kind);
+        let mut all = 0;
+        if let Some(runs) = self.last_runs().filter(|_| inner.is_empty()) {
+            for parent in fiber {
+                runs.for_each_run(self.level(depth), parent, &mut |run, _| {
+                    all += run.end - run.start;
+                    if let Some(own) = own {
+                        own[run.start as usize] = own[run.start as usize].wrapping_add(1);
+                        if let Some(after) = own.get_mut(run.end as usize) {
+                            *after = after.wrapping_sub(1);
+                        }
+                    }
+                });
+            }
+            return all;
+        }
         if let (Some(own), true) = (own.as_mut(), inner.is_empty()) {
             return kind.tally(self.level(depth), fiber, own);
         }
-        let mut all = 0;
         kind.for_each(self.level(depth), fiber, &mut |i, positions| {
             let below = self.count_below(depth + 1, positions, inner);
             all += below;

@@ -95,14 +95,27 @@ impl Tensor {
         storage: &mut [u64],
         visit: &mut dyn FnMut(&[u64], u64),
     ) {
-        let Some(format) = self.ty.format.levels.get(depth) else {
-            // The last level is unique, so there is one position, except in tensors that are not
-            // validated yet.
-            return fiber.for_each(|p| visit(storage, p));
-        };
-        level(format.kind).for_each(self.level(depth), fiber, &mut |i, positions| {
+        // The last level is unique, so there is one position, except in tensors that are not
+        // validated yet.
+        self.walk_levels(depth, fiber, storage, &mut |storage, positions| positions.for_each(|p| visit(storage, p)));
+    }
+
+    /// Calls `visit(coordinates, positions)` for each coordinate in the first levels, as many as
+    /// `storage` is long.
+    pub(super) fn walk_levels(
+        &self,
+        depth: usize,
+        fiber: Range<u64>,
+        storage: &mut [u64],
+        visit: &mut dyn FnMut(&[u64], Range<u64>),
+    ) {
+        if depth == storage.len() {
+            return visit(storage, fiber);
+        }
+        let kind = level(self.ty.format.levels[depth].kind);
+        kind.for_each(self.level(depth), fiber, &mut |i, positions| {
             storage[depth] = i;
-            self.walk(depth + 1, positions, storage, visit);
+            self.walk_levels(depth + 1, positions, storage, visit);
         });
     }
 
