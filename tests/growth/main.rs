@@ -1,0 +1,163 @@
+//! Work and memory of every method of arrays and of every operator over hypersparse operands follow
+//! the entries: they do not grow with the sizes of the modes.
+//!
+//! Each use runs at sizes n, 4n and 16n with the same few hundred entries. The interpreter of
+//! Assembly counts the work. `exceptions` has the uses that grow, each with its reason.
+
+mod exceptions;
+mod methods;
+mod nodes;
+mod operands;
+
+use exceptions::{INHERENT, KNOWN};
+use operands::{Operands, SIZES, shape_in};
+use redpoll::{Error, Prepared, Target};
+use redpoll_logic::Format;
+use redpoll_logic::text::parse_format;
+use redpoll_testing::engines::error_chain;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Largest growth of work and memory, relative to that of the operands.
+const GROWTH: f64 = 1.5;
+
+/// Bytes by which memory may grow besides: buffers grow in steps.
+const SLACK: f64 = 4096.0;
+
+/// Number of steps by which work may grow besides: searches in larger ranges take more of them.
+const SEARCH_STEPS: f64 = 256.0;
+
+/// Time after which a run is cancelled; it then visits coordinates, and would not end.
+const GIVE_UP: Duration = Duration::from_secs(30);
+
+/// The formats of matrices.
+const FORMATS: [&str; 7] = [
+    "coo",
+    "csr",
+    "csc",
+    "dcsr",
+    "(modes 1 0 (sparse-list (sparse-list (element))))",
+    "(sparse-list (fixed-width (element)))",
+    "(sparse-list (block-list (element)))",
+];
+
+/// Runs a use at each size; returns the reason if its work or memory grows.
+fn growth(format: &Format, prepare: &dyn Fn(&Operands) -> Result<Prepared, Error>) -> Option<String> {
+    let mut found: Vec<[f64; 3]> = Vec::new();
+    for n in SIZES {
+        let operands = Operands::new(n, format);
+        let cancel = operands.session.limits().cancel.clone();
+        let (done, is_done) = mpsc::channel::<()>();
+        let watch = std::thread::spawn(move || {
+            if is_done.recv_timeout(GIVE_UP) == Err(mpsc::RecvTimeoutError::Timeout) {
+                cancel.store(true, Ordering::Relaxed);
+            }
+        });
+        let run = prepare(&operands).and_then(|prepared| prepared.run_with(Target::ASSEMBLY));
+        drop(done);
+        watch.join().expect("the watch does not panic");
+        let run = match run {
+            Ok(run) => run,
+            Err(error) => return Some(format!("at {n}: {}", error_chain(&error))),
+        };
+        let counts = run.counts.unwrap_or_default();
+        let work = counts.iterations + counts.loads + counts.stores;
+        found.push([work as f64, run.peak_bytes as f64, operands.bytes as f64]);
+        let ([work, bytes, size], [new_work, new_bytes, new_size]) = (found[0], found[found.len() - 1]);
+        let allowed = GROWTH * new_size / size;
+        if new_work > allowed * work + SEARCH_STEPS || new_bytes > allowed * bytes + SLACK {
+            return Some(format!("work, bytes and bytes of the operands: {found:?}"));
+        }
+    }
+    None
+}
+
+/// Checks uses over formats, except those in the tables of exceptions.
+fn check<'u, U: 'u>(
+    formats: &[&str],
+    uses: impl Iterator<Item = (&'u str, U)>,
+    prepare: impl Fn(&U, &Operands) -> Result<Prepared, Error>,
+) {
+    let only = std::env::var("REDPOLL_ONLY").unwrap_or_default();
+    let is_exception = |name: &str| INHERENT.iter().chain(KNOWN).any(|(other, _)| *other == name);
+    let mut failures = Vec::new();
+    for (name, own) in uses.filter(|(name, _)| name.contains(&only) && !is_exception(name)) {
+        for text in formats {
+            let format = parse_format(text, 2).expect("a format");
+            assert!(shape_in(&format, SIZES[0]).contains(&SIZES[0]), "a mode of {text} grows");
+            let failure = growth(&format, &|operands| prepare(&own, operands));
+            failures.extend(failure.map(|failure| format!("{name} over {text}: {failure}")));
+        }
+    }
+    assert!(failures.is_empty(), "{} uses grow:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn methods_follow_the_entries() {
+    let methods = methods::ELEMENTWISE.iter().chain(methods::METHODS);
+    check(&FORMATS, methods.map(|(name, make)| (*name, make)), |make, operands| make(operands).prepare());
+}
+
+#[test]
+fn nodes_follow_the_entries() {
+    let plans = nodes::plans();
+    let uses = plans.iter().map(|(name, text)| (name.as_str(), text));
+    check(&FORMATS[..4], uses, |text, operands| {
+        let bindings = operands.tensors.iter().map(|(name, t)| (*name, t.clone())).collect();
+        operands.session.prepare(text, &bindings)
+    });
+}
+
+/// Each public function of arrays that makes one has a use, or stands here with the reason.
+#[test]
+fn every_method_has_a_use() {
+    const UNUSED: &[&str] = &[
+        // They store operands, or set options of an axis.
+        "array",
+        "builder",
+        "dense",
+        "vector",
+        "triples",
+        "from_ndarray",
+        "from_record_batch",
+        "from_sprs",
+        "build",
+        "check",
+        "keep",
+        "format",
+        "fill",
+        "duplicates",
+    ];
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/array");
+    let mut missing = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the sources of arrays") {
+        let text = std::fs::read_to_string(entry.expect("a file").path()).expect("readable");
+        let lines: Vec<&str> = text.lines().collect();
+        for (k, line) in lines.iter().enumerate() {
+            let name = match line.trim_start().strip_prefix("pub fn ") {
+                // The result may be lines below the name.
+                Some(rest)
+                    if lines[k..].iter().find(|l| l.ends_with('{')).is_some_and(|l| l.contains("-> Array {")) =>
+                {
+                    rest.split(['(', '<']).next()
+                }
+                // A row of a table of functions.
+                None if line.starts_with("    ") && (line.contains(" => ") || line.contains("| Format")) => {
+                    line.split_whitespace().next().filter(|_| line.contains(" \""))
+                }
+                _ => None,
+            };
+            let Some(name) =
+                name.filter(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit()))
+            else {
+                continue;
+            };
+            let mut uses = methods::ELEMENTWISE.iter().chain(methods::METHODS).map(|(name, _)| *name);
+            if !uses.any(|used| used.split(' ').next() == Some(name)) && !UNUSED.contains(&name) {
+                missing.push(name.to_owned());
+            }
+        }
+    }
+    assert!(missing.is_empty(), "methods without a use: {missing:?}");
+}
