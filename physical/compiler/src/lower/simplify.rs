@@ -145,7 +145,7 @@ fn statement(pass: &mut SimplifyPass<'_, '_>, tree: &Tree) -> Tree {
         Tree::Where { consumer, producer } => {
             let producer = statement(pass, producer);
             let consumer = body(pass, consumer);
-            if consumer.is_empty() && !has_outer_writes(&producer) {
+            if consumer.is_empty() && !has_outer_effects(pass.cx, &producer, &producer.declared_tensors()) {
                 return Tree::empty();
             }
             Tree::Where { consumer: Rc::new(consumer), producer: Rc::new(producer) }
@@ -172,12 +172,21 @@ fn loop_body(pass: &mut SimplifyPass<'_, '_>, tree: &Tree) -> Tree {
     simplified
 }
 
-/// Returns whether the statement writes a tensor that it does not declare.
-fn has_outer_writes(tree: &Tree) -> bool {
-    let own = tree.declared_tensors();
-    let mut is_outer = false;
-    tree.for_each_assign(&mut |a| is_outer |= !own.contains(&a.tensor));
-    is_outer || tree.swapped_tensors().iter().any(|t| !own.contains(t))
+/// Returns whether a statement has an effect outside of a statement that declares the tensors in
+/// `own`: it writes, freezes or thaws another tensor, or declares an output.
+fn has_outer_effects(cx: &Cx<'_>, tree: &Tree, own: &[TensorId]) -> bool {
+    let in_part = |tree: &Tree| has_outer_effects(cx, tree, own);
+    match tree {
+        Tree::Block(items) => items.iter().any(in_part),
+        Tree::Declare(t) => cx.program.tensors[t.index()].role == Role::Output,
+        Tree::Freeze(t) | Tree::Thaw(t) => !own.contains(t),
+        Tree::Swap(t, u) => !own.contains(t) || !own.contains(u),
+        Tree::Assign(a) => !own.contains(&a.tensor),
+        Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } | Tree::While { body, .. } => {
+            in_part(body)
+        }
+        Tree::Where { consumer, producer } => in_part(consumer) || in_part(producer),
+    }
 }
 
 /// Returns whether the statement has no visible effect: it assigns nothing, and it declares,

@@ -160,6 +160,22 @@ fn decisions_within_a_phase_end_with_it() {
     }
 }
 
+/// An output ends before its first read, also if the value that is read is not used.
+#[test]
+fn outputs_that_are_read_in_vain_are_complete() {
+    for format in concordant_formats_of_rank(1) {
+        let format = format_to_sexpr(&format);
+        let text = format!(
+            "(program (input x (type (shape 5) i64 0 dense)) (output y (type (shape 0) f64 2.0 {format}))
+               (output z (type (shape 5) f64 0.0 dense)) (local u (type (shape) f64 0.0 dense))
+               (local w (type (shape) i32 1 dense))
+               (let v (choose (x 2) (cast-i64 (u)))
+                 (where (= (z 3) (+ (u) 0.0)) (= (w) (cast-i32 (y (outside -1.0 1)))))))"
+        );
+        check(&text, 1);
+    }
+}
+
 /// Tensors are swapped completely, in every format.
 #[test]
 fn swaps_exchange_whole_tensors() {
