@@ -2,8 +2,8 @@
 //!
 //! [`Plan::lift_constants`] replaces a literal argument of an operator by an input of rank 0. Two
 //! plans become equal if their constants are of one class: every operator with a constant argument
-//! has the same fill value in both. The class of a constant is the fill value of its input, a
-//! representative of the class, with which all fill values of the plan are those of the original.
+//! has the same fill value in both. The fill value of the input represents the class: the operator
+//! has that fill value for this constant, too.
 //!
 //! A value that an algebraic law may use (0, 1, -1, 2, infinities) and a constant that the fill
 //! value of its operator depends on (`x + t`, whose fill value is `t`) stay literals.
@@ -16,7 +16,7 @@ use crate::format::{Format, TensorType};
 use crate::op::{Builtin, Op, cast_to};
 use crate::plan::{Plan, Query};
 use crate::scalar::Scalar;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A constant of a plan that became an input.
@@ -41,11 +41,12 @@ impl Plan {
     /// # Errors
     /// Returns an error if an expression of the plan is not well-formed in its float mode.
     pub fn lift_constants(&self) -> Result<(Plan, Vec<LiftedConstant>), Error> {
-        let mut lifting = Lifting { taken: self.inputs(), constants: Vec::new(), lifted: HashMap::new() };
-        lifting.taken.extend(self.queries.iter().map(|query| query.alias.clone()));
+        let results = self.queries.iter().map(|query| query.alias.clone());
+        let taken = self.inputs().into_iter().chain(results).collect();
+        let mut lifting = Lifting { taken, number: 0, constants: Vec::new(), lifted: HashMap::new() };
         let mut queries = Vec::with_capacity(self.queries.len());
         for query in &self.queries {
-            queries.push(Query { alias: query.alias.clone(), expr: lifting.expr(&query.expr)? });
+            queries.push(Query { alias: query.alias.clone(), expr: lifting.expr(&query.expr)?.expr });
         }
         Ok((Plan { queries, produces: self.produces.clone() }, lifting.constants))
     }
@@ -54,24 +55,44 @@ impl Plan {
 /// A traversal that lifts constants.
 struct Lifting {
     /// Names of inputs and results.
-    taken: Vec<Alias>,
+    taken: HashSet<Alias>,
+    /// Number in the last name of a constant.
+    number: usize,
     constants: Vec<LiftedConstant>,
     /// Expressions after the lifting by the address of the original, because plans share
     /// subexpressions.
-    lifted: HashMap<usize, Expr>,
+    lifted: HashMap<usize, LiftedExpr>,
+}
+
+/// An expression after the lifting.
+#[derive(Clone)]
+struct LiftedExpr {
+    expr: Expr,
+    /// Whether the expression depends on coordinates. A comparison of a coordinate with a constant
+    /// is a range of coordinates, which the plan knows.
+    reads_coordinates: bool,
 }
 
 impl Lifting {
-    fn expr(&mut self, expr: &Expr) -> Result<Expr, Error> {
+    fn expr(&mut self, expr: &Expr) -> Result<LiftedExpr, Error> {
         if let Some(lifted) = self.lifted.get(&expr.address()) {
             return Ok(lifted.clone());
         }
-        let args = expr.node().args().iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Expr>, Error>>()?;
+        let mut reads_coordinates = matches!(expr.node(), Node::Coordinate(_));
+        let mut args = Vec::with_capacity(expr.node().args().len());
+        for arg in expr.node().args() {
+            let lifted = self.expr(arg)?;
+            reads_coordinates |= lifted.reads_coordinates;
+            args.push(lifted.expr);
+        }
         let with_args = expr.with_args(args)?;
-        let lifted = match with_args.node() {
-            Node::MapJoin { op, args } if takes_constants(op) => self.application(&with_args, op, args)?,
+        let expr_with_inputs = match with_args.node() {
+            Node::MapJoin { op, args } if takes_constants(op) && !reads_coordinates => {
+                self.application(&with_args, op, args)?
+            }
             _ => with_args,
         };
+        let lifted = LiftedExpr { expr: expr_with_inputs, reads_coordinates };
         self.lifted.insert(expr.address(), lifted.clone());
         Ok(lifted)
     }
@@ -84,7 +105,7 @@ impl Lifting {
             (Node::Literal(value), _) => (0, b, value),
             _ => return Ok(expr.clone()),
         };
-        if is_special(value) || other.info().fields.is_empty() || reads_coordinates(other) {
+        if is_special(value) || other.info().fields.is_empty() {
             return Ok(expr.clone());
         }
         let signature = op.signature(&args.iter().map(|a| a.info().dtype.clone()).collect::<Vec<_>>())?;
@@ -126,10 +147,13 @@ impl Lifting {
 
     /// Returns a new name for a constant.
     fn name(&mut self) -> Alias {
-        let mut names = (1..).map(|number| Alias::from(format!("constant{number}")));
-        let name = names.find(|name| !self.taken.contains(name)).expect("names are unlimited");
-        self.taken.push(name.clone());
-        name
+        loop {
+            self.number += 1;
+            let name = Alias::from(format!("constant{}", self.number));
+            if !self.taken.contains(&name) {
+                return name;
+            }
+        }
     }
 }
 
@@ -157,16 +181,11 @@ fn representative(candidate: f64, prim: Prim) -> Option<Scalar> {
     (scalar.to_f64()? == candidate || prim == Prim::F32 && candidate.abs() > 1e20).then_some(scalar)
 }
 
-/// Returns whether an expression depends on coordinates. A comparison of a coordinate with a
-/// constant is a range of coordinates, which the plan knows.
-fn reads_coordinates(expr: &Expr) -> bool {
-    matches!(expr.node(), Node::Coordinate(_)) || expr.node().args().iter().any(reads_coordinates)
-}
-
 #[cfg(test)]
 mod tests {
+    use crate::op::Builtin;
     use crate::text::{Catalog, parse};
-    use crate::{Alias, FloatMode, Format, Plan, Scalar, TensorType};
+    use crate::{Alias, Expr, FloatMode, Format, Plan, Scalar, TensorType};
     use std::sync::Arc;
 
     fn plan(text: &str) -> Plan {
@@ -235,6 +254,20 @@ mod tests {
             let (lifted, constants) = plan.lift_constants().unwrap();
             assert_eq!((lifted, constants), (plan, Vec::new()), "{text}");
         }
+    }
+
+    /// A shared subexpression is visited once, so that the time is not exponential in the depth.
+    #[test]
+    fn shared_subexpressions_are_visited_once() {
+        let mut plan = plan("(plan (query R (mapjoin * (table A i j) 2.5)) (produces R))");
+        let expr = &mut plan.queries[0].expr;
+        for _ in 0..60 {
+            let doubled = Expr::mapjoin(Builtin::Add, [expr.clone(), expr.clone()]).unwrap();
+            *expr = Expr::mapjoin(Builtin::Mul, [doubled, Expr::number(0.75)]).unwrap();
+        }
+        let (_, constants) = plan.lift_constants().unwrap();
+        assert_eq!(constants.len(), 61);
+        assert_eq!(constants[60].name, "constant61".into());
     }
 
     /// The types of all results stay the same, in both modes, and names do not collide.
