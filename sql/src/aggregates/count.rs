@@ -32,13 +32,13 @@ fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggreg
         }
         let pairs = cases.iter().flat_map(|a| valid_cases.iter().map(move |b| [&a[..], b].concat()));
         cases = pairs.collect();
+        if cases.len() > MAX_CASES {
+            return Err(UnclaimedReason::SeveralTables(call.source_text.clone()));
+        }
     }
     for valid in &mut cases {
         valid.sort_unstable();
         valid.dedup();
-    }
-    if cases.len() > MAX_CASES {
-        return Err(UnclaimedReason::SeveralTables(call.source_text.clone()));
     }
     Ok(Aggregate::Count(Count { cases }))
 }

@@ -154,15 +154,16 @@ fn select(
         match step {
             Step::Filter(filter) => {
                 let mut passing = Vec::with_capacity(batches.len());
-                let mut first_row = 0;
+                // The numbers of rows have 32 bits. Those of more rows are not used.
+                let mut first_row = 0u32;
                 for (k, batch) in batches.iter_mut().enumerate() {
                     let mask = mask(filter.predicate(), batch)?;
                     let rows = mask.values().set_indices().map(|row| row as u32);
                     passing.push(match &selections {
                         Some(selections) => rows.map(|row| selections[k][row as usize]).collect::<Vec<u32>>(),
-                        None => rows.map(|row| first_row + row).collect(),
+                        None => rows.map(|row| first_row.wrapping_add(row)).collect(),
                     });
-                    first_row += batch.num_rows() as u32;
+                    first_row = first_row.wrapping_add(batch.num_rows() as u32);
                     let projected = match filter.projection() {
                         Some(columns) => batch.project(columns)?,
                         None => batch.clone(),
@@ -203,7 +204,6 @@ fn select(
         pool: context.memory_pool().clone(),
         _loaded: loaded,
     };
-    // The numbers of rows in a selection have 32 bits.
     let source = u32::try_from(total_rows).is_ok().then(|| Arc::new(source));
     let rows = InputRows { batch, source };
     allowance.reserve("the rows", rows.bytes())?;
