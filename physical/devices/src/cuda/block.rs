@@ -58,7 +58,7 @@ mod tests {
         // The memory of devices of compute capability 7.5, 8.6 and 9.0.
         let new = |threads, memory| Multiprocessor { threads, memory, block_memory: 48 << 10 };
         let (small, middle, large) = (new(1024, 64 << 10), new(1536, 100 << 10), new(2048, 228 << 10));
-        let of = |of: Multiprocessor| [1, 16, 32, 64, 256].map(|lanes| of.bytes_of_team(lanes));
+        let of = |device: Multiprocessor| [1, 16, 32, 64, 256].map(|lanes| device.bytes_of_team(lanes));
         assert_eq!([small, middle, large].map(Multiprocessor::warps), [16, 24, 32]);
         assert_eq!(of(small), [64, 1024, 2048, 2048, 14336]);
         assert_eq!(of(middle), [64, 1064, 2128, 2216, 15016]);

@@ -100,7 +100,7 @@ impl Cuda {
             let number = context.attribute(attribute).map_err(|e| driver_message(&e))?;
             Ok::<_, String>(usize::try_from(number).unwrap_or(0))
         };
-        let multiprocessors = number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.max(1);
+        let multiprocessor_count = number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.max(1);
         let threads = number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?;
         let multiprocessor = Multiprocessor {
             threads: u32::try_from(threads).unwrap_or(0),
@@ -117,7 +117,7 @@ impl Cuda {
             stitch: OnceLock::new(),
             architecture,
             compiler: compiler()?,
-            multiprocessors,
+            multiprocessor_count,
             multiprocessor,
         });
         Ok(Cuda { pool: DevicePool::of(driver.clone(), limit), driver })
@@ -135,7 +135,8 @@ impl Cuda {
         let runner = |(number, grid): (usize, &&Grid)| {
             let grid = Grid::clone(grid);
             // Several teams of less than a warp share a warp.
-            let teams = self.driver.multiprocessors * (self.driver.multiprocessor.warps() * WARP / grid.lanes) as usize;
+            let teams =
+                self.driver.multiprocessor_count * (self.driver.multiprocessor.warps() * WARP / grid.lanes) as usize;
             let share = self.driver.multiprocessor.bytes_of_team(grid.lanes);
             let (driver, module) = (self.driver.clone(), module.clone());
             let entry = Box::new(CudaKernel { driver, module, number, function: OnceLock::new() });
@@ -216,7 +217,7 @@ struct Driver {
     architecture: String,
     /// The version of the run-time compiler.
     compiler: String,
-    multiprocessors: usize,
+    multiprocessor_count: usize,
     multiprocessor: Multiprocessor,
 }
 
@@ -319,7 +320,7 @@ impl DeviceInterface for Driver {
 
     fn stitch(&self, stitch: &Argument, moves: usize) -> Result<(), DeviceFailure> {
         let function = Driver::stitch(self)?;
-        let blocks = moves.min(self.multiprocessors * self.multiprocessor.warps() as usize).max(1);
+        let blocks = moves.min(self.multiprocessor_count * self.multiprocessor.warps() as usize).max(1);
         self.call(|| {
             let mut launch = self.stream.launch_builder(function);
             launch.arg(stitch);

@@ -59,7 +59,7 @@ fn windows_begin_with_the_sizes_of_the_run_before() {
     assert!(launches(&dense) > 2);
 }
 
-/// Chunks are computed anew only for other tensors.
+/// A run over the same tensors has the chunks of the run before; other tensors have their own.
 #[test]
 fn chunks_are_those_of_the_run_before() {
     let inputs = [matrix(40), matrix(40)];
