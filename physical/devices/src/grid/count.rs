@@ -1,5 +1,6 @@
 //! Functions without some of their stores. A counting function records the lengths of outputs and
-//! how far outputs grow, but neither writes the outputs nor computes workspaces used for them alone.
+//! how far outputs grow, but neither writes the outputs nor computes workspaces used for them
+//! alone.
 
 use redpoll_compiler::assembly::{Buffer, Expr, Function, Stmt};
 use redpoll_compiler::lower::cleanup;
