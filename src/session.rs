@@ -12,8 +12,9 @@ use crate::timings::{Phase, Timings};
 use crate::warm_up::warm_up;
 use redpoll_compiler::notation::is_program;
 use redpoll_kernels::run::Limits;
-use redpoll_logic::Plan;
 use redpoll_logic::text::{Catalog, free_tables, parse};
+use redpoll_logic::{FloatMode, LiftedConstant, LiftedPlan, Plan};
+use redpoll_storage::Tensor;
 use std::sync::Arc;
 
 /// A compiler of plans and programs to kernels under one configuration. Congruent plans (equal up
@@ -117,6 +118,21 @@ impl Session {
     /// rejects the plan.
     pub fn prepare_plan(&self, plan: Plan, bindings: &Bindings) -> Result<Prepared, Error> {
         prepare(self, Request::Plan(plan, StatisticsInput::Tensors), bindings, Timings::default())
+    }
+
+    /// Replaces the constants of a plan by inputs and binds their values. Plans that differ only in
+    /// constants share a compiled form.
+    ///
+    /// # Errors
+    /// Fails if an expression is not well-formed in the float mode.
+    pub(crate) fn lift_constants(&self, plan: Plan, bindings: &mut Bindings) -> Result<LiftedPlan, Error> {
+        let mode = self.config.optimizer.float_mode;
+        let plan = if mode == FloatMode::Relaxed { plan } else { plan.to_mode(mode).map_err(Error::Verify)? };
+        let lifted = plan.lift_constants().map_err(Error::Verify)?;
+        for LiftedConstant { name, ty, value } in &lifted.constants {
+            bindings.insert(name.clone(), Tensor::constant(ty.clone(), value)?);
+        }
+        Ok(lifted)
     }
 
     /// Compiles a program in Notation to a kernel. The session caches the kernel for the same text

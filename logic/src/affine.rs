@@ -1,36 +1,83 @@
 //! Affine forms over fields, and subscripts: the coordinate at which an access reads a mode.
 
-use crate::field::Field;
+use crate::dtype::Prim;
+use crate::field::{Alias, Field};
+use crate::format::{Format, TensorType};
+use crate::scalar::Scalar;
 use std::fmt;
 
-/// The form `constant + sum of coefficient * field`. Window, offset, stride, reverse, toeplitz,
-/// split and diagonal are all of this form. Terms are sorted by field and have non-zero
-/// coefficients.
+/// The form `constant + sum of coefficient * parameter + sum of coefficient * field`. Window,
+/// offset, stride, reverse, toeplitz, split and diagonal are all of this form. Parameters and terms
+/// are sorted and have non-zero coefficients.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Affine {
     /// Constant term.
     pub constant: i64,
+    /// Parameters and their coefficients.
+    pub parameters: Vec<(Parameter, i64)>,
     /// Fields and their coefficients.
     pub terms: Vec<(Field, i64)>,
+}
+
+/// An offset of an affine form that is not known before a run: the value of an input of rank 0. It
+/// is the same at all coordinates, like a constant.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Parameter {
+    /// The input, of the type [`Parameter::input_type`].
+    pub input: Alias,
+    /// Number of possible values, which are `0..size`.
+    pub size: u64,
+}
+
+impl Parameter {
+    /// Returns the type of the inputs that give parameters their values.
+    pub fn input_type() -> TensorType {
+        TensorType { shape: Vec::new(), dtype: Prim::I64.into(), fill: Scalar::I64(0), format: Format::dense(0) }
+    }
+
+    /// Returns whether the parameter may have the value.
+    pub fn has_value(&self, value: i64) -> bool {
+        u64::try_from(value).is_ok_and(|value| value < self.size)
+    }
 }
 
 impl Affine {
     /// Creates the form that is the given field alone.
     pub fn field(field: Field) -> Affine {
-        Affine { constant: 0, terms: vec![(field, 1)] }
+        Affine { terms: vec![(field, 1)], ..Affine::constant(0) }
+    }
+
+    /// Creates the form that is the given parameter alone.
+    pub fn parameter(parameter: Parameter) -> Affine {
+        Affine { parameters: vec![(parameter, 1)], ..Affine::constant(0) }
     }
 
     /// Creates a constant form.
     pub fn constant(constant: i64) -> Affine {
-        Affine { constant, terms: Vec::new() }
+        Affine { constant, parameters: Vec::new(), terms: Vec::new() }
     }
 
     /// Returns the field, if the form is a field alone.
     pub fn as_field(&self) -> Option<&Field> {
         match &self.terms[..] {
-            [(field, 1)] if self.constant == 0 => Some(field),
+            [(field, 1)] if self.has_offset(0) => Some(field),
             _ => None,
         }
+    }
+
+    /// Returns the constant, if the form has neither fields nor parameters.
+    pub fn as_constant(&self) -> Option<i64> {
+        (self.terms.is_empty() && self.parameters.is_empty()).then_some(self.constant)
+    }
+
+    /// Returns whether the form without its fields is the constant `offset`.
+    pub fn has_offset(&self, offset: i64) -> bool {
+        self.constant == offset && self.parameters.is_empty()
+    }
+
+    /// Returns whether two forms are equal without their fields.
+    pub fn has_offset_of(&self, other: &Affine) -> bool {
+        self.constant == other.constant && self.parameters == other.parameters
     }
 
     /// Returns the coefficient of `field`; 0 if the field does not occur.
@@ -48,16 +95,11 @@ impl Affine {
 
     /// Returns the sum of two forms; `None` on overflow.
     pub fn checked_plus(&self, other: &Affine) -> Option<Affine> {
-        let constant = self.constant.checked_add(other.constant)?;
-        let mut sum = Affine { constant, terms: self.terms.clone() };
-        for (field, c) in &other.terms {
-            match sum.terms.binary_search_by(|(f, _)| f.cmp(field)) {
-                Ok(k) => sum.terms[k].1 = sum.terms[k].1.checked_add(*c)?,
-                Err(k) => sum.terms.insert(k, (field.clone(), *c)),
-            }
-        }
-        sum.terms.retain(|(_, c)| *c != 0);
-        Some(sum)
+        Some(Affine {
+            constant: self.constant.checked_add(other.constant)?,
+            parameters: sum(&self.parameters, &other.parameters)?,
+            terms: sum(&self.terms, &other.terms)?,
+        })
     }
 
     /// Returns the form times a constant.
@@ -70,34 +112,87 @@ impl Affine {
 
     /// Returns the form times a constant; `None` on overflow.
     pub fn checked_times(&self, factor: i64) -> Option<Affine> {
-        let terms = if factor == 0 { &[][..] } else { &self.terms[..] };
-        let scaled = |(f, c): &(Field, i64)| Some((f.clone(), c.checked_mul(factor)?));
         Some(Affine {
             constant: self.constant.checked_mul(factor)?,
-            terms: terms.iter().map(scaled).collect::<Option<_>>()?,
+            parameters: scaled(&self.parameters, factor)?,
+            terms: scaled(&self.terms, factor)?,
         })
+    }
+
+    /// Returns `quotient` and `rest` with `form = by * quotient + rest`. The quotient has all terms
+    /// that are multiples of `by`, and the constant of the rest is in `0..by`.
+    pub fn divide(&self, by: i64) -> (Affine, Affine) {
+        let (parameters, other_parameters) = divide(&self.parameters, by);
+        let (terms, other_terms) = divide(&self.terms, by);
+        let quotient = Affine { constant: self.constant.div_euclid(by), parameters, terms };
+        let rest = Affine { constant: self.constant.rem_euclid(by), parameters: other_parameters, terms: other_terms };
+        (quotient, rest)
     }
 
     /// Replaces every field by a form.
     pub fn substitute(&self, replacement: &dyn Fn(&Field) -> Affine) -> Affine {
-        self.terms
-            .iter()
-            .fold(Affine::constant(self.constant), |sum, (field, c)| sum.plus(&replacement(field).times(*c)))
+        let offset = Affine { terms: Vec::new(), ..self.clone() };
+        self.terms.iter().fold(offset, |sum, (field, c)| sum.plus(&replacement(field).times(*c)))
+    }
+
+    /// Replaces every parameter by its value.
+    pub fn bind(&self, value_of: &dyn Fn(&Parameter) -> i64) -> Affine {
+        let constant = self.parameters.iter().fold(self.constant, |sum, (p, c)| sum + c * value_of(p));
+        Affine { constant, terms: self.terms.clone(), parameters: Vec::new() }
     }
 
     /// Evaluates the form, with the value of each field given by `value_of`.
+    ///
+    /// # Panics
+    /// Panics if the form has parameters; [`Affine::bind`] replaces them.
     pub fn evaluate(&self, value_of: &dyn Fn(&Field) -> i64) -> i64 {
+        assert!(self.parameters.is_empty(), "the parameters of {self} are not bound");
         self.terms.iter().fold(self.constant, |sum, (field, c)| sum + c * value_of(field))
+    }
+}
+
+/// A list of coefficients.
+type Coefficients<T> = Vec<(T, i64)>;
+
+/// Returns the sum of two lists of coefficients.
+fn sum<T: Ord + Clone>(a: &[(T, i64)], b: &[(T, i64)]) -> Option<Coefficients<T>> {
+    let mut sum = a.to_vec();
+    for (name, c) in b {
+        match sum.binary_search_by(|(n, _)| n.cmp(name)) {
+            Ok(k) => sum[k].1 = sum[k].1.checked_add(*c)?,
+            Err(k) => sum.insert(k, (name.clone(), *c)),
+        }
+    }
+    sum.retain(|(_, c)| *c != 0);
+    Some(sum)
+}
+
+/// Returns a list of coefficients times a constant.
+fn scaled<T: Clone>(coefficients: &[(T, i64)], factor: i64) -> Option<Coefficients<T>> {
+    let coefficients = if factor == 0 { &[][..] } else { coefficients };
+    coefficients.iter().map(|(name, c)| Some((name.clone(), c.checked_mul(factor)?))).collect()
+}
+
+/// Returns the coefficients that are multiples of `by`, divided by it, and the others.
+fn divide<T: Clone>(coefficients: &[(T, i64)], by: i64) -> (Coefficients<T>, Coefficients<T>) {
+    let (multiples, others): (Vec<_>, Vec<_>) = coefficients.iter().cloned().partition(|(_, c)| c % by == 0);
+    (multiples.into_iter().map(|(name, c)| (name, c / by)).collect(), others)
+}
+
+impl fmt::Display for Parameter {
+    /// Writes `(parameter input size)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "(parameter {} {})", self.input, self.size)
     }
 }
 
 impl fmt::Display for Affine {
     /// Writes `i`, `3`, `(+ i 1)`, `(+ (* 4 io) ii)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts: Vec<String> = Vec::new();
-        for (field, c) in &self.terms {
-            parts.push(if *c == 1 { field.to_string() } else { format!("(* {c} {field})") });
-        }
+        let terms = self.terms.iter().map(|(field, c)| (field.to_string(), c));
+        let parameters = self.parameters.iter().map(|(parameter, c)| (parameter.to_string(), c));
+        let scaled = |(atom, c): (String, &i64)| if *c == 1 { atom } else { format!("(* {c} {atom})") };
+        let mut parts: Vec<String> = terms.chain(parameters).map(scaled).collect();
         if self.constant != 0 || parts.is_empty() {
             parts.push(self.constant.to_string());
         }
@@ -149,17 +244,30 @@ impl Subscript {
         }
     }
 
+    /// Replaces every parameter by its value.
+    pub fn bind(&self, value_of: &dyn Fn(&Parameter) -> i64) -> Subscript {
+        match self {
+            Subscript::Affine(a) => Subscript::Affine(a.bind(value_of)),
+            Subscript::Outer(a, b) => Subscript::Outer(a.bind(value_of), *b),
+            Subscript::Inner(a, b) => Subscript::Inner(a.bind(value_of), *b),
+        }
+    }
+
     /// Evaluates the subscript, with the value of each field given by `value_of`.
+    ///
+    /// # Panics
+    /// Panics if the subscript has parameters; [`Subscript::bind`] replaces them.
     pub fn evaluate(&self, value_of: &dyn Fn(&Field) -> i64) -> i64 {
         self.apply(self.form().evaluate(value_of))
     }
 
-    /// Returns bounds of the value, inclusive, while every field ranges over `0..size`. Returns
-    /// `None` if a field has no size or size zero, or if a bound overflows `i64`.
+    /// Returns bounds of the value, inclusive, while every field and parameter ranges over
+    /// `0..size`. Returns `None` if one has no size or size zero, or if a bound overflows `i64`.
     pub fn range(&self, size: &dyn Fn(&Field) -> Option<u64>) -> Option<(i64, i64)> {
         let (mut low, mut high) = (i128::from(self.form().constant), i128::from(self.form().constant));
-        for (field, c) in &self.form().terms {
-            let reach = i128::from(*c) * i128::from(size(field)?.checked_sub(1)?);
+        let parameters = self.form().parameters.iter().map(|(parameter, c)| (Some(parameter.size), c));
+        for (size, c) in self.form().terms.iter().map(|(field, c)| (size(field), c)).chain(parameters) {
+            let reach = i128::from(*c) * i128::from(size?.checked_sub(1)?);
             low += reach.min(0);
             high += reach.max(0);
         }

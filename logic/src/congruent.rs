@@ -1,7 +1,8 @@
 //! Congruence of plans: equality up to the names of inputs, under which compiled plans can be
 //! shared.
 
-use crate::expr::{Expr, Node};
+use crate::affine::{Parameter, Subscript};
+use crate::expr::{Expr, IndexMap, Node};
 use crate::field::Alias;
 use crate::plan::Plan;
 use std::collections::{HashMap, HashSet};
@@ -80,7 +81,7 @@ impl<'p> PlanTraversal<'p> {
                     Some(number) => number.hash(&mut h),
                     None => tensor.hash(&mut h),
                 }
-                (&ty.shape, &ty.dtype, fields).hash(&mut h);
+                (ty, fields).hash(&mut h);
             }
             Node::Literal(value) => (value, expr.info().weak).hash(&mut h),
             Node::Coordinate(field) => field.hash(&mut h),
@@ -88,7 +89,7 @@ impl<'p> PlanTraversal<'p> {
             Node::Aggregate { op, init, fields, .. } => (op, init, fields).hash(&mut h),
             Node::Scan { op, field, .. } => (op, field).hash(&mut h),
             Node::Reorder { fields, .. } | Node::Relabel { fields, .. } => fields.hash(&mut h),
-            Node::Index { map, .. } => map.hash(&mut h),
+            Node::Index { map, .. } => self.hash_map(map, &mut h),
             Node::Reformat { format, .. } => format.hash(&mut h),
             Node::Refill { fill, computed_fills, .. } => (fill, computed_fills).hash(&mut h),
         }
@@ -98,6 +99,20 @@ impl<'p> PlanTraversal<'p> {
         let hash = h.finish();
         self.hashes.insert(expr.address(), hash);
         hash
+    }
+
+    fn hash_map(&mut self, map: &'p IndexMap, h: &mut DefaultHasher) {
+        (&map.dimensions, &map.outside).hash(h);
+        for (field, at) in &map.coordinates {
+            (field, discriminant(at)).hash(h);
+            if let Subscript::Outer(_, block) | Subscript::Inner(_, block) = at {
+                block.hash(h);
+            }
+            (at.form().constant, &at.form().terms).hash(h);
+            for (Parameter { input, size }, c) in &at.form().parameters {
+                (self.input_number(input), size, c).hash(h);
+            }
+        }
     }
 
     /// Returns the number of an input; `None` for the result of a query.
@@ -140,7 +155,7 @@ impl<'p> PlanComparison<'p> {
             (Node::Scan { op: x, field: f, .. }, Node::Scan { op: y, field: g, .. }) => x == y && f == g,
             (Node::Reorder { fields: f, .. }, Node::Reorder { fields: g, .. })
             | (Node::Relabel { fields: f, .. }, Node::Relabel { fields: g, .. }) => f == g,
-            (Node::Index { map: x, .. }, Node::Index { map: y, .. }) => x == y,
+            (Node::Index { map: x, .. }, Node::Index { map: y, .. }) => self.compare_maps(x, y),
             (Node::Reformat { format: x, .. }, Node::Reformat { format: y, .. }) => x == y,
             (Node::Refill { fill: x, computed_fills: u, .. }, Node::Refill { fill: y, computed_fills: v, .. }) => {
                 (x, u) == (y, v)
@@ -154,6 +169,30 @@ impl<'p> PlanComparison<'p> {
             self.equal_pairs.insert(key);
         }
         equal
+    }
+
+    fn compare_maps(&mut self, a: &'p IndexMap, b: &'p IndexMap) -> bool {
+        let same_shape =
+            a.dimensions == b.dimensions && a.outside == b.outside && a.coordinates.len() == b.coordinates.len();
+        let subscripts = a.coordinates.iter().zip(&b.coordinates);
+        same_shape && subscripts.into_iter().all(|((f, x), (g, y))| f == g && self.compare_subscripts(x, y))
+    }
+
+    fn compare_subscripts(&mut self, a: &'p Subscript, b: &'p Subscript) -> bool {
+        let same_kind = match (a, b) {
+            (Subscript::Affine(_), Subscript::Affine(_)) => true,
+            (Subscript::Outer(_, x), Subscript::Outer(_, y)) | (Subscript::Inner(_, x), Subscript::Inner(_, y)) => {
+                x == y
+            }
+            _ => false,
+        };
+        let (a, b) = (a.form(), b.form());
+        same_kind
+            && (a.constant, &a.terms, a.parameters.len()) == (b.constant, &b.terms, b.parameters.len())
+            && a.parameters
+                .iter()
+                .zip(&b.parameters)
+                .all(|((p, c), (q, d))| p.size == q.size && c == d && self.match_tensors(&p.input, &q.input))
     }
 
     fn match_tensors(&mut self, a: &'p Alias, b: &'p Alias) -> bool {

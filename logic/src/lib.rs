@@ -34,10 +34,10 @@ pub mod testing;
 pub mod text;
 mod verify;
 
-pub use affine::{Affine, Subscript, is_ascending_mixed_radix};
+pub use affine::{Affine, Parameter, Subscript, is_ascending_mixed_radix};
 pub use dtype::{DType, Prim, StructType};
 pub use error::Error;
-pub use expr::{ComputedFills, Expr, IndexMap, Info, LiftedConstant, Node};
+pub use expr::{ComputedFills, Expr, IndexMap, Info, LiftedConstant, LiftedPlan, Node};
 pub use field::{Alias, Field};
 pub use format::{Format, LeafKind, StorageMode, TensorType};
 pub use format_check::FormatError;

@@ -5,6 +5,7 @@
 //! 3. A table of a result has the shape, dtype and fill value of that result.
 //! 4. All tables of one input have the same type, and that type is valid (format, shape, dtype and
 //!    fill value agree).
+//!    Parameters are inputs of the type that gives them their values.
 //! 5. The [`Info`](crate::expr::Info) of a node equals the result of inference.
 //! 6. A weak number is a whole query; arguments of nodes are strong.
 //! 7. Every field of a query has a size.
@@ -12,6 +13,7 @@
 //!    operator.
 //! 9. The plan produces at least one result, each result once, and every result is bound.
 
+use crate::affine::Parameter;
 use crate::error::Error;
 use crate::expr::{Expr, Info, Node, infer};
 use crate::field::Alias;
@@ -89,6 +91,12 @@ impl PlanVerifier<'_> {
         }
         if let Node::Table { tensor, ty, .. } = expr.node() {
             self.check_table(tensor, ty)?;
+        }
+        for Parameter { input, .. } in expr.node().parameters() {
+            if self.plan.queries.iter().any(|query| query.alias == *input) {
+                return Err(format!("parameter `{input}` is a result, expected an input"));
+            }
+            self.check_table(input, &Arc::new(Parameter::input_type()))?;
         }
         let weak = expr.info().weak && matches!(expr.node(), Node::Literal(_));
         let inferred = infer(expr.node(), expr.mode()).map_err(|e| format!("{expr}: {e}"))?;

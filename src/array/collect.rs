@@ -15,7 +15,7 @@ use crate::prepare::Prepared;
 use crate::profile::Profile;
 use crate::session::Session;
 use redpoll_logic::physical::FormatDisplay;
-use redpoll_logic::{Alias, FloatMode, Format, LiftedConstant, Plan, TensorType};
+use redpoll_logic::{Alias, Format, LiftedConstant, LiftedPlan, Plan, Scalar, TensorType};
 use redpoll_storage::{Tensor, convert};
 use std::sync::Arc;
 
@@ -44,8 +44,7 @@ impl Session {
     /// # Errors
     /// The errors of [`Array::prepare`].
     pub fn prepare_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<Prepared, Error> {
-        let plan = self.plan_states(&states(arrays)?)?;
-        self.prepare_plan(plan.plan, &plan.bindings)
+        self.prepare_arrays(self.plan_states(&states(arrays)?)?)
     }
 
     /// Returns the tensors of arrays: those that are stored, and those of a plan that computes the
@@ -59,14 +58,13 @@ impl Session {
             states.iter().zip(&stored).filter(|(_, stored)| stored.is_none()).map(|(state, _)| state.clone()).collect();
         let mut computed = Vec::new();
         if !missing.is_empty() {
-            let ArrayPlan { plan, bindings, kept, .. } = self.plan_states(&missing)?;
-            let first = self.prepare_plan(plan, &bindings).and_then(|prepared| prepared.run_with(target));
+            let mut plan = self.plan_states(&missing)?;
+            let kept = std::mem::take(&mut plan.kept);
             // The tensors that are evicted must have no other owner.
-            drop(bindings);
+            let first = self.prepare_arrays(plan).and_then(|prepared| prepared.run_with(target));
             let run = match first {
                 Err(error) if (error.is_out_of_memory() || error.is_device_failure()) && evict(&kept) => {
-                    let ArrayPlan { plan, bindings, .. } = self.plan_states(&missing)?;
-                    self.prepare_plan(plan, &bindings)?.run_with(target)?
+                    self.prepare_arrays(self.plan_states(&missing)?)?.run_with(target)?
                 }
                 run => run?,
             };
@@ -89,13 +87,13 @@ impl Session {
         let produces = named.iter().map(|(alias, _)| alias.clone()).collect();
         let queries = super::subexpressions::queries(named).map_err(Error::Verify)?;
         let plan = Plan { queries, produces };
-        let plan = if mode == FloatMode::Relaxed { plan } else { plan.to_mode(mode).map_err(Error::Verify)? };
-        // Arrays that differ only in numbers share a compiled plan.
-        let (plan, constants) = plan.lift_constants().map_err(Error::Verify)?;
-        for LiftedConstant { name, ty, value } in &constants {
-            bindings.insert(name.clone(), Tensor::constant(ty.clone(), value)?);
-        }
-        Ok(ArrayPlan { plan, bindings, kept, constants })
+        let LiftedPlan { plan, constants, fills } = self.lift_constants(plan, &mut bindings)?;
+        Ok(ArrayPlan { plan, bindings, kept, constants, fills })
+    }
+
+    /// Compiles the plan of arrays.
+    fn prepare_arrays(&self, plan: ArrayPlan) -> Result<Prepared, Error> {
+        Ok(self.prepare_plan(plan.plan, &plan.bindings)?.with_fills(plan.fills))
     }
 }
 
@@ -108,6 +106,8 @@ struct ArrayPlan {
     kept: Vec<Arc<KeptTensor>>,
     /// The numbers that the plan reads.
     constants: Vec<LiftedConstant>,
+    /// The fill values of results that have others in the plan.
+    fills: Vec<(Alias, Scalar)>,
 }
 
 /// Evicts the kept tensors that a plan reads. Returns whether the next plan reads fewer of them;
@@ -215,7 +215,7 @@ impl Array {
     /// # Errors
     /// The errors of [`Array::prepare`].
     pub fn explain(&self) -> Result<Vec<Section>, Error> {
-        let ArrayPlan { plan, bindings, kept, constants } = self.session.plan_states(&[self.state()?])?;
+        let ArrayPlan { plan, bindings, kept, constants, .. } = self.session.plan_states(&[self.state()?])?;
         let tables = plan.inputs();
         let prepared = self.session.prepare_plan(plan, &bindings)?;
         // A plan from the cache has other names for its inputs, in the same order.

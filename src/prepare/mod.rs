@@ -30,7 +30,7 @@ use crate::run::Run;
 use crate::timings::Timings;
 use redpoll_kernels::run::Limits;
 use redpoll_logic::physical::PhysicalPlan;
-use redpoll_logic::{Alias, Plan};
+use redpoll_logic::{Alias, Plan, Scalar};
 use redpoll_optimizer::Report;
 use std::sync::Arc;
 
@@ -41,9 +41,16 @@ pub struct Prepared {
     /// The tensors, by the names of the inputs of `form`.
     pub(crate) bindings: Bindings,
     pub(crate) timings: Timings,
+    /// The results whose fill values differ from those in the plan, with their fill values.
+    pub(crate) fills: Vec<(Alias, Scalar)>,
 }
 
 impl Prepared {
+    /// Returns the prepared plan with other fill values for results that store all their values.
+    pub(crate) fn with_fills(self, fills: Vec<(Alias, Scalar)>) -> Prepared {
+        Prepared { fills, ..self }
+    }
+
     /// Returns the form that the next run uses.
     pub(crate) fn current(&self) -> &CompiledForm {
         self.form.current()
@@ -115,7 +122,12 @@ impl Prepared {
     /// again.
     pub(crate) fn run_observed(&self, target: Target, observer: &mut StageObserver<'_>) -> Result<Run, Error> {
         let run = run_or_restart(target, |target| self.run_once(target, observer));
-        let (run, device_error) = run.map_err(|error| self.form.convert_run_error(error))?;
+        let (mut run, device_error) = run.map_err(|error| self.form.convert_run_error(error))?;
+        for (alias, fill) in &self.fills {
+            for (_, tensor) in run.outputs.iter_mut().filter(|(name, _)| name == alias) {
+                *tensor = tensor.with_fill(fill)?;
+            }
+        }
         if let Some(error) = device_error {
             self.current().executable.decline(&error);
         }

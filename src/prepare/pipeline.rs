@@ -45,7 +45,7 @@ pub(crate) fn prepare(
         }
     };
     let bindings = form.with_derived_inputs(bindings);
-    let prepared = Prepared { form, limits: session.limits().clone(), bindings, timings };
+    let prepared = Prepared { form, limits: session.limits().clone(), bindings, timings, fills: Vec::new() };
     if let Some(folder) = &config.dump {
         let executable = &prepared.form.executable;
         let folder = dump::folder_of(&prepared.form.text(), &executable.produces, folder);

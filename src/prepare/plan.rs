@@ -12,6 +12,7 @@ use redpoll_logic::physical::{PhysicalPlan, verify};
 use redpoll_logic::statistics::Statistics;
 use redpoll_logic::{Alias, Plan, TensorType};
 use redpoll_optimizer::{AdaptivePlan, optimize_adaptive};
+use redpoll_storage::Tensor;
 
 /// A plan with the decisions of the optimizer.
 pub(crate) struct CompiledPlan {
@@ -53,7 +54,8 @@ pub(super) fn compile_plan(
     Ok((CompiledPlan { plan, adaptive, statistics }, executable))
 }
 
-/// Checks that the bound tensors have the types that the plan was compiled for.
+/// Checks that the bound tensors have the types that the plan was compiled for, and parameters one
+/// of their values.
 pub(crate) fn check_inputs(physical: &PhysicalPlan, bindings: &Bindings) -> Result<(), Error> {
     let bound = |table: &Alias| bindings.get(table.as_str());
     let missing = physical.inputs.iter().filter(|(table, _)| bound(table).is_none());
@@ -64,6 +66,14 @@ pub(crate) fn check_inputs(physical: &PhysicalPlan, bindings: &Bindings) -> Resu
     for (table, ty) in &physical.inputs {
         if let Some(difference) = bound(table).and_then(|tensor| difference(ty, tensor.ty())) {
             return Err(Error::Binding { table: table.clone(), difference });
+        }
+    }
+    // Kernels rely on these bounds.
+    for parameter in physical.parameters() {
+        let range = bound(&parameter.input).and_then(Tensor::value_range);
+        if !range.is_some_and(|(least, greatest)| parameter.has_value(least) && parameter.has_value(greatest)) {
+            let difference = "the number is not one of the values of its parameter";
+            return Err(Error::Binding { table: parameter.input.clone(), difference });
         }
     }
     Ok(())

@@ -5,12 +5,12 @@ use crate::engines::{
 };
 use crate::program::draw_result_formats;
 use crate::rng::Rng;
-use redpoll_logic::interp::Exactness;
+use redpoll_logic::interp::{DenseTensor, Exactness};
 use redpoll_logic::physical::{Access, PhysicalPlan, Protocol, ScalarExpr, StorageCoordinate, TemporaryNest};
 use redpoll_logic::testing::{self, Coverage, DataKind, random_case};
 use redpoll_logic::text::format_to_sexpr;
 use redpoll_logic::{
-    Alias, DType, Expr, FloatMode, Format, LevelFormat, LevelKind, Plan, Query, StorageMode, TensorType,
+    Alias, DType, Expr, FloatMode, Format, LevelFormat, LevelKind, LiftedConstant, Plan, Query, StorageMode, TensorType,
 };
 use redpoll_optimizer::{OptimizerConfig, ReorderPolicy};
 use redpoll_storage::{Tensor, Values};
@@ -57,9 +57,21 @@ pub fn draw_case(seed: u64, parameters: CaseParameters) -> (testing::RandomCase,
         (i.alias.clone(), Tensor::from_dense(i.ty.clone(), &values).expect("a valid input"), i.data.clone())
     });
     // Exact data do not make results exact: maps such as `sqrt` or `/` round.
-    let case =
-        EngineCase { plan: logic_case.plan.clone(), inputs: inputs.collect(), config, exactness: Exactness::Bounded };
+    let (plan, inputs, exactness) = (logic_case.plan.clone(), inputs.collect(), Exactness::Bounded);
+    let case = EngineCase { plan, inputs, config, exactness };
+    let case = if seed.is_multiple_of(3) { with_lifted_constants(case) } else { case };
     (logic_case, case)
+}
+
+/// Returns the case with constants and offsets of its plan as inputs.
+fn with_lifted_constants(case: EngineCase) -> EngineCase {
+    let plan = case.plan.to_mode(case.config.float_mode).expect("the plan is well-formed in both modes");
+    let lifted = plan.lift_constants().expect("a well-formed plan is lifted");
+    let constants = lifted.constants.into_iter().map(|LiftedConstant { name, ty, value }| {
+        let tensor = Tensor::constant(ty, &value).expect("a tensor of rank 0");
+        (name, tensor, DenseTensor { shape: Vec::new(), values: vec![value] })
+    });
+    EngineCase { plan: lifted.plan, inputs: case.inputs.into_iter().chain(constants).collect(), ..case }
 }
 
 /// Returns the seeds that the environment variable `REDPOLL_SEEDS` requests, as `LOW..HIGH`.

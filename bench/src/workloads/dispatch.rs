@@ -1,11 +1,14 @@
-//! Tiny inputs, for which a call costs more than the work, in several modes of calls.
+//! Tiny inputs, for which a call costs more than the work, in several modes of calls, and with
+//! another number in each call.
 
-use crate::data::{dense, generate_content};
+use crate::data::{dense, dense_of, generate_content, sparse_of};
 use crate::runner::WorkloadRunner;
 use crate::workload::{DataSize, MakeOutcome, Suite, Workload, WorkloadInput, WorkloadProblem};
 use anyhow::{Result, bail};
-use redpoll::Array;
+use redpoll::datasets::Values;
 use redpoll::datasets::generate::{Amount, Uniform};
+use redpoll::{Array, index};
+use std::cell::Cell;
 
 /// The modes of calls: a lazy array built for each call, a cached lazy array, the text of a plan, a
 /// prepared plan.
@@ -21,7 +24,17 @@ pub(super) const WORKLOADS: &[Workload] = &[
     },
     Workload { suite: Suite::Dispatch, name: "tiny_add", equation: "z_i = x_i + y_i, 10", data: MODES, make: add },
     Workload { suite: Suite::Dispatch, name: "tiny_dot", equation: "s = sum_i x_i y_i, 10", data: MODES, make: dot },
+    Workload {
+        suite: Suite::Dispatch,
+        name: "numbers",
+        equation: "arrays that differ in a number, 10 elements",
+        data: NUMBERS,
+        make: numbers,
+    },
 ];
+
+/// Lazy arrays that are built with another number in each call.
+const NUMBERS: &[&str] = &["compared", "scaled", "added", "clipped", "window", "row", "size"];
 
 const SPMV: &str = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces y))";
 const ADD: &str = "(plan (query z (mapjoin + (table x i) (table y i))) (produces z))";
@@ -75,4 +88,43 @@ fn add_array(runner: &WorkloadRunner) -> Result<Array> {
 
 fn dot_array(runner: &WorkloadRunner) -> Result<Array> {
     Ok(runner.array("x")?.vecdot(runner.array("y")?, -1))
+}
+
+/// The number of windows and rows of the inputs of [`numbers`], more than a session caches plans.
+const PLACES: i64 = 400;
+
+/// Returns a small number that is different for each call.
+fn fraction(call: i64) -> f64 {
+    call as f64 / 1024.0
+}
+
+/// Returns the problem of an array with a number that differs between calls. The result is the same
+/// for all numbers.
+fn numbers(data: &str, _: DataSize) -> Result<MakeOutcome> {
+    let build: fn(&WorkloadRunner, i64) -> Result<Array> = match data {
+        "compared" => |runner, k| Ok(runner.array("x")?.greater(4.25 + fraction(k)).sum(..)),
+        "scaled" => |runner, k| Ok((runner.array("x")? * (2.5 + fraction(k))).greater(0.0).sum(..)),
+        "added" => |runner, k| Ok((runner.array("x")? + (2.5 + fraction(k))) - (2.5 + fraction(k))),
+        "clipped" => |runner, k| Ok(runner.array("x")?.clip(-3.0 - fraction(k), 100.0 + fraction(k))),
+        "window" => |runner, k| Ok(runner.array("long")?.slice(index![10 * k..10 * k + 10]).sum(..)),
+        "row" => |runner, k| Ok(runner.array("A")?.slice(index![k]).sum(..)),
+        "size" => |runner, k| Ok(runner.session().vector((0..600 + k).map(|i| (i % 10) as f64)).max(..)),
+        name => bail!("unknown array `{name}`"),
+    };
+    let periodic = |n: i64| dense_of(&[n as u64], Values::F64((0..n).map(|i| (i % 10 + 1) as f64).collect()));
+    let rows = PLACES as u64 + 1;
+    let diagonal = vec![(0..rows).collect(), (0..rows).map(|i| i % 10).collect()];
+    let cells = sparse_of(&[rows, 10], diagonal, Values::F64(vec![2.5; rows as usize]));
+    let inputs = vec![
+        WorkloadInput::new("x", periodic(10), "dense")?,
+        WorkloadInput::new("long", periodic(10 * PLACES + 10), "dense")?,
+        WorkloadInput::new("A", cells, "csr")?,
+    ];
+    let calls = Cell::new(0);
+    WorkloadProblem::program(data.to_owned(), inputs, 1, move |runner| {
+        calls.set(calls.get() % PLACES + 1);
+        let array = build(runner, calls.get())?;
+        Ok(vec![runner.collect(&array)?])
+    })
+    .into_outcome()
 }

@@ -5,10 +5,16 @@
 //! has the same fill value in both. The fill value of the input represents the class: the operator
 //! has that fill value for this constant, too.
 //!
-//! A value that an algebraic law may use (0, 1, -1, 2, infinities) and a constant that the fill
-//! value of its operator depends on (`x + t`, whose fill value is `t`) stay literals.
+//! The constants of index maps are offsets; they become parameters (`offsets.rs`).
+//!
+//! A value that an algebraic law may use (0, 1, -1, 2, infinities) stays a literal. So does a
+//! constant that the fill value of its operator depends on (`x + t`, whose fill value is `t`),
+//! unless the other arguments store all their values: then no value depends on the fill value, and
+//! the fill value of the result is replaced after the run.
 
-use super::{Expr, Node};
+use super::offsets::find_offsets;
+use super::{Expr, IndexMap, Node};
+use crate::affine::Parameter;
 use crate::dtype::Prim;
 use crate::error::Error;
 use crate::field::{Alias, Field};
@@ -24,10 +30,23 @@ use std::sync::Arc;
 pub struct LiftedConstant {
     /// Name of the input.
     pub name: Alias,
-    /// Type of the input: of rank 0 and dense, with the representative of the class as fill value.
+    /// Type of the input: of rank 0 and dense, with the representative of the class as fill value,
+    /// or [`Parameter::input_type`].
     pub ty: Arc<TensorType>,
     /// Value of the constant.
     pub value: Scalar,
+}
+
+/// A plan whose constants became inputs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LiftedPlan {
+    /// The plan.
+    pub plan: Plan,
+    /// The constants.
+    pub constants: Vec<LiftedConstant>,
+    /// The results that have another fill value in the plan, with their own fill values. All values
+    /// of these results are stored.
+    pub fills: Vec<(Alias, Scalar)>,
 }
 
 /// Candidates for the representative of a class, in this order. They are small and large values of
@@ -35,20 +54,36 @@ pub struct LiftedConstant {
 const REPRESENTATIVES: [f64; 8] = [3.0, -3.0, 0.25, -0.25, 100.0, -100.0, 1e30, -1e30];
 
 impl Plan {
-    /// Returns the plan with constants replaced by inputs of rank 0, and these inputs. Fill values,
-    /// dtypes and fields of all expressions stay the same.
+    /// Returns the plan with constants and the offsets of index maps replaced by inputs of rank 0.
+    /// Dtypes and fields of all expressions stay the same.
     ///
     /// # Errors
     /// Returns an error if an expression of the plan is not well-formed in its float mode.
-    pub fn lift_constants(&self) -> Result<(Plan, Vec<LiftedConstant>), Error> {
+    pub fn lift_constants(&self) -> Result<LiftedPlan, Error> {
         let results = self.queries.iter().map(|query| query.alias.clone());
-        let taken = self.inputs().into_iter().chain(results).collect();
-        let mut lifting = Lifting { taken, number: 0, constants: Vec::new(), lifted: HashMap::new() };
-        let mut queries = Vec::with_capacity(self.queries.len());
-        for query in &self.queries {
-            queries.push(Query { alias: query.alias.clone(), expr: lifting.expr(&query.expr)?.expr });
+        let mut visited = HashSet::new();
+        let mut lifting = Lifting {
+            taken: self.inputs().into_iter().chain(results).collect(),
+            number: 0,
+            constants: Vec::new(),
+            results: HashMap::new(),
+            may_change_fills: !self.queries.iter().any(|query| has_cases(&query.expr, &mut visited)),
+            maps: HashMap::new(),
+            lifted: HashMap::new(),
+        };
+        lifting.lift_offsets(self);
+        let (mut queries, mut fills) = (Vec::with_capacity(self.queries.len()), Vec::new());
+        for Query { alias, expr } in &self.queries {
+            let lifted = lifting.expr(expr)?.expr;
+            let (fill, lifted_fill) = (&expr.info().fill, &lifted.info().fill);
+            if fill != lifted_fill && self.produces.contains(alias) {
+                fills.push((alias.clone(), fill.clone()));
+            }
+            lifting.results.insert(alias.clone(), lifted_fill.clone());
+            queries.push(Query { alias: alias.clone(), expr: lifted });
         }
-        Ok((Plan { queries, produces: self.produces.clone() }, lifting.constants))
+        let plan = Plan { queries, produces: self.produces.clone() };
+        Ok(LiftedPlan { plan, constants: lifting.constants, fills })
     }
 }
 
@@ -59,6 +94,13 @@ struct Lifting {
     /// Number in the last name of a constant.
     number: usize,
     constants: Vec<LiftedConstant>,
+    /// The fill values of the results so far, after the lifting.
+    results: HashMap<Alias, Scalar>,
+    /// Whether fill values may change where all values are stored. Operators with cases tell stored
+    /// values from fill values.
+    may_change_fills: bool,
+    /// Index maps with parameters, by the address of the original expression.
+    maps: HashMap<usize, IndexMap>,
     /// Expressions after the lifting by the address of the original, because plans share
     /// subexpressions.
     lifted: HashMap<usize, LiftedExpr>,
@@ -71,77 +113,126 @@ struct LiftedExpr {
     /// Whether the expression depends on coordinates. A comparison of a coordinate with a constant
     /// is a range of coordinates, which the plan knows.
     reads_coordinates: bool,
+    /// Whether the values at all coordinates are stored or computed, so that no value depends on
+    /// the fill value.
+    stores_all: bool,
 }
 
 impl Lifting {
+    /// Replaces the offsets of index maps by parameters.
+    fn lift_offsets(&mut self, plan: &Plan) {
+        let ty = Arc::new(Parameter::input_type());
+        for offset in find_offsets(plan) {
+            let parameter = Parameter { input: self.name(), size: offset.size };
+            offset.replace(&parameter, &mut self.maps);
+            let value = Scalar::I64(offset.value());
+            self.constants.push(LiftedConstant { name: parameter.input, ty: ty.clone(), value });
+        }
+    }
+
     fn expr(&mut self, expr: &Expr) -> Result<LiftedExpr, Error> {
         if let Some(lifted) = self.lifted.get(&expr.address()) {
             return Ok(lifted.clone());
         }
         let mut reads_coordinates = matches!(expr.node(), Node::Coordinate(_));
-        let mut args = Vec::with_capacity(expr.node().args().len());
+        let (mut args, mut args_store_all) = (Vec::with_capacity(expr.node().args().len()), true);
         for arg in expr.node().args() {
             let lifted = self.expr(arg)?;
             reads_coordinates |= lifted.reads_coordinates;
+            args_store_all &= lifted.stores_all || lifted.expr.info().fields.is_empty();
             args.push(lifted.expr);
         }
-        let with_args = expr.with_args(args)?;
-        let expr_with_inputs = match with_args.node() {
-            Node::MapJoin { op, args } if takes_constants(op) && !reads_coordinates => {
-                self.application(&with_args, op, args)?
+        let stores_all = match expr.node() {
+            Node::Table { tensor, ty, .. } => ty.format.is_dense() && !self.results.contains_key(tensor),
+            Node::MapJoin { .. } | Node::Aggregate { .. } | Node::Reorder { .. } | Node::Relabel { .. } => {
+                args_store_all
             }
-            _ => with_args,
+            Node::Index { map, .. } => args_store_all && map.outside.is_none(),
+            _ => false,
         };
-        let lifted = LiftedExpr { expr: expr_with_inputs, reads_coordinates };
+        let with_args = match (expr.node(), self.maps.remove(&expr.address())) {
+            (_, Some(map)) => args.swap_remove(0).index(map)?,
+            (Node::Table { tensor, ty, fields }, _) => {
+                match self.results.get(tensor).filter(|fill| **fill != ty.fill) {
+                    Some(fill) => {
+                        let ty = TensorType { fill: fill.clone(), ..TensorType::clone(ty) };
+                        Expr::table(tensor.clone(), ty.into(), fields.iter().cloned())?
+                    }
+                    None => expr.clone(),
+                }
+            }
+            _ => expr.with_args(args)?,
+        };
+        let is_application = matches!(with_args.node(), Node::MapJoin { .. });
+        let expr_with_inputs = match is_application && !reads_coordinates {
+            true => self.application(&with_args, args_store_all)?,
+            false => with_args,
+        };
+        let lifted = LiftedExpr { expr: expr_with_inputs, reads_coordinates, stores_all };
         self.lifted.insert(expr.address(), lifted.clone());
         Ok(lifted)
     }
 
-    /// Lifts the constant argument of an application of two arguments.
-    fn application(&mut self, expr: &Expr, op: &Op, args: &[Expr]) -> Result<Expr, Error> {
-        let [a, b] = args else { return Ok(expr.clone()) };
-        let (position, other, value) = match (a.node(), b.node()) {
-            (_, Node::Literal(value)) => (1, a, value),
-            (Node::Literal(value), _) => (0, b, value),
-            _ => return Ok(expr.clone()),
-        };
-        if is_special(value) || other.info().fields.is_empty() {
+    /// Lifts the constant arguments of an application. `stores_all` is set if the other arguments
+    /// store all their values.
+    fn application(&mut self, expr: &Expr, stores_all: bool) -> Result<Expr, Error> {
+        let mut lifted = expr.clone();
+        for position in 0..expr.node().args().len() {
+            lifted = self.argument(&lifted, position, stores_all)?;
+        }
+        Ok(lifted)
+    }
+
+    /// Lifts an argument of an application if it is a constant.
+    fn argument(&mut self, expr: &Expr, position: usize, stores_all: bool) -> Result<Expr, Error> {
+        let Node::MapJoin { op, args } = expr.node() else { return Ok(expr.clone()) };
+        let Node::Literal(value) = args[position].node() else { return Ok(expr.clone()) };
+        let has_fields = |arg: &Expr| !arg.info().fields.is_empty();
+        if !takes_constant(op, position, value) || is_special(value) || !args.iter().any(has_fields) {
             return Ok(expr.clone());
         }
         let signature = op.signature(&args.iter().map(|a| a.info().dtype.clone()).collect::<Vec<_>>())?;
-        let fill = cast_to(&other.info().fill, &signature.args[1 - position]);
-        // The result outside of the other argument, for a value of the constant.
+        let fills: Vec<Scalar> = args.iter().zip(&signature.args).map(|(a, t)| cast_to(&a.info().fill, t)).collect();
+        // The result outside of the other arguments, for a value of the constant.
         let outside = |value: &Scalar| {
-            let mut fills = [fill.clone(), fill.clone()];
+            let mut fills = fills.clone();
             fills[position] = cast_to(value, &signature.args[position]);
             op.eval_in(&fills, expr.mode()).ok()
         };
-        let is_representative = |candidate: &Scalar| outside(candidate).as_ref() == Some(&expr.info().fill);
-        let mut candidates = REPRESENTATIVES.iter().filter_map(|x| representative(*x, value.dtype().prim()?));
-        let Some(representative) = candidates.find(is_representative) else { return Ok(expr.clone()) };
-        // An operator that the fill value of the other argument annihilates needs no claim.
-        let mut known = [Some(fill.clone()), Some(fill)];
+        let keeps_fill = |candidate: &Scalar| outside(candidate).as_ref() == Some(&expr.info().fill);
+        let Some(prim) = value.dtype().prim() else { return Ok(expr.clone()) };
+        let candidates: Vec<Scalar> = REPRESENTATIVES.iter().filter_map(|x| representative(*x, prim)).collect();
+        let keeping = candidates.iter().find(|candidate| keeps_fill(candidate));
+        // An operator that the fill values of the other arguments decide needs no claim.
+        let mut known: Vec<Option<Scalar>> = fills.iter().cloned().map(Some).collect();
         known[position] = None;
-        let is_annihilated = op.constant_result(&signature, &known, expr.mode()).as_ref() == Some(&expr.info().fill);
+        let is_decided = op.constant_result(&signature, &known, expr.mode()).as_ref() == Some(&expr.info().fill);
+        let claims = |args: &[Expr]| {
+            let fills = args.iter().zip(&signature.args).map(|(a, t)| cast_to(&a.info().fill, t)).collect();
+            (args.len() == 2).then(|| op.claiming(&signature, 1 - position, fills))
+        };
+        let is_negative = |x: &Scalar| x.to_f64().is_some_and(|x| x < 0.0);
+        let same_sign = candidates.iter().find(|candidate| is_negative(candidate) == is_negative(value));
+        let (representative, needs_claim) = match (keeping, same_sign) {
+            (Some(representative), _) => (representative, !is_decided && !stores_all),
+            (None, Some(representative)) if stores_all && self.may_change_fills => (representative, false),
+            _ => return Ok(expr.clone()),
+        };
+        let mut args = args.clone();
         let ty = TensorType {
             shape: Vec::new(),
             dtype: value.dtype(),
             fill: representative.clone(),
             format: Format::dense(0),
         };
-        let ty = Arc::new(ty);
-        let name = self.name();
-        let constant = Expr::table(name.clone(), ty.clone(), [] as [Field; 0])?;
-        self.constants.push(LiftedConstant { name, ty, value: value.clone() });
-        let mut args = args.to_vec();
-        args[position] = constant;
-        let op = if is_annihilated {
-            op.clone()
-        } else {
-            let fills: Vec<Scalar> =
-                args.iter().zip(&signature.args).map(|(a, t)| cast_to(&a.info().fill, t)).collect();
-            op.claiming(&signature, 1 - position, fills)
+        let (name, ty) = (self.name(), Arc::new(ty));
+        args[position] = Expr::table(name.clone(), ty.clone(), [] as [Field; 0])?;
+        let op = match needs_claim.then(|| claims(&args)) {
+            None => op.clone(),
+            Some(Some(claiming)) => claiming,
+            Some(None) => return Ok(expr.clone()),
         };
+        self.constants.push(LiftedConstant { name, ty, value: value.clone() });
         Expr::infer(Node::MapJoin { op, args })
     }
 
@@ -157,11 +248,23 @@ impl Lifting {
     }
 }
 
-/// Returns whether constant arguments of an operator become inputs. An integer divisor, a number of
-/// bits and an exponent stay: their value decides which instructions compute the operator.
-fn takes_constants(op: &Op) -> bool {
-    use Builtin::{Add, Div, Eq, Ge, Gt, Le, Lt, Max, Min, Mul, Ne, Sub};
-    matches!(op, Op::Builtin(Add | Sub | Mul | Div | Min | Max | Eq | Ne | Lt | Le | Gt | Ge))
+/// Returns whether a constant argument of an operator becomes an input. An integer divisor, a
+/// number of bits, and an exponent that is a multiple of 1/2 stay: their value decides which
+/// instructions compute the operator.
+fn takes_constant(op: &Op, position: usize, value: &Scalar) -> bool {
+    use Builtin::{Add, Div, Eq, Ge, Gt, IfElse, Le, Lt, Max, Min, Mul, Ne, Pow, Sub};
+    match op {
+        Op::Builtin(Add | Sub | Mul | Div | Min | Max | Eq | Ne | Lt | Le | Gt | Ge) => true,
+        Op::Builtin(IfElse) => position > 0,
+        Op::Builtin(Pow) => position == 0 || value.to_f64().is_some_and(|exponent| (2.0 * exponent).fract() != 0.0),
+        _ => false,
+    }
+}
+
+/// Returns whether an expression has an operator with cases.
+fn has_cases(expr: &Expr, visited: &mut HashSet<usize>) -> bool {
+    visited.insert(expr.address())
+        && (expr.node().op().is_some_and(Op::has_cases) || expr.node().args().iter().any(|arg| has_cases(arg, visited)))
 }
 
 /// Returns whether a law of an operator may use the value, or it has no class.
@@ -183,18 +286,19 @@ fn representative(candidate: f64, prim: Prim) -> Option<Scalar> {
 
 #[cfg(test)]
 mod tests {
+    use super::LiftedPlan;
     use crate::op::Builtin;
     use crate::text::{Catalog, parse};
     use crate::{Alias, Expr, FloatMode, Format, Plan, Scalar, TensorType};
     use std::sync::Arc;
 
+    /// Returns a plan over the sparse matrices `A` and `B`, and the dense matrix `D`.
     fn plan(text: &str) -> Plan {
-        let ty = |rank: usize, fill: f64| {
-            let format = Format::dense(rank);
-            Arc::new(TensorType { shape: vec![4; rank], dtype: crate::DType::F64, fill: Scalar::F64(fill), format })
+        let ty = |fill: f64, format: Format| {
+            Arc::new(TensorType { shape: vec![4, 4], dtype: crate::DType::F64, fill: Scalar::F64(fill), format })
         };
-        let catalog: Catalog =
-            [("A", ty(2, 0.0)), ("B", ty(2, 5.0))].into_iter().map(|(name, ty)| (Alias::from(name), ty)).collect();
+        let types = [("A", ty(0.0, Format::csr())), ("B", ty(5.0, Format::csr())), ("D", ty(0.0, Format::dense(2)))];
+        let catalog: Catalog = types.into_iter().map(|(name, ty)| (Alias::from(name), ty)).collect();
         parse(text, &catalog).unwrap()
     }
 
@@ -206,8 +310,7 @@ mod tests {
     /// Returns whether two numbers are of one class: their plans become one.
     fn are_one_class(op: &str, table: &str, numbers: [&str; 2]) -> bool {
         let [one, other] = numbers.map(|number| application(op, table, number).lift_constants().unwrap());
-        let is_lifted = |(_, constants): &(Plan, Vec<super::LiftedConstant>)| constants.len() == 1;
-        is_lifted(&one) && is_lifted(&other) && one.0 == other.0
+        one.constants.len() == 1 && other.constants.len() == 1 && one.plan == other.plan
     }
 
     /// A class has the numbers with the same fill values, of which the representative is one.
@@ -222,6 +325,10 @@ mod tests {
             ("gt", "B", ["5.5", "1e9"]),
             ("min", "A", ["2.5", "7.0"]),
             ("eq", "A", ["2.5", "-7.0"]),
+            ("pow", "A", ["2.25", "3.25"]),
+            ("+", "D", ["2.5", "3.5"]),
+            ("+", "D", ["-2.5", "-3.5"]),
+            ("min", "D", ["-2.5", "-3.5"]),
         ] {
             assert!(are_one_class(op, table, numbers), "{op} {table} {numbers:?}");
         }
@@ -234,6 +341,7 @@ mod tests {
             ("min", "A", ["-2.5", "-3.5"]),
             ("pow", "A", ["2.5", "3.5"]),
             ("*", "A", ["2.5", "1.0"]),
+            ("+", "D", ["2.5", "-3.5"]),
         ] {
             assert!(!are_one_class(op, table, numbers), "{op} {table} {numbers:?}");
         }
@@ -248,12 +356,41 @@ mod tests {
             "(mapjoin * (table A i j) 2.0)",
             "(mapjoin gt (table A i j) inf)",
             "(mapjoin * (table A i j) (mapjoin lt (coordinate i) 3))",
-            "(mapjoin ifelse (mapjoin gt (table A i j) 0.0) 2.5 0.0)",
+            "(mapjoin ifelse (mapjoin lt (table A i j) 0.5) 2.5 0.0)",
         ] {
             let plan = plan(&format!("(plan (query R {text}) (produces R))"));
-            let (lifted, constants) = plan.lift_constants().unwrap();
-            assert_eq!((lifted, constants), (plan, Vec::new()), "{text}");
+            let lifted = plan.lift_constants().unwrap();
+            let constants: Vec<Scalar> = lifted.constants.into_iter().map(|constant| constant.value).collect();
+            assert!(constants.iter().all(|value| *value == Scalar::F64(0.5)), "{text}: {constants:?}");
+            assert!(constants.len() == 1 || lifted.plan == plan, "{text}");
         }
+    }
+
+    /// The choices of a condition are lifted where their fill value is that of the other choice.
+    #[test]
+    fn choices_are_lifted() {
+        let choice = |condition: &str| {
+            let text = format!("(mapjoin ifelse (mapjoin gt (table A i j) {condition}) 2.5 7.5)");
+            let plan = plan(&format!("(plan (query R {text}) (produces R))"));
+            plan.lift_constants().unwrap().constants.into_iter().map(|constant| constant.value).collect::<Vec<_>>()
+        };
+        assert_eq!(choice("0.0"), [2.5].map(Scalar::F64));
+        assert_eq!(choice("-1.0"), [7.5].map(Scalar::F64));
+    }
+
+    /// Fill values of the plan may differ if all values are stored; those of results are returned.
+    #[test]
+    fn fill_values_of_dense_results_are_returned() {
+        let text = "(plan (query R (mapjoin + (table D i j) 2.5)) (query S (mapjoin * (table R i j) (table A i j)))
+            (query T (mapjoin - 7.5 (table R i j))) (produces R S T))";
+        let plan = plan(text);
+        let lifted = plan.lift_constants().unwrap();
+        crate::verify(&lifted.plan).unwrap();
+        assert_eq!(lifted.constants.len(), 1);
+        let fill = |query: usize| lifted.plan.queries[query].expr.info().fill.clone();
+        assert_eq!([0, 1, 2].map(fill), [3.0, 0.0, 4.5].map(Scalar::F64));
+        let fills = [("R", 2.5), ("T", 5.0)].map(|(name, fill)| (Alias::from(name), Scalar::F64(fill)));
+        assert_eq!(lifted.fills, fills);
     }
 
     /// A shared subexpression is visited once, so that the time is not exponential in the depth.
@@ -265,7 +402,7 @@ mod tests {
             let doubled = Expr::mapjoin(Builtin::Add, [expr.clone(), expr.clone()]).unwrap();
             *expr = Expr::mapjoin(Builtin::Mul, [doubled, Expr::number(0.75)]).unwrap();
         }
-        let (_, constants) = plan.lift_constants().unwrap();
+        let constants = plan.lift_constants().unwrap().constants;
         assert_eq!(constants.len(), 61);
         assert_eq!(constants[60].name, "constant61".into());
     }
@@ -278,9 +415,15 @@ mod tests {
             (query S (mapjoin - (mapjoin / (table A i j) 0.5) (mapjoin min 7.5 (table A i j)))) (produces R S))";
         for mode in [FloatMode::Relaxed, FloatMode::StrictIeee] {
             let plan = plan(text).to_mode(mode).unwrap();
-            let (lifted, constants) = plan.lift_constants().unwrap();
+            let LiftedPlan { plan: lifted, constants, fills } = plan.lift_constants().unwrap();
+            assert_eq!(fills, []);
             let values: Vec<Scalar> = constants.iter().map(|constant| constant.value.clone()).collect();
-            assert_eq!(values, [-3.5, 2.5, 0.5, 7.5].map(Scalar::F64), "{lifted}");
+            // In the strict mode, zero does not decide the product of three.
+            let expected = match mode {
+                FloatMode::Relaxed => &[-3.5, 2.5, 4.5, 0.5, 7.5][..],
+                FloatMode::StrictIeee => &[-3.5, 2.5, 0.5, 7.5],
+            };
+            assert_eq!(values, expected.iter().map(|x| Scalar::F64(*x)).collect::<Vec<_>>(), "{lifted}");
             assert!(constants.iter().all(|constant| constant.name != "constant1".into()));
             for (one, other) in plan.queries.iter().zip(&lifted.queries) {
                 assert_eq!(one.result_type().unwrap(), other.result_type().unwrap());

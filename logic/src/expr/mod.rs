@@ -10,17 +10,18 @@ mod fold;
 mod index;
 mod infer;
 mod mode;
+mod offsets;
 #[cfg(test)]
 mod tests;
 mod weak;
 
-pub use constants::LiftedConstant;
+pub use constants::{LiftedConstant, LiftedPlan};
 pub(crate) use fold::fold_dtype;
 pub use fold::{fold_fill, fold_fill_over};
 pub(crate) use infer::infer;
 pub(crate) use weak::{fit, weak_dtype};
 
-use crate::affine::Subscript;
+use crate::affine::{Parameter, Subscript};
 use crate::dtype::DType;
 use crate::field::{Alias, Field};
 use crate::format::{Format, TensorType};
@@ -209,6 +210,15 @@ impl Node {
                 Node::Refill { fill: fill.clone(), computed_fills: *computed_fills, arg: arg() }
             }
         }
+    }
+
+    /// Returns the parameters at which the node reads its argument, in order, with repetitions.
+    pub fn parameters(&self) -> impl Iterator<Item = &Parameter> {
+        let coordinates = match self {
+            Node::Index { map, .. } => &map.coordinates[..],
+            _ => &[],
+        };
+        coordinates.iter().flat_map(|(_, at)| &at.form().parameters).map(|(parameter, _)| parameter)
     }
 
     /// Returns the operator that the node applies or folds with.

@@ -4,7 +4,7 @@
 use super::apply::{Arithmetic, apply};
 use super::value::BoundedValue;
 use super::{DenseTensor, ReferenceResult};
-use crate::affine::Subscript;
+use crate::affine::{Parameter, Subscript};
 use crate::error::Error;
 use crate::expr::{Expr, IndexMap, Node};
 use crate::field::{Alias, Field};
@@ -148,12 +148,16 @@ impl Evaluator {
     }
 
     fn index(&self, map: &IndexMap, arg: &Expr, fields: &[Field]) -> Result<PreparedExpr, Error> {
+        let mut values = HashMap::new();
+        for (_, subscript) in &map.coordinates {
+            for (parameter, _) in &subscript.form().parameters {
+                values.insert(parameter, self.parameter(parameter)?);
+            }
+        }
         let read = |(field, &size): (&Field, &Option<u64>)| {
             let mapped = map.coordinates.iter().find(|(f, _)| f == field);
-            ModeRead {
-                subscript: mapped.map_or_else(|| Subscript::field(field.clone()), |(_, subscript)| subscript.clone()),
-                size,
-            }
+            let bind = |(_, subscript): &(Field, Subscript)| subscript.bind(&|parameter| values[parameter]);
+            ModeRead { subscript: mapped.map_or_else(|| Subscript::field(field.clone()), bind), size }
         };
         Ok(PreparedExpr::Index {
             arg: Box::new(self.prepare(arg)?),
@@ -161,6 +165,17 @@ impl Evaluator {
             reads: arg.info().fields.iter().zip(&arg.info().dimensions).map(read).collect(),
             outside: map.outside.as_ref().map(|v| BoundedValue::from_scalar(v, self.arithmetic.mode)),
         })
+    }
+
+    /// Returns the value of a parameter.
+    fn parameter(&self, parameter: &Parameter) -> Result<i64, Error> {
+        let Parameter { input, size } = parameter;
+        let fail = |problem: String| Error::Input { alias: input.clone(), problem };
+        let table = self.tables.get(input).ok_or_else(|| fail("the plan reads it, but it is missing".to_owned()))?;
+        match table.values.first().map(BoundedValue::scalar) {
+            Some(Scalar::I64(value)) if parameter.has_value(value) => Ok(value),
+            value => Err(fail(format!("it is {value:?}, but the plan expects a number in 0..{size}"))),
+        }
     }
 
     fn fold(&self, op: &Op, init: &Scalar, arg: &Expr, reduced: &[Field]) -> Result<PreparedExpr, Error> {

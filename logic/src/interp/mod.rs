@@ -36,10 +36,12 @@ pub use crate::physical::interp::DenseTensor;
 pub use compare::{ComparisonCounts, Exactness, Mismatch};
 pub use value::BoundedValue;
 
+use crate::affine::Parameter;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::expr::{Expr, Node};
 use crate::field::{Alias, Field};
+use crate::format::TensorType;
 use crate::mode::FloatMode;
 use crate::plan::Plan;
 use crate::scalar::Scalar;
@@ -123,11 +125,18 @@ fn interpret_with(
 }
 
 fn bind_inputs(evaluator: &mut Evaluator, expr: &Expr, inputs: &HashMap<Alias, DenseTensor>) -> Result<(), Error> {
-    if let Node::Table { tensor, ty, .. } = expr.node()
-        && let (false, Some(data)) = (evaluator.tables.contains_key(tensor), inputs.get(tensor))
-    {
-        let stored = evaluator.input(tensor, ty, data)?;
-        evaluator.tables.insert(tensor.clone(), Rc::new(stored));
+    let mut bind = |tensor: &Alias, ty: &TensorType| {
+        if let (false, Some(data)) = (evaluator.tables.contains_key(tensor), inputs.get(tensor)) {
+            let stored = evaluator.input(tensor, ty, data)?;
+            evaluator.tables.insert(tensor.clone(), Rc::new(stored));
+        }
+        Ok::<(), Error>(())
+    };
+    if let Node::Table { tensor, ty, .. } = expr.node() {
+        bind(tensor, ty)?;
+    }
+    for parameter in expr.node().parameters() {
+        bind(&parameter.input, &Parameter::input_type())?;
     }
     expr.node().args().iter().try_for_each(|arg| bind_inputs(evaluator, arg, inputs))
 }

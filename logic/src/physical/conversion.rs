@@ -37,7 +37,7 @@ impl PhysicalQuery {
         let skews: Vec<Option<(&Field, &Field)>> =
             coordinates.iter().zip(&ty.shape).map(|(form, &size)| self.as_skew(form, size, coordinates)).collect();
         let covers = |form: &Affine, size: u64| match &form.terms[..] {
-            _ if form.constant != 0 => false,
+            _ if !form.has_offset(0) => false,
             [(field, 1)] => match self.extent(field) {
                 Some(Extent::Range(n)) => *n == size,
                 Some(Extent::Skew { n, outer, .. }) => *n == size && skews.contains(&Some((outer, field))),
@@ -75,7 +75,7 @@ impl PhysicalQuery {
     /// each value of `0..size` once for each value of `along`.
     fn as_skew<'q>(&self, form: &'q Affine, size: u64, coordinates: &[Affine]) -> Option<(&'q Field, &'q Field)> {
         let [(a, 1), (b, 1)] = &form.terms[..] else { return None };
-        let shift = u64::try_from(form.constant.checked_neg()?).ok()?;
+        let shift = u64::try_from(form.constant.checked_neg()?).ok().filter(|_| form.parameters.is_empty())?;
         let is_coordinate = |field: &Field| coordinates.iter().any(|c| c.as_field() == Some(field));
         let (diagonal, along) = [(a, b), (b, a)].into_iter().find(|(_, along)| is_coordinate(along))?;
         let (diagonals, length) = (shift.checked_add(size)?, shift + 1);

@@ -6,7 +6,7 @@
 //! the order of the loops.
 
 use super::{Access, Extent, Loop, Output, PhysicalPlan, ScalarExpr, StorageCoordinate, TemporaryNest};
-use crate::affine::Affine;
+use crate::affine::{Affine, Parameter};
 use crate::field::{Alias, Field};
 use crate::format::{StorageMode, TensorType};
 use crate::mode::FloatMode;
@@ -202,7 +202,7 @@ impl<'a> NestEvaluation<'a> {
             let i = match coordinate {
                 StorageCoordinate::Subscript(s) => {
                     self.affine(s.form())?;
-                    s.evaluate(&|f| self.indices[f])
+                    s.bind(&|parameter| self.parameter(parameter).unwrap_or(0)).evaluate(&|f| self.indices[f])
                 }
                 StorageCoordinate::Computed(expr) => match self.value(expr)? {
                     Scalar::I64(v) => v,
@@ -226,9 +226,20 @@ impl<'a> NestEvaluation<'a> {
     }
 
     fn affine(&self, form: &Affine) -> Result<i64, InterpError> {
-        match form.terms.iter().find(|(f, _)| !self.indices.contains_key(f)) {
-            Some((unbound, _)) => Err(InterpError::Unbound(unbound.to_string())),
-            None => Ok(form.evaluate(&|f| self.indices[f])),
+        if let Some((unbound, _)) = form.terms.iter().find(|(f, _)| !self.indices.contains_key(f)) {
+            return Err(InterpError::Unbound(unbound.to_string()));
+        }
+        if let Some((unbound, _)) = form.parameters.iter().find(|(parameter, _)| self.parameter(parameter).is_none()) {
+            return Err(InterpError::Unbound(unbound.to_string()));
+        }
+        Ok(form.bind(&|parameter| self.parameter(parameter).unwrap_or(0)).evaluate(&|f| self.indices[f]))
+    }
+
+    /// Returns the value of a parameter; `None` if it is missing or none of its possible values.
+    fn parameter(&self, parameter: &Parameter) -> Option<i64> {
+        match self.tensors.get(&parameter.input)?.values[..] {
+            [Scalar::I64(value)] => Some(value).filter(|value| parameter.has_value(*value)),
+            _ => None,
         }
     }
 

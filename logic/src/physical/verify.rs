@@ -1,7 +1,8 @@
 //! The verifier of physical plans. Rules:
 //!
 //! 1. Inputs and outputs have distinct aliases. An access reads an input or an output of an earlier
-//!    query. Every produced alias is an input or an output.
+//!    query. Every produced alias is an input or an output. Parameters are inputs of the type that
+//!    gives them their values.
 //! 2. The indices of a query, including those of temporaries, are distinct and used only inside
 //!    their loops. A loop over a block is inside the loop that counts the blocks. Lanes are a power
 //!    of two up to [`Loop::MAX_LANES`]; only the innermost loop of a nest may have more than one.
@@ -35,7 +36,7 @@ use super::{
     Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Protocol, ScalarExpr, StorageCoordinate, TemporaryNest,
     Workspace,
 };
-use crate::affine::{Affine, Subscript};
+use crate::affine::{Affine, Parameter, Subscript};
 use crate::dtype::DType;
 use crate::expr::ComputedFills;
 use crate::field::{Alias, Field};
@@ -72,6 +73,13 @@ pub fn verify(plan: &PhysicalPlan) -> Result<(), VerifyError> {
             Some(output) => format!("query of `{}`", output.alias),
             None => "query without outputs".to_owned(),
         };
+        let is_input = |parameter: &Parameter| {
+            plan.inputs.iter().any(|(alias, ty)| *alias == parameter.input && **ty == Parameter::input_type())
+        };
+        if let Some(parameter) = query.parameters().into_iter().find(|parameter| !is_input(parameter)) {
+            let problem = format!("`{}` is no input that gives a parameter its value", parameter.input);
+            return Err(VerifyError { location, problem });
+        }
         check_query(query, &types).map_err(|problem| VerifyError { location, problem })?;
         for output in &query.outputs {
             if types.insert(output.alias.clone(), output.ty.clone()).is_some() {

@@ -3,7 +3,7 @@
 use super::constant::parse_constant;
 use super::form_args;
 use super::name::{name_to_sexpr, parse_name};
-use crate::affine::{Affine, Subscript};
+use crate::affine::{Affine, Parameter, Subscript};
 use crate::error::Error;
 use crate::expr::{Expr, IndexMap};
 use crate::field::Field;
@@ -112,12 +112,18 @@ fn parse_affine(s: &Sexpr) -> Result<Affine, Error> {
             let (a, b) = (parse_affine(a)?, parse_affine(b)?);
             checked(b.checked_times(-1).and_then(|b| a.checked_plus(&b)))
         }
+        (_, Some(("parameter", [input, size]))) => {
+            let input = parse_name(input, "the name of an input")?.into();
+            Ok(Affine::parameter(Parameter { input, size: size.number("a size")? }))
+        }
         (_, Some(("*", [factor, operand]))) => {
             let factor = factor.number("an integer")?;
             checked(parse_affine(operand)?.checked_times(factor))
         }
         (_, Some(_)) => Err(
-            s.error(format!("expected a field, an integer, (+ FORM..), (- FORM FORM) or (* INTEGER FORM), found {s}"))
+            s.error(format!(
+                "expected a field, an integer, (parameter NAME SIZE), (+ FORM..), (- FORM FORM) or (* INTEGER FORM), found {s}"
+            ))
         ),
         _ => parse_field(s).map(Affine::field),
     }
@@ -127,7 +133,7 @@ fn parse_affine(s: &Sexpr) -> Result<Affine, Error> {
 pub(super) fn map_to_sexpr(map: &IndexMap) -> Sexpr {
     if let ([(field, Subscript::Affine(form))], [(new, size)]) = (&map.coordinates[..], &map.dimensions[..]) {
         let low = form.constant;
-        let shift = form.terms.len() == 1 && form.coefficient(new) == 1 && field == new;
+        let shift = form.has_offset(low) && form.terms.len() == 1 && form.coefficient(new) == 1 && field == new;
         if let (true, Some(high)) = (shift, i64::try_from(*size).ok().and_then(|n| low.checked_add(n))) {
             let bounds = [name_to_sexpr(field.as_str()), Sexpr::atom(low.to_string()), Sexpr::atom(high.to_string())];
             match &map.outside {
@@ -156,11 +162,16 @@ pub(crate) fn subscript_to_sexpr(subscript: &Subscript) -> Sexpr {
 }
 
 fn affine_to_sexpr(affine: &Affine) -> Sexpr {
-    let mut parts: Vec<Sexpr> = Vec::new();
-    for (field, c) in &affine.terms {
-        let field = name_to_sexpr(field.as_str());
-        parts.push(if *c == 1 { field } else { Sexpr::form("*", [Sexpr::atom(c.to_string()), field]) });
-    }
+    let terms = affine.terms.iter().map(|(field, c)| (name_to_sexpr(field.as_str()), c));
+    let parameters = affine.parameters.iter().map(|(Parameter { input, size }, c)| {
+        let parts = [name_to_sexpr(input.as_str()), Sexpr::atom(size.to_string())];
+        (Sexpr::form("parameter", parts), c)
+    });
+    let scaled = |(atom, c): (Sexpr, &i64)| match c {
+        1 => atom,
+        c => Sexpr::form("*", [Sexpr::atom(c.to_string()), atom]),
+    };
+    let mut parts: Vec<Sexpr> = terms.chain(parameters).map(scaled).collect();
     if affine.constant != 0 || parts.is_empty() {
         parts.push(Sexpr::atom(affine.constant.to_string()));
     }

@@ -23,7 +23,7 @@
 //!            | (split FIELD OUTER INNER BLOCK [CONST]) | (merge I J FIELD) | (diagonal I J FIELD)
 //!            | (map ((FIELD SUBSCRIPT)..) ((FIELD SIZE)..) [CONST])
 //! SUBSCRIPT := FORM | (quot FORM BLOCK) | (mod FORM BLOCK)
-//! FORM      := FIELD | INTEGER | (+ FORM..) | (- FORM FORM) | (* INTEGER FORM)
+//! FORM      := FIELD | INTEGER | (parameter INPUT SIZE) | (+ FORM..) | (- FORM FORM) | (* INTEGER FORM)
 //! FORMAT    := dense | csr | csc | dcsr | dcsc | coo | csf | dia | ell | vbl | band | rle | bcsr | csb | mode-generic
 //!            | (bcsr ROWS COLUMNS) | (csb ROWS COLUMNS) | (mode-generic SIZE..) | LEVELS | (modes MODE.. LEVELS)
 //! LEVELS    := (KIND FLAG.. LEVELS) | (element) | (pattern)

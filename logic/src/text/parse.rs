@@ -56,7 +56,12 @@ pub fn free_tables(text: &str) -> Result<Vec<(Alias, usize)>, Error> {
 
 fn collect_free(s: &Sexpr, bound: &mut Vec<String>, free: &mut Vec<(Alias, usize)>) -> Result<(), Error> {
     let (head, rest) = s.as_form().unwrap_or(("", s.as_list().unwrap_or(&[])));
-    if let ("table", [alias, fields @ ..]) = (head, rest) {
+    let read = match (head, rest) {
+        ("table", [alias, fields @ ..]) => Some((alias, fields)),
+        ("parameter", [input, _]) => Some((input, &[][..])),
+        _ => None,
+    };
+    if let Some((alias, fields)) = read {
         let alias = parse_name(alias, "the name of a table")?;
         match free.iter().find(|(a, _)| a.as_str() == alias) {
             _ if bound.iter().any(|b| b == alias) => {}

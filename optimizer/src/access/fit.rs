@@ -76,18 +76,18 @@ enum BlockPart {
 fn block_part(at: &ModeCoordinate, block: u64, part: BlockPart, sizes: &Sizes, mode: FloatMode) -> ModeCoordinate {
     let size = block as i64;
     match at {
-        ModeCoordinate::Subscript(Subscript::Affine(form)) if form.terms.is_empty() => {
-            let constant = match part {
-                BlockPart::Outer => form.constant.div_euclid(size),
-                BlockPart::Inner => form.constant.rem_euclid(size),
-            };
-            ModeCoordinate::Subscript(Subscript::Affine(Affine::constant(constant)))
-        }
-        ModeCoordinate::Subscript(Subscript::Affine(form)) => match (sizes.as_split(form), part) {
-            (Some((outer, _, b)), BlockPart::Outer) if b == block => ModeCoordinate::field(outer),
-            (Some((_, inner, b)), BlockPart::Inner) if b == block => ModeCoordinate::field(inner),
-            (_, BlockPart::Outer) => ModeCoordinate::Subscript(Subscript::Outer(form.clone(), block)),
-            (_, BlockPart::Inner) => ModeCoordinate::Subscript(Subscript::Inner(form.clone(), block)),
+        ModeCoordinate::Subscript(Subscript::Affine(form)) => match (form.as_constant(), sizes.as_split(form), part) {
+            (Some(constant), ..) => {
+                let constant = match part {
+                    BlockPart::Outer => constant.div_euclid(size),
+                    BlockPart::Inner => constant.rem_euclid(size),
+                };
+                ModeCoordinate::Subscript(Subscript::Affine(Affine::constant(constant)))
+            }
+            (_, Some((outer, _, b)), BlockPart::Outer) if b == block => ModeCoordinate::field(outer),
+            (_, Some((_, inner, b)), BlockPart::Inner) if b == block => ModeCoordinate::field(inner),
+            (.., BlockPart::Outer) => ModeCoordinate::Subscript(Subscript::Outer(form.clone(), block)),
+            (.., BlockPart::Inner) => ModeCoordinate::Subscript(Subscript::Inner(form.clone(), block)),
         },
         other => {
             let op = match part {

@@ -20,8 +20,8 @@ use crate::report::{Adaptation, Miscount, OutputDecision, Report, total_cost};
 use crate::term::{Nest, NestKind};
 use redpoll_logic::physical::{PhysicalPlan, PhysicalQuery};
 use redpoll_logic::statistics::{Answer, Statistics};
-use redpoll_logic::{Alias, Format};
-use std::collections::HashSet;
+use redpoll_logic::{Alias, Format, Parameter};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// A physical plan with the state needed to replan its last queries.
@@ -103,7 +103,11 @@ impl AdaptivePlan {
             report.decisions.push(decision);
             steps.push(step);
         }
-        let physical = PhysicalPlan { inputs: facts.inputs().to_vec(), queries, produces };
+        let mut physical = PhysicalPlan { inputs: facts.inputs().to_vec(), queries, produces };
+        let parameters: BTreeSet<Alias> = physical.parameters().into_iter().map(|p| p.input.clone()).collect();
+        let is_read = |input: &Alias| facts.inputs().iter().any(|(alias, _)| alias == input);
+        let ty = Arc::new(Parameter::input_type());
+        physical.inputs.extend(parameters.into_iter().filter(|input| !is_read(input)).map(|input| (input, ty.clone())));
         report.add_phase("physical plan", physical.to_string());
         AdaptivePlan { physical, report, nests, steps, copies: state.copies }
     }
@@ -111,7 +115,8 @@ impl AdaptivePlan {
     /// Returns the tensors that adaptation after the query with this index, or after a later one,
     /// may read; the caller must retain them. Empty for a query that the plan does not have.
     pub fn needed_tensors(&self, after: usize) -> HashSet<&Alias> {
-        let mut needed = HashSet::new();
+        let parameters = self.physical.parameters();
+        let mut needed: HashSet<&Alias> = parameters.into_iter().map(|parameter| &parameter.input).collect();
         if let Some(step) = self.steps.get(after) {
             let tasks = step.tasks.iter().map(|task| &task.nest);
             for nest in tasks.chain(&self.nests[step.next_nest..]) {

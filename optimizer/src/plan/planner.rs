@@ -32,7 +32,9 @@ impl<'a> Planner<'a> {
         report.add_phase("logic", plan.to_string());
         report.add_phase("nests", nests.iter().map(|nest| format!("{nest}\n")).collect());
         let facts = Facts::new(config, statistics, &plan.produces, Vec::new());
-        Planner { facts, state: PlanState::new(nests), report }
+        let mut state = PlanState::new(nests);
+        state.names.extend(plan.inputs());
+        Planner { facts, state, report }
     }
 
     /// Returns the next nest of the plan, with the present types of the tensors that it reads.

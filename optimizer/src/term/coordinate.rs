@@ -76,7 +76,7 @@ impl ModeCoordinate {
     ) -> ModeCoordinate {
         let form = subscript.form();
         let parts: Vec<(ModeCoordinate, i64)> = form.terms.iter().map(|(f, c)| (with(f), *c)).collect();
-        if let ([(only, 1)], 0, Subscript::Affine(_)) = (&parts[..], form.constant, subscript) {
+        if let ([(only, 1)], true, Subscript::Affine(_)) = (&parts[..], form.has_offset(0), subscript) {
             return only.clone();
         }
         if parts.iter().all(|(p, _)| p.as_affine().is_some()) {
@@ -85,7 +85,7 @@ impl ModeCoordinate {
                 at.as_affine().expect("all parts are affine").clone()
             }));
         }
-        let mut sum = Term::literal(Scalar::I64(form.constant));
+        let mut sum = Term::coordinate(Affine { terms: Vec::new(), ..form.clone() });
         for (part, c) in parts {
             let scaled = Term::integer(Builtin::Mul, part.value(mode), c, mode);
             sum = Term::call(&Builtin::Add.into(), vec![sum, scaled], mode);
@@ -127,9 +127,9 @@ impl Term {
                     Builtin::Add => parts.try_fold(first, |sum, part| sum.checked_plus(&part)),
                     Builtin::Sub => first.checked_plus(&parts.next()?.checked_times(-1)?),
                     Builtin::Mul => {
-                        parts.try_fold(first, |product, part| match (&product.terms[..], &part.terms[..]) {
-                            (_, []) => product.checked_times(part.constant),
-                            ([], _) => part.checked_times(product.constant),
+                        parts.try_fold(first, |product, part| match (product.as_constant(), part.as_constant()) {
+                            (_, Some(factor)) => product.checked_times(factor),
+                            (Some(factor), _) => part.checked_times(factor),
                             _ => None,
                         })
                     }

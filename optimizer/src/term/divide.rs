@@ -11,12 +11,7 @@ impl Sizes {
     /// terms prove it.
     pub(crate) fn divide(&self, form: &Affine, by: u64) -> Option<(Affine, Affine)> {
         let by = i64::try_from(by).ok().filter(|by| *by > 0)?;
-        let (whole, rest): (Vec<_>, Vec<_>) = form.terms.iter().cloned().partition(|(_, c)| c % by == 0);
-        let quotient = Affine {
-            constant: form.constant.div_euclid(by),
-            terms: whole.into_iter().map(|(field, c)| (field, c / by)).collect(),
-        };
-        let rest = Affine { constant: form.constant.rem_euclid(by), terms: rest };
+        let (quotient, rest) = form.divide(by);
         let (low, high) = Subscript::Affine(rest.clone()).range(&|f| self.get(f))?;
         (low >= 0 && high < by).then_some((quotient, rest))
     }
@@ -105,7 +100,12 @@ impl Sizes {
         let (Some(Subscript::Affine(form)), Some(Scalar::I64(by))) = (self.as_subscript(of), by.as_literal()) else {
             return;
         };
-        if found.len() == before && *by > 0 && form.constant % by == 0 && self.divide(&form, *by as u64).is_none() {
+        if found.len() == before
+            && *by > 0
+            && form.has_offset(form.constant)
+            && form.constant % by == 0
+            && self.divide(&form, *by as u64).is_none()
+        {
             found.extend(self.block_splits(&form, *by));
         }
     }
@@ -134,5 +134,5 @@ fn affine(subscript: &Subscript) -> Option<&Affine> {
 }
 
 fn constant(subscript: &Subscript) -> Option<i64> {
-    affine(subscript).filter(|form| form.terms.is_empty()).map(|form| form.constant)
+    affine(subscript)?.as_constant()
 }

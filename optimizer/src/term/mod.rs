@@ -67,7 +67,7 @@ impl Hash for Term {
 pub(crate) enum Node {
     /// A literal: the fill is its value.
     Literal,
-    /// An affine form of loop fields.
+    /// An affine form of loop fields and parameters.
     Coordinate(Affine),
     /// A read of a tensor.
     Access(Read),
@@ -152,10 +152,10 @@ impl Term {
     }
 
     pub(crate) fn coordinate(form: Affine) -> Term {
-        if form.terms.is_empty() {
-            return Term::literal(Scalar::I64(form.constant));
+        match form.as_constant() {
+            Some(constant) => Term::literal(Scalar::I64(constant)),
+            None => Term::new(Node::Coordinate(form), Scalar::I64(0), false),
         }
-        Term::new(Node::Coordinate(form), Scalar::I64(0), false)
     }
 
     pub(crate) fn access(read: Read) -> Term {
@@ -429,7 +429,7 @@ impl Fold {
     /// argument, or the value of pairs whose least coordinate is 0.
     pub(crate) fn fill_source(&self) -> &Term {
         let starts_at_zero =
-            |form: &Affine| form.constant == 0 && form.terms.iter().all(|(f, c)| *c > 0 && self.fields.contains(f));
+            |form: &Affine| form.has_offset(0) && form.terms.iter().all(|(f, c)| *c > 0 && self.fields.contains(f));
         match compared_pair(&self.op, &self.arg) {
             Some((value, form)) if starts_at_zero(&form) => value,
             _ => &self.arg,

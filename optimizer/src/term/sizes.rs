@@ -88,7 +88,7 @@ impl Sizes {
     fn as_skew(&self, form: &Affine) -> Option<&FieldSkew> {
         let matches = |s: &&FieldSkew| {
             let parts = form.coefficient(&s.diagonal) == 1 && form.coefficient(&s.along) == 1;
-            parts && form.terms.len() == 2 && i64::try_from(s.shift).is_ok_and(|shift| form.constant == -shift)
+            parts && form.terms.len() == 2 && i64::try_from(s.shift).is_ok_and(|shift| form.has_offset(-shift))
         };
         self.skews.iter().find(matches)
     }
@@ -139,7 +139,7 @@ impl Sizes {
         let [(a, ca), (b, cb)] = &form.terms[..] else { return None };
         let found = |inner: &Field, outer: &Field, step: i64, stride: i64| {
             let (inner, b) = self.splits.get_key_value(inner)?;
-            let split = b.outer == *outer && step == 1 && stride == b.block as i64 && form.constant == 0;
+            let split = b.outer == *outer && step == 1 && stride == b.block as i64 && form.has_offset(0);
             split.then_some((&b.outer, inner, b.block))
         };
         found(a, b, *ca, *cb).or_else(|| found(b, a, *cb, *ca))

@@ -57,7 +57,7 @@ fn match_terms(a: &Term, b: &Term, names: &mut BTreeMap<Field, Field>) -> bool {
     let mut name = |f: &Field, g: &Field| names.insert(f.clone(), g.clone()).is_none_or(|known| known == *g);
     let mut affine = |a: &Affine, b: &Affine| {
         let pairs = a.terms.iter().zip(&b.terms);
-        a.constant == b.constant
+        a.has_offset_of(b)
             && a.terms.len() == b.terms.len()
             && pairs.into_iter().all(|((f, c), (g, d))| c == d && name(f, g))
     };
@@ -143,7 +143,7 @@ fn match_reads(
     let mut names = names.clone();
     for (x, y) in a.coordinates.iter().zip(&b.coordinates) {
         let (x, y) = (x.as_affine()?, y.as_affine()?);
-        if x.constant != y.constant || x.terms.len() != y.terms.len() {
+        if !x.has_offset_of(y) || x.terms.len() != y.terms.len() {
             return None;
         }
         for ((f, c), (g, d)) in x.terms.iter().zip(&y.terms) {

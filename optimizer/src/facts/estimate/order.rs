@@ -143,7 +143,7 @@ fn is_count(term: &Term) -> bool {
 fn coordinate_field(term: &Term) -> Option<Field> {
     match term.node() {
         Node::Coordinate(form) => match &form.terms[..] {
-            [(field, 1)] if matches!(form.constant, 0 | 1) => Some(field.clone()),
+            [(field, 1)] if form.has_offset(0) || form.has_offset(1) => Some(field.clone()),
             _ => None,
         },
         _ => None,
@@ -185,8 +185,9 @@ pub(super) fn comparison_fraction(op: &Op, args: &[Term], query: ProfileQuery<'_
 fn sign_fractions(form: &Affine, sizes: &Sizes) -> Option<(f64, f64)> {
     let (mut low, mut high) = (form.constant as f64, form.constant as f64);
     let (mut mean, mut variance) = (form.constant as f64, 0.0);
-    for (field, step) in &form.terms {
-        let (last, step) = (sizes.get(field)?.saturating_sub(1) as f64, *step as f64);
+    let parameters = form.parameters.iter().map(|(parameter, step)| (Some(parameter.size), step));
+    for (size, step) in form.terms.iter().map(|(field, step)| (sizes.get(field), step)).chain(parameters) {
+        let (last, step) = (size?.saturating_sub(1) as f64, *step as f64);
         mean += step * last / 2.0;
         variance += step * step * last * (last + 2.0) / 12.0;
         *(if step > 0.0 { &mut high } else { &mut low }) += step * last;
@@ -195,7 +196,7 @@ fn sign_fractions(form: &Affine, sizes: &Sizes) -> Option<(f64, f64)> {
         return Some((f64::from(u8::from(high < 0.0)), 0.0));
     }
     let values = high - low + 1.0;
-    if let [_] = form.terms[..] {
+    if form.terms.len() + form.parameters.len() == 1 {
         return Some(((-low / values).clamp(0.0, 1.0), 1.0 / values));
     }
     // Two fields of one size have a triangular distribution; more fields approach a normal one.

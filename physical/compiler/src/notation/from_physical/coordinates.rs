@@ -3,10 +3,10 @@
 
 use super::{QueryTranslator, Role, access, invalid};
 use crate::Error;
-use crate::notation::{Atom, Expr, Index, Linear, TensorId};
+use crate::notation::{Atom, Expr, Index, Linear, TensorId, Var};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::physical::{self, Extent, ScalarExpr, StorageCoordinate};
-use redpoll_logic::{Affine, Alias, Field, StorageMode, Subscript, TensorType, is_ascending_mixed_radix};
+use redpoll_logic::{Affine, Alias, Field, Parameter, StorageMode, Subscript, TensorType, is_ascending_mixed_radix};
 use std::sync::Arc;
 
 /// Returns the number of coordinates in block `outer` of a mode of size `size`: `block`, or fewer
@@ -84,17 +84,26 @@ impl QueryTranslator<'_> {
         Ok((Expr::int(0), end))
     }
 
+    /// Returns the variable of a parameter.
+    fn parameter(&self, parameter: &Parameter) -> Result<Var, Error> {
+        let found = self.parameters.iter().find(|(p, ..)| *p == parameter).map(|(_, var, _)| *var);
+        found.ok_or_else(|| invalid(format!("unknown {parameter}")))
+    }
+
     /// Translates an affine form; the terms of inner indices come first.
     pub(super) fn affine(&self, form: &Affine) -> Result<Expr, Error> {
         let mut linear = Linear::constant(form.constant);
-        for (field, c) in &form.terms {
-            let term = Linear::atom(Atom::Index(self.find_loop(field)?.0)).times(*c);
+        let parameters = form.parameters.iter().map(|(p, c)| Ok::<_, Error>((Atom::Var(self.parameter(p)?), c)));
+        let terms = form.terms.iter().map(|(field, c)| Ok((Atom::Index(self.find_loop(field)?.0), c)));
+        for term in parameters.chain(terms) {
+            let (atom, c) = term?;
+            let term = Linear::atom(atom).times(*c);
             linear = term.and_then(|t| linear.plus(&t)).ok_or_else(|| invalid(format!("{form} overflows an i64")))?;
         }
-        // Indices are numbered in the order of their loops.
+        // Indices are numbered in the order of their loops, and inside of all parameters.
         Ok(linear.to_expr(&|atom| match atom {
-            Atom::Index(i) => i.index(),
-            Atom::Var(v) => v.index(),
+            Atom::Index(i) => (1, i.index()),
+            Atom::Var(v) => (0, v.index()),
         }))
     }
 
@@ -120,12 +129,7 @@ impl QueryTranslator<'_> {
     /// `0 <= remainder < block`, if the extents of the loops prove these bounds.
     fn split(&self, form: &Affine, block: u64) -> Result<Option<(Affine, Affine)>, Error> {
         let Some(b) = i64::try_from(block).ok().filter(|b| *b > 0) else { return Ok(None) };
-        let (divisible, rest): (Vec<_>, Vec<_>) = form.terms.iter().cloned().partition(|(_, c)| c % b == 0);
-        let quotient = Affine {
-            constant: form.constant.div_euclid(b),
-            terms: divisible.into_iter().map(|(field, c)| (field, c / b)).collect(),
-        };
-        let remainder = Affine { constant: form.constant.rem_euclid(b), terms: rest };
+        let (quotient, remainder) = form.divide(b);
         let inside = self.interval(&remainder)?.is_some_and(|(lo, hi)| lo >= 0 && hi < i128::from(b));
         Ok(inside.then_some((quotient, remainder)))
     }
@@ -166,6 +170,7 @@ impl QueryTranslator<'_> {
                 add(*c, 0, *size);
             }
         }
+        form.parameters.iter().for_each(|(parameter, c)| add(*c, 0, parameter.size));
         for (field, c) in form.terms.iter().filter(|(field, _)| !pairs.contains(&field)) {
             let rounds = match self.find_loop(field)?.1 {
                 Extent::Range(n) => *n,

@@ -16,6 +16,7 @@
 //!   is everything further in. Accesses to the same fiber share it.
 //! - A write at a computed coordinate (a scatter) stands under a condition that the coordinate is
 //!   in bounds.
+//! - A parameter becomes a variable, which is read from its input before all loops.
 //!
 //! `coordinates.rs` translates coordinates to expressions, `access_workspaces.rs` handles the
 //! workspaces of accesses, `writes.rs` the writes of outputs. The result passes `verify`, and
@@ -25,13 +26,13 @@ mod access_workspaces;
 pub(super) mod coordinates;
 mod writes;
 
-use super::{Access, AccessSubscript, Expr, Index, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Write};
+use super::{Access, AccessSubscript, Expr, Index, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Var, Write};
 use crate::Error;
 use access_workspaces::AccessWorkspace;
 use redpoll_logic::physical::{
     Extent, Loop, PhysicalQuery, ScalarExpr, StorageCoordinate, TemporaryFold, TemporaryNest,
 };
-use redpoll_logic::{Affine, Alias, DType, Field, Format, TensorType};
+use redpoll_logic::{Affine, Alias, DType, Field, Format, Parameter, TensorType};
 use std::collections::HashMap;
 use std::sync::Arc;
 use writes::OutputTarget;
@@ -52,7 +53,11 @@ pub fn from_physical(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorTyp
         access_workspaces: Vec::new(),
         query,
         output_coordinates: Vec::new(),
+        parameters: Vec::new(),
     };
+    for parameter in query.parameters() {
+        b.declare_parameter(parameter);
+    }
     b.output_coordinates = b.resolve_coordinates()?;
     for access in query.accesses() {
         let ty = types.get(&access.tensor).ok_or_else(|| invalid(format!("unknown tensor `{}`", access.tensor)))?;
@@ -77,6 +82,10 @@ pub fn from_physical(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorTyp
     let declares = targets.iter().map(|t| Stmt::Declare(*t));
     let freezes = targets.iter().map(|t| Stmt::Freeze(*t));
     let body = Stmt::block(declares.chain([body]).chain(freezes).collect::<Vec<_>>());
+    let body = b.parameters.iter().rev().fold(body, |body, (_, var, input)| {
+        let value = Expr::Access(access(*input, []));
+        Stmt::Let { var: *var, value, body: Box::new(body) }
+    });
     Ok(Program { tensors: b.tensors, indices: b.indices, vars: b.vars, body, schedule: Vec::new(), shares: Vec::new() })
 }
 
@@ -99,6 +108,8 @@ struct QueryTranslator<'a> {
     query: &'a PhysicalQuery,
     /// The subscripts of each output; those of blocks are affine forms where possible.
     output_coordinates: Vec<Vec<StorageCoordinate>>,
+    /// The parameters of the query, each with its variable and the input that has its value.
+    parameters: Vec<(&'a Parameter, Var, TensorId)>,
 }
 
 /// The statements in the innermost loop of a nest.
@@ -121,6 +132,14 @@ impl<'a> QueryTranslator<'a> {
         }
         self.tensors.push(TensorDecl::new(unique, ty, role));
         TensorId(self.tensors.len() as u32 - 1)
+    }
+
+    /// Declares the input of a parameter, and the variable that has its value.
+    fn declare_parameter(&mut self, parameter: &'a Parameter) {
+        let input = self.declare(parameter.input.as_str(), Arc::new(Parameter::input_type()), Role::Input);
+        let var = Var(self.vars.len() as u32);
+        self.vars.push((parameter.input.to_string(), DType::I64));
+        self.parameters.push((parameter, var, input));
     }
 
     /// Translates the loops from the `depth`th on with all statements in them.
