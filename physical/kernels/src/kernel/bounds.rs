@@ -33,9 +33,12 @@ const SECTION_GRAIN: u64 = 16;
 /// Divisor of the work for the maximum overhead of partial results.
 const OVERHEAD: u64 = 8;
 
-/// Maximum work of the first chunk of a ramp, in steps of loops, for which no other threads are
-/// woken.
+/// Work of the first chunk of a ramp, in steps of loops, unless a round has more.
 const SINGLE_THREAD_WORK: u64 = 1 << 10;
+
+/// Divisor of the share of a thread for the work of the first chunk of a ramp that one thread does
+/// alone: if the loop does not end in this chunk, the other threads have waited that long.
+const SINGLE_THREAD_SHARE: u64 = 8;
 
 /// Divisor of the work before a chunk of a ramp for the maximum work of the chunk.
 const RAMP: u64 = 4;
@@ -141,8 +144,9 @@ pub(super) fn ramp(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Worke
     let ends =
         std::iter::successors(Some(shortest), |end| Some(end + (end / RAMP).clamp(shortest, total.div_ceil(count))));
     let chunks = chunks_at(cut, &work, ends.take_while(|end| *end < total));
-    let first = chunks[0].end.min(cut.rounds.end).abs_diff(cut.rounds.start);
-    Ramp { single_thread_chunks: usize::from(work.of_first_rounds(first) <= 2 * SINGLE_THREAD_WORK), chunks }
+    let first = work.of_first_rounds(chunks[0].end.min(cut.rounds.end).abs_diff(cut.rounds.start));
+    let is_short = first <= (2 * SINGLE_THREAD_WORK).max(total / workers.threads() as u64 / SINGLE_THREAD_SHARE);
+    Ramp { single_thread_chunks: usize::from(is_short), chunks }
 }
 
 /// Returns the number of equal shares of its work into which a loop is cut; `None` if cutting does

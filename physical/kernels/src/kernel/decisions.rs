@@ -151,6 +151,33 @@ mod tests {
         }
     }
 
+    /// A search that its first rounds decide starts no threads, even if each round has many steps;
+    /// a search that goes on starts them.
+    #[test]
+    fn an_early_hit_starts_no_threads() {
+        for (rows, columns) in [(1_000_000, 1), (1000, 1000), (64, 16_384)] {
+            let text = format!(
+                "(program (input x (type (shape {rows} {columns}) i64 0 (dense (dense (element)))))
+                   (output t (type (shape) bool false dense)) (for i (for j (or= (t) (gt (x i j) 0)))))"
+            );
+            let program = Arc::new(normalize(parse(&text).unwrap()).unwrap());
+            let kernel = Kernel::new(&program, &[], FloatMode::default(), &backend::interpreter()).unwrap();
+            for (hit, starts) in [(0, false), (rows * columns - 1, true)] {
+                let mut values = vec![0i64; rows * columns];
+                values[hit] = 1;
+                let x = Tensor::from_dense(program.tensors[0].ty.clone(), &Values::from(values)).unwrap();
+                let [one, two] = [1, 2].map(|threads| {
+                    let workers = Arc::new(workers(threads));
+                    let outcome = kernel.run(&[&x], &Limits::default().with_workers(&workers)).unwrap();
+                    assert_eq!(outcome.outputs[0].get(&[]).unwrap(), Scalar::Bool(true));
+                    assert_eq!(workers.have_started(), starts && threads > 1, "{rows} x {columns}, {hit}");
+                    outcome.counts.unwrap().iterations
+                });
+                assert!(two == one || starts, "{rows} x {columns}: {one} steps on one thread, {two} on two");
+            }
+        }
+    }
+
     /// The first hit is the result, wherever chunks begin, and a run without a hit has a result
     /// too.
     #[test]

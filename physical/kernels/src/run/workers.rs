@@ -79,6 +79,12 @@ impl Workers {
         self.threads.get()
     }
 
+    /// Returns whether threads other than the caller's have started.
+    #[cfg(test)]
+    pub(crate) fn have_started(&self) -> bool {
+        self.helpers.get().is_some()
+    }
+
     /// Returns the minimum work of a chunk, in steps of loops; 0 if all loops are cut.
     pub(crate) fn grain(&self) -> u64 {
         self.grain
@@ -112,7 +118,8 @@ impl Workers {
             }
         };
         let helpers = self.threads.get().min(items.len()).saturating_sub(1);
-        match self.helpers().filter(|_| helpers > 0) {
+        // Threads start with the first work that they can share.
+        match if helpers > 0 { self.helpers() } else { None } {
             Some(pool) => crew::run(pool, helpers, &run),
             None => run(),
         }
