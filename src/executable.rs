@@ -4,7 +4,7 @@ use crate::bindings::Bindings;
 use crate::config::Config;
 use crate::engine::{
     DeviceState, KernelOptions, OptimizingTier, Placement, Reason, RunEstimate, Stage, StageLoops, StageWork,
-    choose_target, run_kernel, run_notation,
+    TierChoice, choose_target, run_in_tiers, run_kernel, run_notation,
 };
 use crate::error::Error;
 use crate::run::Run;
@@ -54,6 +54,8 @@ pub(crate) struct CompletedStage<'a> {
     pub(crate) name: &'a str,
     pub(crate) writes: &'a [Alias],
     pub(crate) outputs: &'a [Tensor],
+    /// The target whose kernel ran; `None` if there was no kernel.
+    pub(crate) target: Option<Target>,
     pub(crate) time: Duration,
     pub(crate) counts: Option<Counts>,
 }
@@ -162,9 +164,14 @@ impl Executable {
     pub(crate) fn prepare_target(&self, target: Target, bindings: &Bindings) -> Result<Target, Error> {
         match target {
             Target::AUTO => self.prepare_target(self.resolve_auto(bindings), bindings),
-            Target::CPU if self.optimizing_tier.is_ready(&self.stages) => Ok(Target::OPTIMIZING),
+            // Edited text must run.
+            Target::CPU if self.optimizing_tier.edited_text.is_some() => {
+                self.prepare_target(Target::OPTIMIZING, bindings)
+            }
             Target::CPU => {
-                self.optimizing_tier.start_if_due(&self.stages);
+                if !self.optimizing_tier.is_ready(&self.stages) {
+                    self.optimizing_tier.start_if_due(&self.stages);
+                }
                 Ok(target)
             }
             Target::OPTIMIZING => self.optimizing_tier.compile(&self.stages).map(|()| target),
@@ -234,9 +241,18 @@ impl Executable {
         }
     }
 
-    /// Returns the tier that the next run on [`Target::CPU`] uses.
+    /// Returns the tier that [`Target::CPU`] has reached: the optimizing tier once it is compiled,
+    /// unless the trials of all kernels have chosen the instant tier.
     pub(crate) fn tier(&self) -> Target {
-        if self.optimizing_tier.is_ready(&self.stages) { Target::OPTIMIZING } else { Target::INSTANT }
+        let mut loops = self.stages.iter().filter_map(Stage::loops).peekable();
+        let is_ready = self.optimizing_tier.is_ready(&self.stages);
+        let is_slower = loops.peek().is_some() && loops.all(|l| l.trial.chosen() == Some(Target::INSTANT));
+        if is_ready && !is_slower { Target::OPTIMIZING } else { Target::INSTANT }
+    }
+
+    /// Returns the choices between the tiers that have been made, in the order of the stages.
+    pub(crate) fn tier_choices(&self) -> Vec<TierChoice> {
+        self.stages.iter().filter_map(Stage::loops).filter_map(StageLoops::tier_choice).collect()
     }
 
     /// Returns a note on the optimizing tier for the user.
@@ -276,7 +292,7 @@ impl Executable {
         let input = |name: &Alias| state.tensor(name).expect("inputs are bound or written by earlier stages");
         let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
         let (limits, start) = (&state.limits, Instant::now());
-        let (mut counts, mut device_time) = (None, None);
+        let (mut counts, mut device_time, mut target) = (None, None, state.target.kernel_target());
         let outputs = match (&stage.work, state.target.kernel_target()) {
             (StageWork::Conversion(_, Some(loops)), Some(target)) if self.converts_in_kernel(target, inputs[0]) => {
                 let outcome = run_kernel(loops, &inputs, self.kernel_options(target), limits)?;
@@ -284,10 +300,16 @@ impl Executable {
                 outcome.outputs
             }
             (StageWork::Conversion(ty, _), _) => {
+                target = None;
                 let converted = convert_within(inputs[0], &ty.format, &limits.memory);
                 vec![converted.map_err(|source| stage.phase_error(Phase::Run, source))?]
             }
             (StageWork::Loops(loops), None) => run_notation(loops, &inputs, self.mode())?,
+            (StageWork::Loops(loops), Some(_)) if state.target == Target::CPU => {
+                let (outcome, tier) = run_in_tiers(loops, &inputs, &self.config, limits)?;
+                target = Some(tier);
+                outcome.outputs
+            }
             (StageWork::Loops(loops), Some(target)) => {
                 let outcome = run_kernel(loops, &inputs, self.kernel_options(target), limits)?;
                 counts = outcome.counts;
@@ -298,7 +320,8 @@ impl Executable {
         let time = start.elapsed();
         state.device_time = [state.device_time, device_time].into_iter().flatten().reduce(Add::add);
         state.counts = [state.counts, counts].into_iter().flatten().reduce(Add::add);
-        observer(CompletedStage { name: &stage.name, writes: &stage.writes, outputs: &outputs, time, counts })?;
+        let (name, writes) = (stage.name.as_str(), &stage.writes[..]);
+        observer(CompletedStage { name, writes, outputs: &outputs, target, time, counts })?;
         state.tensors.extend(stage.writes.iter().cloned().zip(outputs));
         Ok(())
     }
@@ -313,7 +336,7 @@ impl Executable {
         let result = |name: &Alias| state.tensor(name).cloned().expect("the stages write all results");
         let outputs = self.produces.iter().map(|name| (name.clone(), result(name))).collect();
         self.runs.fetch_add(1, Ordering::Relaxed);
-        if state.target == Target::CPU {
+        if state.target == Target::CPU && !self.optimizing_tier.is_ready(&self.stages) {
             self.optimizing_tier.count_run(time);
         }
         Run {

@@ -113,7 +113,7 @@ impl Prepared {
         let mut sections = vec![section("logic", compiled.plan.to_string())];
         sections.extend(compiled.adaptive.report.phases.iter().map(|p| section(p.name, p.plan.clone())));
         sections.push(section("queries", self.flow()?.to_string()));
-        sections.push(section("engine", self.placement().to_string()));
+        sections.extend(self.engine_sections());
         let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();
         if !notes.is_empty() {
             sections.push(section("notes", notes));
@@ -151,8 +151,15 @@ impl Prepared {
             sections.push(section("bounds", describe_bounds(compiled, &loops.program)));
             sections.extend(kernel_sections(loops, &stage.name, executable, detail)?);
         }
-        sections.push(section("engine", self.placement().to_string()));
+        sections.extend(self.engine_sections());
         Ok(sections)
+    }
+
+    /// Returns the placement, and the choices between the tiers that have been made.
+    fn engine_sections(&self) -> Vec<Section> {
+        let choices: String = self.tier_choices().iter().map(|choice| format!("{choice}\n")).collect();
+        let tiers = (!choices.is_empty()).then(|| section("tiers", choices));
+        [section("engine", self.placement().to_string())].into_iter().chain(tiers).collect()
     }
 }
 

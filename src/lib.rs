@@ -85,7 +85,7 @@ mod warm_up;
 pub use array::{Array, ArrayError, Axes, Builder, Contraction, DuplicatePolicy, Index, Operand, Overlap, Value};
 pub use bindings::Bindings;
 pub use config::Config;
-pub use engine::{Placement, Reason};
+pub use engine::{Placement, Reason, TierChoice};
 pub use error::{Error, UnboundTable};
 pub use explain::{Detail, Section};
 pub use flow::{Flow, FlowQuery, FlowRead, Size};

@@ -40,6 +40,9 @@ pub struct Profile {
 pub struct QueryProfile {
     /// The names of its outputs.
     pub name: String,
+    /// The target whose kernel ran, on the CPU a tier; `None` for conversions of storage and the
+    /// interpreter of Notation.
+    pub target: Option<Target>,
     /// The elapsed time of the query.
     pub time: Duration,
     /// The outputs of the query.
@@ -88,6 +91,7 @@ impl Prepared {
             queries.retain(|query: &QueryProfile| query.name != completed.name);
             queries.push(QueryProfile {
                 name: completed.name.to_owned(),
+                target: completed.target,
                 time: completed.time,
                 outputs,
                 counts: completed.counts,
@@ -132,7 +136,11 @@ impl fmt::Display for Profile {
             self.peak_bytes
         )?;
         for query in &self.queries {
-            writeln!(f, "  {:<22} {:>12.1?}", query.name, query.time)?;
+            write!(f, "  {:<22} {:>12.1?}", query.name, query.time)?;
+            match query.target.filter(|target| *target != self.target) {
+                Some(target) => writeln!(f, "  {}", target.name())?,
+                None => writeln!(f)?,
+            }
             for output in &query.outputs {
                 write!(f, "    {}: {} stored values", output.alias, output.stored)?;
                 match output.estimated {

@@ -109,8 +109,10 @@ impl Target {
     /// Machine code by the C compiler of the machine: the optimizing tier.
     pub const OPTIMIZING: Target = Target::named("optimizing");
     /// The CPU in two tiers. Runs begin on the instant tier. Once a plan has run long enough, the
-    /// optimizing tier is compiled in the background and replaces the instant tier between two
-    /// runs, with bit-identical results. Without a C compiler, the instant tier remains.
+    /// optimizing tier is compiled in the background. Then a few runs alternate between the tiers,
+    /// with bit-identical results, and each kernel remains in its faster tier
+    /// ([`Prepared::tier_choices`](crate::Prepared::tier_choices)). Without a C compiler, the
+    /// instant tier remains.
     pub const CPU: Target = Target::named("cpu");
     /// The first device if it is expected to be faster, including transfers and compilation,
     /// otherwise the same as [`Target::CPU`].

@@ -5,7 +5,7 @@ use redpoll::kernels::CacheFolder;
 use redpoll::kernels::c::{Toolchain, ToolchainOptions};
 use redpoll::logic::{Format, Scalar, TensorType};
 use redpoll::storage::{Tensor, Values};
-use redpoll::{Bindings, Config, Prepared, Run, Session, Target};
+use redpoll::{Bindings, Config, Detail, Prepared, Run, Session, Target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -78,6 +78,32 @@ fn the_optimizing_tier_takes_over_with_the_same_bits() {
     }
     instant.wait_for_optimizing_tier();
     assert_eq!(instant.tier(), Target::INSTANT, "the instant tier was pinned");
+}
+
+/// After trials of both tiers, with the same bits, each kernel stays in its faster tier, which
+/// explanations and profiles report.
+#[test]
+fn each_kernel_stays_in_its_faster_tier() {
+    let folder = tempfile::tempdir().unwrap();
+    let prepared = prepare(config(None, folder.path()));
+    let expected = repeat(&prepared);
+    assert!(prepared.tier_choices().is_empty(), "one run in both tiers is no trial");
+    for _ in 0..RUNS {
+        assert_eq!(bits(&prepared.run().unwrap()), expected);
+    }
+    let choices = prepared.tier_choices();
+    let kernels = prepared.physical().unwrap().queries.len();
+    assert_eq!(choices.len(), kernels, "{choices:?}");
+    for choice in &choices {
+        let slower = choice.optimizing > choice.instant;
+        assert_eq!(choice.tier, if slower { Target::INSTANT } else { Target::OPTIMIZING }, "{choice}");
+    }
+    let sections = prepared.explain(Detail::Notation).unwrap();
+    let tiers = sections.iter().find(|section| section.title == "tiers").expect("the choices are explained");
+    assert!(choices.iter().all(|choice| tiers.text.contains(&choice.to_string())), "{}", tiers.text);
+    let profile = prepared.profile(Target::CPU).unwrap();
+    let of_queries = profile.queries.iter().map(|query| query.target);
+    assert_eq!(of_queries.collect::<Vec<_>>(), choices.iter().map(|choice| Some(choice.tier)).collect::<Vec<_>>());
 }
 
 /// Without a C compiler the instant tier continues and says why; only an explicit request for the

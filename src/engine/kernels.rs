@@ -1,11 +1,14 @@
 //! Execution of the kernel of a stage, on any target that runs kernels.
 
 use super::{KernelOptions, StageLoops};
+use crate::config::Config;
 use crate::error::Error;
+use crate::target::Target;
 use crate::timings::Phase;
 use redpoll_kernels::kernel::Outcome;
 use redpoll_kernels::run::Limits;
 use redpoll_storage::Tensor;
+use std::time::Instant;
 
 /// Runs the kernel of loops on its inputs, in the order of the inputs of its program.
 pub(crate) fn run_kernel(
@@ -20,4 +23,31 @@ pub(crate) fn run_kernel(
         None => loops.kernel(options)?,
     };
     kernel.run(inputs, limits).map_err(|source| loops.phase_error(Phase::Run, source))
+}
+
+/// Runs the kernel of loops in the tier that is faster according to its trial, and continues the
+/// trial; the instant tier until the optimizing tier is compiled. Returns the outcome and the tier.
+pub(crate) fn run_in_tiers(
+    loops: &StageLoops,
+    inputs: &[&Tensor],
+    config: &Config,
+    limits: &Limits,
+) -> Result<(Outcome, Target), Error> {
+    let run = |target| Ok((run_kernel(loops, inputs, KernelOptions { target, config }, limits)?, target));
+    if !loops.is_compiled(Target::OPTIMIZING) {
+        return run(Target::INSTANT);
+    }
+    // Other layouts have kernels of their own, which are compiled in the run.
+    if !loops.fits(inputs) {
+        return run(Target::OPTIMIZING);
+    }
+    inputs.iter().try_for_each(|input| input.fetch()).map_err(|source| loops.phase_error(Phase::Run, source))?;
+    let work = inputs.iter().fold(0, |sum: u64, input| sum.saturating_add(input.positions()));
+    let assignment = loops.trial.assign(work);
+    let start = assignment.is_measured.then(Instant::now);
+    let completed = run(assignment.tier)?;
+    if let Some(start) = start {
+        loops.trial.record(assignment.tier, work, start.elapsed());
+    }
+    Ok(completed)
 }

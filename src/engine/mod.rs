@@ -1,4 +1,5 @@
-//! The ways to run the queries of a physical plan, and the choice between a device and the CPU.
+//! The ways to run the queries of a physical plan, and the choices between a device and the CPU
+//! and between the tiers.
 
 mod dense;
 mod kernels;
@@ -7,11 +8,14 @@ mod notation;
 mod optimizing;
 mod placement;
 mod stage;
+mod trial;
 
-pub(crate) use kernels::run_kernel;
+pub(crate) use kernels::{run_in_tiers, run_kernel};
 pub(crate) use logic::run_logic;
 pub(crate) use notation::run_notation;
 pub(crate) use optimizing::{OptimizingTier, compile_error};
 pub(crate) use placement::{DeviceState, RunEstimate, choose_target};
 pub use placement::{Placement, Reason};
 pub(crate) use stage::{KernelOptions, Layouts, Stage, StageLoops, StageWork};
+pub use trial::TierChoice;
+pub(crate) use trial::TierTrial;

@@ -1,5 +1,6 @@
 //! A stage: one query of a physical plan with its programs and kernels.
 
+use super::{TierChoice, TierTrial};
 use crate::bindings::Bindings;
 use crate::config::Config;
 use crate::error::Error;
@@ -61,6 +62,8 @@ pub(crate) struct StageLoops {
     draft: OnceLock<Draft>,
     /// The kernels, by the slots of their targets.
     kernels: [OnceLock<Kernel>; TARGET_COUNT],
+    /// The trial that chooses between the tiers.
+    pub(crate) trial: TierTrial,
 }
 
 /// Options for compiling kernels.
@@ -228,6 +231,7 @@ impl StageLoops {
             lists,
             draft: OnceLock::new(),
             kernels: [const { OnceLock::new() }; TARGET_COUNT],
+            trial: TierTrial::default(),
         }
     }
 
@@ -274,10 +278,20 @@ impl StageLoops {
         Ok(slot.get_or_init(|| kernel))
     }
 
+    /// Returns whether the inputs have the expected layouts.
+    pub(crate) fn fits(&self, inputs: &[&Tensor]) -> bool {
+        self.layouts.iter().flatten().zip(inputs).all(|(expected, input)| expected.fits(input))
+    }
+
+    /// Returns the choice between the tiers, if it has been made.
+    pub(crate) fn tier_choice(&self) -> Option<TierChoice> {
+        self.trial.choice(&self.name)
+    }
+
     /// Compiles a kernel for inputs whose layouts differ from the expected ones, such as an
     /// intermediate with enough positions to need wide arrays.
     pub(crate) fn compile_for(&self, inputs: &[&Tensor], options: KernelOptions<'_>) -> Result<Option<Kernel>, Error> {
-        if self.layouts.iter().flatten().zip(inputs).all(|(expected, input)| expected.fits(input)) {
+        if self.fits(inputs) {
             return Ok(None);
         }
         let found = InputLayout::of_inputs(&self.program, inputs);

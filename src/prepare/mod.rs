@@ -21,7 +21,7 @@ pub(crate) use request::Request;
 use crate::Target;
 use crate::adapt::run_first;
 use crate::bindings::Bindings;
-use crate::engine::{Placement, run_logic};
+use crate::engine::{Placement, TierChoice, run_logic};
 use crate::error::Error;
 use crate::executable::{StageObserver, run_or_restart};
 use crate::flow::Flow;
@@ -153,9 +153,15 @@ impl Prepared {
         self.current().executable.next_placement(&self.bindings)
     }
 
-    /// Returns the tier that the next run on [`Target::CPU`] uses.
+    /// Returns the tier that [`Target::CPU`] has reached: the optimizing tier once it is compiled,
+    /// unless all kernels have turned out to be faster in the instant tier.
     pub fn tier(&self) -> Target {
         self.current().executable.tier()
+    }
+
+    /// Returns the faster tier of each kernel whose runs on [`Target::CPU`] have been compared.
+    pub fn tier_choices(&self) -> Vec<TierChoice> {
+        self.current().executable.tier_choices()
     }
 
     /// Waits for the optimizing tier, if it is being compiled in the background.
