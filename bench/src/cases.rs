@@ -52,10 +52,11 @@ impl CaseSize {
 pub type CaseMaker = fn(CaseSize) -> Result<Option<KernelCase>>;
 
 /// All cases with their names. Cases over real data return `None` if the data sets are missing.
-pub const CASES: [(&str, CaseMaker); 15] = [
+pub const CASES: [(&str, CaseMaker); 16] = [
     ("spmv", |s| spmv("spmv", "uniform, x in cache", uniform(s.of(1 << 19), 2048, 16, 1)?, hand::spmv)),
     ("spmv", |s| spmv("spmv", "uniform, long rows, x in cache", uniform(s.of(1 << 14), 1 << 14, 512, 2)?, hand::spmv)),
     ("spmv", |s| spmv("spmv", "uniform, x gathered", uniform(s.of(1 << 19), s.of(1 << 22), 16, 3)?, hand::spmv)),
+    ("spmv", |s| spmv("spmv", "uniform, rows of 10", uniform(s.of(1 << 20), s.of(1 << 20), 10, 22)?, hand::spmv)),
     ("spmv", |s| spmv("spmv", "R-MAT", rmat(s.scale(19), s.of(1 << 23), 4)?, hand::spmv)),
     ("spmv4", |s| {
         spmv("spmv, 4 sums by hand", "uniform, x in cache", uniform(s.of(1 << 19), 2048, 16, 1)?, hand::spmv_four_sums)
