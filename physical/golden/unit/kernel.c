@@ -12,6 +12,9 @@ enum {
     RP_OUT_OF_BOUNDS = 7,
 };
 
+// Vectors have the alignment of their elements.
+typedef double rp_f64x4 __attribute__((vector_size(32), aligned(8), may_alias));
+
 // spmv
 //   buffer 0, A_ptr: input indices of i32, `A.ptr`
 //   buffer 1, A_idx: input indices of u32, `A.idx`
@@ -68,37 +71,31 @@ static RP_NOINLINE int32_t redpoll_kernel_1_body(rp_frame *frame,
     RP_GROW(c, 2, 1);
     acc = 0.0;
     {
-        double acc__0 = 0.0, acc__1 = 0.0, acc__2 = 0.0, acc__3 = 0.0;
-        double acc__4 = 0.0, acc__5 = 0.0, acc__6 = 0.0, acc__7 = 0.0;
+        rp_f64x4 acc__0 = {0.0, 0.0, 0.0, 0.0}, acc__1 = acc__0;
         const int64_t p__from = lo, p__end = hi;
         const int64_t p__rest = p__from < p__end ? (p__end - p__from) & 7 : 0;
         const int64_t p__full_end = p__from < p__end ? p__end - p__rest : p__from;
         int64_t p = p__from;
         for (; p != p__full_end; p += 8) {
-            acc__0 = acc__0 + a[p] * b[p];
-            acc__1 = acc__1 + a[p + 1] * b[p + 1];
-            acc__2 = acc__2 + a[p + 2] * b[p + 2];
-            acc__3 = acc__3 + a[p + 3] * b[p + 3];
-            acc__4 = acc__4 + a[p + 4] * b[p + 4];
-            acc__5 = acc__5 + a[p + 5] * b[p + 5];
-            acc__6 = acc__6 + a[p + 6] * b[p + 6];
-            acc__7 = acc__7 + a[p + 7] * b[p + 7];
+            acc__0 = acc__0 + *(const rp_f64x4 *)&a[p] * *(const rp_f64x4 *)&b[p];
+            acc__1 = acc__1 + *(const rp_f64x4 *)&a[p + 4] * *(const rp_f64x4 *)&b[p + 4];
         }
-        if (p__rest > 0) acc__0 = acc__0 + a[p] * b[p];
-        if (p__rest > 1) acc__1 = acc__1 + a[p + 1] * b[p + 1];
-        if (p__rest > 2) acc__2 = acc__2 + a[p + 2] * b[p + 2];
-        if (p__rest > 3) acc__3 = acc__3 + a[p + 3] * b[p + 3];
-        if (p__rest > 4) acc__4 = acc__4 + a[p + 4] * b[p + 4];
-        if (p__rest > 5) acc__5 = acc__5 + a[p + 5] * b[p + 5];
-        if (p__rest > 6) acc__6 = acc__6 + a[p + 6] * b[p + 6];
-        acc__0 = acc__0 + acc__4;
-        acc__1 = acc__1 + acc__5;
-        acc__2 = acc__2 + acc__6;
-        acc__3 = acc__3 + acc__7;
-        acc__0 = acc__0 + acc__2;
-        acc__1 = acc__1 + acc__3;
+        if (p__rest >= 4) acc__0 = acc__0 + *(const rp_f64x4 *)&a[p] * *(const rp_f64x4 *)&b[p];
+        if (p__rest & 3) {
+            rp_f64x4 acc__partial = {0.0, 0.0, 0.0, 0.0};
+            p += p__rest & 4;
+            acc__partial[0] = a[p] * b[p];
+            if ((p__rest & 3) > 1) acc__partial[1] = a[p + 1] * b[p + 1];
+            if ((p__rest & 3) > 2) acc__partial[2] = a[p + 2] * b[p + 2];
+            if (p__rest < 4) acc__0 = acc__0 + acc__partial;
+            else acc__1 = acc__1 + acc__partial;
+        }
         acc__0 = acc__0 + acc__1;
-        acc = acc + acc__0;
+        double acc__2 = acc__0[0], acc__3 = acc__0[1], acc__4 = acc__0[2], acc__5 = acc__0[3];
+        acc__2 = acc__2 + acc__4;
+        acc__3 = acc__3 + acc__5;
+        acc__2 = acc__2 + acc__3;
+        acc = acc + acc__2;
     }
     c[0] = acc;
     return RP_DONE;

@@ -26,6 +26,7 @@ pub mod run;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod vectors;
 
 pub use cache_folder::{CacheFolder, MAX_CACHE_BYTES};
 pub use compiled_kernel::CompiledKernel;

@@ -128,7 +128,8 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
     }
     declare_locals(function, &names, &uses, out);
     declare_poll_counters(grid, out);
-    let exprs = ExprWriter { function, names: &names, helpers, facts: LocalFacts::new(function), lane: None };
+    let exprs =
+        ExprWriter { function, names: &names, helpers, facts: LocalFacts::new(function), lane: None, vector: None };
     let dialect = TeamDialect { grid, spread: false };
     let mut stmts = StmtWriter { exprs, depth: 1, out: std::mem::take(out), dialect };
     stmts.block(&grid.body);

@@ -8,6 +8,7 @@ use super::facts::LocalFacts;
 use super::helpers::{Dialect, Helpers};
 use super::names::Identifiers;
 use super::types::{Typing, c_type, literal};
+use crate::vectors::steps_by_one;
 use redpoll_compiler::assembly::{BinaryOp, BufferClass, CompareOp, Expr, Function, Local, UnaryOp};
 use redpoll_logic::{Prim, Scalar};
 
@@ -43,6 +44,15 @@ pub struct ExprWriter<'a> {
     pub facts: LocalFacts,
     /// Inside a lane of a fold: the fold's variable, and the offset to add to it.
     pub lane: Option<(Local, usize)>,
+    /// The vectors in which the text computes adjacent elements of a lane fold.
+    pub vector: Option<VectorType>,
+}
+
+/// A type of vectors.
+pub struct VectorType {
+    pub name: String,
+    /// The number of elements.
+    pub width: usize,
 }
 
 impl ExprWriter<'_> {
@@ -93,7 +103,37 @@ impl ExprWriter<'_> {
         )
     }
 
+    /// Returns the text of an expression as a vector: a number that C takes for a vector of equal
+    /// elements, a vector that is loaded, or one that is made of its elements. `None` if the
+    /// operands are vectors.
+    fn vector_text(&mut self, e: &Expr) -> Option<ExprText> {
+        let (vector, (var, number)) = (self.vector.take()?, self.lane?);
+        let text = match e {
+            e if !e.mentions(var) => Some(cast(self.function.prim_of(e), self.text(e, Typing::Exact))),
+            Expr::Load { buffer, at } if steps_by_one(at, var) => {
+                let (at, buffer, ty) = (self.value(at), &self.names.buffers[buffer.index()], &vector.name);
+                Some(ExprText(format!("*(const {ty} *)&{buffer}[{at}]"), Precedence::Prefix))
+            }
+            Expr::Load { .. } | Expr::Cast(..) => {
+                let elements: Vec<String> = (number..number + vector.width)
+                    .map(|number| {
+                        self.lane = Some((var, number));
+                        self.value(e)
+                    })
+                    .collect();
+                self.lane = Some((var, number));
+                Some(ExprText(format!("({}){{{}}}", vector.name, elements.join(", ")), Precedence::Atom))
+            }
+            _ => None,
+        };
+        self.vector = Some(vector);
+        text
+    }
+
     fn text(&mut self, e: &Expr, typing: Typing) -> ExprText {
+        if let Some(text) = self.vector_text(e) {
+            return text;
+        }
         match e {
             Expr::Const(value) => {
                 let (text, signed) = literal(value, typing);
@@ -322,7 +362,7 @@ fn is_plain_divisor(e: &Expr) -> bool {
 }
 
 /// Returns whether an expression is the positive zero of a float type.
-fn is_zero(e: &Expr) -> bool {
+pub(super) fn is_zero(e: &Expr) -> bool {
     match e {
         Expr::Const(Scalar::F32(x)) => x.to_bits() == 0,
         Expr::Const(Scalar::F64(x)) => x.to_bits() == 0,

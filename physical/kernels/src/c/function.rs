@@ -85,7 +85,8 @@ pub fn write(function: &Function, entry: &str, helpers: &mut Helpers, out: &mut 
         let _ = writeln!(out, "    int64_t {} = frame->{field};", names.locals[local.index()]);
     }
     declare_locals(function, &names, &uses, out);
-    let exprs = ExprWriter { function, names: &names, helpers, facts: LocalFacts::new(function), lane: None };
+    let exprs =
+        ExprWriter { function, names: &names, helpers, facts: LocalFacts::new(function), lane: None, vector: None };
     let mut stmts = StmtWriter { exprs, depth: 1, out: std::mem::take(out), dialect: SerialDialect };
     stmts.block(&function.body);
     *out = stmts.out;

@@ -93,6 +93,18 @@ impl Helpers {
         })
     }
 
+    /// Returns the name of the type of vectors with this many elements.
+    pub(super) fn vector(&mut self, prim: Prim, width: usize) -> String {
+        self.add(format!("rp_{prim}x{width}"), |name| {
+            let (ty, bytes) = (c_type(prim), prim.bytes());
+            format!(
+                "// Vectors have the alignment of their elements.\n\
+                 typedef {ty} {name} __attribute__((vector_size({}), aligned({bytes}), may_alias));\n",
+                bytes * width
+            )
+        })
+    }
+
     /// Returns the name of the helper for `0 - x` of floats.
     pub(crate) fn sub_from_zero(&mut self, prim: Prim) -> String {
         self.add(format!("rp_sub_from_zero_{prim}"), |name| {

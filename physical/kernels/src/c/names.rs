@@ -107,6 +107,11 @@ pub fn lane(acc: &str, number: usize) -> String {
     format!("{acc}__{number}")
 }
 
+/// Returns the variable for the vector of the last elements of a lane fold.
+pub(super) fn partial(acc: &str) -> String {
+    format!("{acc}__partial")
+}
+
 /// Returns whether headers may define the name: their macros, such as `INT64_MAX` and `SIZE_MAX`,
 /// have no lower-case letters.
 fn may_be_macro(name: &str) -> bool {

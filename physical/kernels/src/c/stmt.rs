@@ -174,16 +174,11 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
     }
 
     /// Writes a lane fold that one thread runs: full rounds of all lanes, then the remaining
-    /// elements lane by lane, then the combination of the lanes in halves. Lanes are variables,
-    /// which the compiler keeps in vectors where the value allows it.
+    /// elements lane by lane, then the combination of the lanes in halves. Lanes are variables.
     pub fn lanes_in_thread(&mut self, fold: &LaneFold) {
         let (var, acc) = (self.local(fold.var), self.local(fold.acc));
         let prim = self.exprs.function.locals[fold.acc.index()].prim;
         let names: Vec<String> = (0..usize::from(fold.lanes)).map(|k| lane(&acc, k)).collect();
-        let (end, full_end, rest) = (end(&var), full_end(&var), rest(&var));
-        let (lo, hi) = (self.exprs.value(&fold.lo), self.exprs.value(&fold.hi));
-        self.exprs.facts.forget(fold.var);
-        self.exprs.facts.forget(fold.acc);
         let identity = literal(&fold.identity, Typing::Weak).0;
         self.line("{");
         self.depth += 1;
@@ -191,19 +186,37 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
         for starts in starts.chunks(4) {
             self.line(&format!("{} {};", c_type(prim), starts.join(", ")));
         }
-        let from = from(&var);
+        self.lane_rounds(fold, |s| {
+            names.iter().enumerate().for_each(|(k, name)| s.fold_lane(fold, k, name, ""));
+        });
+        for (k, name) in names.iter().enumerate().take(names.len() - 1) {
+            self.fold_lane(fold, k, name, &format!("if ({} > {k}) ", rest(&var)));
+        }
+        self.combine_halves(fold, &names);
+        self.combine((fold.op, fold.acc), &acc, &names[0]);
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    /// Writes the bounds of a lane fold and the loop over its full rounds. Afterwards, the variable
+    /// of the fold is at the first of the remaining elements, whose number is [`rest`].
+    pub(super) fn lane_rounds(&mut self, fold: &LaneFold, round: impl FnOnce(&mut Self)) {
+        let var = self.local(fold.var);
+        let (from, end, full_end, rest) = (from(&var), end(&var), full_end(&var), rest(&var));
+        let (lo, hi) = (self.exprs.value(&fold.lo), self.exprs.value(&fold.hi));
+        self.exprs.facts.forget(fold.var);
+        self.exprs.facts.forget(fold.acc);
         self.line(&format!("const int64_t {from} = {lo}, {end} = {hi};"));
         let mask = fold.lanes - 1;
         self.line(&format!("const int64_t {rest} = {from} < {end} ? ({end} - {from}) & {mask} : 0;"));
         self.line(&format!("const int64_t {full_end} = {from} < {end} ? {end} - {rest} : {from};"));
         self.line(&format!("int64_t {var} = {from};"));
-        self.nest(&format!("for (; {var} != {full_end}; {var} += {})", fold.lanes), |s| {
-            names.iter().enumerate().for_each(|(k, name)| s.fold_lane(fold, k, name, ""));
-        });
+        self.nest(&format!("for (; {var} != {full_end}; {var} += {})", fold.lanes), round);
         self.line("}");
-        for (k, name) in names.iter().enumerate().take(names.len() - 1) {
-            self.fold_lane(fold, k, name, &format!("if ({rest} > {k}) "));
-        }
+    }
+
+    /// Writes the combination of lanes, or of vectors of lanes, in halves, into the first one.
+    pub(super) fn combine_halves(&mut self, fold: &LaneFold, names: &[String]) {
         let mut half = names.len() / 2;
         while half > 0 {
             for k in 0..half {
@@ -211,9 +224,6 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
             }
             half /= 2;
         }
-        self.combine((fold.op, fold.acc), &acc, &names[0]);
-        self.depth -= 1;
-        self.line("}");
     }
 
     /// Folds the element at distance `number` from the current one into its lane.
@@ -248,7 +258,9 @@ impl StmtDialect for SerialDialect {
     }
 
     fn lanes(w: &mut StmtWriter<'_, Self>, fold: &LaneFold) {
-        w.lanes_in_thread(fold);
+        if !w.lanes_on_vectors(fold) {
+            w.lanes_in_thread(fold);
+        }
     }
 
     fn grow(w: &mut StmtWriter<'_, Self>, buffer: Buffer, len: &str) {

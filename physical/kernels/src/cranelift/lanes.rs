@@ -2,7 +2,8 @@
 //! operations.
 
 use super::function::{FunctionEmitter, register};
-use super::maps::{steps_by_one, vector};
+use super::maps::vector;
+use crate::vectors::steps_by_one;
 use cranelift::prelude::{InstBuilder, IntCC, Type, Value, Variable};
 use redpoll_compiler::assembly::{BinaryOp, BufferClass, Expr, LaneFold, Local, UnaryOp};
 use redpoll_logic::Prim;

@@ -4,8 +4,9 @@
 //! the same bits.
 
 use super::function::FunctionEmitter;
+use crate::vectors::steps_by_one;
 use cranelift::prelude::{InstBuilder, IntCC, MemFlagsData, Type, Value, types};
-use redpoll_compiler::assembly::{BinaryOp, Buffer, BufferClass, Expr, Local, Stmt};
+use redpoll_compiler::assembly::{Buffer, BufferClass, Expr, Local, Stmt};
 use redpoll_logic::Prim;
 
 /// Number of vectors in a round: enough to overlap, few enough for short loops.
@@ -94,17 +95,5 @@ pub(super) fn vector(prim: Prim) -> (Type, usize) {
         Prim::I32 | Prim::U32 => (types::I32X4, 4),
         Prim::I16 | Prim::U16 => (types::I16X8, 8),
         Prim::Bool | Prim::I8 | Prim::U8 => (types::I8X16, 16),
-    }
-}
-
-/// Returns whether a position is the variable plus an invariant.
-pub(super) fn steps_by_one(at: &Expr, var: Local) -> bool {
-    match at {
-        Expr::Local(local) => *local == var,
-        Expr::Binary(BinaryOp::Add, a, b) => {
-            (steps_by_one(a, var) && !b.mentions(var)) || (steps_by_one(b, var) && !a.mentions(var))
-        }
-        Expr::Binary(BinaryOp::Sub, a, b) => steps_by_one(a, var) && !b.mentions(var),
-        _ => false,
     }
 }

@@ -1,0 +1,144 @@
+//! Lane folds on vectors, an extension of C that gcc and clang have.
+//!
+//! The compiler keeps lanes in vectors by itself only in full rounds. Elements after these are few,
+//! but each takes its lane out of a vector, and so the combination of the lanes is scalar, too.
+
+use super::expr::{VectorType, is_zero};
+use super::names::{lane, partial, rest};
+use super::stmt::{SerialDialect, StmtWriter};
+use super::types::{Typing, c_type, literal};
+use redpoll_compiler::assembly::{BinaryOp, BufferClass, Expr, Function, LaneFold, Local, UnaryOp};
+use redpoll_logic::{Prim, Scalar};
+
+/// Bytes of a vector, if the lanes fill it.
+const VECTOR_BYTES: usize = 32;
+
+impl StmtWriter<'_, SerialDialect> {
+    /// Writes a lane fold on vectors: full rounds of all lanes, then vectors of the remaining
+    /// elements, then a vector with the last elements and identities, then the combination of the
+    /// lanes in halves. Returns whether the fold can run on vectors.
+    pub(super) fn lanes_on_vectors(&mut self, fold: &LaneFold) -> bool {
+        let Some((prim, width)) = vector_of(self.exprs.function, fold) else { return false };
+        let ty = self.exprs.helpers.vector(prim, width);
+        let (var, acc) = (self.local(fold.var), self.local(fold.acc));
+        let lanes = usize::from(fold.lanes);
+        let vectors: Vec<String> = (0..lanes / width).map(|k| lane(&acc, k)).collect();
+        let identity = literal(&fold.identity, Typing::Exact).0;
+        let identities = format!("{{{}}}", vec![identity; width].join(", "));
+        self.line("{");
+        self.depth += 1;
+        let starts = vectors.iter().skip(1).map(|name| format!(", {name} = {}", vectors[0]));
+        self.line(&format!("{ty} {} = {identities}{};", vectors[0], starts.collect::<String>()));
+        self.lane_rounds(fold, |s| {
+            vectors.iter().enumerate().for_each(|(k, name)| s.fold_vector(fold, (k * width, width), name, ""));
+        });
+        let rest = rest(&var);
+        for (k, name) in vectors.iter().enumerate().take(vectors.len() - 1) {
+            self.fold_vector(fold, (k * width, width), name, &format!("if ({rest} >= {}) ", (k + 1) * width));
+        }
+        self.nest(&format!("if ({rest} & {})", width - 1), |s| {
+            let partial = partial(&acc);
+            s.line(&format!("{ty} {partial} = {identities};"));
+            if lanes > width {
+                s.line(&format!("{var} += {rest} & {};", lanes - width));
+            }
+            for k in 0..width - 1 {
+                let head = if k == 0 { String::new() } else { format!("if (({rest} & {}) > {k}) ", width - 1) };
+                let value = s.lane_value(fold, k);
+                s.line(&format!("{head}{partial}[{k}] = {value};"));
+            }
+            for (k, name) in vectors.iter().enumerate() {
+                let folded = s.exprs.fold_names(fold.op, fold.acc, name, &partial);
+                let is_else = if k == 0 { "" } else { "else " };
+                let head =
+                    if k + 1 == vectors.len() { String::new() } else { format!("if ({rest} < {}) ", (k + 1) * width) };
+                s.line(&format!("{is_else}{head}{name} = {folded};"));
+            }
+        });
+        self.line("}");
+        self.combine_halves(fold, &vectors);
+        let names: Vec<String> = (0..width).map(|k| lane(&acc, vectors.len() + k)).collect();
+        let elements: Vec<String> =
+            names.iter().enumerate().map(|(k, name)| format!("{name} = {}[{k}]", vectors[0])).collect();
+        for elements in elements.chunks(4) {
+            self.line(&format!("{} {};", c_type(prim), elements.join(", ")));
+        }
+        self.combine_halves(fold, &names);
+        self.combine((fold.op, fold.acc), &acc, &names[0]);
+        self.depth -= 1;
+        self.line("}");
+        true
+    }
+
+    /// Folds the vector of elements at distance `number` from the current one into its lanes.
+    fn fold_vector(&mut self, fold: &LaneFold, (number, width): (usize, usize), name: &str, head: &str) {
+        let prim = self.exprs.function.locals[fold.acc.index()].prim;
+        self.exprs.lane = Some((fold.var, number));
+        self.exprs.vector = Some(VectorType { name: self.exprs.helpers.vector(prim, width), width });
+        let folded = self.exprs.fold(fold.op, fold.acc, name, &fold.value);
+        (self.exprs.lane, self.exprs.vector) = (None, None);
+        self.line(&format!("{head}{name} = {folded};"));
+    }
+
+    /// Returns the value of the element at distance `number` from the current one.
+    fn lane_value(&mut self, fold: &LaneFold, number: usize) -> String {
+        self.exprs.lane = Some((fold.var, number));
+        let value = self.exprs.value(&fold.value);
+        self.exprs.lane = None;
+        value
+    }
+}
+
+/// Returns the elements of the vectors of a lane fold: their type, and their number in a vector;
+/// `None` if the fold cannot run on vectors.
+fn vector_of(function: &Function, fold: &LaneFold) -> Option<(Prim, usize)> {
+    let prim = function.locals[fold.acc.index()].prim;
+    let width = usize::from(fold.lanes).min(VECTOR_BYTES / prim.bytes());
+    let is_foldable = is_identity(fold.op, &fold.identity) && prim.bytes() >= 4 && width >= 2;
+    let is_value = fold.value.mentions(fold.var) && is_vector(function, &fold.value, fold.var, prim);
+    (is_foldable && is_value).then_some((prim, width))
+}
+
+/// Returns whether folding the value into a lane that started with it does not change the lane. A
+/// sum that started with 0 is never -0.
+fn is_identity(op: BinaryOp, value: &Scalar) -> bool {
+    let is_number = |number: i128| match value {
+        Scalar::F32(x) => *x == number as f32,
+        Scalar::F64(x) => *x == number as f64,
+        value => value.to_i128() == Some(number),
+    };
+    match op {
+        BinaryOp::Add | BinaryOp::Or | BinaryOp::Xor => is_number(0),
+        BinaryOp::Mul => is_number(1),
+        _ => false,
+    }
+}
+
+/// Returns whether C computes an expression for adjacent elements at once, with equal bits: it
+/// consists of invariants, operators that C has for vectors, and loads and casts, of which vectors
+/// are made.
+fn is_vector(function: &Function, e: &Expr, var: Local, prim: Prim) -> bool {
+    if !e.mentions(var) {
+        return function.prim_of(e) == prim;
+    }
+    let are_vectors = |operands: &[&Expr]| operands.iter().all(|e| is_vector(function, e, var, prim));
+    match e {
+        Expr::Load { buffer, .. } => {
+            let decl = &function.buffers[buffer.index()];
+            decl.class == BufferClass::Value && decl.prim == prim
+        }
+        Expr::Cast(to, _) => *to == prim,
+        Expr::Unary(UnaryOp::Neg, a) => are_vectors(&[a]),
+        Expr::Binary(op, a, b) => {
+            let is_native = match op {
+                BinaryOp::Add | BinaryOp::Mul => true,
+                BinaryOp::Sub => !(prim.is_float() && is_zero(a)),
+                BinaryOp::Div => prim.is_float(),
+                BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => prim.is_int(),
+                _ => false,
+            };
+            is_native && are_vectors(&[a, b])
+        }
+        _ => false,
+    }
+}
