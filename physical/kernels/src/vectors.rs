@@ -1,6 +1,7 @@
-//! Facts on the expressions that backends compute for adjacent elements at once.
+//! Facts on the expressions and folds that backends compute for adjacent elements at once.
 
 use redpoll_compiler::assembly::{BinaryOp, Expr, Local};
+use redpoll_logic::Scalar;
 
 /// Returns whether a position is the variable plus an invariant.
 pub(crate) fn steps_by_one(at: &Expr, var: Local) -> bool {
@@ -10,6 +11,22 @@ pub(crate) fn steps_by_one(at: &Expr, var: Local) -> bool {
             (steps_by_one(a, var) && !b.mentions(var)) || (steps_by_one(b, var) && !a.mentions(var))
         }
         Expr::Binary(BinaryOp::Sub, a, b) => steps_by_one(a, var) && !b.mentions(var),
+        _ => false,
+    }
+}
+
+/// Returns whether a lane that started with a value does not change if the value is folded into it
+/// again. A sum that started with 0 is never -0.
+pub(crate) fn absorbs(op: BinaryOp, start: &Scalar) -> bool {
+    let is_number = |number: i128| match start {
+        Scalar::F32(x) => *x == number as f32,
+        Scalar::F64(x) => *x == number as f64,
+        value => value.to_i128() == Some(number),
+    };
+    match op {
+        BinaryOp::Add | BinaryOp::Xor => is_number(0),
+        BinaryOp::Mul => is_number(1),
+        BinaryOp::Min | BinaryOp::Max | BinaryOp::And | BinaryOp::Or => true,
         _ => false,
     }
 }

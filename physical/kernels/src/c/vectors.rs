@@ -7,8 +7,9 @@ use super::expr::{VectorType, is_zero};
 use super::names::{lane, partial, rest};
 use super::stmt::{SerialDialect, StmtWriter};
 use super::types::{Typing, c_type, literal};
+use crate::vectors::absorbs;
 use redpoll_compiler::assembly::{BinaryOp, BufferClass, Expr, Function, LaneFold, Local, UnaryOp};
-use redpoll_logic::{Prim, Scalar};
+use redpoll_logic::Prim;
 
 /// Bytes of a vector, if the lanes fill it.
 const VECTOR_BYTES: usize = 32;
@@ -94,24 +95,9 @@ impl StmtWriter<'_, SerialDialect> {
 fn vector_of(function: &Function, fold: &LaneFold) -> Option<(Prim, usize)> {
     let prim = function.locals[fold.acc.index()].prim;
     let width = usize::from(fold.lanes).min(VECTOR_BYTES / prim.bytes());
-    let is_foldable = is_identity(fold.op, &fold.identity) && prim.bytes() >= 4 && width >= 2;
+    let is_foldable = absorbs(fold.op, &fold.identity) && has_vectors(fold.op) && prim.bytes() >= 4 && width >= 2;
     let is_value = fold.value.mentions(fold.var) && is_vector(function, &fold.value, fold.var, prim);
     (is_foldable && is_value).then_some((prim, width))
-}
-
-/// Returns whether folding the value into a lane that started with it does not change the lane. A
-/// sum that started with 0 is never -0.
-fn is_identity(op: BinaryOp, value: &Scalar) -> bool {
-    let is_number = |number: i128| match value {
-        Scalar::F32(x) => *x == number as f32,
-        Scalar::F64(x) => *x == number as f64,
-        value => value.to_i128() == Some(number),
-    };
-    match op {
-        BinaryOp::Add | BinaryOp::Or | BinaryOp::Xor => is_number(0),
-        BinaryOp::Mul => is_number(1),
-        _ => false,
-    }
 }
 
 /// Returns whether C computes an expression for adjacent elements at once, with equal bits: it
@@ -141,4 +127,9 @@ fn is_vector(function: &Function, e: &Expr, var: Local, prim: Prim) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns whether C has the operator of a fold for vectors.
+fn has_vectors(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor)
 }

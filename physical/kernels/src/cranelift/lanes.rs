@@ -3,14 +3,14 @@
 
 use super::function::{FunctionEmitter, register};
 use super::maps::vector;
-use crate::vectors::steps_by_one;
-use cranelift::prelude::{InstBuilder, IntCC, Type, Value, Variable};
+use crate::vectors::{absorbs, steps_by_one};
+use cranelift::prelude::{Block, InstBuilder, IntCC, Type, Value, Variable};
 use redpoll_compiler::assembly::{BinaryOp, BufferClass, Expr, LaneFold, Local, UnaryOp};
 use redpoll_logic::Prim;
 
 impl FunctionEmitter<'_> {
-    /// Writes a lane fold: a loop over full rounds of all lanes, then the remaining elements lane
-    /// by lane, then the combination of the lanes.
+    /// Writes a lane fold: a loop over full rounds of all lanes, then the remaining elements, then
+    /// the combination of the lanes in halves.
     pub(super) fn lanes(&mut self, fold: &LaneFold) {
         let prim = self.function.locals[fold.acc.index()].prim;
         let lanes = i64::from(fold.lanes);
@@ -24,71 +24,147 @@ impl FunctionEmitter<'_> {
         let rounds = self.builder.ins().isub(count, rest);
         let end = self.builder.ins().iadd(lo, rounds);
 
-        let parts: Vec<Variable> = (0..lanes).map(|_| self.builder.declare_var(register(prim))).collect();
-        let identity = self.constant(&fold.identity);
-        for part in &parts {
-            self.builder.def_var(*part, identity);
-        }
-        self.rounds(fold, prim, (lo, end), &parts);
-        self.rest(fold, prim, (end, rest), &parts);
-
-        let mut parts: Vec<Value> = parts.into_iter().map(|part| self.builder.use_var(part)).collect();
-        while parts.len() > 1 {
-            let upper = parts.split_off(parts.len() / 2);
-            for (part, other) in parts.iter_mut().zip(upper) {
-                *part = self.binary(fold.op, prim, *part, other);
-            }
-        }
+        let folded = match self.vector_width(fold, prim) {
+            Some(vector) => self.fold_on_vectors(fold, prim, vector, (lo, end, rest)),
+            None => self.fold_in_registers(fold, prim, (lo, end, rest)),
+        };
         let acc = self.builder.use_var(self.locals[fold.acc.index()]);
-        let acc = self.binary(fold.op, prim, acc, parts[0]);
+        let acc = self.binary(fold.op, prim, acc, folded);
         self.assign(fold.acc, acc);
     }
 
-    /// Writes the loop over full rounds, `lo..end`.
-    fn rounds(&mut self, fold: &LaneFold, prim: Prim, (lo, end): (Value, Value), parts: &[Variable]) {
-        let width = self.vector_width(fold, prim);
-        let exit = self.builder.create_block();
-        let after = self.builder.create_block();
-        let rounds = self.enter_rounds((lo, end), after);
-        let vectors: Vec<Variable> = match width {
-            Some((ty, width)) => {
-                let identity = self.constant(&fold.identity);
-                let identity = self.builder.ins().splat(ty, identity);
-                let vectors = (0..parts.len() / width).map(|_| self.builder.declare_var(ty)).collect::<Vec<_>>();
-                for vector in &vectors {
-                    self.builder.def_var(*vector, identity);
-                }
-                vectors
+    /// Folds full rounds in `lo..end` and the remaining elements in one register for each lane.
+    fn fold_in_registers(&mut self, fold: &LaneFold, prim: Prim, (lo, end, rest): (Value, Value, Value)) -> Value {
+        let identity = self.constant(&fold.identity);
+        let parts = self.variables(register(prim), identity, usize::from(fold.lanes));
+        self.rounds(fold, (lo, end), |emitter, var| {
+            for (lane, part) in parts.iter().enumerate() {
+                emitter.fold_lane(fold, prim, (var, lane), *part);
             }
-            None => vec![],
+        });
+        self.rest(fold, prim, (end, rest), &parts);
+        let parts = parts.into_iter().map(|part| self.builder.use_var(part)).collect();
+        self.combine_halves(fold.op, prim, parts)
+    }
+
+    /// Folds full rounds in `lo..end`, vectors of the remaining elements, and a vector of the last
+    /// ones and identities. The fold of an identity changes no lane.
+    fn fold_on_vectors(
+        &mut self,
+        fold: &LaneFold,
+        prim: Prim,
+        (ty, width): (Type, usize),
+        (lo, end, rest): (Value, Value, Value),
+    ) -> Value {
+        let identity = self.constant(&fold.identity);
+        let identities = self.builder.ins().splat(ty, identity);
+        let vectors = self.variables(ty, identities, usize::from(fold.lanes) / width);
+        let fold_vector = |emitter: &mut Self, base: Value, number: usize| {
+            emitter.lane = Some((fold.var, base, (number * width) as i64));
+            let value = emitter.vector(&fold.value, fold.var, prim, ty);
+            emitter.lane = None;
+            emitter.fold_into(fold.op, prim, vectors[number], value);
         };
+        self.rounds(fold, (lo, end), |emitter, var| {
+            (0..vectors.len()).for_each(|number| fold_vector(emitter, var, number));
+        });
+        let tail = self.builder.create_block();
+        for number in 0..vectors.len() - 1 {
+            self.branch_unless_at_least(rest, (number + 1) * width, tail);
+            fold_vector(self, end, number);
+        }
+        self.builder.ins().jump(tail, &[]);
+        self.builder.seal_block(tail);
+        self.builder.switch_to_block(tail);
+
+        let last = self.builder.ins().band_imm_u(rest, width as i64 - 1);
+        let (partial, add, done) =
+            (self.builder.declare_var(ty), self.builder.create_block(), self.builder.create_block());
+        self.builder.def_var(partial, identities);
+        let full = self.builder.ins().isub(rest, last);
+        let first = self.builder.ins().iadd(end, full);
+        for lane in 0..width - 1 {
+            self.branch_unless_at_least(last, lane + 1, if lane == 0 { done } else { add });
+            self.lane = Some((fold.var, first, lane as i64));
+            let value = self.expr(&fold.value);
+            self.lane = None;
+            let vector = self.builder.use_var(partial);
+            let vector = self.builder.ins().insertlane(vector, value, lane as u8);
+            self.builder.def_var(partial, vector);
+        }
+        self.builder.ins().jump(add, &[]);
+        self.builder.seal_block(add);
+        self.builder.switch_to_block(add);
+        for (number, vector) in vectors.iter().enumerate() {
+            let next = (number + 1 < vectors.len()).then(|| self.builder.create_block());
+            if let Some(next) = next {
+                let here = self.builder.create_block();
+                let bound = self.int(((number + 1) * width) as i64);
+                let is_here = self.builder.ins().icmp(IntCC::UnsignedLessThan, rest, bound);
+                self.builder.ins().brif(is_here, here, &[], next, &[]);
+                self.builder.seal_block(here);
+                self.builder.seal_block(next);
+                self.builder.switch_to_block(here);
+            }
+            let value = self.builder.use_var(partial);
+            self.fold_into(fold.op, prim, *vector, value);
+            self.builder.ins().jump(done, &[]);
+            if let Some(next) = next {
+                self.builder.switch_to_block(next);
+            }
+        }
+        self.builder.seal_block(done);
+        self.builder.switch_to_block(done);
+        let vectors = vectors.into_iter().map(|vector| self.builder.use_var(vector)).collect();
+        let vector = self.combine_halves(fold.op, prim, vectors);
+        let lanes = (0..width).map(|lane| self.builder.ins().extractlane(vector, lane as u8)).collect();
+        self.combine_halves(fold.op, prim, lanes)
+    }
+
+    /// Declares variables of a type with the same first value.
+    fn variables(&mut self, ty: Type, value: Value, count: usize) -> Vec<Variable> {
+        let variables: Vec<Variable> = (0..count).map(|_| self.builder.declare_var(ty)).collect();
+        variables.iter().for_each(|variable| self.builder.def_var(*variable, value));
+        variables
+    }
+
+    /// Continues in a new block if a number is at least `least`, else in `other`.
+    fn branch_unless_at_least(&mut self, number: Value, least: usize, other: Block) {
+        let more = self.builder.create_block();
+        let least = self.int(least as i64);
+        let is_more = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, number, least);
+        self.builder.ins().brif(is_more, more, &[], other, &[]);
+        self.builder.seal_block(more);
+        self.builder.switch_to_block(more);
+    }
+
+    /// Folds a value into a lane, or a vector of values into a vector of lanes.
+    fn fold_into(&mut self, op: BinaryOp, prim: Prim, part: Variable, value: Value) {
+        let folded = self.builder.use_var(part);
+        let folded = self.binary(op, prim, folded, value);
+        self.builder.def_var(part, folded);
+    }
+
+    /// Combines lanes, or vectors of lanes, in halves.
+    fn combine_halves(&mut self, op: BinaryOp, prim: Prim, mut parts: Vec<Value>) -> Value {
+        while parts.len() > 1 {
+            let upper = parts.split_off(parts.len() / 2);
+            for (part, other) in parts.iter_mut().zip(upper) {
+                *part = self.binary(op, prim, *part, other);
+            }
+        }
+        parts[0]
+    }
+
+    /// Writes the loop over full rounds, `lo..end`.
+    fn rounds(&mut self, fold: &LaneFold, (lo, end): (Value, Value), round: impl FnOnce(&mut Self, Value)) {
+        let (exit, after) = (self.builder.create_block(), self.builder.create_block());
+        let rounds = self.enter_rounds((lo, end), after);
         self.push_loop_scope(fold.var);
         self.hoist(Some(&fold.value), &[]);
         let var = self.round(&rounds);
-        match width {
-            Some((ty, width)) => {
-                for (k, vector) in vectors.iter().enumerate() {
-                    self.lane = Some((fold.var, var, (k * width) as i64));
-                    let value = self.vector(&fold.value, fold.var, prim, ty);
-                    let folded = self.builder.use_var(*vector);
-                    let folded = self.binary(fold.op, prim, folded, value);
-                    self.builder.def_var(*vector, folded);
-                }
-            }
-            None => {
-                for (lane, part) in parts.iter().enumerate() {
-                    self.fold_lane(fold, prim, (var, lane), *part);
-                }
-            }
-        }
-        self.end_round(&rounds, (var, parts.len() as i64), exit);
-        if let Some((_, width)) = width {
-            for (lane, part) in parts.iter().enumerate() {
-                let vector = self.builder.use_var(vectors[lane / width]);
-                let value = self.builder.ins().extractlane(vector, (lane % width) as u8);
-                self.builder.def_var(*part, value);
-            }
-        }
+        round(self, var);
+        self.end_round(&rounds, (var, i64::from(fold.lanes)), exit);
         self.builder.ins().jump(after, &[]);
         self.builder.seal_block(after);
         self.builder.switch_to_block(after);
@@ -98,12 +174,7 @@ impl FunctionEmitter<'_> {
     fn rest(&mut self, fold: &LaneFold, prim: Prim, (first, rest): (Value, Value), parts: &[Variable]) {
         let done = self.builder.create_block();
         for (lane, part) in parts.iter().enumerate().take(parts.len() - 1) {
-            let one_more = self.builder.create_block();
-            let lane_number = self.int(lane as i64);
-            let more = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, rest, lane_number);
-            self.builder.ins().brif(more, one_more, &[], done, &[]);
-            self.builder.seal_block(one_more);
-            self.builder.switch_to_block(one_more);
+            self.branch_unless_at_least(rest, lane + 1, done);
             self.fold_lane(fold, prim, (first, lane), *part);
         }
         self.lane = None;
@@ -116,15 +187,13 @@ impl FunctionEmitter<'_> {
     fn fold_lane(&mut self, fold: &LaneFold, prim: Prim, (base, lane): (Value, usize), part: Variable) {
         self.lane = Some((fold.var, base, lane as i64));
         let value = self.expr(&fold.value);
-        let folded = self.builder.use_var(part);
-        let folded = self.binary(fold.op, prim, folded, value);
-        self.builder.def_var(part, folded);
+        self.fold_into(fold.op, prim, part, value);
     }
 
     /// Returns the vector type and its number of lanes, if the fold can run on vectors.
     fn vector_width(&self, fold: &LaneFold, prim: Prim) -> Option<(Type, usize)> {
         let (ty, width) = vector(prim);
-        let fits = usize::from(fold.lanes) >= width && is_native(fold.op, prim);
+        let fits = usize::from(fold.lanes) >= width && is_native(fold.op, prim) && absorbs(fold.op, &fold.identity);
         (fits && self.is_vector(&fold.value, fold.var, prim)).then_some((ty, width))
     }
 
