@@ -117,6 +117,30 @@ fn runs_are_combined_as_runs() {
 }
 
 #[test]
+fn conditions_on_runs_and_on_blocks_skip_their_coordinates() {
+    // Two of the n runs, and one of the n blocks, satisfy the condition; each has 16 coordinates.
+    for (name, condition) in [("runs", "(gt (x i) (- n 2))"), ("blocks", "(eq (floordiv i 16) 3)")] {
+        let found = SIZES.map(|n| {
+            let size = 16 * n;
+            let fill = Scalar::zero(Prim::F64);
+            let format = redpoll_logic::text::parse_format("(run-length (element))", 1).expect("a format");
+            let ty = TensorType { shape: vec![size], dtype: fill.dtype(), fill, format };
+            let values = Values::from((0..size).map(|i| (i / 16 + 1) as f64).collect::<Vec<f64>>());
+            let triples = Triples { shape: vec![size], coordinates: vec![(0..size).collect()], values };
+            let x = Tensor::from_triples(ty, &triples, Duplicates::Error).expect("valid entries").0;
+            let condition = condition.replace("(- n 2)", &(n - 2).to_string());
+            let text = format!(
+                "(program (input x (type (shape {size}) f64 0.0 (run-length (element)))) (output s (type (shape) i64 0 (element)))
+                   (output y (type (shape {size}) f64 0.0 (sparse-list (element))))
+                   (for i (range 0 {size}) (if {condition} (+= (s) (* i i)) (+= (y i) (+ (x i) i)))))"
+            );
+            (count(&text, &[("x", x)]).0.iterations, n + 32)
+        });
+        check(name, 4.0, found);
+    }
+}
+
+#[test]
 fn sparse_masks_restrict_dense_operands() {
     let found = SIZES.map(|n| {
         let (mut rng, size) = (Rng::new(n), n * n);

@@ -32,16 +32,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) {
     match tree {
         Tree::Block(items) => items.iter().for_each(|t| lower_resolved(cx, state.clone(), t)),
         Tree::Loop { .. } => lower_for(cx, state, tree),
-        Tree::If { cond, body } => {
-            let facts = facts(cx, state, cond);
-            let cond = value(cx, state, cond);
-            let cond = cx.simplify_condition(cond.single());
-            let then = cx.block(|cx| {
-                facts.iter().for_each(|fact| cx.prover.assume(fact));
-                lower_resolved(cx, state.clone(), body);
-            });
-            cx.push_if(cond, then, Vec::new());
-        }
+        Tree::If { cond, body } => lower_if(cx, state, cond, |cx| lower_resolved(cx, state.clone(), body)),
         Tree::Let { var, value: term, body } => {
             let bound = bind(cx, state, term);
             // The statement may occur in the code again, where the variable is not bound.
@@ -78,6 +69,18 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) {
         Tree::Swap(t, u) => cx.swap(*t, *u),
         Tree::Assign(a) => assign::lower(cx, state, a),
     }
+}
+
+/// Lowers a condition that can be computed, with the code that `then` emits.
+pub(crate) fn lower_if<'p>(cx: &mut Cx<'p>, state: &LoweringState, cond: &TreeTerm, then: impl FnOnce(&mut Cx<'p>)) {
+    let facts = facts(cx, state, cond);
+    let cond = value(cx, state, cond);
+    let cond = cx.simplify_condition(cond.single());
+    let then = cx.block(|cx| {
+        facts.iter().for_each(|fact| cx.prover.assume(fact));
+        then(cx);
+    });
+    cx.push_if(cond, then, Vec::new());
 }
 
 /// Returns the comparisons implied by a condition between values that do not change: indices,

@@ -394,34 +394,49 @@ fn collect_comparisons(t: &TreeTerm, index: Index, comparisons: &mut Vec<TreeTer
     args.iter().for_each(|a| collect_comparisons(a, index, comparisons));
 }
 
-/// Returns the phases of a comparison `index op threshold`.
+/// Returns the phases of a comparison `index op threshold`, also of `floordiv(index, width) op
+/// threshold`.
 fn mask(cx: &mut Cx<'_>, state: &LoweringState, comparison: &TreeTerm, index: Index) -> Option<Looplet> {
     let TreeTerm::Call(Op::Builtin(op), args) = comparison else { return None };
     let is_index = |cx: &Cx<'_>, t: &TreeTerm| dtype_of(cx, state, t) == DType::I64;
     if !args.iter().all(|a| is_index(cx, a)) {
         return None;
     }
-    let mut left = linear(cx, state, &args[0], Some(index))?;
-    let mut right = linear(cx, state, &args[1], Some(index))?;
+    let [(left_term, left_width), (right_term, right_width)] = [0, 1].map(|k| quotient(cx, state, &args[k]));
+    let mut left = linear(cx, state, left_term, Some(index))?;
+    let mut right = linear(cx, state, right_term, Some(index))?;
+    // A quotient can be compared with a value that does not depend on the index.
+    let width = left_width.max(right_width);
+    if left_width > 1 && right.scale != 0 || right_width > 1 && left.scale != 0 {
+        return None;
+    }
     // Sums wrap around, so terms may change sides only if both sides are small. A side without the
     // index may be large and is clamped: coordinates are small, so the result does not change.
-    for (side, term) in [(&mut left, &args[0]), (&mut right, &args[1])] {
+    let most = MAX_COMPARISON_OPERAND / width;
+    for (side, term) in [(&mut left, left_term), (&mut right, right_term)] {
         match side.scale {
+            0 if width > 1 => {
+                side.offset = mul(&int(width), &max(&min(&side.offset, &int(most)), &int(-most)));
+            }
             _ if is_small(term) => {}
-            0 => side.offset = max(&min(&side.offset, &int(MAX_COMPARISON_OPERAND)), &int(-MAX_COMPARISON_OPERAND)),
+            0 => side.offset = max(&min(&side.offset, &int(most)), &int(-most)),
             _ => return None,
         }
     }
-    // Solves (left scale - right scale) * i + left offset  op  right offset.
+    // Solves (left scale - right scale) * i + left offset  op  right offset. The values from the
+    // threshold on that are equal to it, or have the same quotient, are `width` many.
     let (op, scale, threshold) = match left.scale - right.scale {
         0 => return None,
         scale if scale > 0 => (*op, scale, sub(&right.offset, &left.offset)),
         scale => (exchange_sides(*op), -scale, sub(&left.offset, &right.offset)),
     };
+    let is_exchanged = left.scale - right.scale < 0;
+    let descends = width > 1 && is_exchanged == (left_width > 1);
+    let threshold = if descends { plus(&threshold, 1 - width) } else { threshold };
     let threshold = cx.name("t", &threshold);
-    // The first index at or after the threshold, and the first after it.
+    // The first index at or after the threshold, and the first after the equal values.
     let t = cx.name("t", &ceil_div(&threshold, scale));
-    let (start, end) = (t, cx.name("t", &ceil_div(&plus(&threshold, 1), scale)));
+    let (start, end) = (t, cx.name("t", &ceil_div(&plus(&threshold, width), scale)));
     let phase = |stop: Option<Expr>, value: bool| SequencePhase {
         stop,
         body: Looplet::Run(AccessCursor::Fill(Scalar::Bool(value))),
@@ -435,6 +450,18 @@ fn mask(cx: &mut Cx<'_>, state: &LoweringState, comparison: &TreeTerm, index: In
         Builtin::Eq => vec![phase(Some(start), false), phase(Some(end), true), phase(None, false)],
         _ => vec![phase(Some(start), true), phase(Some(end), false), phase(None, true)],
     }))
+}
+
+/// Returns the numerator and the denominator of a quotient by a small literal that depends on an
+/// unbound index; other terms have the denominator 1.
+fn quotient<'t>(cx: &Cx<'_>, state: &LoweringState, t: &'t TreeTerm) -> (&'t TreeTerm, i64) {
+    match t {
+        TreeTerm::Call(Op::Builtin(Builtin::FloorDiv), args) if !stmt::is_computable(cx, state, t) => match &args[..] {
+            [of, TreeTerm::Lit(Scalar::I64(by))] if (2..=1 << 20).contains(by) => (of, *by),
+            _ => (t, 1),
+        },
+        _ => (t, 1),
+    }
 }
 
 /// Returns the comparison with its sides exchanged.

@@ -29,9 +29,12 @@ use super::cx::Cx;
 use super::short_circuit::EarlyExit;
 use super::simplify::{only_fills, simplify};
 use super::state::{AccessCursor, LoweringState};
-use super::tree::Tree;
+use super::stmt;
+use super::tree::{Tree, TreeTerm};
 use crate::assembly::Expr;
+use crate::assembly::build::plus;
 use looplet::LoopletStyle;
+use redpoll_logic::op::{Builtin, Op};
 use std::rc::Rc;
 
 /// A loop during its lowering: `heads` describe accesses of `body` over `extent`.
@@ -107,6 +110,12 @@ pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: LoopletNest) {
             return;
         }
     }
+    if let Some((cond, rest)) = split_condition(cx, &nest) {
+        let LoopExtent { lo, hi, .. } = nest.extent.clone();
+        nest.body = Rc::new(rest);
+        let state = nest.state.clone();
+        return cx.if_below(&lo, &hi, |cx| stmt::lower_if(cx, &state, &cond, |cx| lower_loop(cx, nest)));
+    }
     match nest.heads.iter().map(|h| h.looplet.style()).max() {
         Some(LoopletStyle::Thunk) => thunk::lower(cx, nest),
         Some(LoopletStyle::Switch) => switch::lower(cx, nest),
@@ -117,4 +126,40 @@ pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: LoopletNest) {
         Some(LoopletStyle::AcceptRun) => accept_run::lower(cx, nest),
         Some(LoopletStyle::Lookup) | None => lookup::lower(cx, nest),
     }
+}
+
+/// Splits the condition of a body: returns the part that is the same in all rounds, such as a
+/// comparison of the value of a run, and the body under the rest.
+fn split_condition(cx: &Cx<'_>, nest: &LoopletNest) -> Option<(TreeTerm, Tree)> {
+    let Tree::If { cond, body } = &*nest.body else { return None };
+    // At a single coordinate, nothing is gained.
+    if cx.prover.eq(&nest.extent.hi, &plus(&nest.extent.lo, 1)) {
+        return None;
+    }
+    let written = body.written_tensors();
+    // The code of an earlier phase may have bound the index.
+    let changes = |part: &TreeTerm| match part {
+        TreeTerm::Index(index) => nest.extent.index == Some(*index),
+        TreeTerm::Access(id) => nest.state.is_access_of(*id, &written),
+        _ => false,
+    };
+    let is_fixed = |t: &TreeTerm| stmt::is_computable(cx, &nest.state, t) && !t.any(&mut |part| changes(part));
+    let all = match cond {
+        TreeTerm::Call(and @ Op::Builtin(Builtin::And), args) => args.iter().map(|arg| (Some(and), arg)).collect(),
+        whole => vec![(None, whole)],
+    };
+    let (fixed, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, part)| is_fixed(part));
+    let join = |parts: Vec<(Option<&Op>, &TreeTerm)>| match &parts[..] {
+        [] => None,
+        [(_, only)] => Some((*only).clone()),
+        [(and, _), ..] => {
+            let and = and.expect("only a conjunction has several parts").clone();
+            Some(TreeTerm::Call(and, parts.iter().map(|(_, part)| (*part).clone()).collect()))
+        }
+    };
+    let rest = match join(rest) {
+        Some(cond) => Tree::If { cond, body: body.clone() },
+        None => (**body).clone(),
+    };
+    Some((join(fixed)?, rest))
 }

@@ -548,3 +548,40 @@ fn conditions_read_flags_that_folds_assign() {
         100,
     );
 }
+
+/// Conditions that are the same along a run, and comparisons of quotients of the index.
+#[test]
+fn conditions_on_runs_and_on_blocks_of_coordinates() {
+    check(
+        "(program (input x (type (shape 9) i64 0 (run-length (element)))) (input y (type (shape 9) i64 0 dense))
+           (output z (type (shape 9) i64 0 dense)) (output s (type (shape) i64 0 (element)))
+           (block (for i (if (and (gt (x i) 0) (lt i 7)) (+= (z i) (+ i (y i)))))
+                  (for i (if (gt (x i) (s)) (+= (s) i)))))",
+        50,
+    );
+    check(
+        "(program (output y (type (shape 2) bool true dense)) (output z (type (shape 2) i64 -1 dense)) (local w i64 1)
+           (for i (range 0 2) (if (gt 3.0 (cast-f64 i)) (-= w (z (outside 3 (- i 1)))) (= (y i) (eq i w)))))",
+        10,
+    );
+    for op in ["eq", "ne", "lt", "le", "gt", "ge"] {
+        for (quotient, bound) in [
+            ("(floordiv i 4)", "1"),
+            ("(floordiv (+ i -7) 3)", "-1"),
+            ("(floordiv (- 5 (* 2 i)) 4)", "-2"),
+            ("(floordiv (* 3 i) 2)", "k"),
+            ("(floordiv (- i k) 2)", "(x k)"),
+        ] {
+            for (left, right) in [(quotient, bound), (bound, quotient)] {
+                check(
+                    &format!(
+                        "(program (input x (type (shape 13) i64 0 (sparse-list (element))))
+                           (output z (type (shape 3 13) i64 0 dense))
+                           (for k (range 0 3) (for i (range 0 13) (if ({op} {left} {right}) (+= (z k i) (+ (x i) i))))))"
+                    ),
+                    4,
+                );
+            }
+        }
+    }
+}
