@@ -12,11 +12,3 @@ pub(crate) const INHERENT: &[(&str, &str)] = &[
     ("take array", "an index that is not stored gathers coordinate 0"),
     ("take_along_axis", "an index that is not stored gathers coordinate 0"),
 ];
-
-/// A name, and the cause of growth that is left to mend.
-pub(crate) const KNOWN: &[(&str, &str)] = &[
-    ("sliding max", "a maximum over a window reads its fills at each start of the window"),
-    ("cumulative_prod", "a running product is not known to stay zero"),
-    ("first", "a member of a pair is read from the pair, which differs from the fill value everywhere"),
-    ("scan of a product", "a running sum along columns is stored in an array for each of its rows"),
-];

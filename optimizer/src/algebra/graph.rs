@@ -87,7 +87,7 @@ pub(super) struct ClassProperties {
     pub(super) dtype: DType,
     pub(super) fill: Scalar,
     /// Set when the fill never occurs.
-    is_full: bool,
+    pub(super) is_full: bool,
 }
 
 /// A term that a rule proposes, over the slots of its context.

@@ -51,6 +51,12 @@ pub(crate) fn normalize(plan: &Plan, config: &OptimizerConfig) -> Result<Vec<Nes
     Ok(normalizer.nests)
 }
 
+/// Returns whether an operator returns `value` whenever its last argument is `value`.
+fn decides(op: &Op, value: &Scalar, mode: FloatMode) -> bool {
+    let signature = op.signature(&[value.dtype(), value.dtype()]);
+    signature.is_ok_and(|s| op.constant_result(&s, &[None, Some(value.clone())], mode).as_ref() == Some(value))
+}
+
 /// The coordinate of each field of an expression.
 type Env = HashMap<Field, FieldBinding>;
 
@@ -269,7 +275,8 @@ impl Normalizer<'_> {
     }
 
     /// Lowers a scan along the loop of the field, or stores it if the field has another coordinate:
-    /// `scan(op, x, i)[i] = op(.. op(op(identity, x[0]), x[1]) .., x[i])`.
+    /// `scan(op, x, i)[i] = op(.. op(op(identity, x[0]), x[1]) .., x[i])`. If the fill of `x` decides
+    /// the result, as 0 does in a product, the scan has its fill wherever `x` has.
     fn scan(
         &mut self,
         expr: &Expr,
@@ -290,8 +297,17 @@ impl Normalizer<'_> {
             dtype: dtype.to_string(),
         })?;
         let arg = self.lower(arg, env, nest)?.cast(&dtype, self.mode);
+        let fill = expr.info().fill.clone();
+        // The fields of folds are unique, so a term with a fold cannot occur twice.
+        let is_sparse = !arg.is_full() && !arg.has_fold() && arg.fill() == &fill;
+        let is_decided = is_sparse && decides(op, &fill, self.mode);
+        let differs = Term::call(&Builtin::Ne.into(), vec![arg.clone(), Term::literal(fill.clone())], self.mode);
         let fold = Fold { op: op.clone(), init, arg, fields: Vec::new(), along: vec![along] };
-        Ok(Term::fold(fold, expr.info().fill.clone(), self.mode))
+        let scan = Term::fold(fold, fill.clone(), self.mode);
+        Ok(match is_decided {
+            true => Term::call(&Builtin::IfElse.into(), vec![differs, scan, Term::literal(fill)], self.mode),
+            false => scan,
+        })
     }
 
     /// Lowers the argument at mapped coordinates. Coordinates out of bounds are handled by the read

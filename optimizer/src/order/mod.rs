@@ -5,5 +5,6 @@ pub(crate) mod pricing;
 pub(crate) mod search;
 pub(crate) mod skew;
 pub(crate) mod split;
+mod stored;
 pub(crate) mod windows;
 pub(crate) mod writes;

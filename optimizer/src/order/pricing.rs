@@ -309,7 +309,9 @@ impl OrderSearch<'_> {
                 stored_work(self.facts, fold, self.problem.sizes, self.problem.pins).times(1.0 / *equal_folds as f64)
             };
             work += match inline_depth(&full, fold, free) {
-                Some(depth) if fold.is_scan() => self.inline_fold_work(fold, &full[..depth]),
+                Some(depth) if fold.is_scan() => {
+                    self.inline_fold_work(fold, &full[..depth]) + self.accumulator_work(fold, &full[..depth])
+                }
                 Some(depth) => (self.inline_fold_work(fold, &full[..depth])
                     + self.outer_step_work(fold, &full[..depth]))
                 .cheaper(stored()),
@@ -337,6 +339,17 @@ impl OrderSearch<'_> {
     /// the consumer's price includes.
     pub(crate) fn extra_operators(&self, value: &Term, order: &[usize]) -> f64 {
         order.last().map_or(0, |last| operators(value, &self.loops[*last]).saturating_sub(1)) as f64
+    }
+
+    /// Returns the work of clearing the accumulators of a scan: one for each round of the loops
+    /// inside of the scan's outermost loop that it does not run along.
+    fn accumulator_work(&self, scan: &Fold, loops: &[Field]) -> Work {
+        let inside = loops.iter().skip_while(|f| !scan.along.contains(f)).filter(|f| !scan.along.contains(f));
+        let (mut work, count) = (Work::NONE, inside.map(|f| self.problem.sizes.of(f) as f64).product::<f64>());
+        if count > 1.0 {
+            work.allocate(count);
+        }
+        work
     }
 
     fn inline_fold_work(&self, fold: &Fold, prefix: &[Field]) -> Work {

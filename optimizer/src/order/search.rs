@@ -37,15 +37,21 @@ pub(crate) struct PricedOrder {
     pub(crate) dense: Vec<bool>,
     /// Every order that was priced completely.
     pub(crate) priced_orders: Vec<(Vec<Field>, f64)>,
+    /// Set when all folds inside of values are stored first.
+    pub(crate) stores_folds: bool,
 }
 
 impl PricedOrder {
+    /// Returns an order without outputs and without other orders, with all folds in place.
+    pub(crate) fn new(order: Vec<Field>, work: Work) -> PricedOrder {
+        PricedOrder { order, work, dense: Vec::new(), priced_orders: Vec::new(), stores_folds: false }
+    }
+
     /// Returns the decision for a query with this loop order, still without outputs.
     pub(crate) fn decision(self, origin: Origin, rules: Vec<AppliedRule>) -> Decision {
         let PricedOrder { order, work, priced_orders, .. } = self;
-        let outputs = Vec::new();
-        let mut decision =
-            Decision { origin, rules, order, cost: work.cost(), work, priced_orders: Vec::new(), outputs };
+        let (cost, none, outputs) = (work.cost(), Vec::new(), Vec::new());
+        let mut decision = Decision { origin, rules, order, cost, work, priced_orders: none, outputs };
         decision.set_priced_orders(priced_orders);
         decision
     }
@@ -59,7 +65,7 @@ pub(crate) fn order_loops(facts: &Facts, nest: &Nest) -> Option<PricedOrder> {
 /// Returns the best loop order of a nest if it costs less than `limit`; the limit makes the search
 /// faster.
 pub(crate) fn order_loops_below(facts: &Facts, nest: &Nest, limit: f64) -> Option<PricedOrder> {
-    with_search(facts, nest, FormatAssumption::Given, |search| search.run(limit))
+    with_search(facts, nest, FormatAssumption::Given, |search| search.run_or_store_folds(limit))
 }
 
 /// Returns the cost of the greedy loop order of a nest, or 0 when no order satisfies all
@@ -264,11 +270,9 @@ impl<'t> OrderSearch<'t> {
         self
     }
 
-    fn run(&self, limit: f64) -> Option<PricedOrder> {
+    pub(crate) fn run(&self, limit: f64) -> Option<PricedOrder> {
         // The cost of the greedy order bounds the search.
-        let none =
-            PricedOrder { order: Vec::new(), work: Work::IMPOSSIBLE, dense: Vec::new(), priced_orders: Vec::new() };
-        let mut best = self.greedy(limit).unwrap_or(none);
+        let mut best = self.greedy(limit).unwrap_or_else(|| PricedOrder::new(Vec::new(), Work::IMPOSSIBLE));
         if self.loops.len() <= cost::EXHAUSTIVE_LOOPS {
             self.extend(&mut Vec::new(), 0, Work::NONE, &mut (&mut best, limit));
         }
@@ -280,7 +284,7 @@ impl<'t> OrderSearch<'t> {
     }
 
     /// Returns the loops that can be bound next, if the loops of `mask` are bound.
-    fn bindable_loops(&self, mask: u64) -> impl Iterator<Item = usize> {
+    pub(crate) fn bindable_loops(&self, mask: u64) -> impl Iterator<Item = usize> {
         (0..self.loops.len())
             .filter(move |&k| mask >> k & 1 == 0 && self.precedence.iter().all(|(a, b)| *b != k || mask >> a & 1 == 1))
     }
@@ -329,8 +333,9 @@ impl<'t> OrderSearch<'t> {
         if self.loops.len() <= cost::EXHAUSTIVE_LOOPS {
             self.extend_cheapest(&mut Vec::new(), 0, Work::NONE, &mut best, count);
         }
-        let fields = |order: Vec<usize>| order.into_iter().map(|k| self.loops[k].clone()).collect();
-        best.into_iter().map(|(order, cost)| (fields(order), cost)).collect()
+        best.into_iter()
+            .map(|(order, cost)| (order.into_iter().map(|k| self.loops[k].clone()).collect(), cost))
+            .collect()
     }
 
     /// Extends an order whose loops so far cost `spent`, while that is below the last of the best
@@ -387,7 +392,7 @@ impl<'t> OrderSearch<'t> {
         spent += self.completion_work(&order);
         let order: Vec<Field> = order.iter().map(|&k| self.loops[k].clone()).collect();
         let priced_orders = vec![(order.clone(), spent.cost())];
-        Some(PricedOrder { order, work: spent, dense: Vec::new(), priced_orders })
+        Some(PricedOrder { priced_orders, ..PricedOrder::new(order, spent) })
     }
 
     /// Returns the estimated rounds of the innermost loop when the loops of `order` are bound.
@@ -409,7 +414,7 @@ impl<'t> OrderSearch<'t> {
             let has_runs = kinds.any(|kind| kind.traits().runs);
             (0..self.loops.len()).map(|k| has_runs.then(|| self.run_count(k)).flatten()).collect()
         });
-        // A run with a constant value is folded at once.
+        // Runs of a constant value are folded at once.
         let rounds = match (0..self.loops.len()).find(|k| mask >> k & 1 == 1 && runs[*k].is_some()) {
             Some(k) => {
                 let others = RoundsKey { bound: mask & !(1 << k), outer_folded: key.outer_folded & !(1 << k) };
@@ -518,10 +523,8 @@ impl<'t> OrderSearch<'t> {
     }
 
     fn rounds_by_coordinates(&self, mask: u64) -> f64 {
-        let bound = |f: &Field| {
-            self.problem.prefix.contains(f)
-                || self.loops.iter().position(|g| g == f).is_some_and(|k| mask >> k & 1 == 1)
-        };
+        let is_own = |f: &Field| self.loops.iter().position(|g| g == f).is_some_and(|k| mask >> k & 1 == 1);
+        let bound = |f: &Field| self.problem.prefix.contains(f) || is_own(f);
         let within = (0..self.loops.len()).filter(|k| mask >> k & 1 == 1).map(|k| &self.loops[k]);
         let coordinate_count: f64 =
             self.problem.prefix.iter().chain(within).map(|f| self.problem.sizes.of(f) as f64).product();

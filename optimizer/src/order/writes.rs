@@ -279,7 +279,7 @@ fn allocation_work(target: &Target, format: &Format, counts: &[f64]) -> Work {
 
 impl Work {
     /// Adds an array of `words` times eight bytes that is initialized.
-    fn allocate(&mut self, words: f64) {
+    pub(crate) fn allocate(&mut self, words: f64) {
         self.add(Event::Clear, words);
         self.fault(words);
     }

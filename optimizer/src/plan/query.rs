@@ -62,6 +62,9 @@ pub(crate) fn physical_query(
     ordered: PricedOrder,
     task: &Task,
 ) -> Result<FoldPlacement<(PhysicalQuery, Decision)>, Error> {
+    if ordered.stores_folds {
+        return Ok(FoldPlacement::StoreFirst(inner_folds(nest)));
+    }
     let nest = nest.with_dense_outputs(&ordered.dense);
     let schedule = match isolate(&planner.facts, &mut planner.state.names, &nest, &ordered.order) {
         FoldPlacement::Placed(schedule) => schedule,
@@ -72,6 +75,19 @@ pub(crate) fn physical_query(
     let schedule = concordize(schedule, &replaced, planner.facts.mode());
     let decision = ordered.decision(task.origin, task.rules.clone());
     emit(&mut planner.facts, &schedule, decision).map(FoldPlacement::Placed)
+}
+
+/// Returns the folds inside the values of a nest.
+fn inner_folds(nest: &Nest) -> Vec<Term> {
+    let mut folds: Vec<Term> = Vec::new();
+    for target in &nest.outputs {
+        target.value.each_fold(&mut |term, _| {
+            if !folds.contains(term) {
+                folds.push(term.clone());
+            }
+        });
+    }
+    folds
 }
 
 /// Plans the copies for the discordant reads of a task, and returns them with these reads.

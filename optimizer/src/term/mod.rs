@@ -200,6 +200,9 @@ impl Term {
         let Ok(signature) = op.signature(&dtypes) else {
             unreachable!("arguments of a call are cast to the signature of `{op}`")
         };
+        if let Some(member) = member_of_pair(op, &args).filter(|member| member.dtype() == signature.result) {
+            return member.clone();
+        }
         let constants: Vec<Option<Scalar>> = args.iter().map(|a| a.as_literal().cloned()).collect();
         match op.simplify(&signature, &constants, mode) {
             Some(Simplification::Value(v)) => return Term::literal(v),
@@ -479,6 +482,19 @@ fn sorted(mut fields: Vec<Field>) -> Vec<Field> {
 /// Returns whether folds with `op` may be regrouped and reordered.
 pub(crate) fn is_regroupable(op: &Op, dtype: &DType, mode: FloatMode) -> bool {
     op.is_associative(dtype, mode) && op.is_commutative(dtype, mode)
+}
+
+/// Returns the member that a call reads of a pair: `first(pair(x, y)) = x`.
+fn member_of_pair<'t>(op: &Op, args: &'t [Term]) -> Option<&'t Term> {
+    let at = match op {
+        Op::Builtin(Builtin::First) => 0,
+        Op::Builtin(Builtin::Second) => 1,
+        _ => return None,
+    };
+    match args.first()?.node() {
+        Node::Call(Op::Builtin(Builtin::Pair), members) => members.get(at),
+        _ => None,
+    }
 }
 
 fn flatten(op: &Op, args: Vec<Term>, mode: FloatMode) -> Vec<Term> {

@@ -146,7 +146,7 @@ fn match_reads(
         if !x.has_offset_of(y) || x.terms.len() != y.terms.len() {
             return None;
         }
-        for ((f, c), (g, d)) in x.terms.iter().zip(&y.terms) {
+        for [(f, c), (g, d)] in paired_terms(x, y) {
             let bound = (loops.contains(f), other_loops.contains(g));
             let fits = match bound {
                 (true, true) => names.get(f).is_none_or(|known| known == g),
@@ -162,4 +162,12 @@ fn match_reads(
         }
     }
     Some(names)
+}
+
+/// Returns the terms of two affine forms in pairs: those of the same field first, the others in
+/// their order.
+fn paired_terms<'t>(x: &'t Affine, y: &'t Affine) -> Vec<[&'t (Field, i64); 2]> {
+    let (same, rest): (Vec<_>, Vec<_>) = x.terms.iter().partition(|term| y.terms.contains(term));
+    let others = y.terms.iter().filter(|term| !same.contains(term));
+    same.iter().map(|term| [*term; 2]).chain(rest.iter().copied().zip(others).map(<[_; 2]>::from)).collect()
 }

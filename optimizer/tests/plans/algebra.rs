@@ -355,3 +355,29 @@ fn symmetric_forms_go_over_one_triangle_and_the_diagonal() {
     assert_eq!(least.matches("gt (coordinate").count(), 1, "{least}");
     assert_eq!(shown(&sum, InputSymmetry::None, 0.0).matches("gt (coordinate").count(), 0);
 }
+
+/// A fold that its fills change follows the entries of a matrix in the other order, without a copy.
+#[test]
+fn folds_count_the_fills_that_they_do_not_visit() {
+    let cost = |text: &str, inputs: &[InputSpec]| {
+        let counts = counts(inputs);
+        let planned = optimize(&plan(text, inputs), &Statistics::new(&counts), &OptimizerConfig::default());
+        planned.unwrap_or_else(|e| panic!("{e}\n{text}")).1.work().cost()
+    };
+    let large = [csr("A", &[100_000, 100_000]).stored(300_000.0)];
+    let small = [csr("A", &[4, 3])];
+    let text = |value: &str, fold: &str| format!("(plan (query m (aggregate {fold} {value} i)) (produces m))");
+    let sum = cost(&text("(table A i j)", "+ 0"), &large);
+    for (value, fold) in [
+        ("(table A i j)", "max -inf"),
+        ("(table A i j)", "min inf"),
+        ("(table A i j)", "* 1"),
+        ("(mapjoin gt (table A i j) 0)", "and true"),
+        ("(mapjoin cos (table A i j))", "+ 0"),
+        ("(mapjoin abs (table A i j))", "max -0.5"),
+    ] {
+        check(&text(value, fold), &large, &small, &expect![["m.1: i j\nm: j\n"]]);
+        let found = cost(&text(value, fold), &large);
+        assert!(found <= 4.0 * sum, "{fold} of {value}: {found}, {sum} for a sum");
+    }
+}

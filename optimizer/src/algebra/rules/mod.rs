@@ -7,6 +7,7 @@
 mod aggregates;
 mod distribution;
 mod elimination;
+mod fills;
 mod filters;
 mod identities;
 mod symmetry;
@@ -65,9 +66,8 @@ struct ChildFold {
 
 /// Iterates over all rules.
 pub(super) fn rules() -> impl Iterator<Item = &'static RewriteRule> {
-    [symmetry::RULES, filters::RULES, aggregates::RULES, elimination::RULES, distribution::RULES, identities::RULES]
-        .into_iter()
-        .flatten()
+    let subjects = [symmetry::RULES, filters::RULES, aggregates::RULES, fills::RULES, elimination::RULES];
+    subjects.into_iter().chain([distribution::RULES, identities::RULES]).flatten()
 }
 
 /// Returns the rules of some subjects in a round.
@@ -133,6 +133,10 @@ impl MatchSite<'_> {
 
     fn fill(&self, of: &ClassUse) -> &Scalar {
         &self.graph[of.class].data.fill
+    }
+
+    fn is_full(&self, of: &ClassUse) -> bool {
+        self.graph[of.class].data.is_full
     }
 
     fn size(&self, slot: SlotIndex) -> u64 {

@@ -1,0 +1,72 @@
+//! The work of a nest whose folds are stored by queries of their own.
+//!
+//! A fold in place is evaluated in every round of the loops around it, also where it results in its
+//! fill. If it is stored, the nest reads its result, and visits only the coordinates at which the
+//! values differ from their fills.
+
+use crate::facts::Facts;
+use crate::facts::estimate::either;
+use crate::order::search::{LoopBody, OrderSearch, PricedOrder, stored_work};
+use crate::term::{ModeCoordinate, Node, Target};
+use crate::work::{Event, Work};
+use redpoll_logic::Field;
+
+/// Largest ratio of the estimated work with stored folds to that with folds in place for which all
+/// folds are stored. The estimate leaves out the formats of the results, so it decides only if the
+/// loops in place visit far more coordinates.
+const MAX_STORED_RATIO: f64 = 0.1;
+
+impl OrderSearch<'_> {
+    /// Returns the cheapest order below `limit`, with all folds in place or stored one by one, or
+    /// with all folds stored if that is much cheaper.
+    pub(crate) fn run_or_store_folds(&self, limit: f64) -> Option<PricedOrder> {
+        let stored = self.work_with_stored_folds().filter(|(_, work)| work.cost() < limit);
+        let Some((order, work)) = stored else { return self.run(limit) };
+        match self.run(limit.max(work.cost() / MAX_STORED_RATIO)) {
+            Some(placed) if work.cost() >= MAX_STORED_RATIO * placed.work.cost() => {
+                Some(placed).filter(|placed| placed.work.cost() < limit)
+            }
+            _ => Some(PricedOrder { stores_folds: true, ..PricedOrder::new(order, work) }),
+        }
+    }
+
+    /// Estimates the work of the nest if all of its folds are stored; returns it with an order of
+    /// the loops. `None` if it has no folds, or a fold that has to stay in place.
+    fn work_with_stored_folds(&self) -> Option<(Vec<Field>, Work)> {
+        let LoopBody::Outputs(targets) = self.body else { return None };
+        let stays = self.folds.iter().any(|inner| inner.fold.is_scan() || inner.fold.is_stored());
+        let is_subscript = |at: &ModeCoordinate| matches!(at, ModeCoordinate::Value(t) if t.has_fold());
+        let is_fold = |target: &Target| matches!(target.value.node(), Node::Fold(_));
+        let keeps = |target: &Target| is_fold(target) || target.coordinates.iter().any(is_subscript);
+        if self.folds.is_empty() || stays || targets.iter().any(keeps) {
+            return None;
+        }
+        let fraction = |facts: &Facts, mask: u64| {
+            let bound = |f: &Field| self.loops.iter().position(|g| g == f).is_some_and(|k| mask >> k & 1 == 1);
+            either(targets.iter().map(|target| facts.written_fraction(target, self.problem.sizes, &bound)))
+        };
+        let rounds = |mask: u64| {
+            let loops = (0..self.loops.len()).filter(|k| mask >> k & 1 == 1).map(|k| &self.loops[k]);
+            loops.map(|f| self.problem.sizes.of(f) as f64).product::<f64>() * fraction(self.facts, mask)
+        };
+        let mut work = Work::NONE;
+        for inner in &self.folds {
+            let stored = stored_work(self.facts, inner.fold, self.problem.sizes, self.problem.pins);
+            work += stored.times(1.0 / inner.equal_folds as f64);
+        }
+        let (mut order, mut mask) = (Vec::new(), 0);
+        while order.len() < self.loops.len() {
+            let next = self.bindable_loops(mask).map(|k| (rounds(mask | 1 << k), k));
+            let (rounds, next) = next.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+            (mask, order) = (mask | 1 << next, [&order[..], &[self.loops[next].clone()]].concat());
+            let lists = (self.folds.len() + self.accesses.len()) as f64;
+            work.add(Event::Round, rounds);
+            work.add(Event::Merge, lists * rounds);
+        }
+        let written = rounds(mask) * targets.len() as f64;
+        work.add(Event::Compute, written);
+        work.add(Event::Append, written);
+        work.add(Event::Query, 1.0);
+        Some((order, work))
+    }
+}
