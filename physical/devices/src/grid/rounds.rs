@@ -50,10 +50,10 @@ pub(super) fn coordinates_of(list_coordinates: &[(Local, Buffer)], var: Local) -
 
 /// Turns the walks by these cursors into `for` loops if lanes can share their rounds.
 pub(super) fn walks_to_loops(mut f: Function, mut walks: Walks) -> (Function, Walks) {
-    let total_reads = count_reads(&f, &f.body);
+    let mut total_reads = count_reads(&f, &f.body);
     let mut shared = Vec::new();
     let body = f.body.clone();
-    f.body = block(&mut f, &walks, &total_reads, body, &mut shared);
+    f.body = block(&mut f, &walks, &mut total_reads, body, &mut shared);
     let is_loop =
         |var: Local| f.body.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::For { var: other, .. } if *other == var)));
     walks.lanes.retain(|(var, _)| is_loop(*var));
@@ -61,7 +61,13 @@ pub(super) fn walks_to_loops(mut f: Function, mut walks: Walks) -> (Function, Wa
     (f, walks)
 }
 
-fn block(f: &mut Function, walks: &Walks, total_reads: &[u32], body: Vec<Stmt>, shared: &mut Vec<Local>) -> Vec<Stmt> {
+fn block(
+    f: &mut Function,
+    walks: &Walks,
+    total_reads: &mut Vec<u32>,
+    body: Vec<Stmt>,
+    shared: &mut Vec<Local>,
+) -> Vec<Stmt> {
     let mut out = Vec::with_capacity(body.len());
     for stmt in body {
         match stmt {
@@ -98,10 +104,11 @@ fn block(f: &mut Function, walks: &Walks, total_reads: &[u32], body: Vec<Stmt>, 
 }
 
 /// Returns a walk as a loop, followed by an assignment of the cursor if other code reads it.
+/// `total_reads` gets the reads of the local that this takes.
 fn loop_of_walk(
     f: &mut Function,
     walks: &Walks,
-    total_reads: &[u32],
+    total_reads: &mut Vec<u32>,
     (cond, body): (&Expr, &[Stmt]),
 ) -> Option<(Local, Vec<Stmt>)> {
     let Expr::Compare(CompareOp::Lt, q, end) = cond else { return None };
@@ -138,7 +145,9 @@ fn loop_of_walk(
     let from = Local(f.locals.len() as u32);
     f.locals.push(LocalDecl { name: "from".into(), prim: Prim::I64 });
     let set_cursor = Stmt::Assign(q, max(&local(from), &hi));
-    Some((q, vec![Stmt::Assign(from, local(q)), rounds(local(from)), set_cursor]))
+    let stmts = vec![Stmt::Assign(from, local(q)), rounds(local(from)), set_cursor];
+    total_reads.push(count_reads(f, &stmts)[from.index()]);
+    Some((q, stmts))
 }
 
 /// Returns the folds of the rounds of a loop: locals that carry a value from round to round, each
@@ -179,4 +188,45 @@ pub(super) fn folds_of_rounds(f: &Function, body: &[Stmt], total_reads: &[u32], 
         Some(RoundFold { acc, op, identity })
     };
     seen.into_iter().filter_map(folded).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redpoll_compiler::assembly::text::parse;
+    use redpoll_compiler::assembly::verify;
+
+    /// The rounds of a walk may contain a walk whose cursor is read later, and which takes a local
+    /// of its own. The order in which locals are checked varies from run to run.
+    #[test]
+    fn walks_contain_walks_with_new_locals() {
+        let text = "\
+fn nested() {
+  input ptr: index i64
+  owned y: value i64 fill 0
+  local lo: i64 local hi: i64
+  local p: i64 local p_end: i64 local q: i64 local q_end: i64
+  chunk lo, hi
+  p = ptr[0]
+  p_end = ptr[1]
+  while p < p_end {
+    q = ptr[2]
+    q_end = ptr[3]
+    while q < q_end {
+      q = q + 1
+    }
+    y[p] = q
+    p = p + 1
+  }
+}
+";
+        let f = parse(text).unwrap();
+        let [p, q] = [Local(2), Local(4)];
+        for _ in 0..64 {
+            let walks = Walks { lanes: vec![(p, 32), (q, 1)], ..Walks::none() };
+            let (loops, _) = walks_to_loops(f.clone(), walks);
+            assert_eq!(loops.locals.len(), f.locals.len() + 1, "{loops}");
+            assert_eq!(verify(&loops), [], "{loops}");
+        }
+    }
 }
