@@ -157,12 +157,12 @@ fn read_plan(text: &str, bindings: &Bindings) -> Result<Plan, Error> {
     let mut unbound = Vec::new();
     for (table, fields) in free_tables(text).map_err(Error::Parse)? {
         let Some(tensor) = bindings.get(table.as_str()) else {
-            unbound.push(UnboundTable { table, rank: fields });
+            unbound.push(UnboundTable { table, rank: fields.len() });
             continue;
         };
         let shape = &tensor.ty().shape;
-        if shape.len() != fields {
-            return Err(Error::Rank { table, fields, rank: shape.len(), shape: shape.clone() });
+        if shape.len() != fields.len() {
+            return Err(Error::Rank { table, fields: fields.len(), rank: shape.len(), shape: shape.clone() });
         }
     }
     if !unbound.is_empty() {

@@ -1,8 +1,9 @@
 //! The binary from the user's side: results, messages, exit codes, files.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// A finished run of the binary.
@@ -44,6 +45,15 @@ impl Sandbox {
         decode_output(
             Command::new(env!("CARGO_BIN_EXE_redpoll")).args(args).current_dir(self.dir.path()).output().unwrap(),
         )
+    }
+
+    /// Runs `redpoll` with a text on standard input.
+    fn run_with_input(&self, args: &[&str], text: &str) -> CommandOutput {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_redpoll"));
+        command.args(args).current_dir(self.dir.path()).stdin(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        decode_output(child.wait_with_output().unwrap())
     }
 }
 
@@ -227,10 +237,10 @@ fn failures_have_messages_and_exit_codes() {
             1,
             &["again.rp: line 2", "`y` is written by a second statement", "appended to"],
         ),
-        (&["explain", "sum.rp"], 1, &["table `A`"]),
+        (&["explain", "sum.rp", "--format", "A=csr:coo"], 1, &["--format A=csr:coo", "redpoll formats"]),
         (&["explain", "sum.rp", "--without", "magic"], 2, &["magic", "elimination", "distribution"]),
-        (&["explain", "sum.rp", "--bind", "A=a.mtx", "--format", "svg"], 2, &["svg", "text, dot, mermaid"]),
-        (&["explain", "sum.rp", "--bind", "A=a.mtx", "--format", "dot", "--c"], 2, &["--c", "cannot be used"]),
+        (&["explain", "sum.rp", "--bind", "A=a.mtx", "--output", "svg"], 2, &["svg", "text, dot, mermaid"]),
+        (&["explain", "sum.rp", "--bind", "A=a.mtx", "--output", "dot", "--c"], 2, &["--c", "cannot be used"]),
         (&["info", "none.mtx"], 1, &["none.mtx"]),
         (&["info", "sum.rp"], 1, &["unknown file format"]),
         (
@@ -277,7 +287,7 @@ fn failures_have_messages_and_exit_codes() {
         ),
         (&["convert", "a.mtx"], 2, &["OUT"]),
         (&["fly"], 2, &["fly"]),
-        (&["run"], 2, &["PLAN.rp"]),
+        (&["run"], 2, &["<PLAN>"]),
     ];
     let sandbox = Sandbox::new();
     sandbox
@@ -570,6 +580,43 @@ fn explain_names_the_rules() {
     }
 }
 
+/// Statements in index notation, given as an argument or on standard input, are run and explained;
+/// tables without a file hold random numbers when they are explained.
+#[test]
+fn index_notation_needs_no_file() {
+    let sandbox = Sandbox::new();
+    let statement = "s = A(i,j) * A(i,j)";
+    let result = sandbox.run(&["run", statement, "--bind", "A=a.mtx"]);
+    assert_eq!(result.code, Some(0), "{}", result.err);
+    let plan = "(plan (query s (aggregate + 0 (mapjoin square (table A i j)) i j)) (produces s))";
+    sandbox.write("squares.rp", plan);
+    let squares = sandbox.run(&["run", "squares.rp", "--bind", "A=a.mtx"]);
+    let value = |result: &CommandOutput| result.out.lines().nth(1).unwrap().to_owned();
+    assert_eq!(value(&result), value(&squares));
+    let piped = sandbox.run_with_input(&["run", "-", "--bind", "A=a.mtx"], statement);
+    assert_eq!(value(&piped), value(&squares), "{}", piped.err);
+
+    let explained = ["explain", "y(i) = A(i,j) * x(j)", "--format", "A=csc", "--size", "j=200"];
+    let result = sandbox.run(&explained);
+    assert_eq!(result.code, Some(0), "{}", result.err);
+    assert!(result.err.contains("table `A` has no file: 10000 random numbers in 1000 x 200"), "{}", result.err);
+    assert!(result.err.contains("table `x` has no file: 200 random numbers in 200"), "{}", result.err);
+    assert!(result.out.contains("(modes 1 0 (dense (sparse-list (element))))"), "{}", result.out);
+
+    let failures: [(&[&str], i32, &str); 5] = [
+        (&["explain", "y(i) = A(i,j) *", "--size", "i=9"], 1, "the plan: line 1, column 16: expected a value"),
+        (&["run", "y(i) = A(i,j)"], 1, "--bind A=FILE"),
+        (&["explain", "y(i) = A(i,j)", "--format", "A=nonsense"], 1, "--format A=nonsense: "),
+        (&["explain", "y(i) = A(i,j)", "--size", "i=x"], 2, "`x` is not a valid value"),
+        (&["explain", "y(i) = A(i,j)", "--size", "i=2", "--size", "i=3"], 2, "--size names `i` twice"),
+    ];
+    for (args, code, message) in failures {
+        let result = sandbox.run(args);
+        assert_eq!(result.code, Some(code), "{args:?}: {}", result.err);
+        assert!(result.err.contains(message), "{args:?}: {}", result.err);
+    }
+}
+
 /// `explain --analyze` measures each query; graphs are drawn.
 #[test]
 fn explain_measures_and_draws() {
@@ -582,10 +629,10 @@ fn explain_measures_and_draws() {
     let planned = ["loops i j", "cost ", "(dense sparse-list)", "walk i, walk j"];
     let cases: [(&[&str], &[&str]); 5] = [
         (&["--analyze"], &["== queries ==", "took ", "C: 3 values, estimated ", ", q-error 1.", "run  ", "\nmemory  "]),
-        (&["--format", "dot"], &["digraph plan {", " values", "n0 -> n1"]),
-        (&["--format", "dot", "--analyze"], &["digraph plan {", "took ", " values, "]),
-        (&["--format", "mermaid"], &["flowchart TD", " values", "n0 -->"]),
-        (&["--format", "mermaid", "--analyze"], &["flowchart TD", "took ", " values, "]),
+        (&["--output", "dot"], &["digraph plan {", " values", "n0 -> n1"]),
+        (&["--output", "dot", "--analyze"], &["digraph plan {", "took ", " values, "]),
+        (&["--output", "mermaid"], &["flowchart TD", " values", "n0 -->"]),
+        (&["--output", "mermaid", "--analyze"], &["flowchart TD", "took ", " values, "]),
     ];
     for (options, expected) in cases {
         let out = explain(options);
@@ -593,11 +640,11 @@ fn explain_measures_and_draws() {
             assert!(out.contains(words), "{options:?}: no {words:?} in\n{out}");
         }
     }
-    assert_eq!(explain(&["--format", "dot", "--no-adapt"]), explain(&["--format", "dot"]));
+    assert_eq!(explain(&["--output", "dot", "--no-adapt"]), explain(&["--output", "dot"]));
     let program = repository("programs/bfs_push.rp");
     let bind = format!("A={}", repository("datasets/data/karate.mtx").display());
     let program = ["explain", program.to_str().unwrap(), "--bind", &bind, "--bind", "source=0"];
-    for options in [&["--analyze"][..], &["--format", "dot"]] {
+    for options in [&["--analyze"][..], &["--output", "dot"]] {
         let result = sandbox.run(&[&program[..], options].concat());
         assert_eq!(result.code, Some(1), "{}", result.out);
         assert!(result.err.contains("a program in Notation has no queries"), "{}", result.err);

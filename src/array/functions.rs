@@ -107,6 +107,7 @@ functions! { binary:
     fmod Fmod "Computes the remainder with the sign of the dividend. In the default float mode, the remainder of 0 is 0." [7, -7] [3, 3] => i32: [1, -1];
     greater Gt "Returns whether `x > y`." [1, 2] [1, 1] => bool: [false, true];
     greater_equal Ge "Returns whether `x >= y`." [1, 2] [1, 3] => bool: [true, false];
+    nextafter Nextafter "Returns the next float after `x` in the direction of `y`." [1.0] [2.0] => f64: [1.0 + f64::EPSILON];
     hypot Hypot "Computes `sqrt(x^2 + y^2)` without intermediate overflow." [3.0] [4.0] => f64: [5.0];
     ldexp Ldexp "Computes `x * 2^y`, rounded once." [0.75] [3] => f64: [6.0];
     less Lt "Returns whether `x < y`." [1, 2] [1, 3] => bool: [false, true];

@@ -150,21 +150,7 @@ impl ArrayState {
                 shape.len()
             )));
         }
-        // A repeated name joins two modes: each pair is read along its diagonal.
-        let (mut labels, mut repeats): (Vec<Field>, Vec<_>) = (Vec::with_capacity(names.len()), Vec::new());
-        for (k, name) in names.iter().enumerate() {
-            if names[..k].contains(name) {
-                let label = Field::from(format!("{name}'{k}"));
-                labels.push(label.clone());
-                repeats.push((name.clone(), label));
-            } else {
-                labels.push(name.clone());
-            }
-        }
-        let mut expr = self.label(&labels)?;
-        for (name, label) in repeats {
-            expr = expr.diagonal((name.clone(), label), name)?;
-        }
+        let expr = self.expr.clone().label(names)?;
         Ok(ArrayState { expr, style: ModeStyle::Named, sources: self.sources.clone() })
     }
 

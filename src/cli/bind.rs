@@ -5,7 +5,7 @@ use crate::Bindings;
 use crate::datasets::{Memory, ReadOptions, read};
 use crate::logic::literal::read_value;
 use crate::logic::text::parse_format;
-use crate::logic::{DType, Prim};
+use crate::logic::{DType, Format, Prim};
 use crate::storage::Tensor;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -54,6 +54,8 @@ fn looks_like_format(text: &str) -> bool {
 pub(super) struct RequiredInput {
     /// Its name.
     pub(super) name: String,
+    /// The fields of its modes in the plan; empty names for a program.
+    pub(super) fields: Vec<String>,
     /// The dtype of a number, whose value is written instead of a file.
     pub(super) number: Option<DType>,
     /// The default format, as text.
@@ -82,16 +84,10 @@ pub(super) fn load(
         }
         let loaded = read(&bind.file, &ReadOptions { memory: memory.clone(), ..ReadOptions::default() })?;
         let rank = loaded.info.shape.len();
-        let format = bind.format.as_deref().or(required.format.as_deref()).map(|text| {
-            parse_format(text, rank).map_err(|e| {
-                let (name, file) = (&bind.name, bind.file.display());
-                CommandFailure::new(
-                    format!("--bind {name}={file}:{text}: {}", without_position(&e)),
-                    "`redpoll formats` lists the formats",
-                )
-            })
-        });
-        let (tensor, repeated) = loaded.into_tensor(format.transpose()?)?;
+        let text = bind.format.as_deref().or(required.format.as_deref());
+        let option = || format!("--bind {}={}:{}", bind.name, bind.file.display(), text.unwrap_or_default());
+        let format = text.map(|text| storage_format(text, rank, option)).transpose()?;
+        let (tensor, repeated) = loaded.into_tensor(format)?;
         if repeated > 0 {
             note(&format!(
                 "{}: {repeated} entries have repeated coordinates; their values were added",
@@ -101,6 +97,18 @@ pub(super) fn load(
         bindings.insert(bind.name.as_str(), tensor);
     }
     Ok(bindings)
+}
+
+/// Parses a format for a tensor of a rank; `option` is the text in front of the error.
+pub(super) fn storage_format(
+    text: &str,
+    rank: usize,
+    option: impl FnOnce() -> String,
+) -> Result<Format, CommandFailure> {
+    parse_format(text, rank).map_err(|e| {
+        let message = format!("{}: {}", option(), without_position(&e));
+        CommandFailure::new(message, "`redpoll formats` lists the formats")
+    })
 }
 
 /// Parses a number written instead of a file.

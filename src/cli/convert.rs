@@ -2,7 +2,7 @@
 
 use super::bar::Bar;
 use super::failure::CommandFailure;
-use super::out::{check_extension, check_size, file_format};
+use super::out::{check_extension, check_size};
 use super::plan::note;
 use crate::datasets::file_formats::FileFormat;
 use crate::datasets::file_formats::edge_list::{Column, Delimiter, EdgeListOptions, Ids, Vertices, Weight};
@@ -124,7 +124,7 @@ pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Res
     let entry_memory = loaded.entry_memory();
     let (content, repeated) = loaded.into_content()?;
     let mut options = WriteOptions { memory: memory.clone(), ..WriteOptions::default() };
-    let format = file_format(&args.to).expect("the extension was checked");
+    let format = FileFormat::of_file_name(&args.to).expect("the extension was checked");
     if matches!(format.extension, "csv" | "tsv") {
         options.dictionaries.clone_from(&dictionaries);
     }

@@ -2,6 +2,7 @@
 
 use super::failure::CommandFailure;
 use super::plan::{PlanArgs, note};
+use super::stand_in::StandInArgs;
 use super::style::TerminalStyle;
 use super::summary::PEAK_DESCRIPTION;
 use crate::{Detail, Flow, Prepared, Profile, Section, Target};
@@ -12,26 +13,32 @@ use std::io::{self, Write};
 /// Show the result of each phase on a plan
 #[derive(clap::Args)]
 #[command(after_help = "\
-The tables are bound as for `redpoll run`, because the plan depends on formats and sizes.
+A plan depends on the formats and sizes of its tables. Tables without a file hold random numbers: 1000 in each mode, and
+in sparse formats 10 for each coordinate of the first mode.
 
 Examples:
+  redpoll explain 'y(i) = A(i,j) * x(j)'
+  redpoll explain 'C(i,j) = A(i,k) * B(k,j)' --format A=csr --format B=csc --size i=5000 --c
   redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx:coo
   redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx --analyze
-  redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx --format dot | dot -Tsvg > plan.svg")]
+  redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx --output dot | dot -Tsvg > plan.svg")]
 pub(super) struct Args {
     #[command(flatten)]
     plan: PlanArgs,
+
+    #[command(flatten)]
+    stand_ins: StandInArgs,
 
     /// Run the plan, and show the measurements of each query beside the estimates
     #[arg(long)]
     analyze: bool,
 
     /// The output: every phase as text, or the queries and the tensors between them as a graph
-    #[arg(long, value_enum, default_value_t = OutputForm::Text)]
-    format: OutputForm,
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = OutputForm::Text)]
+    output: OutputForm,
 
     /// Also show the Assembly of a program; that of a plan is always shown
-    #[arg(long, conflicts_with_all = ["analyze", "format"])]
+    #[arg(long, conflicts_with_all = ["analyze", "output"])]
     assembly: bool,
 
     #[command(flatten)]
@@ -40,7 +47,7 @@ pub(super) struct Args {
 
 /// Options for the text that a target generates, at most one of them.
 #[derive(clap::Args)]
-#[group(multiple = false, conflicts_with_all = ["analyze", "format"])]
+#[group(multiple = false, conflicts_with_all = ["analyze", "output"])]
 struct CodeArgs {
     /// Also show the Cranelift IR
     #[arg(long)]
@@ -79,14 +86,15 @@ enum OutputForm {
 }
 
 pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
-    let loaded = args.plan.load(limit)?;
+    args.stand_ins.check()?;
+    let loaded = args.plan.load_or(limit, Some(&args.stand_ins))?;
     let prepared = args.plan.prepare(&loaded)?;
-    if !args.analyze && args.format == OutputForm::Text {
+    if !args.analyze && args.output == OutputForm::Text {
         return sections(&prepared.explain(detail(args, &prepared))?, out);
     }
     match args.analyze {
-        true => analyze(&prepared, loaded.session.config().target, args.format, out),
-        false => graph(&prepared.flow()?, args.format, out),
+        true => analyze(&prepared, loaded.session.config().target, args.output, out),
+        false => graph(&prepared.flow()?, args.output, out),
     }
 }
 

@@ -20,6 +20,7 @@ mod plan;
 mod run;
 #[cfg(feature = "sql")]
 mod sql;
+mod stand_in;
 mod structure;
 mod style;
 mod summary;

@@ -3,7 +3,7 @@
 use super::bind::named_file;
 use super::failure::CommandFailure;
 use crate::datasets::file_formats::{FileFormat, extensions};
-use crate::datasets::{Compression, Memory, WriteOptions, write};
+use crate::datasets::{Memory, WriteOptions, write};
 use crate::logic::{Alias, Prim};
 use crate::{Prepared, Run};
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ fn canonical_path(file: &Path) -> PathBuf {
 
 /// Rejects a file name without a known extension; `option` precedes the name in the message.
 pub(super) fn check_extension(option: &str, file: &Path) -> Result<(), CommandFailure> {
-    if file_format(file).is_some() {
+    if FileFormat::of_file_name(file).is_some() {
         return Ok(());
     }
     let message = format!("{option}{}: the extension is not that of a file format", file.display());
@@ -82,19 +82,10 @@ pub(super) fn check_extension(option: &str, file: &Path) -> Result<(), CommandFa
 pub(super) fn check_size(file: &Path, shape: &[u64], prim: Prim) -> Result<(), CommandFailure> {
     const MAX_BYTES: u64 = 64 << 30;
     let bytes = shape.iter().try_fold(prim.bytes() as u64, |n, &d| n.checked_mul(d));
-    if file_format(file).is_none_or(|f| f.extension != "npy") || bytes.is_some_and(|n| n <= MAX_BYTES) {
+    if FileFormat::of_file_name(file).is_none_or(|f| f.extension != "npy") || bytes.is_some_and(|n| n <= MAX_BYTES) {
         return Ok(());
     }
     let (shape, file) = (shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" x "), file.display());
     let message = format!("{file}: a dense file of shape {shape} and dtype {prim} would exceed 64 GiB");
     Err(CommandFailure::new(message, "write to .npz, .mtx, .tns or .csv, which store only the entries"))
-}
-
-/// Returns the file format of a name, ignoring the extension of compression.
-pub(super) fn file_format(path: &Path) -> Option<&'static FileFormat> {
-    let extension = path.extension()?.to_str()?;
-    match Compression::of_extension(extension) {
-        Compression::None => FileFormat::of_extension(extension),
-        _ => FileFormat::of_extension(Path::new(path.file_stem()?).extension()?.to_str()?),
-    }
 }

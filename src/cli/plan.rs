@@ -2,27 +2,30 @@
 
 use super::bind::{BindArg, NUMBER, RequiredInput, load};
 use super::failure::CommandFailure;
+use super::stand_in::StandInArgs;
 use super::style::TerminalStyle;
 use crate::compiler::notation::is_program;
 use crate::datasets::Memory;
 use crate::kernels::run::Workers;
-use crate::logic::FloatMode;
 use crate::logic::text::{format_to_sexpr, free_tables};
+use crate::logic::{Alias, Field, FloatMode};
 use crate::{Bindings, Config, Error, Prepared, Program, Session, Target};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use redpoll_optimizer::{Adaptivity, Subject, Subjects};
+use std::fmt;
 use std::io::{self, Write};
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The arguments that name a plan and its tables, and the options for compiling and running it.
 #[derive(clap::Args)]
 pub(super) struct PlanArgs {
-    /// The file of a plan or of a program in Notation
-    #[arg(value_name = "PLAN.rp")]
-    plan: PathBuf,
+    /// The file of a plan or of a program in Notation, `-` for standard input, or statements in
+    /// index notation, such as 'y(i) = A(i,j) * x(j)'
+    #[arg(value_name = "PLAN")]
+    plan: PlanSource,
 
     /// Read table NAME from FILE and store it in FORMAT, a shorthand such as csr or a level list;
     /// see `redpoll formats`. For a program, NAME may be a number: NAME=5
@@ -65,6 +68,50 @@ pub(super) struct PlanArgs {
     engine: Option<Target>,
 }
 
+/// The source of the text of a plan.
+#[derive(Clone, Debug)]
+enum PlanSource {
+    /// A file.
+    File(PathBuf),
+    /// Standard input.
+    StandardInput,
+    /// The argument itself.
+    Text(String),
+}
+
+impl From<String> for PlanSource {
+    fn from(argument: String) -> PlanSource {
+        match argument.as_str() {
+            "-" => PlanSource::StandardInput,
+            // Names of files rarely have an assignment.
+            text if text.contains('=') && !Path::new(text).exists() => PlanSource::Text(argument),
+            _ => PlanSource::File(argument.into()),
+        }
+    }
+}
+
+impl fmt::Display for PlanSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlanSource::File(path) => write!(f, "{}", path.display()),
+            PlanSource::StandardInput => f.write_str("standard input"),
+            PlanSource::Text(_) => f.write_str("the plan"),
+        }
+    }
+}
+
+impl PlanSource {
+    fn read(&self) -> Result<String, CommandFailure> {
+        let text = match self {
+            PlanSource::Text(text) => return Ok(text.clone()),
+            PlanSource::File(path) => std::fs::read_to_string(path),
+            PlanSource::StandardInput => io::read_to_string(io::stdin()),
+        };
+        let advice = "the first argument is the file of a plan, `-`, or a statement such as 'y(i) = A(i,j) * x(j)'";
+        text.map_err(|e| CommandFailure::new(format!("{self}: {e}"), advice))
+    }
+}
+
 /// A plan with its data.
 pub(super) struct LoadedPlan {
     /// The text of the plan.
@@ -83,16 +130,29 @@ impl PlanArgs {
     /// Reads the plan and the files of its tables. The tables and all derived data count against
     /// the memory limit.
     pub(super) fn load(&self, limit: Option<usize>) -> Result<LoadedPlan, CommandFailure> {
+        self.load_or(limit, None)
+    }
+
+    /// Reads the plan like [`PlanArgs::load`]. Tables without a file are bound to stand-ins, if
+    /// there are any.
+    pub(super) fn load_or(
+        &self,
+        limit: Option<usize>,
+        stand_ins: Option<&StandInArgs>,
+    ) -> Result<LoadedPlan, CommandFailure> {
         let start = Instant::now();
         let session = self.session(limit)?;
         let memory = Memory::of(session.limits().memory.clone());
-        let text = std::fs::read_to_string(&self.plan).map_err(|e| {
-            CommandFailure::new(
-                format!("{}: {e}", self.plan.display()),
-                "the first argument must be the file of a plan",
-            )
-        })?;
-        let bindings = load(&self.bind, &self.required_inputs(&text)?, &memory, &mut note)?;
+        let text = self.plan.read()?;
+        let required = self.required_inputs(&text)?;
+        let mut bindings = load(&self.bind, &required, &memory, &mut note)?;
+        for input in &required {
+            if let Some(stand_ins) = stand_ins.filter(|_| bindings.get(&input.name).is_none())
+                && let Some(tensor) = stand_ins.tensor(input, &session)?
+            {
+                bindings.insert(input.name.as_str(), tensor);
+            }
+        }
         Ok(LoadedPlan { text, bindings, session, memory, read: start.elapsed() })
     }
 
@@ -100,12 +160,18 @@ impl PlanArgs {
     fn required_inputs(&self, text: &str) -> Result<Vec<RequiredInput>, CommandFailure> {
         if !is_program(text) {
             let tables = free_tables(text).map_err(|e| self.in_plan(Error::Parse(e)))?;
-            let table = |name: String| RequiredInput { name, number: None, format: None };
-            return Ok(tables.into_iter().map(|(name, _)| table(name.to_string())).collect());
+            let table = |(name, fields): (Alias, Vec<Field>)| RequiredInput {
+                name: name.to_string(),
+                fields: fields.iter().map(|field| field.as_str().to_owned()).collect(),
+                number: None,
+                format: None,
+            };
+            return Ok(tables.into_iter().map(table).collect());
         }
         let program = Program::new(text).map_err(|e| self.in_plan(e))?;
         let inputs = program.inputs().iter().map(|i| RequiredInput {
             name: i.name.clone(),
+            fields: vec![String::new(); i.rank],
             number: (i.rank == 0).then(|| i.dtype.clone().unwrap_or(NUMBER)),
             format: i.format.as_ref().map(|f| format_to_sexpr(f).to_string()),
         });
@@ -120,13 +186,11 @@ impl PlanArgs {
     /// Adds the name of the plan's file to errors of its text.
     pub(super) fn in_plan(&self, error: Error) -> CommandFailure {
         match error {
-            Error::Parse(e) => {
-                CommandFailure::Error { error: format!("{}: {e}", self.plan.display()).into(), hint: None }
-            }
+            Error::Parse(e) => CommandFailure::Error { error: format!("{}: {e}", self.plan).into(), hint: None },
             e @ Error::Program { .. } => {
                 let words = e.to_string();
                 let words = words.strip_prefix("program, ").unwrap_or(&words);
-                CommandFailure::Error { error: format!("{}: {words}", self.plan.display()).into(), hint: None }
+                CommandFailure::Error { error: format!("{}: {words}", self.plan).into(), hint: None }
             }
             other => other.into(),
         }

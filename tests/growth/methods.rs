@@ -25,7 +25,7 @@ elementwise! { x;
     floor() isfinite() isinf() isnan() lgamma() log() log10() log1p() log2() logical_not() negative()
     reciprocal() round() sign() sin() sinh() sqrt() square() tan() tanh() tgamma() trunc()
     add(&x.b) add_saturating(&x.b) atan2(&x.b) choose(&x.b) coalesce(&x.b) copysign(&x.b) divide(&x.b)
-    equal(&x.b) floor_divide(&x.b) fmod(&x.b) greater(&x.b) greater_equal(&x.b) hypot(&x.b) less(&x.b)
+    equal(&x.b) floor_divide(&x.b) fmod(&x.b) greater(&x.b) greater_equal(&x.b) hypot(&x.b) nextafter(&x.b) less(&x.b)
     less_equal(&x.b) logical_and(&x.b) logical_or(&x.b) logical_xor(&x.b) maximum(&x.b) minimum(&x.b)
     multiply(&x.b) multiply_saturating(&x.b) not_equal(&x.b) pow(&x.b) remainder(&x.b) subtract(&x.b)
     subtract_saturating(&x.b)

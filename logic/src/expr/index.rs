@@ -261,6 +261,27 @@ impl Expr {
         })
     }
 
+    /// Renames the fields of a table, by position, where a repeated name selects a diagonal.
+    ///
+    /// # Errors
+    /// Returns an error if the number of names differs from the number of fields, or a field has no
+    /// size.
+    pub fn label(self, names: &[Field]) -> Result<Expr, Error> {
+        // A repeated name joins two modes: each pair is read along its diagonal.
+        let (mut labels, mut repeats): (Vec<Field>, Vec<_>) = (Vec::with_capacity(names.len()), Vec::new());
+        for (k, name) in names.iter().enumerate() {
+            if names[..k].contains(name) {
+                let label = Field::from(format!("{name}'{k}"));
+                labels.push(label.clone());
+                repeats.push((name.clone(), label));
+            } else {
+                labels.push(name.clone());
+            }
+        }
+        let labelled = if self.info().fields == labels { self } else { self.relabel(labels)? };
+        repeats.into_iter().try_fold(labelled, |expr, (name, label)| expr.diagonal((name.clone(), label), name))
+    }
+
     fn size_of(&self, field: &Field, node: &'static str) -> Result<u64, Error> {
         if !self.info().fields.contains(field) {
             return Err(Error::MissingField { node, field: field.clone(), fields: self.info().fields.clone() });

@@ -219,6 +219,7 @@ builtins! {
     Lgamma "lgamma" unary Float, "The logarithm of the gamma function's absolute value.";
     Atan2 "atan2" binary Float, "The angle of the point (x, y), with the arguments in the order y, x.";
     Hypot "hypot" binary Float, "sqrt(x^2 + y^2), without intermediate overflow.";
+    Nextafter "nextafter" binary Float, "The next float after the first argument in the direction of the second, or the second if both are equal.";
     Fmod "fmod" binary Arithmetic, "Remainder with the sign of the dividend; 0 for integers divided by 0.";
     Copysign "copysign" binary Float, "The absolute value of the first argument, with the sign of the second; a NaN counts as positive.";
     Square "square" unary Arithmetic, "Square, x * x; wraps for integers.";

@@ -110,7 +110,7 @@ float_operators!(
         Asinh libm::asinh, Acosh acosh, Atanh libm::atanh, Erf libm::erf, Tgamma libm::tgamma,
         Lgamma libm::lgamma,
     ],
-    [Pow libm::pow, Atan2 libm::atan2, Hypot libm::hypot, Fmod libm::fmod,]
+    [Pow libm::pow, Atan2 libm::atan2, Hypot libm::hypot, Nextafter libm::nextafter, Fmod libm::fmod,]
 );
 float_operators!(
     f32, unary32, binary32, relaxed32, floordiv32, rem32, copysign32, min32,
@@ -121,5 +121,5 @@ float_operators!(
         Asinh libm::asinhf, Acosh acoshf, Atanh libm::atanhf, Erf libm::erff, Tgamma libm::tgammaf,
         Lgamma libm::lgammaf,
     ],
-    [Pow libm::powf, Atan2 libm::atan2f, Hypot libm::hypotf, Fmod libm::fmodf,]
+    [Pow libm::powf, Atan2 libm::atan2f, Hypot libm::hypotf, Nextafter libm::nextafterf, Fmod libm::fmodf,]
 );

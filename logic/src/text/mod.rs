@@ -1,4 +1,5 @@
-//! The text form of plans: s-expressions that parse and print back.
+//! The text form of plans: s-expressions that parse and print back. A text that begins with a name
+//! is read as index notation instead, such as `y(i) = A(i,j) * x(j)`; see `index_notation/mod.rs`.
 //!
 //! ```text
 //! PLAN      := (plan ITEM..)
@@ -40,6 +41,7 @@
 mod constant;
 pub(crate) mod format;
 mod index;
+mod index_notation;
 mod name;
 mod operators;
 mod parse;

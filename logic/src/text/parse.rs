@@ -3,6 +3,7 @@
 use super::constant::{parse_constant, parse_number, parse_strong};
 use super::format::format_from_sexpr;
 use super::index::{apply_map, parse_field};
+use super::index_notation;
 use super::{Catalog, Operators, form_args, parse_name};
 use crate::error::Error;
 use crate::expr::{ComputedFills, Expr, fold_dtype};
@@ -28,11 +29,15 @@ const FORMS: &[(&str, &str)] = &[
     ("refill", "(refill CONST|same [drop] EXPR)"),
 ];
 
-/// Parses a plan over the inputs of a catalog.
+/// Parses a plan over the inputs of a catalog: s-expressions, or statements in index notation such
+/// as `y(i) = A(i,j) * x(j)`.
 ///
 /// # Errors
 /// Returns an error if the text is not a plan, with line, column, the expected and the found text.
 pub fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
+    if index_notation::is_index_notation(text) {
+        return index_notation::parse(text, catalog);
+    }
     let form = read_one(text)?;
     let mut reader = PlanReader { catalog, ops: Operators::default(), results: Vec::new(), queries: Vec::new() };
     let produces = reader.plan(&form)?;
@@ -42,19 +47,22 @@ pub fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
     Ok(Plan { queries: reader.queries, produces })
 }
 
-/// Returns the inputs that a text reads and the number of fields of each, in the order of their
-/// first use. A catalog for [`parse`] must contain these inputs.
+/// Returns the inputs that a text reads, each with the fields that it is first read with, in the
+/// order of their first use. A catalog for [`parse`] must contain these inputs.
 ///
 /// # Errors
 /// Returns an error if the text is no s-expression, or an input is read with two different numbers
 /// of fields.
-pub fn free_tables(text: &str) -> Result<Vec<(Alias, usize)>, Error> {
+pub fn free_tables(text: &str) -> Result<Vec<(Alias, Vec<Field>)>, Error> {
+    if index_notation::is_index_notation(text) {
+        return index_notation::free_tables(text);
+    }
     let (mut bound, mut free) = (Vec::new(), Vec::new());
     collect_free(&read_one(text)?, &mut bound, &mut free)?;
     Ok(free)
 }
 
-fn collect_free(s: &Sexpr, bound: &mut Vec<String>, free: &mut Vec<(Alias, usize)>) -> Result<(), Error> {
+fn collect_free(s: &Sexpr, bound: &mut Vec<String>, free: &mut Vec<(Alias, Vec<Field>)>) -> Result<(), Error> {
     let (head, rest) = s.as_form().unwrap_or(("", s.as_list().unwrap_or(&[])));
     let read = match (head, rest) {
         ("table", [alias, fields @ ..]) => Some((alias, fields)),
@@ -65,12 +73,13 @@ fn collect_free(s: &Sexpr, bound: &mut Vec<String>, free: &mut Vec<(Alias, usize
         let alias = parse_name(alias, "the name of a table")?;
         match free.iter().find(|(a, _)| a.as_str() == alias) {
             _ if bound.iter().any(|b| b == alias) => {}
-            None => free.push((alias.into(), fields.len())),
-            Some((_, rank)) if *rank == fields.len() => {}
-            Some((_, rank)) => {
+            None => free.push((alias.into(), parse_fields(fields)?)),
+            Some((_, first)) if first.len() == fields.len() => {}
+            Some((_, first)) => {
                 return Err(s.error(format!(
-                    "`{alias}` is read with {} fields, but was read with {rank} before",
-                    fields.len()
+                    "`{alias}` is read with {} fields, but was read with {} before",
+                    fields.len(),
+                    first.len()
                 )));
             }
         }

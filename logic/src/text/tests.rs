@@ -319,7 +319,9 @@ fn errors_have_positions() {
 
 #[test]
 fn free_tables_are_found_without_types() {
-    let find = |text| free_tables(text).map(|all| all.iter().map(|(a, n)| format!("{a}/{n}")).collect::<Vec<_>>());
+    let find = |text| {
+        free_tables(text).map(|all| all.iter().map(|(a, fields)| format!("{a}/{}", fields.len())).collect::<Vec<_>>())
+    };
     let text =
         "(plan (query C (mapjoin * (table A i k) (table B k j) (table A k j))) (query D (table C i k j)) (produces D))";
     assert_eq!(find(text), Ok(vec!["A/2".to_owned(), "B/2".to_owned()]));

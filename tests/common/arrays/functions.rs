@@ -38,7 +38,7 @@ pub const FLOAT_UNARY: &[Operation] = unary!(FLOATS; acos Acos acosh Acosh asin 
 pub const BIT_UNARY: &[Operation] = unary!(BITS; bitwise_invert BitNot);
 pub const BINARY: &[Operation] = binary!(ANY; add Add subtract Sub multiply Mul divide Div floor_divide FloorDiv remainder Rem fmod Fmod
     pow Pow maximum Max minimum Min equal Eq not_equal Ne less Lt less_equal Le greater Gt greater_equal Ge logical_and And
-    logical_or Or logical_xor Xor choose Choose coalesce Coalesce atan2 Atan2 copysign Copysign hypot Hypot
+    logical_or Or logical_xor Xor choose Choose coalesce Coalesce atan2 Atan2 copysign Copysign hypot Hypot nextafter Nextafter
     add_saturating AddSat subtract_saturating SubSat multiply_saturating MulSat add_checked AddChecked
     subtract_checked SubChecked multiply_checked MulChecked);
 /// Division and power functions in the strict mode, where quotients of zeros are NaN instead of 0.

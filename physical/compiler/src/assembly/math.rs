@@ -158,4 +158,5 @@ math_table! {
     Tgamma "tgamma" unary tgamma tgammaf;
     Lgamma "lgamma" unary lgamma lgammaf;
     SignBit "signbit" unary signbit signbitf;
+    Nextafter "nextafter" binary nextafter nextafterf;
 }

@@ -275,6 +275,8 @@ pub enum MathFn {
     Lgamma,
     /// 1 if the sign bit is set, also for NaN, else 0.
     SignBit,
+    /// The next float after x in the direction of y.
+    Nextafter,
 }
 
 /// A statement of Assembly, or of a machine that adds statements of its own. Without a parameter,

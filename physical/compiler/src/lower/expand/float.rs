@@ -187,6 +187,7 @@ fn math_function(b: Builtin) -> MathFn {
         B::Pow => MathFn::Pow,
         B::Atan2 => MathFn::Atan2,
         B::Hypot => MathFn::Hypot,
+        B::Nextafter => MathFn::Nextafter,
         B::Fmod => MathFn::Fmod,
         _ => unreachable!("operator `{b}` is not a mathematical function"),
     }

@@ -1,0 +1,294 @@
+//! The parser of index notation, a short form of plans.
+//!
+//! ```text
+//! TEXT      := STATEMENT ((";" | newline) STATEMENT)..
+//! STATEMENT := NAME [ "(" INDEX ("," INDEX).. ")" ] [OP] "=" VALUE
+//! VALUE     := SUM [("<" | "<=" | ">" | ">=" | "==" | "!=") SUM]
+//! SUM       := TERM (("+" | "-") TERM)..
+//! TERM      := FACTOR (("*" | "/") FACTOR)..
+//! FACTOR    := ["-"] (NUMBER | ACCESS | INDEX | OPERATOR "(" VALUE ("," VALUE).. ")" | "(" VALUE ")")
+//! ACCESS    := NAME "(" INDEX ("," INDEX).. ")" | NAME
+//! ```
+//!
+//! A repeated index selects a diagonal. An index that is not on the left is summed over, in each
+//! term of a sum by itself: `y(i) = b(i) - A(i,j) * x(j)` subtracts the sum over `j`. With an
+//! operator before `=`, as in `d(i) min= A(i,k) + x(k)`, the whole right side is folded with it. An
+//! index alone is its coordinate. Statements read the results of earlier ones; a plan produces the
+//! results that no later statement reads.
+//!
+//! Source of the notation: F. Kjolstad, S. Kamil, S. Chou, D. Lugato, S. Amarasinghe, "The Tensor
+//! Algebra Compiler", OOPSLA 2017.
+
+mod builder;
+mod parser;
+
+use super::Catalog;
+use crate::cursor::TextPosition;
+use crate::error::Error;
+use crate::field::{Alias, Field};
+use crate::format::TensorType;
+use crate::op::Op;
+use crate::plan::{Plan, Query};
+use crate::scalar::Scalar;
+use builder::Builder;
+use parser::Parser;
+use std::sync::Arc;
+
+/// Returns whether a text may be index notation: it begins with a name and has an assignment.
+pub(super) fn is_index_notation(text: &str) -> bool {
+    text.trim_start().starts_with(|c: char| c.is_alphabetic() || c == '_') && text.contains('=')
+}
+
+/// Parses statements over the inputs of a catalog.
+pub(super) fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
+    let statements = Parser::new(text).statements()?;
+    let mut results: Vec<(Alias, Arc<TensorType>)> = Vec::new();
+    let mut queries = Vec::new();
+    for statement in &statements {
+        let located = |error: Error| error.with_position(statement.at.line, statement.at.column);
+        let builder = Builder { catalog, results: &results, statement };
+        let expr = builder.expr().map_err(located)?;
+        let query = Query { alias: statement.name.clone(), expr };
+        results.push((query.alias.clone(), Arc::new(query.result_type().map_err(located)?)));
+        queries.push(query);
+    }
+    let is_read = |(k, name): (usize, &Alias)| statements[k + 1..].iter().any(|later| later.value.reads(name));
+    let names = statements.iter().map(|statement| &statement.name).enumerate();
+    let produces = names.filter(|read| !is_read(*read)).map(|(_, name)| name.clone()).collect();
+    Ok(Plan { queries, produces })
+}
+
+/// Returns the inputs and the indices of the first access to each.
+pub(super) fn free_tables(text: &str) -> Result<Vec<(Alias, Vec<Field>)>, Error> {
+    let mut free: Vec<(Alias, Vec<Field>)> = Vec::new();
+    let mut bound: Vec<Alias> = Vec::new();
+    for statement in Parser::new(text).statements()? {
+        statement.value.visit_accesses(&mut |name, indices, at| {
+            if bound.contains(name) {
+                return Ok(());
+            }
+            match free.iter().find(|(free, _)| free == name) {
+                None => free.push((name.clone(), indices.to_vec())),
+                Some((_, first)) if first.len() == indices.len() => {}
+                Some((_, first)) => {
+                    let (found, before) = (indices.len(), first.len());
+                    let message = format!("`{name}` is read with {found} indices, but was read with {before} before");
+                    return Err(Error::Syntax(message).with_position(at.line, at.column));
+                }
+            }
+            Ok(())
+        })?;
+        bound.push(statement.name);
+    }
+    Ok(free)
+}
+
+/// An assignment.
+struct Statement {
+    name: Alias,
+    indices: Vec<Field>,
+    /// The operator that folds the whole right side.
+    fold: Option<Op>,
+    value: Value,
+    at: TextPosition,
+}
+
+/// A value on the right side.
+enum Value {
+    Number(Scalar),
+    Coordinate(Field),
+    Access(Alias, Vec<Field>, TextPosition),
+    Call(Op, Vec<Value>, TextPosition),
+}
+
+/// A visitor of the accesses of a value: names, indices and positions in the text.
+type AccessVisitor<'v> = dyn FnMut(&Alias, &[Field], TextPosition) -> Result<(), Error> + 'v;
+
+impl Value {
+    fn visit_accesses(&self, visit: &mut AccessVisitor<'_>) -> Result<(), Error> {
+        match self {
+            Value::Number(_) | Value::Coordinate(_) => Ok(()),
+            Value::Access(name, indices, at) => visit(name, indices, *at),
+            Value::Call(_, args, _) => args.iter().try_for_each(|arg| arg.visit_accesses(visit)),
+        }
+    }
+
+    fn reads(&self, name: &Alias) -> bool {
+        let mut reads = false;
+        let visited = self.visit_accesses(&mut |read, _, _| {
+            reads |= read == name;
+            Ok(())
+        });
+        visited.is_ok() && reads
+    }
+
+    /// Replaces names that stand alone by coordinates if they are indices of the statement.
+    fn resolve_coordinates(self, indices: &[Field]) -> Value {
+        match self {
+            Value::Access(name, list, _) if list.is_empty() && indices.iter().any(|i| i.as_str() == name.as_str()) => {
+                Value::Coordinate(Field::from(name.as_str()))
+            }
+            Value::Call(op, args, at) => {
+                Value::Call(op, args.into_iter().map(|arg| arg.resolve_coordinates(indices)).collect(), at)
+            }
+            value => value,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Catalog, free_tables, parse};
+    use crate::dtype::DType;
+    use crate::format::{Format, TensorType};
+    use expect_test::{Expect, expect};
+
+    fn catalog() -> Catalog {
+        let tensor = |shape: &[u64]| TensorType {
+            shape: shape.to_vec(),
+            dtype: DType::F64,
+            fill: 0.0.into(),
+            format: Format::dense(shape.len()),
+        };
+        let tables: [(&str, &[u64]); 6] =
+            [("A", &[3, 4]), ("B", &[4, 3]), ("S", &[3, 3]), ("x", &[4]), ("b", &[3]), ("alpha", &[])];
+        tables.into_iter().map(|(name, shape)| (name, tensor(shape))).collect()
+    }
+
+    fn check(text: &str, expect: &Expect) {
+        let result = match parse(text, &catalog()) {
+            Ok(plan) => plan.to_string(),
+            Err(error) => format!("error: {error}"),
+        };
+        expect.assert_eq(&result);
+    }
+
+    /// Each term of a sum is summed by itself, and results are ordered as on the left.
+    #[test]
+    fn terms_are_summed_over_the_indices_of_the_right() {
+        check(
+            "y(i) = A(i,j) * x(j)",
+            &expect![[r#"
+                (plan
+                  (query y (aggregate + 0.0 (mapjoin * (table A i j) (table x j)) j))
+                  (produces y))"#]],
+        );
+        check(
+            "y(i) = alpha * b(i) - A(i,j) * x(j) / 2",
+            &expect![[r#"
+                (plan
+                  (query y
+                    (mapjoin -
+                      (mapjoin * (table alpha) (table b i))
+                      (aggregate + 0.0 (mapjoin / (mapjoin * (table A i j) (table x j)) 2.0) j)))
+                  (produces y))"#]],
+        );
+        check(
+            "T(j,i) = A(i,j)",
+            &expect![[r#"
+                (plan
+                  (query T (reorder (table A i j) j i))
+                  (produces T))"#]],
+        );
+        check(
+            "s = S(i,i)",
+            &expect![[r#"
+                (plan
+                  (query s (aggregate + 0.0 (index (map ((i i) (i'1 i)) ((i 3))) (relabel (table S '0 '1) i i'1)) i))
+                  (produces s))"#]],
+        );
+    }
+
+    /// An operator before the sign folds the whole right side, and names call operators.
+    #[test]
+    fn operators_fold_and_apply() {
+        check(
+            "d(i) min= A(i,k) + x(k)",
+            &expect![[r#"
+                (plan
+                  (query d (aggregate min inf (mapjoin + (table A i k) (table x k)) k))
+                  (produces d))"#]],
+        );
+        check(
+            "L(i,j) = S(i,j) * (j < i)",
+            &expect![[r#"
+                (plan
+                  (query L (mapjoin * (table S i j) (mapjoin lt (coordinate j) (coordinate i))))
+                  (produces L))"#]],
+        );
+        check(
+            "m(i) max= max(abs(A(i,j)), -1.5e2)",
+            &expect![[r#"
+                (plan
+                  (query m (aggregate max -inf (mapjoin max (mapjoin abs (table A i j)) -150.0) j))
+                  (produces m))"#]],
+        );
+    }
+
+    /// A plan produces the results that no later statement reads.
+    #[test]
+    fn statements_read_earlier_results() {
+        check(
+            "P(i,k) = A(i,j) * B(j,k); t = P(i,i)\nu(k) = b(k)",
+            &expect![[r#"
+                (plan
+                  (query P (aggregate + 0.0 (mapjoin * (table A i j) (table B j k)) j))
+                  (query t (aggregate + 0.0 (index (map ((i i) (i'1 i)) ((i 3))) (relabel (table P '0 '1) i i'1)) i))
+                  (query u (table b k))
+                  (produces t u))"#]],
+        );
+    }
+
+    /// Errors say what was expected, and where.
+    #[test]
+    fn errors_have_positions() {
+        check("y(i) = A(i,j) * ", &expect!["error: line 1, column 17: expected a value, found the end of the text"]);
+        check(
+            "y(i) = A(i,j",
+            &expect![
+                "error: line 1, column 13: expected `,` or `)`; a subscript is an index, others need a plan, found the end of the text"
+            ],
+        );
+        check(
+            "y(i) = A(i+1,j)",
+            &expect![
+                "error: line 1, column 11: expected `,` or `)`; a subscript is an index, others need a plan, found `+`"
+            ],
+        );
+        check("y(i) = A(i)", &expect!["error: line 1, column 8: `A` has 2 modes, but is read with 1 indices"]);
+        check(
+            "y(i) = C(i,j)",
+            &expect!["error: line 1, column 8: unknown tensor `C`; did you mean `A` or `B` or `S`?"],
+        );
+        check(
+            "y(k) = x(j)",
+            &expect!["error: line 1, column 1: index `k` is on the left, but no tensor on the right has it"],
+        );
+        check("y(i) foo= b(i)", &expect!["error: line 1, column 6: unknown operator `foo`"]);
+        check("y(i,i) = S(i,i)", &expect!["error: line 1, column 1: index `i` is on the left twice"]);
+        check("y(i) -= b(i) * x(j)", &expect![[""]]);
+        check(
+            "y(i) = b(i) b(i)",
+            &expect!["error: line 1, column 13: expected an operator or the end of the statement, found `b`"],
+        );
+        check("y = 1\ny = 2", &expect!["error: line 2, column 1: `y` is assigned twice; give one result another name"]);
+        check(
+            "y(i) = A(i,j) * b(j)",
+            &expect![
+                "error: line 1, column 15: field `j` has size 4 in `A` but 3 in `b`; rename it in one of them, or take a window"
+            ],
+        );
+        check(
+            &format!("y = {}1", "-".repeat(1000)),
+            &expect!["error: line 1, column 205: values are nested more than 200 deep"],
+        );
+    }
+
+    /// The inputs have the indices of their first access.
+    #[test]
+    fn inputs_have_indices() {
+        let free = free_tables("P(i,k) = A(i,j) * B(j,k); t = P(i,i) + max(alpha, i)").unwrap();
+        let texts: Vec<String> = free.iter().map(|(name, fields)| format!("{name}{fields:?}")).collect();
+        expect![[r#"A[Field("i"), Field("j")] B[Field("j"), Field("k")] alpha[]"#]].assert_eq(&texts.join(" "));
+    }
+}

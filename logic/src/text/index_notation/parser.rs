@@ -1,0 +1,244 @@
+//! The parser of statements.
+
+use super::{Statement, Value};
+use crate::cursor::{TextCursor, TextPosition};
+use crate::error::Error;
+use crate::field::{Alias, Field};
+use crate::op::{Builtin, Op};
+use crate::scalar::Scalar;
+
+/// A parser of the statements of a text.
+pub(super) struct Parser<'t> {
+    cursor: TextCursor<'t>,
+    /// Number of open parentheses, within which lines may be broken.
+    depth: usize,
+}
+
+/// Maximum number of parentheses and signs around a value.
+const MAX_DEPTH: usize = 200;
+
+impl<'t> Parser<'t> {
+    pub(super) fn new(text: &'t str) -> Parser<'t> {
+        Parser { cursor: TextCursor::new(text), depth: 0 }
+    }
+
+    /// Reads all statements.
+    pub(super) fn statements(&mut self) -> Result<Vec<Statement>, Error> {
+        let mut statements: Vec<Statement> = Vec::new();
+        loop {
+            self.cursor.take_while(|c| c.is_whitespace() || c == ';');
+            if self.cursor.peek().is_none() {
+                return Ok(statements);
+            }
+            let statement = self.statement()?;
+            if statements.iter().any(|before| before.name == statement.name) {
+                let message = format!("`{}` is assigned twice; give one result another name", statement.name);
+                return Err(Error::Syntax(message).with_position(statement.at.line, statement.at.column));
+            }
+            statements.push(statement);
+        }
+    }
+
+    fn statement(&mut self) -> Result<Statement, Error> {
+        let at = self.cursor.position();
+        let name = Alias::from(self.name("the name of a result")?);
+        let indices = self.optional_indices()?.unwrap_or_default();
+        if let Some(k) = (1..indices.len()).find(|k| indices[..*k].contains(&indices[*k])) {
+            return Err(self.error_at(at, format!("index `{}` is on the left twice", indices[k])));
+        }
+        self.skip_blanks();
+        let op_at = self.cursor.position();
+        let word = self.cursor.take_while(|c| c != '=' && c != '\n' && c != ';').trim_end();
+        let fold = match word {
+            "" => None,
+            word => Some(operator(word).map_err(|e| e.with_position(op_at.line, op_at.column))?),
+        };
+        self.expect('=')?;
+        let value = self.value()?;
+        self.skip_blanks();
+        if self.cursor.peek().is_some_and(|c| c != ';' && c != '\n') {
+            return Err(self.expected("an operator or the end of the statement"));
+        }
+        let mut all = indices.clone();
+        value.visit_accesses(&mut |_, list, _| {
+            all.extend(list.iter().cloned());
+            Ok(())
+        })?;
+        Ok(Statement { name, indices, fold, value: value.resolve_coordinates(&all), at })
+    }
+
+    fn value(&mut self) -> Result<Value, Error> {
+        const COMPARISONS: [(&str, Builtin); 6] = [
+            ("<=", Builtin::Le),
+            (">=", Builtin::Ge),
+            ("==", Builtin::Eq),
+            ("!=", Builtin::Ne),
+            ("<", Builtin::Lt),
+            (">", Builtin::Gt),
+        ];
+        let left = self.sum()?;
+        self.skip_blanks();
+        let found = COMPARISONS.iter().find(|(sign, _)| self.cursor.rest().starts_with(sign));
+        let Some((sign, op)) = found else { return Ok(left) };
+        let at = self.cursor.position();
+        self.cursor.take(sign.len());
+        Ok(Value::Call((*op).into(), vec![left, self.sum()?], at))
+    }
+
+    fn sum(&mut self) -> Result<Value, Error> {
+        let mut left = self.term()?;
+        while let Some((op, at)) = self.infix(&[('+', Builtin::Add), ('-', Builtin::Sub)]) {
+            left = Value::Call(op, vec![left, self.term()?], at);
+        }
+        Ok(left)
+    }
+
+    fn term(&mut self) -> Result<Value, Error> {
+        let mut left = self.factor()?;
+        while let Some((op, at)) = self.infix(&[('*', Builtin::Mul), ('/', Builtin::Div)]) {
+            left = Value::Call(op, vec![left, self.factor()?], at);
+        }
+        Ok(left)
+    }
+
+    /// Reads one of the infix operators.
+    fn infix(&mut self, ops: &[(char, Builtin)]) -> Option<(Op, TextPosition)> {
+        self.skip_blanks();
+        let at = self.cursor.position();
+        let (_, op) = ops.iter().find(|(sign, _)| self.cursor.peek() == Some(*sign))?;
+        self.cursor.advance();
+        Some(((*op).into(), at))
+    }
+
+    fn factor(&mut self) -> Result<Value, Error> {
+        self.skip_blanks();
+        let at = self.cursor.position();
+        match self.cursor.peek() {
+            Some('-') => self.nested(|parser| {
+                parser.cursor.advance();
+                Ok(match parser.factor()? {
+                    Value::Number(Scalar::I64(number)) => Value::Number(Scalar::I64(-number)),
+                    Value::Number(Scalar::F64(number)) => Value::Number(Scalar::F64(-number)),
+                    value => Value::Call(Builtin::Neg.into(), vec![value], at),
+                })
+            }),
+            Some('(') => self.nested(|parser| {
+                parser.cursor.advance();
+                let value = parser.value()?;
+                parser.expect(')')?;
+                Ok(value)
+            }),
+            Some(c) if c.is_ascii_digit() || c == '.' => self.number(),
+            _ => {
+                let name = self.name("a value")?;
+                self.skip_blanks();
+                let called = Op::from_name(name).filter(|_| self.cursor.peek() == Some('('));
+                match called {
+                    Some(op) => self.nested(|parser| {
+                        parser.cursor.advance();
+                        let mut args = vec![parser.value()?];
+                        while parser.infix(&[(',', Builtin::Add)]).is_some() {
+                            args.push(parser.value()?);
+                        }
+                        parser.expect(')')?;
+                        Ok(Value::Call(op, args, at))
+                    }),
+                    None => Ok(Value::Access(name.into(), self.optional_indices()?.unwrap_or_default(), at)),
+                }
+            }
+        }
+    }
+
+    /// Reads a value within parentheses or behind a sign.
+    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Result<Value, Error>) -> Result<Value, Error> {
+        if self.depth == MAX_DEPTH {
+            return Err(self.error_at(self.cursor.position(), format!("values are nested more than {MAX_DEPTH} deep")));
+        }
+        self.depth += 1;
+        let value = read(self);
+        self.depth -= 1;
+        value
+    }
+
+    /// Reads `(i, j, ..)`, if there is one.
+    fn optional_indices(&mut self) -> Result<Option<Vec<Field>>, Error> {
+        self.skip_blanks();
+        if self.cursor.peek() != Some('(') {
+            return Ok(None);
+        }
+        self.cursor.advance();
+        let mut indices = vec![Field::from(self.name("an index")?)];
+        loop {
+            self.skip_blanks();
+            match self.cursor.peek() {
+                Some(',') => _ = self.cursor.advance(),
+                Some(')') => break,
+                _ => return Err(self.expected("`,` or `)`, as every subscript is an index")),
+            }
+            indices.push(Field::from(self.name("an index")?));
+        }
+        self.cursor.advance();
+        Ok(Some(indices))
+    }
+
+    fn name(&mut self, expected: &str) -> Result<&'t str, Error> {
+        self.skip_blanks();
+        if !self.cursor.peek().is_some_and(|c| c.is_alphabetic() || c == '_') {
+            return Err(self.expected(expected));
+        }
+        Ok(self.cursor.take_while(|c| c.is_alphanumeric() || c == '_' || c == '\''))
+    }
+
+    fn number(&mut self) -> Result<Value, Error> {
+        let at = self.cursor.position();
+        let rest = self.cursor.rest();
+        let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let mut len = digits(rest);
+        if rest[len..].starts_with('.') {
+            len += 1 + digits(&rest[len + 1..]);
+        }
+        if let Some(exponent) = rest[len..].strip_prefix(['e', 'E']) {
+            let sign = usize::from(exponent.starts_with(['-', '+']));
+            let count = digits(&exponent[sign..]);
+            len += if count > 0 { 1 + sign + count } else { 0 };
+        }
+        let text = self.cursor.take(len);
+        let integer = text.parse::<i64>().ok().map(Scalar::I64);
+        let number = integer.or_else(|| text.parse::<f64>().ok().map(Scalar::F64));
+        number.map(Value::Number).ok_or_else(|| self.error_at(at, format!("`{text}` is no number")))
+    }
+
+    fn expect(&mut self, c: char) -> Result<(), Error> {
+        self.skip_blanks();
+        if self.cursor.peek() != Some(c) {
+            return Err(self.expected(&format!("`{c}`")));
+        }
+        self.cursor.advance();
+        Ok(())
+    }
+
+    /// Skips blanks, and line ends within parentheses.
+    fn skip_blanks(&mut self) {
+        let depth = self.depth;
+        self.cursor.take_while(|c| c.is_whitespace() && (c != '\n' || depth > 0));
+    }
+
+    fn expected(&self, expected: &str) -> Error {
+        let found = match self.cursor.peek() {
+            None => "the end of the text".to_owned(),
+            Some('\n') => "the end of the line".to_owned(),
+            Some(c) => format!("`{c}`"),
+        };
+        self.error_at(self.cursor.position(), format!("expected {expected}, found {found}"))
+    }
+
+    fn error_at(&self, at: TextPosition, message: String) -> Error {
+        Error::Syntax(message).with_position(at.line, at.column)
+    }
+}
+
+/// Returns the built-in operator of a name.
+fn operator(name: &str) -> Result<Op, Error> {
+    Op::from_name(name)
+        .ok_or_else(|| Error::unknown("operator", name, Builtin::ALL.iter().map(|builtin| builtin.name())))
+}

@@ -1,0 +1,95 @@
+//! Random tensors in place of tables without a file, so that a plan can be explained without data.
+
+use super::bind::{RequiredInput, storage_format};
+use super::failure::CommandFailure;
+use super::plan::note;
+use crate::datasets::generate::{Amount, GenerateOptions, Uniform, generate};
+use crate::logic::Format;
+use crate::storage::Tensor;
+use crate::{Error, Session};
+use std::str::FromStr;
+
+/// Options for the tables without a file.
+#[derive(clap::Args)]
+pub(super) struct StandInArgs {
+    /// Store table NAME, which has no file, in FORMAT; by default, vectors are dense, matrices csr,
+    /// and tensors csf
+    #[arg(long, value_name = "NAME=FORMAT")]
+    format: Vec<Named<String>>,
+
+    /// The size of an index, in all tables without a file that have it
+    #[arg(long, value_name = "INDEX=N")]
+    size: Vec<Named<u64>>,
+}
+
+/// A value with a name.
+#[derive(Clone, Debug)]
+struct Named<T> {
+    name: String,
+    value: T,
+}
+
+impl<T: FromStr> FromStr for Named<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Named<T>, String> {
+        let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("expected NAME=VALUE")?;
+        let value = value.parse().map_err(|_| format!("`{value}` is not a valid value"))?;
+        Ok(Named { name: name.to_owned(), value })
+    }
+}
+
+/// The size of an index without an option.
+const SIZE: u64 = 1000;
+/// Average number of entries for each coordinate of the first mode of a sparse table.
+const ENTRIES_PER_COORDINATE: u64 = 10;
+
+impl StandInArgs {
+    /// Rejects names that are given twice.
+    pub(super) fn check(&self) -> Result<(), CommandFailure> {
+        let formats: Vec<&str> = self.format.iter().map(|named| named.name.as_str()).collect();
+        let sizes: Vec<&str> = self.size.iter().map(|named| named.name.as_str()).collect();
+        for (option, names) in [("--format", formats), ("--size", sizes)] {
+            if let Some(k) = (1..names.len()).find(|k| names[..*k].contains(&names[*k])) {
+                return Err(CommandFailure::Usage(format!("{option} names `{}` twice", names[k])));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a random tensor for a table, or `None` for a number.
+    pub(super) fn tensor(&self, input: &RequiredInput, session: &Session) -> Result<Option<Tensor>, CommandFailure> {
+        if input.number.is_some() {
+            return Ok(None);
+        }
+        if input.fields.is_empty() {
+            return Ok(Some(Tensor::scalar(&1.0.into()).map_err(Error::from)?));
+        }
+        let name = &input.name;
+        let size =
+            |field: &String| self.size.iter().find(|named| named.name == *field).map_or(SIZE, |named| named.value);
+        let shape: Vec<u64> = input.fields.iter().map(size).collect();
+        let text = self.format.iter().find(|named| named.name == *name).map(|named| named.value.as_str());
+        let format = match text.or(input.format.as_deref()) {
+            Some(text) => storage_format(text, shape.len(), || format!("--format {name}={text}"))?,
+            None if shape.len() < 2 => Format::dense(shape.len()),
+            None if shape.len() == 2 => Format::csr(),
+            None => Format::csf(shape.len()),
+        };
+        let elements = shape.iter().fold(1, |n, size| u64::saturating_mul(n, *size));
+        let entries = match format.is_dense() {
+            true => elements,
+            false => elements.min(shape.first().map_or(1, |rows| rows.saturating_mul(ENTRIES_PER_COORDINATE))),
+        };
+        let options = GenerateOptions { memory: session.limits().memory.limit() as u64, ..GenerateOptions::default() };
+        let uniform = Uniform { shape: shape.clone(), entries: Amount::Count(entries) };
+        let content = generate(&uniform, &options, &mut |_| ())?;
+        let tensor = content.into_tensor(Some(format))?.charged(&session.limits().memory);
+        let sizes: Vec<String> = shape.iter().map(u64::to_string).collect();
+        note(&format!("table `{name}` has no file: {entries} random numbers in {}", sizes.join(" x ")));
+        tensor.map(Some).ok_or_else(|| {
+            let stopped = redpoll_storage::Error::Stopped(redpoll_storage::Status::OutOfMemory);
+            Error::from(stopped).into()
+        })
+    }
+}
