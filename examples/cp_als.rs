@@ -6,9 +6,7 @@
 //! example decomposes the product of random factors with `RANK` columns.
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
-use redpoll::datasets::read;
-use redpoll::logic::{Format, Prim};
-use redpoll::{Array, Error, Session};
+use redpoll::prelude::*;
 use std::path::PathBuf;
 
 const RANK: usize = 4;
@@ -16,12 +14,14 @@ const ROUNDS: usize = 15;
 
 fn main() -> Result<(), Error> {
     let session = Session::default();
-    let mut numbers = Numbers(1);
-    let tensor = tensor(&session, &mut numbers)?.reformat(Format::csf(3));
+    let tensor = tensor(&session)?.reformat(Format::csf(3));
     tensor.compute()?;
     let shape = tensor.shape()?;
-    let mut factors: Vec<Array> = shape.iter().map(|n| random(&session, &mut numbers, *n)).collect();
-    let square = tensor.square().sum(..).get::<f64>([])?;
+    let mut factors = Vec::new();
+    for (seed, rows) in (1..).zip(&shape) {
+        factors.push(factor(&session, *rows, seed)?);
+    }
+    let square = tensor.square().sum(..).item::<f64>()?;
     println!("tensor of shape {shape:?}, squared norm {square:.3}");
 
     let mut fits = Vec::new();
@@ -40,7 +40,7 @@ fn main() -> Result<(), Error> {
         let [a, b, c] = &factors[..] else { unreachable!("three modes") };
         let inner = session.einsum("ijk,ir,jr,kr->", [&tensor, a, b, c]);
         let model = (a.t().matmul(a) * b.t().matmul(b) * c.t().matmul(c)).sum(..);
-        let error = (square - 2.0 * inner.get::<f64>([])? + model.get::<f64>([])?).max(0.0).sqrt();
+        let error = (square - 2.0 * inner.item::<f64>()? + model.item::<f64>()?).max(0.0).sqrt();
         let fit = 1.0 - error / square.sqrt();
         fits.push(fit);
         if round % 5 == 0 {
@@ -51,36 +51,24 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// A generator of pseudo-random numbers: Knuth's linear congruential generator (MMIX).
-struct Numbers(u64);
-
-impl Numbers {
-    /// Returns the next number, at least 0 and less than 1.
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
 /// Reads the tensor from a file, or makes one of CP rank at most `RANK` if there is no file.
-fn tensor(session: &Session, numbers: &mut Numbers) -> Result<Array, Error> {
+fn tensor(session: &Session) -> Result<Array, Error> {
     let default_path =
         PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/datasets/tensors/aminoacid.tns.zst"));
     let path = std::env::args().nth(1).map(PathBuf::from).or_else(|| default_path.exists().then_some(default_path));
     if let Some(path) = path {
-        let (tensor, _) = read(&path, &Default::default())?.into_tensor(None)?;
-        let array = session.array(tensor).astype(Prim::F64);
+        let array = session.read(path)?.astype(Prim::F64);
         // Sums over the modes after the third.
         let more: Vec<i64> = (3..array.rank()? as i64).collect();
         return Ok(array.sum(&more[..]));
     }
-    let [a, b, c] = [12, 10, 8].map(|n| random(session, numbers, n));
+    let [a, b, c] = [factor(session, 12, 11)?, factor(session, 10, 12)?, factor(session, 8, 13)?];
     Ok(session.einsum("ir,jr,kr->ijk", [a, b, c]))
 }
 
-fn random(session: &Session, numbers: &mut Numbers, rows: u64) -> Array {
-    let values = (0..rows * RANK as u64).map(|_| numbers.next()).collect::<Vec<_>>();
-    session.dense([rows, RANK as u64], values)
+/// Returns a random factor.
+fn factor(session: &Session, rows: u64, seed: u64) -> Result<Array, Error> {
+    session.random([rows, RANK as u64]).seed(seed).array()
 }
 
 /// Solves `X gram = product` for X by Gauss-Jordan elimination. A small constant is added to the

@@ -2,7 +2,7 @@
 //! into few passes.
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
-use redpoll::{Array, Error, Session};
+use redpoll::prelude::*;
 
 const SIZE: i64 = 24;
 
@@ -21,8 +21,8 @@ fn main() -> Result<(), Error> {
     for row in pixels.chunks(SIZE as usize) {
         println!("{}", row.iter().map(|p| [' ', '.', '#'][*p as usize]).collect::<String>());
     }
-    let count = |mask: &Array| Ok::<i64, Error>(mask.count_nonzero(..).to_vec::<i64>()?[0]);
-    println!("disc {}, square {}, both {}, edges {}", count(&disc)?, count(&square)?, count(&both)?, count(&edge)?);
+    let [disc, square, both, edge] = [disc, square, both, edge].map(|mask| mask.count_nonzero(..));
+    println!("disc {disc}, square {square}, both {both}, edges {edge}");
     Ok(())
 }
 

@@ -2,9 +2,7 @@
 //! side.
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
-use redpoll::datasets::{read_bytes, sample};
-use redpoll::logic::{Format, Prim};
-use redpoll::{Error, Session, index};
+use redpoll::prelude::*;
 
 /// Members who stayed with the instructor when the club split, counted from 1 (Zachary, "An
 /// information flow model for conflict and fission in small groups", 1977).
@@ -12,9 +10,7 @@ const INSTRUCTOR: [i64; 17] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 17, 18
 
 fn main() -> Result<(), Error> {
     let session = Session::default();
-    let karate = sample("karate").expect("the sample ships with redpoll");
-    let (edges, _) = read_bytes(karate.file_name, karate.bytes, &Default::default())?.into_tensor(None)?;
-    let edges = session.array(edges).astype(Prim::F64);
+    let edges = session.sample("karate")?.astype(Prim::F64);
     let n = edges.shape()?[0];
 
     // One row of scores per member; the instructor (1) and the president (34) are labelled.
@@ -30,15 +26,13 @@ fn main() -> Result<(), Error> {
         scores.compute()?;
     }
 
+    // Side 0 is the instructor's.
     let side = scores.argmax(1);
-    let sides = side.to_vec::<i64>()?;
-    let right = (1..).zip(&sides).filter(|(member, side)| INSTRUCTOR.contains(member) == (**side == 0)).count();
-    println!("{} members with the instructor, {} with the president", n as usize - sum(&sides), sum(&sides));
-    println!("{right} of {n} match the split of 1977");
+    side.compute()?;
+    let with_president = side.sum(..).item::<i64>()? as u64;
+    println!("{} members with the instructor, {with_president} with the president", n - with_president);
+    let is_right = session.arange(1, n as i64 + 1, 1).isin(session.vector(INSTRUCTOR))?.equal(side.equal(0));
+    println!("{} of {n} match the split of 1977", is_right.count_nonzero(..));
     println!("scores of member 3: {:.3?}", scores.slice(index![2]).to_vec::<f64>()?);
     Ok(())
-}
-
-fn sum(sides: &[i64]) -> usize {
-    sides.iter().map(|side| *side as usize).sum()
 }

@@ -111,6 +111,20 @@ pub enum Error {
     #[cfg(feature = "files")]
     #[error(transparent)]
     Data(#[from] redpoll_datasets::Error),
+    /// The name of a sample that redpoll does not have. The fault is the caller's.
+    #[cfg(feature = "files")]
+    #[error("there is no sample `{name}`; the samples are {}", sample_names())]
+    UnknownSample {
+        /// The name.
+        name: String,
+    },
+    /// A file that has changed since its header was read.
+    #[cfg(feature = "files")]
+    #[error("{} has changed after it was scanned; scan it again", .path.display())]
+    ChangedFile {
+        /// The file.
+        path: std::path::PathBuf,
+    },
     /// A statement failed, or a table could not be created.
     #[cfg(feature = "sql")]
     #[error("{}", redpoll_sql::message(.0))]
@@ -153,6 +167,11 @@ pub struct UnboundTable {
     pub table: Alias,
     /// The number of fields in the plan.
     pub rank: usize,
+}
+
+#[cfg(feature = "files")]
+fn sample_names() -> String {
+    redpoll_datasets::SAMPLES.map(|sample| sample.file_name).join(", ")
 }
 
 fn table_list(tables: &[UnboundTable]) -> String {

@@ -6,24 +6,20 @@
 //! triangles:
 //!
 //! ```
-//! use redpoll::Session;
-//! use redpoll::datasets::{read_bytes, sample};
-//! use redpoll::logic::Prim;
+//! use redpoll::prelude::*;
 //!
-//! # fn main() -> Result<(), redpoll::Error> {
+//! # fn main() -> Result<(), Error> {
 //! let session = Session::default();
-//! let karate = sample("karate").expect("the sample ships with redpoll");
-//! let (edges, _) = read_bytes(karate.file_name, karate.bytes, &Default::default())?.into_tensor(None)?;
-//! let edges = session.array(edges).astype(Prim::I64);
+//! let edges = session.sample("karate")?.astype(Prim::I64);
 //!
 //! // As in NumPy, modes by position ..
 //! let paths = edges.matmul(&edges);
 //! let friends_of_friends = paths.greater(0).logical_and(edges.equal(0)).count_nonzero(1);
-//! assert_eq!(friends_of_friends.argmax(0).to_vec::<i64>()?, [19]);
+//! assert_eq!(friends_of_friends.argmax(0).item::<i64>()?, 19);
 //!
 //! // .. or by name: the triangles, each counted six times.
 //! let triangles = (edges.at(["i", "j"]) * edges.at(["j", "k"]) * edges.at(["i", "k"])).sum(..) / 6;
-//! assert_eq!(triangles.to_vec::<f64>()?, [45.0]);
+//! assert_eq!(triangles.item::<f64>()?, 45.0);
 //! # Ok(())
 //! # }
 //! ```
@@ -70,6 +66,7 @@ mod executable;
 mod explain;
 mod flow;
 mod notes;
+pub mod prelude;
 mod prepare;
 mod profile;
 mod program;
@@ -82,7 +79,12 @@ mod target;
 mod timings;
 mod warm_up;
 
-pub use array::{Array, ArrayError, Axes, Builder, Contraction, DuplicatePolicy, Index, Operand, Overlap, Value};
+pub use array::{
+    Array, ArrayError, Axes, Builder, Contraction, DuplicatePolicy, Index, Operand, Overlap, Side, SortOrder, Step,
+    Unique, Value,
+};
+#[cfg(feature = "files")]
+pub use array::{CoordinateNames, RandomArray, Scan};
 pub use bindings::Bindings;
 pub use config::Config;
 pub use engine::{Placement, Reason, TierChoice};

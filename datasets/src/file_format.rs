@@ -34,6 +34,9 @@ pub struct FileFormat {
     pub extension: &'static str,
     /// A one-line description for listings.
     pub summary: &'static str,
+    /// True if a header gives shape and dtype. Otherwise [`info`](crate::info) reads the whole
+    /// file.
+    pub has_header: bool,
     /// Returns whether a file with these first bytes is of this format.
     pub(crate) sniff: fn(&[u8]) -> bool,
     /// Reads the whole content.

@@ -1,6 +1,6 @@
 //! Conversion between the content of files and stored tensors.
 
-use crate::content::{Content, Data, Layout};
+use crate::content::{Content, Data, Info, Layout};
 use crate::error::{Error, Fault, Location};
 use crate::file_format::WriteOptions;
 use crate::file_formats::frostt::FROSTT;
@@ -20,16 +20,7 @@ impl LoadedFile {
     /// - compressed in every mode for `.tns` files, for ranks other than 2, and for matrices in
     ///   which the pointers of all fibers would far outnumber the entries
     pub fn default_format(&self) -> Format {
-        let rank = self.info.shape.len();
-        let hypersparse = |fibers: u64| hypersparse(fibers, self.data.values().len());
-        match self.info.layout {
-            Layout::Array => Format::dense(rank),
-            Layout::Bsr { rows, columns } => Format::bcsr(rows, columns),
-            Layout::Csc if !hypersparse(self.info.shape[1]) => Format::csc(),
-            Layout::Csc => Format::csf(2).permuted(&[1, 0]),
-            _ if rank != 2 || *self.info.file_format == FROSTT || hypersparse(self.info.shape[0]) => Format::csf(rank),
-            _ => Format::csr(),
-        }
+        format_of_file(&self.info, self.data.values().len() as u64)
     }
 
     /// Stores the tensor in the given format, or else in [`LoadedFile::default_format`], with the
@@ -43,6 +34,28 @@ impl LoadedFile {
         let format = format.unwrap_or_else(|| self.default_format());
         let (shape, path) = (self.info.shape, self.path);
         store(shape, self.info.fill, self.data, format, &self.entry_memory.memory).map_err(|e| e.with_path(path))
+    }
+}
+
+impl Info {
+    /// Returns the format that is closest to the file, as [`LoadedFile::default_format`] does,
+    /// without reading the entries. Both agree, except where the matrix is close to the limit from
+    /// which the rows are listed and the header counts the entries otherwise than the reader.
+    pub fn default_format(&self) -> Format {
+        format_of_file(self, self.stored)
+    }
+}
+
+fn format_of_file(info: &Info, entries: u64) -> Format {
+    let rank = info.shape.len();
+    let hypersparse = |fibers: u64| hypersparse(fibers, entries);
+    match info.layout {
+        Layout::Array => Format::dense(rank),
+        Layout::Bsr { rows, columns } => Format::bcsr(rows, columns),
+        Layout::Csc if !hypersparse(info.shape[1]) => Format::csc(),
+        Layout::Csc => Format::csf(2).permuted(&[1, 0]),
+        _ if rank != 2 || *info.file_format == FROSTT || hypersparse(info.shape[0]) => Format::csf(rank),
+        _ => Format::csr(),
     }
 }
 
@@ -79,9 +92,9 @@ fn is_sorted(data: &Data) -> bool {
 }
 
 /// Returns whether the pointers of the fibers would far outnumber the entries.
-fn hypersparse(fibers: u64, entries: usize) -> bool {
+fn hypersparse(fibers: u64, entries: u64) -> bool {
     // Up to 2^24 pointers are cheap for any number of entries.
-    fibers > (1 << 24) + 16 * entries as u64
+    fibers > entries.saturating_mul(16).saturating_add(1 << 24)
 }
 
 /// Cause of a failure to store entries.
@@ -186,7 +199,9 @@ impl Content {
         let rank = self.shape.len();
         let format = format.unwrap_or_else(|| match &self.data {
             Data::Dense(_) => Format::dense(rank),
-            Data::Triples { .. } if rank == 2 && !hypersparse(self.shape[0], self.data.values().len()) => Format::csr(),
+            Data::Triples { .. } if rank == 2 && !hypersparse(self.shape[0], self.data.values().len() as u64) => {
+                Format::csr()
+            }
             Data::Triples { .. } => Format::csf(rank),
         });
         match store(self.shape, self.fill, self.data, format, &Memory::default()) {

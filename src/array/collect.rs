@@ -53,7 +53,8 @@ impl Session {
     /// A run that fails because of its memory limit or a device may succeed without the kept
     /// tensors that it reads. The tensors are evicted, and the run starts again.
     pub(super) fn evaluate(&self, states: &[ArrayState], target: Target) -> Result<Vec<Tensor>, Error> {
-        let stored: Vec<Option<Tensor>> = states.iter().map(|state| stored_tensor(self, state)).collect();
+        let stored: Vec<Option<Tensor>> =
+            states.iter().map(|state| stored_tensor(self, state)).collect::<Result<_, _>>()?;
         let missing: Vec<ArrayState> =
             states.iter().zip(&stored).filter(|(_, stored)| stored.is_none()).map(|(state, _)| state.clone()).collect();
         let mut computed = Vec::new();
@@ -81,7 +82,7 @@ impl Session {
         let mut named = Vec::with_capacity(states.len());
         for (k, state) in states.iter().enumerate() {
             let alias = Alias::from(if k == 0 { RESULT.to_owned() } else { format!("{RESULT}{}", k + 1) });
-            named.push((alias, resolver.resolve(state).map_err(Error::Verify)?));
+            named.push((alias, resolver.resolve(state)?));
         }
         let Resolver { mut bindings, kept, .. } = resolver;
         let produces = named.iter().map(|(alias, _)| alias.clone()).collect();

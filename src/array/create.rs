@@ -3,6 +3,8 @@
 use super::Array;
 use super::error::Cause;
 use super::state::{ArrayState, ModeStyle, positions};
+use super::value::Value;
+use crate::error::Error;
 use crate::session::Session;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Affine, Expr, Field, Format, IndexMap, Prim, Scalar, Subscript, TensorType};
@@ -51,26 +53,55 @@ impl Session {
         self.full(shape, Scalar::one(prim))
     }
 
-    /// Returns the integers from `start` (included) to `stop` (excluded) in the given steps.
+    /// Returns the numbers from `start` (included) to `stop` (excluded) in the given steps, as
+    /// `i64`, or as `f64` for float arguments. There are `ceil((stop - start) / step)` floats,
+    /// rounded as NumPy does; [`Session::linspace`] takes the number itself.
     ///
     /// ```
     /// let session = redpoll::Session::default();
     /// assert_eq!(session.arange(1, 8, 3).to_vec::<i64>()?, [1, 4, 7]);
     /// assert_eq!(session.arange(2, -1, -1).to_vec::<i64>()?, [2, 1, 0]);
+    /// assert_eq!(session.arange(0.0, 1.0, 0.25).to_vec::<f64>()?, [0.0, 0.25, 0.5, 0.75]);
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     #[track_caller]
-    pub fn arange(&self, start: i64, stop: i64, step: i64) -> Array {
+    pub fn arange<T: Step>(&self, start: T, stop: T, step: T) -> Array {
         self.array_from_state("arange", || {
-            let (start, stop, step) = (i128::from(start), i128::from(stop), i128::from(step));
-            if step == 0 {
+            if step.into() == Scalar::zero(T::PRIM) {
                 return Err(Cause::Shape("the step of a range must not be 0".to_owned()));
             }
-            let count = ((stop - start + step - step.signum()) / step).max(0);
-            let size = u64::try_from(count)
-                .map_err(|_| Cause::Shape(format!("the number of elements, {count}, does not fit 64 bits")))?;
-            integer_steps(size, &Expr::literal(start as i64), &Expr::literal(step as i64))
+            let size = T::count(start, stop, step)
+                .ok_or_else(|| Cause::Shape("the number of elements does not fit 64 bits".to_owned()))?;
+            steps(size, &Expr::literal(start), &Expr::literal(step))
         })
+    }
+
+    /// Returns one array per vector, with a mode for each of them, that repeats the vector along
+    /// the other modes (`indexing='ij'` of NumPy; the transpose of the first two modes is its
+    /// `'xy'`). Alignment rarely needs them: `x.expand_dims(1) + y` adds all pairs.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// let grids = session.meshgrid([&session.vector([1, 2]), &session.vector([7, 8, 9])])?;
+    /// assert_eq!(grids[0].to_vec::<i32>()?, [1, 1, 1, 2, 2, 2]);
+    /// assert_eq!(grids[1].to_vec::<i32>()?, [7, 8, 9, 7, 8, 9]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if an array is not a vector, or carries an error.
+    pub fn meshgrid<'a>(&self, vectors: impl IntoIterator<Item = &'a Array>) -> Result<Vec<Array>, Error> {
+        let vectors: Vec<&Array> = vectors.into_iter().collect();
+        let mut shape = Vec::with_capacity(vectors.len());
+        for vector in &vectors {
+            shape.push(vector.reshape([-1]).shape()?[0]);
+        }
+        let grid = |(mode, vector): (usize, &&Array)| {
+            let mut column = vec![1i64; shape.len()];
+            column[mode] = -1;
+            vector.reshape(column).broadcast_to(shape.iter().copied()).check()
+        };
+        vectors.iter().enumerate().map(grid).collect()
     }
 
     /// Returns `count` floats in equal steps from `start` to `stop`, both included exactly. A
@@ -131,6 +162,28 @@ impl Session {
     }
 }
 
+/// A type of the numbers of [`Session::arange`]: `i64` or `f64`.
+pub trait Step: Value {
+    /// Returns the number of steps before `stop`, or `None` if it does not fit 64 bits.
+    #[doc(hidden)]
+    fn count(start: Self, stop: Self, step: Self) -> Option<u64>;
+}
+
+impl Step for i64 {
+    fn count(start: i64, stop: i64, step: i64) -> Option<u64> {
+        let (start, stop, step) = (i128::from(start), i128::from(stop), i128::from(step));
+        u64::try_from(((stop - start + step - step.signum()) / step).max(0)).ok()
+    }
+}
+
+impl Step for f64 {
+    fn count(start: f64, stop: f64, step: f64) -> Option<u64> {
+        let count = ((stop - start) / step).ceil();
+        // NaN is no number of elements.
+        (count < 2f64.powi(63)).then_some(count.max(0.0) as u64)
+    }
+}
+
 /// Maximum number of rows of a unit matrix that is stored.
 const MAX_STORED_ROWS: u64 = 1 << 24;
 
@@ -177,7 +230,7 @@ fn linear_steps(state: &ArrayState, start: f64, stop: f64, last: u64) -> Result<
 }
 
 /// `start + step * i`
-fn integer_steps(size: u64, start: &Expr, step: &Expr) -> Result<ArrayState, Cause> {
+fn steps(size: u64, start: &Expr, step: &Expr) -> Result<ArrayState, Cause> {
     let state = constant(&[size], start.info().fill.clone())?;
     let coordinate = Expr::coordinate(state.fields()[0].clone());
     let offset = Expr::mapjoin(Builtin::Mul, [coordinate, step.clone()])?;

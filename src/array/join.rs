@@ -4,9 +4,15 @@ use super::axes::axis;
 use super::error::Cause;
 use super::shape::insert_mode;
 use super::state::{ArrayState, position, positions};
-use super::{Array, Axes, Operand};
+use super::{Array, Axes, Index, Operand};
+use crate::error::Error;
 use redpoll_logic::op::{Builtin, promote};
 use redpoll_logic::{Affine, DType, Expr, Field, IndexMap, Scalar, Subscript};
+
+/// Maximum number of coordinates that [`Array::repeat_each`] lists.
+const MAX_REPETITIONS: u64 = 1 << 32;
+/// Maximum number of arrays that [`Array::unstack`] returns.
+const MAX_PARTS: u64 = 1 << 24;
 
 impl Array {
     /// Concatenates this array and others along an axis. All other sizes must be equal.
@@ -132,6 +138,58 @@ impl Array {
                 along(&state, mode, repeated_size(size, count)?, Subscript::Outer(form, count.max(1)))
             })
         })
+    }
+
+    /// Repeats the values along an axis, the value at coordinate `k` as often as `counts[k]`.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([5, 6, 7]).repeat_each([2, 0, 1], 0).to_vec::<i32>()?, [5, 5, 7]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn repeat_each(&self, counts: impl IntoIterator<Item = u64>, axis: i64) -> Array {
+        let counts: Vec<u64> = counts.into_iter().collect();
+        let checked = self.derive("repeat_each", |state| {
+            let size = state.size(super::axes::axis(axis, state.require_numbered()?.rank())?);
+            if size != counts.len() as u64 {
+                return Err(Cause::Shape(format!("{} counts do not match axis {axis} of size {size}", counts.len())));
+            }
+            let total = counts.iter().fold(0, |total, count| u64::saturating_add(total, *count));
+            let message = || format!("{total} repetitions exceed the limit of {MAX_REPETITIONS}");
+            if total <= MAX_REPETITIONS { Ok(state.clone()) } else { Err(Cause::Shape(message())) }
+        });
+        if checked.shape().is_err() {
+            return checked;
+        }
+        let each = (0i64..).zip(&counts).flat_map(|(k, count)| std::iter::repeat_n(k, *count as usize));
+        checked.take(each.collect::<Vec<i64>>(), axis)
+    }
+
+    /// Returns the parts of the array at each coordinate of an axis: the inverse of
+    /// [`Array::stack`].
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let rows = session.dense([2, 2], [1, 2, 3, 4]).unstack(0)?;
+    /// assert_eq!(rows[1].to_vec::<i32>()?, [3, 4]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if there is no such axis, or an operation could not be applied.
+    #[track_caller]
+    pub fn unstack(&self, axis: i64) -> Result<Vec<Array>, Error> {
+        let checked = self.derive("unstack", |state| {
+            let size = state.size(super::axes::axis(axis, state.require_numbered()?.rank())?);
+            let message = || format!("{size} parts exceed the limit of {MAX_PARTS}");
+            if size <= MAX_PARTS { Ok(state.clone()) } else { Err(Cause::Shape(message())) }
+        });
+        let shape = checked.shape()?;
+        let mode = if axis < 0 { axis + shape.len() as i64 } else { axis } as usize;
+        let part = |k: u64| checked.slice((0..mode).map(|_| Index::from(..)).chain([Index::Coordinate(k as i64)]));
+        Ok((0..shape[mode]).map(part).collect())
     }
 
     /// Pads each mode with `value`, with one pair of widths (before, after) per mode. Negative

@@ -37,19 +37,26 @@ mod create;
 #[cfg(feature = "ndarray")]
 mod dense_arrays;
 mod differences;
+mod display;
 mod dot;
 mod einsum;
 mod elementwise;
 mod error;
 mod exchange;
+#[cfg(feature = "files")]
+mod files;
 mod formats;
 mod functions;
 mod join;
 mod kept;
 mod moments;
+mod nan;
 mod operand;
+mod ordered;
 mod place;
 mod products;
+#[cfg(feature = "files")]
+mod random;
 mod reduce;
 mod resolve;
 mod scatter;
@@ -67,9 +74,15 @@ mod windows;
 
 pub use axes::Axes;
 pub use builder::{Builder, DuplicatePolicy};
+pub use create::Step;
 pub use error::ArrayError;
+#[cfg(feature = "files")]
+pub use files::{CoordinateNames, Scan};
 pub use operand::Operand;
+pub use ordered::{Side, SortOrder, Unique};
 pub use products::Contraction;
+#[cfg(feature = "files")]
+pub use random::RandomArray;
 pub use slice::Index;
 pub use value::Value;
 pub use windows::Overlap;

@@ -49,16 +49,48 @@ impl Array {
             state.number_by_name(state.fields())
         });
         let tensor = element.slice(coordinates.into_iter().map(Index::from)).collect()?;
-        let (value, dtype) = (tensor.get(&[])?, &tensor.ty().dtype);
-        let values = if *dtype == T::PRIM.into() { Some(Values::from_scalars(dtype.clone(), &[value])?) } else { None };
-        let value =
-            values.and_then(|values| T::of_buffer(&values.columns()[0])).and_then(|values| values.first().copied());
-        value.ok_or_else(|| Error::DTypeMismatch { dtype: dtype.clone(), requested: T::PRIM })
+        value(&tensor, &[])
+    }
+
+    /// Computes an array of one element, with any number of modes, and returns the element.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([1.0, 2.0]).sum(..).item::<f64>()?, 3.0);
+    /// assert_eq!(session.dense([1, 1], [7]).item::<i32>()?, 7);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::collect`]; also if the number of elements is not 1, or the dtype
+    /// differs from `T`.
+    #[track_caller]
+    pub fn item<T: Value>(&self) -> Result<T, Error> {
+        let array = self.derive("item", |state| match state.shape() {
+            shape if shape.iter().all(|size| *size == 1) => Ok(state.clone()),
+            shape => Err(Cause::Shape(format!("expected one element, found an array of shape {shape:?}"))),
+        });
+        let tensor = array.collect()?;
+        value(&tensor, &vec![0; tensor.ty().shape.len()])
     }
 }
 
+/// Returns the value at the coordinates of a tensor.
+fn value<T: Value>(tensor: &Tensor, coordinates: &[u64]) -> Result<T, Error> {
+    let dtype = &tensor.ty().dtype;
+    let mismatch = || Error::DTypeMismatch { dtype: dtype.clone(), requested: T::PRIM };
+    if *dtype != T::PRIM.into() {
+        return Err(mismatch());
+    }
+    let values = Values::from_scalars(dtype.clone(), &[tensor.get(coordinates)?])?;
+    T::of_buffer(&values.columns()[0]).and_then(|values| values.first().copied()).ok_or_else(mismatch)
+}
+
 /// Returns the tensor of an array that is a table, or that has an equal computed array.
-pub(super) fn stored_tensor(session: &Session, state: &ArrayState) -> Option<Tensor> {
+///
+/// # Errors
+/// Fails if the array is in a file that cannot be read.
+pub(super) fn stored_tensor(session: &Session, state: &ArrayState) -> Result<Option<Tensor>, Error> {
     stored(session, &state.expr, &state.sources)
 }
 
@@ -66,9 +98,9 @@ pub(super) fn stored_tensor(session: &Session, state: &ArrayState) -> Option<Ten
 /// would compute.
 ///
 /// # Errors
-/// Fails if the stored array was on a device that lost it.
+/// Fails if the stored array was on a device that lost it, or is in a file that cannot be read.
 pub(super) fn stored_element(session: &Session, state: &ArrayState) -> Result<Option<Tensor>, Error> {
-    let Some((tensor, coordinates)) = find_element(session, state) else { return Ok(None) };
+    let Some((tensor, coordinates)) = find_element(session, state)? else { return Ok(None) };
     let value = tensor.get(&coordinates)?;
     let (dtype, fill) = (tensor.ty().dtype.clone(), tensor.ty().fill.clone());
     let ty = TensorType { shape: Vec::new(), dtype: dtype.clone(), fill, format: Format::dense(0) };
@@ -77,23 +109,26 @@ pub(super) fn stored_element(session: &Session, state: &ArrayState) -> Result<Op
 
 /// Returns the stored tensor and the coordinates that an expression without fields reads, if it
 /// only renames and indexes them.
-fn find_element(session: &Session, state: &ArrayState) -> Option<(Tensor, Vec<u64>)> {
+fn find_element(session: &Session, state: &ArrayState) -> Result<Option<(Tensor, Vec<u64>)>, Error> {
     let mut expr = &state.expr;
     if !expr.info().fields.is_empty() {
-        return None;
+        return Ok(None);
     }
     let mut coordinates: HashMap<&Field, i64> = HashMap::new();
     loop {
         let fields = &expr.info().fields;
-        if let Some(tensor) = stored(session, expr, &state.sources) {
-            let coordinates = fields.iter().map(|field| u64::try_from(*coordinates.get(field)?).ok());
-            return Some((tensor, coordinates.collect::<Option<_>>()?));
+        if let Some(tensor) = stored(session, expr, &state.sources)? {
+            let coordinates: Option<_> =
+                fields.iter().map(|field| u64::try_from(*coordinates.get(field)?).ok()).collect();
+            return Ok(coordinates.map(|coordinates| (tensor, coordinates)));
         }
         expr = match expr.node() {
             Node::Reorder { arg, .. } => arg,
             Node::Relabel { arg, .. } => {
                 let renamed = arg.info().fields.iter().zip(fields);
-                coordinates = renamed.map(|(from, to)| Some((from, *coordinates.get(to)?))).collect::<Option<_>>()?;
+                let renamed: Option<_> = renamed.map(|(from, to)| Some((from, *coordinates.get(to)?))).collect();
+                let Some(renamed) = renamed else { return Ok(None) };
+                coordinates = renamed;
                 arg
             }
             Node::Index { map: IndexMap { coordinates: subscripts, outside: None, .. }, arg } => {
@@ -105,19 +140,19 @@ fn find_element(session: &Session, state: &ArrayState) -> Option<(Tensor, Vec<u6
                 coordinates = arg.info().fields.iter().map(|field| (field, read(field))).collect();
                 arg
             }
-            _ => return None,
+            _ => return Ok(None),
         };
     }
 }
 
-fn stored(session: &Session, expr: &Expr, sources: &Sources) -> Option<Tensor> {
+fn stored(session: &Session, expr: &Expr, sources: &Sources) -> Result<Option<Tensor>, Error> {
     let mode = session.config().optimizer.float_mode;
-    match expr.node() {
-        Node::Table { tensor, .. } => match sources.get(tensor)? {
-            Source::Input(tensor) => Some(tensor.clone()),
-            Source::Kept(kept) => kept.read_table(mode),
-            Source::Origin(..) => None,
-        },
-        _ => session.kept_tensors().find(expr)?.read(mode),
+    let Node::Table { tensor, .. } = expr.node() else {
+        return Ok(session.kept_tensors().find(expr).and_then(|kept| kept.read(mode)));
+    };
+    match sources.get(tensor) {
+        Some(Source::Kept(kept)) => Ok(kept.read_table(mode)),
+        Some(source) => source.input(),
+        None => Ok(None),
     }
 }

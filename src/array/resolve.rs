@@ -5,8 +5,9 @@ use super::kept::{KeptTensor, KeptTensors, Origin};
 use super::sources::{Source, Sources};
 use super::state::ArrayState;
 use crate::bindings::Bindings;
+use crate::error::Error;
 use redpoll_logic::expr::Node;
-use redpoll_logic::{Error, Expr, FloatMode};
+use redpoll_logic::{Expr, FloatMode};
 use redpoll_storage::Tensor;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,13 +42,14 @@ impl<'k> Resolver<'k> {
     /// computed arrays without one.
     ///
     /// # Errors
-    /// Fails only if an expression is invalid.
+    /// Fails if a file cannot be read, or an expression is invalid.
     pub(super) fn resolve(&mut self, state: &ArrayState) -> Result<Expr, Error> {
-        let is_input = |source: &Source| matches!(source, Source::Input(_));
-        if self.kept_tensors.is_empty() && state.sources.iter().all(|(_, source)| is_input(source)) {
+        let is_computed = |source: &Source| matches!(source, Source::Kept(_) | Source::Origin(..));
+        if self.kept_tensors.is_empty() && !state.sources.iter().any(|(_, source)| is_computed(source)) {
             for (name, source) in state.sources.iter() {
-                let Source::Input(tensor) = source else { continue };
-                self.bindings.insert(name.clone(), tensor.clone());
+                if let Some(tensor) = source.input()? {
+                    self.bindings.insert(name.clone(), tensor);
+                }
             }
             return Ok(state.expr.clone());
         }
@@ -67,7 +69,7 @@ impl<'k> Resolver<'k> {
                 }
                 node => {
                     let args = node.args().iter().map(|arg| self.visit(arg, sources));
-                    expr.with_args(args.collect::<Result<_, _>>()?)?
+                    expr.with_args(args.collect::<Result<_, _>>()?).map_err(Error::Verify)?
                 }
             },
         };
@@ -86,13 +88,13 @@ impl<'k> Resolver<'k> {
     /// another float mode.
     fn visit_table(&mut self, table: &Expr, source: &Source) -> Result<Expr, Error> {
         let (kept, origin) = match source {
-            Source::Input(tensor) => {
-                let Node::Table { tensor: name, .. } = table.node() else { unreachable!("the node is a table") };
-                self.bindings.insert(name.clone(), tensor.clone());
-                return Ok(table.clone());
-            }
             Source::Kept(kept) => (Some(kept.clone()), kept.origin()),
             Source::Origin(kept, origin) => (kept.upgrade(), origin),
+            _ => {
+                let Node::Table { tensor: name, .. } = table.node() else { unreachable!("the node is a table") };
+                self.bindings.insert(name.clone(), source.input()?.expect("the source is no computed array"));
+                return Ok(table.clone());
+            }
         };
         if let Some((kept, tensor)) = kept.and_then(|kept| kept.read_table(self.mode).map(|tensor| (kept, tensor))) {
             return self.table(&kept, tensor, table);
@@ -101,7 +103,10 @@ impl<'k> Resolver<'k> {
         let sources = origin.sources.as_ref().expect("a tensor without sources is never evicted");
         let computed = self.visit(&origin.expr, sources)?;
         let fields = &table.info().fields;
-        if computed.info().fields == *fields { Ok(computed) } else { computed.relabel(fields.iter().cloned()) }
+        if computed.info().fields == *fields {
+            return Ok(computed);
+        }
+        computed.relabel(fields.iter().cloned()).map_err(Error::Verify)
     }
 
     /// Binds a kept tensor, and returns its table in place of an expression with the same modes.
@@ -111,7 +116,7 @@ impl<'k> Resolver<'k> {
         self.kept.push(kept.clone());
         match expr.node() {
             Node::Table { ty: current, .. } if *current == ty => Ok(expr.clone()),
-            _ => Expr::table(kept.name().clone(), ty, expr.info().fields.iter().cloned()),
+            _ => Expr::table(kept.name().clone(), ty, expr.info().fields.iter().cloned()).map_err(Error::Verify),
         }
     }
 }

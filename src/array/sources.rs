@@ -1,6 +1,9 @@
 //! The sources of expressions: the tensors behind their tables.
 
+#[cfg(feature = "files")]
+use super::files::ScannedFile;
 use super::kept::{KeptTensor, Origin};
+use crate::error::Error;
 use redpoll_logic::Alias;
 use redpoll_storage::Tensor;
 use std::collections::BTreeMap;
@@ -12,10 +15,28 @@ use std::sync::{Arc, Weak};
 pub(crate) enum Source {
     /// A tensor that redpoll did not compute, or that it cannot compute again.
     Input(Tensor),
+    /// The tensor in a file, which is read when it is first needed.
+    #[cfg(feature = "files")]
+    File(Arc<ScannedFile>),
     /// The tensor of a computed array, kept for the expression.
     Kept(Arc<KeptTensor>),
     /// The tensor of a computed array, if it is kept for others, and the origin of that array.
     Origin(Weak<KeptTensor>, Arc<Origin>),
+}
+
+impl Source {
+    /// Returns the tensor of an input, or `None` for a computed array.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be read.
+    pub(crate) fn input(&self) -> Result<Option<Tensor>, Error> {
+        match self {
+            Source::Input(tensor) => Ok(Some(tensor.clone())),
+            #[cfg(feature = "files")]
+            Source::File(file) => file.tensor().map(Some),
+            Source::Kept(_) | Source::Origin(..) => Ok(None),
+        }
+    }
 }
 
 /// The sources of an expression, by the names of its tables.
@@ -73,7 +94,7 @@ impl Sources {
         let depth = |source: &Source| match source {
             Source::Kept(kept) if kept.is_evictable() => kept.origin().depth,
             Source::Origin(_, origin) => origin.depth,
-            Source::Kept(_) | Source::Input(_) => 0,
+            _ => 0,
         };
         self.0.values().map(depth).max().unwrap_or(0)
     }

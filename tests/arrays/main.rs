@@ -7,8 +7,10 @@
 mod computed;
 mod constants;
 mod extremes;
+mod files;
 mod indexing;
 mod operations;
+mod ordered;
 mod programs;
 
 use redpoll::Target;

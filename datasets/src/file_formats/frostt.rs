@@ -25,6 +25,7 @@ pub(crate) static FROSTT: FileFormat = FileFormat {
     name: "FROSTT",
     extension: "tns",
     summary: "tensors as text: coordinates from 1 and a value per line; plain, or extended with a header",
+    has_header: false,
     sniff,
     read: |bytes, options| read(bytes, &options.memory).map(Into::into),
     info,

@@ -21,6 +21,7 @@ pub(crate) static IDX: FileFormat = FileFormat {
     name: "IDX",
     extension: "idx",
     summary: "one dense array, the format of MNIST: u8, i8, i16, i32, f32, f64; any rank",
+    has_header: true,
     sniff: |start| matches!(start, [0, 0, code, rank, ..] if *rank > 0 && prim_of(*code).is_some()),
     read: |bytes, options| read(bytes, &options.memory).map(Into::into),
     info: |stream, _| info(stream),

@@ -11,6 +11,9 @@ pub(crate) mod shared;
 
 pub use crate::file_format::FileFormat;
 
+use crate::read::parse_file_name;
+use std::path::Path;
+
 /// All file formats, in the order of detection by content: the least specific last.
 pub static FILE_FORMATS: &[&FileFormat] = &[
     &matrix_market::MATRIX_MARKET,
@@ -33,6 +36,12 @@ impl FileFormat {
     /// Returns the file format of an extension, ignoring case.
     pub fn of_extension(extension: &str) -> Option<&'static FileFormat> {
         FILE_FORMATS.iter().copied().find(|f| f.extension.eq_ignore_ascii_case(extension))
+    }
+
+    /// Returns the file format of a file name, ignoring the extension of a compression: `a.mtx.gz`
+    /// is Matrix Market.
+    pub fn of_file_name(path: impl AsRef<Path>) -> Option<&'static FileFormat> {
+        parse_file_name(path.as_ref()).0
     }
 
     /// Detects the file format by the first bytes of a file.

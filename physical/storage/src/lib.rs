@@ -12,6 +12,7 @@ mod array;
 mod assemble;
 mod convert;
 mod device_bytes;
+mod display;
 mod error;
 mod exchange;
 mod footprint;

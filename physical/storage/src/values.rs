@@ -112,7 +112,13 @@ impl Values {
     }
 
     /// Returns the values at the indices `at`, in that order.
-    pub(crate) fn gather(&self, at: &[u64]) -> Result<Values, Error> {
+    ///
+    /// # Errors
+    /// When memory is exhausted.
+    ///
+    /// # Panics
+    /// If an index is out of range.
+    pub fn gather(&self, at: &[u64]) -> Result<Values, Error> {
         let columns = self.columns.iter().map(|column| gather(column, at)).collect::<Result<_, _>>()?;
         Ok(Values { dtype: self.dtype.clone(), len: at.len(), columns })
     }

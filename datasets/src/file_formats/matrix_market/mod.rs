@@ -22,6 +22,7 @@ pub(crate) static MATRIX_MARKET: FileFormat = FileFormat {
     name: "Matrix Market",
     extension: "mtx",
     summary: "matrices as text: coordinate or array; real, integer or pattern; general, symmetric or skew-symmetric",
+    has_header: true,
     sniff: |start| {
         start.len() >= header::BANNER.len() && start[..header::BANNER.len()].eq_ignore_ascii_case(header::BANNER)
     },

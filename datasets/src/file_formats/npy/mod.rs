@@ -23,6 +23,7 @@ pub(crate) static NPY: FileFormat = FileFormat {
     name: "NumPy array",
     extension: "npy",
     summary: "one dense array: bool, i8 to i64, u8 to u64, f32, f64; any rank, order and byte order",
+    has_header: true,
     sniff: |start| start.starts_with(header::MAGIC),
     read: |bytes, options| read(bytes, &options.memory).map(Into::into),
     info: |stream, _| info(stream),

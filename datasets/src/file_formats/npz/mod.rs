@@ -32,6 +32,7 @@ pub(crate) static NPZ: FileFormat = FileFormat {
     name: "NumPy archive",
     extension: "npz",
     summary: "a sparse array of SciPy (coo of any rank, csr, csc, bsr, dia) or PyData (coo, gcxs), or one dense array",
+    has_header: true,
     sniff: |start| start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06"),
     read: |bytes, options| read(bytes, &options.memory).map(Into::into),
     info,

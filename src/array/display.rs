@@ -1,0 +1,22 @@
+//! Text of arrays.
+
+use super::Array;
+use std::fmt;
+
+impl fmt::Display for Array {
+    /// Computes the array and writes its tensor: shape, dtype, fill value and format, and then the
+    /// values. The middle of a large array is left out, and `{:.3}` writes three decimals. An error
+    /// is written in place of the values. The debug format computes nothing.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// let text = session.dense([2, 2], [1.0, 0.0, 0.0, 2.5]).to_csr().to_string();
+    /// assert_eq!(text, "2 x 2 f64, fill 0.0, (dense sparse-list), 2 stored\n  (0, 0)  1.0\n  (1, 1)  2.5");
+    /// ```
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.collect() {
+            Ok(tensor) => tensor.fmt(f),
+            Err(error) => write!(f, "error: {error}"),
+        }
+    }
+}

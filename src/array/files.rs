@@ -1,0 +1,248 @@
+//! Arrays from files, and files of arrays.
+
+use super::Array;
+use super::sources::{Source, Sources, unique_name};
+use super::state::{ArrayState, ModeStyle, positions};
+use crate::error::Error;
+use crate::session::Session;
+use redpoll_datasets::file_formats::FileFormat;
+use redpoll_datasets::file_formats::edge_list::{Column, Dictionary, EdgeListOptions, Vertices, Weight};
+use redpoll_datasets::{Info, Memory, ReadOptions, WriteOptions, info_within, read, read_bytes, sample, write};
+use redpoll_logic::{Expr, Format, Prim, Scalar, TensorType};
+use redpoll_storage::Tensor;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+impl Session {
+    /// Reads an array from a file. Name or first bytes determine the file format, see
+    /// [`datasets`](crate::datasets); [`Session::scan`] takes options.
+    ///
+    /// The memory of the array counts against the limit of the session. Values at equal coordinates
+    /// are added.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// # let folder = std::env::temp_dir().join(format!("redpoll-read-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let path = folder.join("vector.npy");
+    /// session.vector([1.0, 2.0]).write(&path)?;
+    /// assert_eq!(session.read(&path)?.to_vec::<f64>()?, [1.0, 2.0]);
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if the file is missing, of an unknown format, damaged or invalid, or the memory limit
+    /// is exceeded.
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<Array, Error> {
+        self.scan(path).read()
+    }
+
+    /// Returns a description of an array in a file, which takes options and reads the file only
+    /// when it is needed.
+    ///
+    /// ```
+    /// use redpoll::prelude::*;
+    ///
+    /// # let session = Session::default();
+    /// # let folder = std::env::temp_dir().join(format!("redpoll-scan-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let path = folder.join("ratings.csv");
+    /// std::fs::write(&path, "user,day,film,stars\nann,1,Solaris,5\nbob,2,Alien,4\nann,3,Alien,2\n")?;
+    /// let scan = session.scan(&path).columns(["user", "film"]).values("stars").vertices_per_mode();
+    /// let ratings = scan.dtype(Prim::F32).format(Format::csc()).read()?;
+    /// assert_eq!(ratings.to_vec::<f32>()?, [5.0, 2.0, 0.0, 4.0]);
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn scan(&self, path: impl AsRef<Path>) -> Scan {
+        let options = ReadOptions { memory: self.file_memory(), ..ReadOptions::default() };
+        Scan { session: self.clone(), path: path.as_ref().to_owned(), options, format: None }
+    }
+
+    /// Returns a small real data set that ships with redpoll:
+    /// [`SAMPLES`](crate::datasets::SAMPLES) lists them.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// assert_eq!(session.sample("karate")?.shape()?, [34, 34]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if there is no such sample.
+    pub fn sample(&self, name: &str) -> Result<Array, Error> {
+        let sample = sample(name).ok_or_else(|| Error::UnknownSample { name: name.to_owned() })?;
+        let (tensor, _) = read_bytes(sample.file_name, sample.bytes, &ReadOptions::default())?.into_tensor(None)?;
+        Ok(self.array(tensor))
+    }
+
+    fn file_memory(&self) -> Memory {
+        Memory::of(self.limits().memory.clone())
+    }
+}
+
+impl Array {
+    /// Computes the array and writes it to a file; the extension of the name determines the file
+    /// format. A file of this name is replaced once the new one is complete.
+    ///
+    /// # Errors
+    /// The errors of [`Array::collect`]; also if the extension is unknown, the file format cannot
+    /// hold the array, or the file cannot be written.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        let options = WriteOptions { memory: self.session().file_memory(), ..WriteOptions::default() };
+        Ok(write(path, &self.collect()?, &options)?)
+    }
+}
+
+/// The names of the coordinates in each mode, or `None` for a mode without names.
+pub type CoordinateNames = Vec<Option<Arc<Dictionary>>>;
+
+/// An array in a file, with options of reading; see [`Session::scan`].
+#[derive(Clone, Debug)]
+#[must_use = "a scan reads nothing until `array` or `read` is called"]
+pub struct Scan {
+    session: Session,
+    path: PathBuf,
+    options: ReadOptions,
+    format: Option<Format>,
+}
+
+impl Scan {
+    /// Sets the dtype of the values, by default that of the file. A value that does not fit is an
+    /// error.
+    pub fn dtype(mut self, dtype: Prim) -> Scan {
+        self.options.dtype = Some(dtype);
+        self
+    }
+
+    /// Sets the format in which the array is stored, by default the one closest to the file.
+    pub fn format(mut self, format: Format) -> Scan {
+        self.format = Some(format);
+        self
+    }
+
+    /// Sets the file format, which overrides the name and the first bytes.
+    pub fn file_format(mut self, file_format: &'static FileFormat) -> Scan {
+        self.options.file_format = Some(file_format);
+        self
+    }
+
+    /// Sets the columns of coordinates of an edge list (`.csv`, `.tsv`), mode by mode, by the names
+    /// in the header.
+    pub fn columns(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Scan {
+        self.options.edge_list.coordinates = names.into_iter().map(|name| Column::Name(name.into())).collect();
+        self
+    }
+
+    /// Sets the column of values of an edge list by its name in the header.
+    pub fn values(mut self, name: impl Into<String>) -> Scan {
+        self.options.edge_list.weight = Weight::Column(Column::Name(name.into()));
+        self
+    }
+
+    /// Numbers the coordinates of an edge list separately in each mode, such as users and items. By
+    /// default, two modes are vertices of one set, and the matrix is square.
+    pub fn vertices_per_mode(mut self) -> Scan {
+        self.options.edge_list.vertices = Vertices::PerMode;
+        self
+    }
+
+    /// Sets all options of edge lists.
+    pub fn edge_list(mut self, options: EdgeListOptions) -> Scan {
+        self.options.edge_list = options;
+        self
+    }
+
+    /// Returns the header of the file: shape, dtype and number of entries. Formats without a header
+    /// (`.tns`, `.csv`, `.tsv`) are read as a whole.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, or its header is invalid.
+    pub fn info(&self) -> Result<Info, Error> {
+        Ok(info_within(&self.path, &self.options.memory)?)
+    }
+
+    /// Returns the array, whose file is read by the first plan that needs the values. Shape and
+    /// dtype come from the header. A file of a format without a header (`.tns`, `.csv`, `.tsv`) is
+    /// read at once.
+    ///
+    /// The file must not change before it is read; computing the array then fails.
+    ///
+    /// # Errors
+    /// The errors of [`Scan::info`]; for files without a header, those of [`Scan::read`].
+    pub fn array(&self) -> Result<Array, Error> {
+        let has_header = FileFormat::of_file_name(&self.path).is_some_and(|f| f.has_header);
+        if !has_header || self.options.file_format.is_some() {
+            return self.read();
+        }
+        let info = self.info()?;
+        let format = self.format.clone().unwrap_or_else(|| info.default_format());
+        let dtype = self.options.dtype.unwrap_or(info.dtype);
+        // Whether another fill value fits the dtype is known to the reader.
+        if dtype != info.dtype && info.fill != Scalar::zero(info.dtype) {
+            return self.read();
+        }
+        let fill = if dtype == info.dtype { info.fill } else { Scalar::zero(dtype) };
+        let ty = TensorType { shape: info.shape, dtype: dtype.into(), fill, format: format.clone() };
+        ty.validate().map_err(redpoll_storage::Error::from)?;
+        let scan = Scan { format: Some(format), ..self.clone() };
+        let file = ScannedFile { scan, ty: Arc::new(ty), tensor: Mutex::default() };
+        let (name, fields) = (unique_name("file"), positions(file.ty.shape.len()));
+        let expr = Expr::table(name.clone(), file.ty.clone(), fields).expect("each mode has one field");
+        let sources = Sources::one(name, Source::File(Arc::new(file)));
+        Ok(Array::new(self.session.clone(), ArrayState { expr, style: ModeStyle::Positional, sources }))
+    }
+
+    /// Reads the file and returns the array.
+    ///
+    /// # Errors
+    /// The errors of [`Session::read`]; also if a value does not fit the dtype, or the format does
+    /// not match the shape.
+    pub fn read(&self) -> Result<Array, Error> {
+        Ok(self.session.array(self.tensor()?))
+    }
+
+    /// Reads an edge list with names in place of coordinates, and returns the array and the names.
+    ///
+    /// # Errors
+    /// The errors of [`Scan::read`].
+    pub fn read_with_names(&self) -> Result<(Array, CoordinateNames), Error> {
+        let file = read(&self.path, &self.options)?;
+        let names = file.dictionaries.clone();
+        let (tensor, _) = file.into_tensor(self.format.clone())?;
+        let names = if names.is_empty() { vec![None; tensor.ty().shape.len()] } else { names };
+        Ok((self.session.array(tensor), names))
+    }
+
+    fn tensor(&self) -> Result<Tensor, Error> {
+        Ok(read(&self.path, &self.options)?.into_tensor(self.format.clone())?.0)
+    }
+}
+
+/// A file that the first plan reads which needs its values.
+#[derive(Debug)]
+pub(crate) struct ScannedFile {
+    scan: Scan,
+    /// The type of the tensor according to the header.
+    ty: Arc<TensorType>,
+    tensor: Mutex<Option<Tensor>>,
+}
+
+impl ScannedFile {
+    /// Returns the tensor; the first call reads it.
+    ///
+    /// # Errors
+    /// The errors of [`Scan::read`]; also if the file has changed after its header was read.
+    pub(crate) fn tensor(&self) -> Result<Tensor, Error> {
+        let mut shared = self.tensor.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tensor) = &*shared {
+            return Ok(tensor.clone());
+        }
+        let tensor = self.scan.tensor()?;
+        if tensor.ty() != &self.ty {
+            return Err(Error::ChangedFile { path: self.scan.path.clone() });
+        }
+        Ok(shared.insert(tensor).clone())
+    }
+}

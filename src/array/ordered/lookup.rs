@@ -1,0 +1,130 @@
+//! Searches for the values of one array among those of another.
+
+use super::fibers::{Fibers, map_values, value_of};
+use super::value::{OrderedValue, match_prim};
+use crate::array::{Array, Axes, Operand};
+use crate::error::Error;
+use redpoll_logic::op::promote;
+use redpoll_storage::Tensor;
+use std::cmp::Ordering;
+
+/// The side of equal values at which [`Array::searchsorted`] inserts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Side {
+    /// Before equal values.
+    #[default]
+    Left,
+    /// After equal values.
+    Right,
+}
+
+/// The sorted values of an array: those that are stored, and the fill value with its number of
+/// elements.
+struct SortedValues<T> {
+    stored: Vec<T>,
+    fill: T,
+    unstored: u64,
+}
+
+impl<T: OrderedValue> SortedValues<T> {
+    fn of(fibers: &Fibers) -> SortedValues<T> {
+        let mut stored: Vec<T> = fibers.values();
+        stored.sort_unstable_by(|a, b| a.compare(*b));
+        let unstored = fibers.length - stored.len() as u64;
+        SortedValues { stored, fill: value_of(&fibers.ty.fill), unstored }
+    }
+
+    fn contains(&self, value: T) -> bool {
+        let is_fill = self.unstored > 0 && self.fill.compare(value) == Ordering::Equal;
+        is_fill || self.stored.binary_search_by(|stored| stored.compare(value)).is_ok()
+    }
+
+    /// Returns the number of values that are less than `value`, or equal to it on the right side.
+    fn rank(&self, value: T, side: Side) -> i64 {
+        let is_before = |other: T| match other.compare(value) {
+            Ordering::Less => true,
+            Ordering::Equal => side == Side::Right,
+            Ordering::Greater => false,
+        };
+        let unstored = if is_before(self.fill) { self.unstored as i64 } else { 0 };
+        self.stored.partition_point(|stored| is_before(*stored)) as i64 + unstored
+    }
+}
+
+impl Array {
+    /// Returns whether each element is among the given values, at once. NaN is equal to itself.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.vector([1, 0, 3]);
+    /// assert_eq!(a.isin(session.vector([3, 0]))?.to_vec::<bool>()?, [false, true, true]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::collect`]; also if an array has structs for values.
+    #[track_caller]
+    pub fn isin(&self, values: impl Into<Operand>) -> Result<Array, Error> {
+        let (array, values) = self.with_common_dtype("isin", values.into())?;
+        let (elements, _) = array.collect_along("isin", &(..).into())?;
+        let values = values.all_values("isin")?;
+        let tensor = match_prim!(values.prim(), T => {
+            let sorted = SortedValues::<T>::of(&values);
+            map_values::<T, bool>(&elements, |value| sorted.contains(value))?
+        });
+        self.with_modes_of(tensor)
+    }
+
+    /// Returns the coordinates of a sorted vector at which the given values can be inserted so that
+    /// it stays sorted, at once. The result has the shape of `values`.
+    ///
+    /// ```
+    /// use redpoll::{Session, Side};
+    ///
+    /// let session = Session::default();
+    /// let sorted = session.vector([1, 3, 3, 7]);
+    /// let values = session.vector([0, 3, 9]);
+    /// assert_eq!(sorted.searchsorted(&values, Side::Left)?.to_vec::<i64>()?, [0, 1, 4]);
+    /// assert_eq!(sorted.searchsorted(&values, Side::Right)?.to_vec::<i64>()?, [0, 3, 4]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::collect`]; also if this array is not a vector, or an array has
+    /// structs for values.
+    #[track_caller]
+    pub fn searchsorted(&self, values: impl Into<Operand>, side: Side) -> Result<Array, Error> {
+        let rank = self.rank()?;
+        if rank != 1 {
+            return Err(Array::failure("searchsorted", format!("expected a sorted vector, found {rank} modes")));
+        }
+        let (sorted, values) = self.with_common_dtype("searchsorted", values.into())?;
+        let (wanted, _) = values.collect_along("searchsorted", &Axes::from(..))?;
+        let sorted = sorted.all_values("searchsorted")?;
+        let tensor: Tensor = match_prim!(sorted.prim(), T => {
+            let sorted = SortedValues::<T>::of(&sorted);
+            map_values::<T, i64>(&wanted, |value| sorted.rank(value, side))?
+        });
+        values.with_modes_of(tensor)
+    }
+
+    /// Computes the array, and lists its values.
+    #[track_caller]
+    fn all_values(&self, operation: &'static str) -> Result<Fibers, Error> {
+        let (tensor, along) = self.collect_along(operation, &Axes::from(..))?;
+        Fibers::of(&tensor, &along)
+    }
+
+    /// Casts this array and another to the dtype of both.
+    #[track_caller]
+    fn with_common_dtype(&self, operation: &'static str, other: Operand) -> Result<(Array, Array), Error> {
+        let other = self.combine(operation, &[other], |states| Ok(states[1].clone()));
+        let prims = (self.state()?.prim(), other.state()?.prim());
+        let (Some(a), Some(b)) = prims else {
+            return Err(Array::failure(operation, "values that are structs have no order".to_owned()));
+        };
+        let is_number = other.state()?.expr.info().weak;
+        let prim = promote(if is_number { vec![a] } else { vec![a, b] }).unwrap_or(a);
+        Ok((self.astype(prim), other.astype(prim)))
+    }
+}

@@ -1,0 +1,21 @@
+//! Functions that depend on the order of values: sorts, order statistics, distinct values, and
+//! searches.
+//!
+//! None of them is a fold over a join, so plans cannot express them. They compute their operands at
+//! once, and return arrays whose tensors are stored. Their work and their results are in proportion
+//! to the stored values: the elements with the fill value stay together, as one block of equal
+//! values, and are never listed.
+//!
+//! NaN is larger than all other values, and equal to itself; `-0.0` and `0.0` are equal.
+
+mod fibers;
+mod lookup;
+mod quantile;
+mod select;
+mod sort;
+mod unique;
+mod value;
+
+pub use lookup::Side;
+pub use sort::SortOrder;
+pub use unique::Unique;

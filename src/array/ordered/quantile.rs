@@ -1,0 +1,153 @@
+//! Order statistics: medians and quantiles.
+
+use super::fibers::{Fibers, assemble, value_of};
+use super::value::{OrderedValue, match_prim};
+use crate::array::{Array, Axes};
+use crate::error::Error;
+use redpoll_logic::{Prim, Scalar};
+use redpoll_storage::Array as Buffer;
+use std::cmp::Ordering;
+
+/// The treatment of NaN in order statistics.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NanPolicy {
+    /// A fiber with a NaN has the result NaN.
+    Propagate,
+    /// NaN is left out.
+    Omit,
+}
+
+impl Array {
+    /// Computes the median along axes, at once: the middle value, or the mean of the two middle
+    /// ones. The median of no values, or of values with a NaN, is NaN.
+    ///
+    /// Results are `f64`, and `f32` for arrays of `f32`.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([2, 3], [3, 1, 2, 9, 0, 0]);
+    /// assert_eq!(a.median(1)?.to_vec::<f64>()?, [2.0, 0.0]);
+    /// assert_eq!(a.median(..)?.item::<f64>()?, 1.5);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::collect`]; also if there is no such axis, or the values are structs.
+    #[track_caller]
+    pub fn median(&self, axes: impl Into<Axes>) -> Result<Array, Error> {
+        self.order_statistic("median", 0.5, &axes.into(), NanPolicy::Propagate)
+    }
+
+    /// Computes the median along axes like [`Array::median`], without the values that are NaN.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([1.0, f64::NAN, 5.0]).nan_median(0)?.item::<f64>()?, 3.0);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::median`].
+    #[track_caller]
+    pub fn nan_median(&self, axes: impl Into<Axes>) -> Result<Array, Error> {
+        self.order_statistic("nan_median", 0.5, &axes.into(), NanPolicy::Omit)
+    }
+
+    /// Computes the quantile for a fraction from 0 (the minimum) to 1 (the maximum) along axes, at
+    /// once. A quantile between two values is interpolated linearly (definition 7 of R. J. Hyndman,
+    /// Y. Fan, *Sample Quantiles in Statistical Packages*, The American Statistician 50, 1996).
+    /// NaN and dtypes are treated as in [`Array::median`].
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.vector([4.0, 1.0, 2.0, 3.0]);
+    /// assert_eq!(a.quantile(0.5, 0)?.item::<f64>()?, 2.5);
+    /// assert_eq!(a.quantile(1.0, 0)?.item::<f64>()?, 4.0);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::median`]; also if the fraction is not from 0 to 1.
+    #[track_caller]
+    pub fn quantile(&self, fraction: f64, axes: impl Into<Axes>) -> Result<Array, Error> {
+        if !(0.0..=1.0).contains(&fraction) {
+            return Err(Array::failure("quantile", format!("expected a fraction from 0 to 1, found {fraction}")));
+        }
+        self.order_statistic("quantile", fraction, &axes.into(), NanPolicy::Propagate)
+    }
+
+    #[track_caller]
+    fn order_statistic(
+        &self,
+        operation: &'static str,
+        fraction: f64,
+        axes: &Axes,
+        nan: NanPolicy,
+    ) -> Result<Array, Error> {
+        let (tensor, along) = self.collect_along(operation, axes)?;
+        let fibers = Fibers::of(&tensor, &along)?;
+        let (values, fill) = match_prim!(fibers.prim(), T => quantiles::<T>(&fibers, fraction, nan));
+        let (values, fill) = match fibers.prim() {
+            Prim::F32 => (Buffer::from_vec(values.iter().map(|v| *v as f32).collect()), Scalar::F32(fill as f32)),
+            _ => (Buffer::from_vec(values), Scalar::F64(fill)),
+        };
+        let (shape, coordinates) = match axes.keep {
+            false => {
+                let shape = fibers.kept.iter().map(|mode| fibers.ty.shape[*mode]).collect();
+                (shape, fibers.coordinates)
+            }
+            true => {
+                let mut shape = fibers.ty.shape.clone();
+                let mut coordinates = vec![vec![0; values.len()]; shape.len()];
+                along.iter().for_each(|mode| shape[*mode] = 1);
+                fibers.kept.iter().zip(fibers.coordinates).for_each(|(mode, list)| coordinates[*mode] = list);
+                (shape, coordinates)
+            }
+        };
+        let order: Vec<usize> = (0..shape.len()).collect();
+        let result = assemble((shape, fill), &order, coordinates, values, &tensor.ty().format)?;
+        let names = match (axes.keep, self.names()?) {
+            (_, None) => None,
+            (true, names) => names,
+            (false, Some(names)) => Some(fibers.kept.iter().map(|mode| names[*mode].clone()).collect()),
+        };
+        let array = self.session().array(result);
+        Ok(names.map_or(array.clone(), |names| array.at(names)))
+    }
+}
+
+/// Returns the quantile of each fiber, and that of a fiber without stored values.
+fn quantiles<T: OrderedValue>(fibers: &Fibers, fraction: f64, nan: NanPolicy) -> (Vec<f64>, f64) {
+    let (mut values, fill): (Vec<T>, T) = (fibers.values(), value_of(&fibers.ty.fill));
+    let quantile = |values: &mut [T]| {
+        let unstored = fibers.length - values.len() as u64;
+        quantile(values, (fill, unstored), fraction, nan)
+    };
+    let results = fibers.ranges().map(|range| quantile(&mut values[range])).collect();
+    (results, quantile(&mut []))
+}
+
+/// Returns the quantile of values that differ from the fill value, and of a number of fill values.
+fn quantile<T: OrderedValue>(values: &mut [T], (fill, unstored): (T, u64), fraction: f64, nan: NanPolicy) -> f64 {
+    values.sort_unstable_by(|a, b| a.compare(*b));
+    let numbers = values.partition_point(|value| !value.is_nan());
+    let unstored_numbers = if fill.is_nan() { 0 } else { unstored };
+    let has_nan = numbers < values.len() || unstored_numbers < unstored;
+    let count = numbers as u64 + unstored_numbers;
+    if count == 0 || (has_nan && nan == NanPolicy::Propagate) {
+        return f64::NAN;
+    }
+    let values = &values[..numbers];
+    let before = values.partition_point(|value| value.compare(fill) == Ordering::Less) as u64;
+    let at = |rank: u64| match rank {
+        rank if rank < before => values[rank as usize],
+        rank if rank < before + unstored_numbers => fill,
+        rank => values[(rank - unstored_numbers) as usize],
+    };
+    let position = fraction * (count - 1) as f64;
+    let low = (position.floor() as u64).min(count - 1);
+    let (a, b) = (at(low).to_f64(), at((low + 1).min(count - 1)).to_f64());
+    let weight = position - low as f64;
+    // The difference of two equal infinities is NaN.
+    if a == b || weight <= 0.0 { a } else { a + (b - a) * weight }
+}

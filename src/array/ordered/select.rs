@@ -1,0 +1,82 @@
+//! Selections whose shape depends on values.
+
+use crate::array::{Array, Index};
+use crate::error::Error;
+
+impl Array {
+    /// Returns the elements at which a boolean array is true, row-major, at once. The mask has the
+    /// size of the array in each of its modes; the modes that follow those of the mask are kept.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([2, 2], [5, 6, 7, 8]);
+    /// assert_eq!(a.select(&a.greater(5))?.to_vec::<i32>()?, [6, 7, 8]);
+    /// assert_eq!(a.select(&session.vector([false, true]))?.to_vec::<i32>()?, [7, 8]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::collect`]; also if the sizes of mask and array differ, or the mask
+    /// has no modes.
+    #[track_caller]
+    pub fn select(&self, mask: &Array) -> Result<Array, Error> {
+        let (shape, mask_shape) = (self.shape()?, mask.shape()?);
+        if mask_shape.is_empty() || !shape.starts_with(&mask_shape) {
+            let message = format!("a mask of shape {mask_shape:?} does not match an array of shape {shape:?}");
+            return Err(Array::failure("select", message));
+        }
+        let indices: Vec<Index> = mask.nonzero()?.into_iter().map(Index::Gather).collect();
+        self.slice(indices).check()
+    }
+
+    /// Returns the parts of the array at which a boolean vector is true along an axis, at once.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([2, 2], [5, 6, 7, 8]);
+    /// assert_eq!(a.compress(&session.vector([false, true]), 1)?.to_vec::<i32>()?, [6, 8]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::collect`]; also if there is no such axis, or the condition is not a
+    /// vector of its size.
+    #[track_caller]
+    pub fn compress(&self, condition: &Array, axis: i64) -> Result<Array, Error> {
+        let mode = self.derive("compress", |state| Ok(state.require_numbered()?.clone()));
+        let (shape, condition_shape) = (mode.shape()?, condition.shape()?);
+        let at = if axis < 0 { axis + shape.len() as i64 } else { axis };
+        if condition_shape.len() != 1
+            || usize::try_from(at).ok().and_then(|at| shape.get(at)) != condition_shape.first()
+        {
+            let message =
+                format!("a condition of shape {condition_shape:?} does not match axis {axis} of shape {shape:?}");
+            return Err(Array::failure("compress", message));
+        }
+        self.take(Index::Gather(condition.nonzero()?.swap_remove(0)), axis).check()
+    }
+
+    /// Returns the coordinates of the nonzero elements, row-major, at once: a matrix with a row for
+    /// each of them. [`Array::nonzero`] returns its columns.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([2, 2], [0, 6, 7, 0]);
+    /// assert_eq!(a.argwhere()?.to_vec::<i64>()?, [0, 1, 1, 0]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::collect`].
+    #[track_caller]
+    pub fn argwhere(&self) -> Result<Array, Error> {
+        let columns = self.nonzero()?;
+        match columns.split_first() {
+            Some((first, others)) => first.stack(others, 1).check(),
+            None => {
+                let count = self.count_nonzero(..).item::<i64>()?;
+                self.session().zeros([count as u64, 0], redpoll_logic::Prim::I64).check()
+            }
+        }
+    }
+}

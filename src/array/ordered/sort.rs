@@ -1,0 +1,250 @@
+//! Sorts along an axis.
+
+use super::fibers::{Fibers, assemble};
+use super::value::{OrderedValue, match_prim};
+use crate::array::axes::axis as mode_of_axis;
+use crate::array::error::Cause;
+use crate::array::{Array, Axes, Index};
+use crate::error::Error;
+use redpoll_logic::op::Builtin;
+use redpoll_logic::{DType, Expr, Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
+use redpoll_storage::{Array as Buffer, Duplicates, Tensor, Triples, Values};
+use std::cmp::Ordering;
+
+/// The order of a sort. NaN is last in both orders.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SortOrder {
+    /// The smallest value first.
+    #[default]
+    Ascending,
+    /// The largest value first.
+    Descending,
+}
+
+impl SortOrder {
+    fn compare<T: OrderedValue>(self, a: T, b: T) -> Ordering {
+        match self {
+            SortOrder::Descending if !a.is_nan() && !b.is_nan() => b.compare(a),
+            _ => a.compare(b),
+        }
+    }
+}
+
+impl Array {
+    /// Sorts the values along an axis, at once. The result of a sparse array is sparse: the values
+    /// before the fill value are stored at the first coordinates, those after it at the last.
+    ///
+    /// ```
+    /// use redpoll::prelude::*;
+    ///
+    /// let session = Session::default();
+    /// let a = session.dense([2, 3], [3, 0, -1, 2, 5, 4]);
+    /// assert_eq!(a.sort(1, SortOrder::Ascending)?.to_vec::<i32>()?, [-1, 0, 3, 2, 4, 5]);
+    /// let far = session.triples([1 << 40], Format::csf(1), [([7], 2.0), ([1 << 39], -1.0)]);
+    /// let sorted = far.sort(0, SortOrder::Descending)?;
+    /// assert_eq!(sorted.entries::<f64>()?, [(vec![0], 2.0), (vec![(1 << 40) - 1], -1.0)]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::collect`]; also if there is no such axis, or the values are structs.
+    #[track_caller]
+    pub fn sort(&self, axis: impl Into<Axes>, order: SortOrder) -> Result<Array, Error> {
+        let (fibers, mode, tensor) = self.fibers_of_axis("sort", &axis.into())?;
+        let (indices, values) = match_prim!(fibers.prim(), T => sorted::<T>(&fibers, order));
+        let mut coordinates = repeat_coordinates(&fibers);
+        coordinates.insert(mode, indices);
+        let ty = (fibers.ty.shape.clone(), fibers.ty.fill.clone());
+        self.with_modes_of(assemble(ty, &mode_order(&fibers, mode), coordinates, values, &tensor.ty().format)?)
+    }
+
+    /// Returns the coordinates that sort the values along an axis, at once: `a.take_along_axis` of
+    /// them is `a.sort`. Equal values stay in their order. The result of a sparse array is a
+    /// sum of its coordinates and a few runs of equal numbers.
+    ///
+    /// ```
+    /// use redpoll::prelude::*;
+    ///
+    /// let session = Session::default();
+    /// let a = session.vector([3.0, 1.0, 2.0]);
+    /// assert_eq!(a.argsort(0, SortOrder::Ascending)?.to_vec::<i64>()?, [1, 2, 0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::sort`].
+    #[track_caller]
+    pub fn argsort(&self, axis: impl Into<Axes>, order: SortOrder) -> Result<Array, Error> {
+        let (fibers, mode, _) = self.fibers_of_axis("argsort", &axis.into())?;
+        let runs = match_prim!(fibers.prim(), T => offsets::<T>(&fibers, order));
+        let offsets = self.with_modes_of(run_tensor(&fibers, mode, runs)?)?;
+        Ok(offsets.derive("argsort", |state| {
+            let coordinate = Expr::coordinate(state.fields()[mode].clone());
+            Ok(state.with_expr(Expr::mapjoin(Builtin::Add, [state.expr.clone(), coordinate])?))
+        }))
+    }
+
+    /// Returns the `k` largest values along an axis in descending order, and their coordinates, at
+    /// once. Of equal values, the first ones are returned.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let (values, coordinates) = session.vector([3, 9, 4]).top_k(2, 0)?;
+    /// assert_eq!(values.to_vec::<i32>()?, [9, 4]);
+    /// assert_eq!(coordinates.to_vec::<i64>()?, [1, 2]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::sort`]; also if the axis has fewer than `k` coordinates.
+    #[track_caller]
+    pub fn top_k(&self, k: u64, axis: i64) -> Result<(Array, Array), Error> {
+        let checked = self.derive("top_k", |state| {
+            let size = state.size(mode_of_axis(axis, state.require_numbered()?.rank())?);
+            match size < k {
+                true => Err(Cause::Shape(format!("axis {axis} has {size} coordinates, fewer than {k}"))),
+                false => Ok(state.clone()),
+            }
+        });
+        let rank = checked.rank()? as i64;
+        let mode = if axis < 0 { axis + rank } else { axis };
+        let first = |array: Array| {
+            let whole = (0..mode).map(|_| Index::from(..));
+            array.slice(whole.chain([Index::from(..k as i64)]))
+        };
+        let stored = self.session().array(checked.collect()?);
+        let values = stored.sort(axis, SortOrder::Descending)?;
+        Ok((first(values), first(stored.argsort(axis, SortOrder::Descending)?)))
+    }
+
+    /// Computes the array, and lists its values along an axis. Also returns the mode and the
+    /// tensor.
+    #[track_caller]
+    fn fibers_of_axis(&self, operation: &'static str, axis: &Axes) -> Result<(Fibers, usize, Tensor), Error> {
+        let (tensor, along) = self.collect_along(operation, axis)?;
+        let &[mode] = &along[..] else {
+            return Err(Array::failure(operation, format!("expected one axis, found {}", along.len())));
+        };
+        Ok((Fibers::of(&tensor, &along)?, mode, tensor))
+    }
+}
+
+/// Returns the order of the modes in which fibers along a mode are stored.
+fn mode_order(fibers: &Fibers, mode: usize) -> Vec<usize> {
+    fibers.kept.iter().copied().chain([mode]).collect()
+}
+
+/// Returns the coordinates of the fiber of each value, in each of the kept modes.
+fn repeat_coordinates(fibers: &Fibers) -> Vec<Vec<u64>> {
+    let repeat = |list: &Vec<u64>| {
+        let each = list.iter().zip(fibers.ranges());
+        each.flat_map(|(i, range)| std::iter::repeat_n(*i, range.len())).collect()
+    };
+    fibers.coordinates.iter().map(repeat).collect()
+}
+
+/// Returns the values of each fiber in order, and their indices in the sorted fiber.
+fn sorted<T: OrderedValue>(fibers: &Fibers, order: SortOrder) -> (Vec<u64>, Buffer) {
+    let (mut values, fill) = (fibers.values::<T>(), fibers.fill::<T>());
+    let mut indices = Vec::with_capacity(values.len());
+    for range in fibers.ranges() {
+        let fiber = &mut values[range];
+        fiber.sort_unstable_by(|a, b| order.compare(*a, *b));
+        let before = fiber.partition_point(|value| order.compare(*value, fill) == Ordering::Less) as u64;
+        let after = fibers.length - (fiber.len() as u64 - before);
+        indices.extend((0..before).chain(after..fibers.length));
+    }
+    (indices, T::into_buffer(values))
+}
+
+/// Runs of equal numbers, fiber by fiber.
+#[derive(Default)]
+struct Runs {
+    /// The number of runs up to the end of each fiber.
+    ends: Vec<u64>,
+    left: Vec<u64>,
+    right: Vec<u64>,
+    values: Vec<i64>,
+}
+
+impl Runs {
+    /// Appends a run to the current fiber, unless its number is 0.
+    fn push(&mut self, run: std::ops::Range<u64>, value: i64) {
+        if value == 0 || run.is_empty() {
+            return;
+        }
+        let first = self.ends.last().map_or(0, |end| *end as usize);
+        if self.values.len() > first && self.right.last() == Some(&run.start) && self.values.last() == Some(&value) {
+            *self.right.last_mut().expect("there is a run") = run.end;
+            return;
+        }
+        self.left.push(run.start);
+        self.right.push(run.end);
+        self.values.push(value);
+    }
+
+    fn end_fiber(&mut self) {
+        self.ends.push(self.values.len() as u64);
+    }
+}
+
+/// Returns, for each place of a sorted fiber, the former index of its value less the place.
+fn offsets<T: OrderedValue>(fibers: &Fibers, order: SortOrder) -> Runs {
+    let (values, fill) = (fibers.values::<T>(), fibers.fill::<T>());
+    let mut runs = Runs::default();
+    let mut sorted: Vec<usize> = Vec::new();
+    for range in fibers.ranges() {
+        sorted.clear();
+        sorted.extend(range.clone());
+        // Values of one fiber are listed by ascending index, so a stable sort keeps equal values in
+        // order.
+        sorted.sort_by(|a, b| order.compare(values[*a], values[*b]));
+        let before = sorted.partition_point(|k| order.compare(values[*k], fill) == Ordering::Less);
+        let (head, tail) = sorted.split_at(before);
+        let mut place = 0;
+        let push_value = |runs: &mut Runs, place: &mut u64, k: usize| {
+            runs.push(*place..*place + 1, fibers.indices[k] as i64 - *place as i64);
+            *place += 1;
+        };
+        head.iter().for_each(|k| push_value(&mut runs, &mut place, *k));
+        // The elements with the fill value are between those that are stored.
+        let mut next = 0;
+        for stored in fibers.indices[range].iter().copied().chain([fibers.length]) {
+            let count = stored - next;
+            runs.push(place..place + count, next as i64 - place as i64);
+            place += count;
+            next = stored + 1;
+        }
+        tail.iter().for_each(|k| push_value(&mut runs, &mut place, *k));
+        runs.end_fiber();
+    }
+    runs
+}
+
+/// Returns a tensor with the shape of the fibers' tensor and fill value 0, of runs along a mode.
+fn run_tensor(fibers: &Fibers, mode: usize, runs: Runs) -> Result<Tensor, Error> {
+    let kept_shape: Vec<u64> = fibers.kept.iter().map(|kept| fibers.ty.shape[*kept]).collect();
+    let rank = kept_shape.len();
+    // The levels above the runs are those of the pattern of fibers.
+    let (levels, ends) = if rank == 0 {
+        (Vec::new(), vec![runs.ends.last().copied().unwrap_or(0)])
+    } else {
+        let format = Format { leaf: LeafKind::Pattern, ..Format::csf(rank) };
+        let ty = TensorType { shape: kept_shape.clone(), dtype: DType::BOOL, fill: Scalar::Bool(false), format };
+        let values = Values::pattern(runs.ends.len())?;
+        let triples = Triples { shape: kept_shape, coordinates: fibers.coordinates.clone(), values };
+        let (pattern, _) = Tensor::from_triples(ty, &triples, Duplicates::Error)?;
+        (pattern.levels().to_vec(), runs.ends)
+    };
+    let run_level = vec![
+        Buffer::from_indices(Prim::I64, [0].into_iter().chain(ends)),
+        Buffer::from_indices(Prim::U64, runs.left.into_iter()),
+        Buffer::from_indices(Prim::I64, runs.right.into_iter()),
+    ];
+    let kinds: Vec<LevelKind> =
+        std::iter::repeat_n(LevelKind::SparseList, rank).chain([LevelKind::SparseRunLength]).collect();
+    let format = Format::of_kinds(&kinds, LeafKind::Element).permuted(&mode_order(fibers, mode));
+    let ty = TensorType { shape: fibers.ty.shape.clone(), dtype: DType::I64, fill: Scalar::I64(0), format };
+    let levels = levels.into_iter().chain([run_level]).collect();
+    Ok(Tensor::try_new(ty, levels, vec![Buffer::from_vec(runs.values)])?)
+}

@@ -1,0 +1,114 @@
+//! Arrays of random numbers.
+
+use super::Array;
+use crate::error::Error;
+use crate::session::Session;
+use redpoll_datasets::generate::{Amount, Distribution, GenerateOptions, Uniform, generate};
+use redpoll_logic::{Format, Prim};
+
+impl Session {
+    /// Returns a description of an array of random numbers: by default dense, of `f64`, and
+    /// uniformly distributed from 0 (included) to 1 (excluded).
+    ///
+    /// The same description gives the same array on every machine and in every version.
+    /// [`generate`](crate::datasets::generate) has graphs, bands, blocks and more.
+    ///
+    /// ```
+    /// use redpoll::prelude::*;
+    ///
+    /// let session = Session::default();
+    /// let weights = session.random([100, 8]).seed(1).normal(0.0, 0.1).array()?;
+    /// assert!(weights.mean(..).abs().item::<f64>()? < 0.05);
+    /// let graph = session.random([1000, 1000]).density(0.01).integers(1, 9).array()?;
+    /// assert!((9_000..11_000).contains(&graph.count_nonzero(..).item::<i64>()?));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn random(&self, shape: impl IntoIterator<Item = u64>) -> RandomArray {
+        RandomArray {
+            session: self.clone(),
+            shape: shape.into_iter().collect(),
+            density: None,
+            format: None,
+            options: GenerateOptions::default(),
+        }
+    }
+}
+
+/// An array of random numbers, with its distribution; see [`Session::random`].
+#[derive(Clone, Debug)]
+#[must_use = "nothing is drawn until `array` is called"]
+pub struct RandomArray {
+    session: Session,
+    shape: Vec<u64>,
+    density: Option<f64>,
+    format: Option<Format>,
+    options: GenerateOptions,
+}
+
+impl RandomArray {
+    /// Sets the seed, by default 0.
+    pub fn seed(mut self, seed: u64) -> RandomArray {
+        self.options.seed = seed;
+        self
+    }
+
+    /// Makes the array sparse: each element is stored with this probability, from 0 to 1.
+    pub fn density(mut self, density: f64) -> RandomArray {
+        self.density = Some(density);
+        self
+    }
+
+    /// Draws real numbers from `low` (included) to `high` (excluded).
+    pub fn uniform(self, low: f64, high: f64) -> RandomArray {
+        self.distribution(Distribution::Uniform { low, high })
+    }
+
+    /// Draws normally distributed numbers.
+    pub fn normal(self, mean: f64, deviation: f64) -> RandomArray {
+        self.distribution(Distribution::Normal { mean, deviation })
+    }
+
+    /// Draws integers from `low` to `high`, both included, except 0. Their dtype is `i64`.
+    pub fn integers(self, low: i64, high: i64) -> RandomArray {
+        self.distribution(Distribution::Integer { low, high })
+    }
+
+    /// Sets the distribution of the values.
+    pub fn distribution(mut self, distribution: Distribution) -> RandomArray {
+        self.options.values = Some(distribution);
+        self
+    }
+
+    /// Sets the dtype of the values.
+    pub fn dtype(mut self, dtype: Prim) -> RandomArray {
+        self.options.dtype = Some(dtype);
+        self
+    }
+
+    /// Sets the format. By default, the format is dense, or for sparse arrays CSR (matrices) or
+    /// CSF.
+    pub fn format(mut self, format: Format) -> RandomArray {
+        self.format = Some(format);
+        self
+    }
+
+    /// Draws the numbers.
+    ///
+    /// # Errors
+    /// Fails if a parameter is out of range, values do not fit the dtype, or the array does not fit
+    /// the memory limit of the session.
+    pub fn array(&self) -> Result<Array, Error> {
+        let entries = Amount::Density(self.density.unwrap_or(1.0));
+        let memory = self.session.limits().memory.limit() as u64;
+        let options = GenerateOptions { memory, ..self.options.clone() };
+        let content = generate(&Uniform { shape: self.shape.clone(), entries }, &options, &mut |_| ())?;
+        let dense = || self.density.is_none().then(|| Format::dense(self.shape.len()));
+        let tensor = content.into_tensor(self.format.clone().or_else(dense))?;
+        let charged = tensor.charged(&self.session.limits().memory);
+        Ok(self.session.array(charged.ok_or_else(out_of_memory)?))
+    }
+}
+
+fn out_of_memory() -> Error {
+    redpoll_storage::Error::Stopped(redpoll_storage::Status::OutOfMemory).into()
+}

@@ -1,0 +1,9 @@
+//! The names that most programs with arrays need: `use redpoll::prelude::*`.
+
+#[cfg(feature = "files")]
+pub use crate::Scan;
+pub use crate::logic::{DType, Format, Prim, Scalar};
+pub use crate::storage::Tensor;
+pub use crate::{
+    Array, Axes, Config, DuplicatePolicy, Error, Index, Overlap, Session, Side, SortOrder, Target, Value, index,
+};

@@ -1,0 +1,293 @@
+//! Sorts, order statistics, distinct values, searches and selections beside plain Rust on the dense
+//! values, for every format and axis.
+
+use redpoll::logic::LevelKind;
+use redpoll::prelude::*;
+use std::cmp::Ordering;
+
+/// Compares floats with NaN last; zeros of both signs are equal.
+fn compare(a: &f64, b: &f64) -> Ordering {
+    a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+fn assert_equal(found: &[f64], expected: &[f64], what: &str) {
+    let equal = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() < 1e-12 * a.abs();
+    assert!(
+        found.len() == expected.len() && found.iter().zip(expected).all(equal),
+        "{what}: found {found:?}, expected {expected:?}"
+    );
+}
+
+/// Returns arrays of each shape and format, with repeated values, infinities, NaN, and two fill
+/// values.
+fn arrays(session: &Session) -> Vec<Array> {
+    let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 2.0];
+    let mut arrays = Vec::new();
+    for shape in [vec![], vec![0], vec![1], vec![9], vec![0, 3], vec![4, 7], vec![7, 4], vec![3, 2, 5]] {
+        let rank = shape.len();
+        let mut formats = vec![Format::dense(rank)];
+        if rank > 0 {
+            formats.extend([Format::csf(rank), Format::coo(rank), Format::dense_above(LevelKind::RunLength, rank)]);
+        }
+        if rank == 2 {
+            formats.extend([Format::csr(), Format::csc(), Format::dense_above(LevelKind::Hash, 2)]);
+        }
+        for (seed, format) in formats.into_iter().enumerate() {
+            let count = shape.iter().product::<u64>() as usize;
+            let random = session.random([count as u64 + 2, 2]).seed(seed as u64).integers(-3, 3).array().unwrap();
+            let numbers: Vec<i64> = random.to_vec().unwrap();
+            let value = |k: usize| match numbers[2 * k + 1] {
+                1 if rank < 3 => special[k % special.len()],
+                -1 | -2 => numbers[2 * k] as f64,
+                _ => 0.0,
+            };
+            let dense = session.dense(shape.iter().copied(), (0..count).map(value));
+            arrays.push(dense.reformat(format.clone()));
+            arrays.push(dense.refill(1.0).reformat(format));
+        }
+    }
+    arrays
+}
+
+/// Returns the fibers of a row-major array along a mode, and their coordinates.
+fn fibers(values: &[f64], shape: &[u64], mode: usize) -> Vec<Vec<f64>> {
+    let inner: u64 = shape[mode + 1..].iter().product();
+    let outer: u64 = shape[..mode].iter().product();
+    let fiber = |o: u64, i: u64| (0..shape[mode]).map(move |k| values[((o * shape[mode] + k) * inner + i) as usize]);
+    (0..outer).flat_map(|o| (0..inner).map(move |i| fiber(o, i).collect())).collect()
+}
+
+/// Returns the row-major array of fibers along a mode, the inverse of [`fibers`].
+fn from_fibers(fibers: &[Vec<f64>], shape: &[u64], mode: usize) -> Vec<f64> {
+    let inner = shape[mode + 1..].iter().product::<u64>() as usize;
+    let size = shape[mode] as usize;
+    let count = fibers.len() * size;
+    let value = |at: usize| fibers[at / (size * inner) * inner + at % inner][at / inner % size];
+    (0..count).map(value).collect()
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(compare);
+    let count = sorted.len();
+    match count {
+        0 => f64::NAN,
+        _ if sorted[count - 1].is_nan() => f64::NAN,
+        _ if count % 2 == 1 => sorted[count / 2],
+        _ if sorted[count / 2 - 1] == sorted[count / 2] => sorted[count / 2],
+        _ => f64::midpoint(sorted[count / 2 - 1], sorted[count / 2]),
+    }
+}
+
+/// Sorts agree with a stable sort of each dense fiber, in both orders, and so do their coordinates.
+#[test]
+fn sorts_are_those_of_dense_fibers() {
+    let session = Session::default();
+    for array in arrays(&session) {
+        let (shape, values) = (array.shape().unwrap(), array.to_vec::<f64>().unwrap());
+        for mode in 0..shape.len() {
+            for order in [SortOrder::Ascending, SortOrder::Descending] {
+                let numbered: Vec<Vec<(f64, f64)>> = fibers(&values, &shape, mode)
+                    .into_iter()
+                    .map(|fiber| {
+                        let mut numbered: Vec<(f64, f64)> = fiber.into_iter().zip((0u32..).map(f64::from)).collect();
+                        numbered.sort_by(|(a, _), (b, _)| match order {
+                            SortOrder::Descending if !a.is_nan() && !b.is_nan() => compare(b, a),
+                            _ => compare(a, b),
+                        });
+                        numbered
+                    })
+                    .collect();
+                let part = |pick: fn(&(f64, f64)) -> f64| {
+                    let parts: Vec<Vec<f64>> = numbered.iter().map(|f| f.iter().map(pick).collect()).collect();
+                    from_fibers(&parts, &shape, mode)
+                };
+                let axis = mode as i64;
+                let sorted = array.sort(axis, order).unwrap();
+                assert_eq!(sorted.fill().unwrap(), array.fill().unwrap());
+                assert_equal(&sorted.to_vec().unwrap(), &part(|p| p.0), &format!("sort {mode} {order:?} of {array}"));
+                let coordinates = array.argsort(axis, order).unwrap().astype(Prim::F64);
+                let what = format!("argsort {mode} {order:?} of {array}");
+                assert_equal(&coordinates.to_vec().unwrap(), &part(|p| p.1), &what);
+            }
+        }
+    }
+}
+
+/// Medians and quantiles agree with those of dense fibers, with and without NaN.
+#[test]
+fn quantiles_are_those_of_dense_fibers() {
+    let session = Session::default();
+    for array in arrays(&session) {
+        let (shape, values) = (array.shape().unwrap(), array.to_vec::<f64>().unwrap());
+        let numbers = |fiber: &Vec<f64>| fiber.iter().copied().filter(|v| !v.is_nan()).collect::<Vec<f64>>();
+        assert_equal(&[array.median(..).unwrap().item().unwrap()], &[median(&values)], &format!("median of {array}"));
+        for mode in 0..shape.len() {
+            let axis = mode as i64;
+            let fibers = fibers(&values, &shape, mode);
+            let expected: Vec<f64> = fibers.iter().map(|f| median(f)).collect();
+            assert_equal(&array.median(axis).unwrap().to_vec().unwrap(), &expected, &format!("median of {array}"));
+            let kept = array.median(Axes::from(axis).keep()).unwrap();
+            assert_equal(&kept.to_vec().unwrap(), &expected, "median, modes kept");
+            assert_eq!(kept.rank().unwrap(), shape.len());
+            let expected: Vec<f64> = fibers.iter().map(|f| median(&numbers(f))).collect();
+            assert_equal(&array.nan_median(axis).unwrap().to_vec().unwrap(), &expected, "nan_median");
+            let largest = |f: &Vec<f64>| f.iter().copied().max_by(compare).unwrap_or(f64::NAN);
+            let expected: Vec<f64> = fibers.iter().map(largest).collect();
+            assert_equal(&array.quantile(1.0, axis).unwrap().to_vec().unwrap(), &expected, "quantile 1");
+        }
+    }
+    let quantile =
+        |fraction| session.vector([1.0, 2.0, 4.0, 8.0]).quantile(fraction, 0).unwrap().item::<f64>().unwrap();
+    assert_equal(&[quantile(0.0), quantile(0.25), quantile(0.9)], &[1.0, 1.75, 6.8], "interpolation");
+}
+
+/// Reductions without NaN agree with those over the numbers of each dense fiber.
+#[test]
+fn nan_reductions_leave_out_nan() {
+    let session = Session::default();
+    for array in arrays(&session) {
+        let (shape, values) = (array.shape().unwrap(), array.to_vec::<f64>().unwrap());
+        // Sums of both infinities are NaN in one order and not in another.
+        let array = array.isinf().where_(7.0, &array);
+        let values: Vec<f64> = values.iter().map(|v| if v.is_infinite() { 7.0 } else { *v }).collect();
+        for mode in 0..shape.len() {
+            let axis = mode as i64;
+            let numbers = |f: &Vec<f64>| f.iter().copied().filter(|v| !v.is_nan()).collect::<Vec<f64>>();
+            let fibers: Vec<Vec<f64>> = fibers(&values, &shape, mode).iter().map(numbers).collect();
+            let check = |found: &Array, expected: &dyn Fn(&[f64]) -> f64, what: &str| {
+                let expected: Vec<f64> = fibers.iter().map(|f| expected(f)).collect();
+                assert_equal(&found.to_vec().unwrap(), &expected, &format!("{what} of {array}"));
+            };
+            let mean = |f: &[f64]| f.iter().sum::<f64>() / f.len() as f64;
+            let variance = |f: &[f64], correction: f64| match f.len() as f64 - correction {
+                freedom if freedom <= 0.0 => f64::NAN,
+                freedom => f.iter().map(|v| (v - mean(f)) * (v - mean(f))).sum::<f64>() / freedom,
+            };
+            check(&array.nan_sum(axis), &|f| f.iter().sum::<f64>() + 0.0, "nan_sum");
+            check(&array.nan_prod(axis), &|f| f.iter().product(), "nan_prod");
+            check(&array.nan_min(axis), &|f| f.iter().copied().reduce(f64::min).unwrap_or(f64::NAN), "nan_min");
+            check(&array.nan_max(axis), &|f| f.iter().copied().reduce(f64::max).unwrap_or(f64::NAN), "nan_max");
+            check(&array.nan_mean(axis), &|f| mean(f), "nan_mean");
+            check(&array.nan_var(axis, 1.0), &|f| variance(f, 1.0), "nan_var");
+            check(&array.nan_std(axis, 0.0), &|f| variance(f, 0.0).sqrt(), "nan_std");
+        }
+    }
+}
+
+/// Distinct values, their first elements, counts and inverse agree with those of the dense values.
+#[test]
+fn distinct_values_are_those_of_dense_arrays() {
+    let session = Session::default();
+    for array in arrays(&session) {
+        let values = array.to_vec::<f64>().unwrap();
+        let mut expected = values.clone();
+        expected.sort_by(compare);
+        expected.dedup_by(|a, b| compare(a, b) == Ordering::Equal);
+        let unique = array.unique().unwrap();
+        assert_equal(&unique.values.to_vec().unwrap(), &expected, &format!("unique of {array}"));
+        let of = |value: &f64| values.iter().filter(|v| compare(v, value) == Ordering::Equal).count() as i64;
+        assert_eq!(unique.counts.to_vec::<i64>().unwrap(), expected.iter().map(of).collect::<Vec<_>>());
+        let first = |value: &f64| values.iter().position(|v| compare(v, value) == Ordering::Equal).unwrap() as i64;
+        assert_eq!(unique.indices.to_vec::<i64>().unwrap(), expected.iter().map(first).collect::<Vec<_>>());
+        let inverse: Vec<f64> =
+            unique.inverse.to_vec::<i64>().unwrap().into_iter().map(|k| expected[k as usize]).collect();
+        assert_equal(&inverse, &values, "inverse");
+        assert_eq!(unique.inverse.shape().unwrap(), array.shape().unwrap());
+    }
+}
+
+/// Searches agree with linear ones in the dense values.
+#[test]
+fn searches_are_those_of_dense_arrays() {
+    let session = Session::default();
+    let all = arrays(&session);
+    let wanted = session.vector([-2.0, 0.0, 1.0, 2.0, f64::NAN, 5.0]).refill(2.0).to_csf();
+    let wanted_values = wanted.to_vec::<f64>().unwrap();
+    for array in &all {
+        let values = array.to_vec::<f64>().unwrap();
+        let contains = |list: &[f64], value: &f64| list.iter().any(|v| compare(v, value) == Ordering::Equal);
+        let expected: Vec<bool> = values.iter().map(|v| contains(&wanted_values, v)).collect();
+        assert_eq!(array.isin(&wanted).unwrap().to_vec::<bool>().unwrap(), expected, "isin of {array}");
+        let expected: Vec<bool> = wanted_values.iter().map(|v| contains(&values, v)).collect();
+        assert_eq!(wanted.isin(array).unwrap().to_vec::<bool>().unwrap(), expected, "isin {array}");
+        if array.rank().unwrap() == 1 {
+            let sorted = array.sort(0, SortOrder::Ascending).unwrap();
+            for (side, other) in [(Side::Left, None), (Side::Right, Some(Ordering::Equal))] {
+                let is_before = |v: &f64, w: &f64| compare(v, w).is_lt() || Some(compare(v, w)) == other;
+                let rank = |w: &f64| values.iter().filter(|v| is_before(v, w)).count() as i64;
+                let found = sorted.searchsorted(&wanted, side).unwrap().to_vec::<i64>().unwrap();
+                assert_eq!(found, wanted_values.iter().map(rank).collect::<Vec<_>>(), "{side:?} in {sorted}");
+            }
+        }
+    }
+}
+
+/// Selections by masks agree with those of the dense values.
+#[test]
+fn selections_are_those_of_dense_arrays() {
+    let session = Session::default();
+    for array in arrays(&session).iter().filter(|a| a.rank().unwrap() > 0) {
+        let (shape, values) = (array.shape().unwrap(), array.to_vec::<f64>().unwrap());
+        let mask = array.greater(0.5);
+        let expected: Vec<f64> = values.iter().copied().filter(|v| *v > 0.5).collect();
+        assert_equal(&array.select(&mask).unwrap().to_vec().unwrap(), &expected, &format!("select of {array}"));
+        assert_eq!(mask.argwhere().unwrap().shape().unwrap(), [expected.len() as u64, shape.len() as u64]);
+        let condition = session.arange(0, shape[0] as i64, 1).equal(1);
+        let expected = array.slice(index![1..2]).to_vec::<f64>().unwrap();
+        assert_equal(&array.compress(&condition, 0).unwrap().to_vec().unwrap(), &expected, "compress");
+        assert_equal(&array.select(&condition).unwrap().to_vec().unwrap(), &expected, "select of the first mode");
+    }
+}
+
+/// Sorted and distinct values of arrays that are far larger than memory are as large as what is
+/// stored.
+#[test]
+fn elements_that_are_not_stored_cost_nothing() {
+    let session = Session::default();
+    let far = session.triples([1 << 20, 1 << 40], Format::csf(2), [([3, 8], 2.0), ([3, 9], -1.0), ([7, 1], 5.0)]);
+    let ascending = SortOrder::Ascending;
+    let last = (1u64 << 40) - 1;
+    let sorted = far.sort(1, ascending).unwrap();
+    let expected = [(vec![3, 0], -1.0), (vec![3, last], 2.0), (vec![7, last], 5.0)];
+    assert_eq!(sorted.entries::<f64>().unwrap(), expected);
+    let coordinates = far.argsort(1, ascending).unwrap();
+    assert_eq!(coordinates.get::<i64>([3, 0]).unwrap(), 9);
+    assert_eq!(coordinates.get::<i64>([3, 1]).unwrap(), 0);
+    assert_eq!(coordinates.get::<i64>([3, 9]).unwrap(), 10);
+    assert_eq!(coordinates.get::<i64>([7, 1]).unwrap(), 2);
+    assert_eq!(coordinates.get::<i64>([7, -1]).unwrap(), 1);
+    assert_eq!(coordinates.get::<i64>([8, 12345]).unwrap(), 12345);
+    let (values, places) = far.top_k(2, 1).unwrap();
+    assert_eq!(values.slice(index![3]).to_vec::<f64>().unwrap(), [2.0, 0.0]);
+    assert_eq!(places.slice(index![3]).to_vec::<i64>().unwrap(), [8, 0]);
+    let unique = far.unique().unwrap();
+    assert_eq!(unique.values.to_vec::<f64>().unwrap(), [-1.0, 0.0, 2.0, 5.0]);
+    assert_eq!(unique.counts.to_vec::<i64>().unwrap(), [1, (1 << 60) - 3, 1, 1]);
+    assert_eq!(far.median(..).unwrap().item::<f64>().unwrap(), 0.0);
+    assert_eq!(far.isin(session.vector([5.0])).unwrap().entries::<bool>().unwrap(), [(vec![7, 1], true)]);
+}
+
+/// Wrong arguments are errors that name the method and the line.
+#[test]
+fn wrong_arguments_are_errors() {
+    let session = Session::default();
+    let a = session.dense([2, 2], [1.0, 2.0, 3.0, 4.0]);
+    let message = |result: Result<Array, Error>| result.unwrap_err().to_string();
+    let errors = [
+        message(a.sort(2, SortOrder::Ascending)),
+        message(a.sort(.., SortOrder::Ascending)),
+        message(a.top_k(3, 0).map(|(values, _)| values)),
+        message(a.quantile(1.5, 0)),
+        message(a.select(&session.vector([true]))),
+        message(a.compress(&session.vector([true]), 0)),
+        message(a.searchsorted(2.0, Side::Left)),
+        message(a.unstack(5).map(|mut parts| parts.remove(0))),
+        message(a.repeat_each([1], 0).check()),
+        message(session.meshgrid([&a]).map(|mut grids| grids.remove(0)).and_then(|_| session.sample("none"))),
+    ];
+    for error in &errors[..9] {
+        assert!(error.contains("tests/arrays/ordered.rs"), "{error}");
+    }
+    assert!(errors[9].contains("the samples are karate.mtx"), "{}", errors[9]);
+}
