@@ -162,7 +162,7 @@ fn rmat_is_skewed_and_optionally_undirected() {
 fn erdos_renyi_has_binomial_degrees() {
     let graph = generate_default(&ErdosRenyi::with_degree(5000, 20.0));
     let entries = pairs(&graph).len();
-    // Six deviations of a binomial count of 100000.
+    // The tolerance is six deviations of a binomial count of 100000.
     assert!(entries.abs_diff(100_000) < 1900, "{entries} entries");
     assert!(pairs(&graph).iter().all(|(i, j)| i != j));
     let degrees = degrees(&graph, 1);
@@ -182,7 +182,7 @@ fn erdos_renyi_has_binomial_degrees() {
 fn grids_are_laplacians() {
     let grid = |extents: &[u64], stencil| generate_default(&Grid { extents: extents.to_vec(), stencil });
     let star = grid(&[10, 7], Stencil::Star);
-    // All points, and all edges of the grid in both directions.
+    // The entries are all points, and all edges of the grid in both directions.
     assert_eq!((star.shape.clone(), pairs(&star).len()), (vec![70, 70], 70 + 2 * (9 * 7 + 10 * 6)));
     let centre: Vec<u64> = pairs(&star).into_iter().filter(|(i, _)| *i == 30).map(|(_, j)| j).collect();
     assert_eq!(centre, [23, 29, 30, 31, 37]);
@@ -205,7 +205,7 @@ fn bands_have_their_width() {
     let entries = pairs(&generate_default(&sparse));
     assert!(entries.iter().all(|(i, j)| i.abs_diff(*j) <= 10));
     assert_eq!(entries.iter().filter(|(i, j)| i == j).count(), 4000);
-    // 20 positions per row beside the diagonal; six deviations.
+    // Each row has 20 places beside the diagonal. The tolerance is six deviations.
     assert!((entries.len() - 4000).abs_diff(24_000) < 850, "{} entries", entries.len());
     let wide = Banded { rows: 3, columns: 5, below: u64::MAX, above: u64::MAX, density: 1.0 };
     assert_eq!(pairs(&generate_default(&wide)).len(), 15);
@@ -229,7 +229,8 @@ fn uniform_tensors_have_their_entries() {
     let exact = Uniform { shape: vec![100, 90, 80, 3], entries: Amount::Count(20_000) };
     let content = generate_default(&exact);
     assert_eq!(content.data.values().len(), 20_000);
-    // Each of three coordinates, with six deviations of a binomial count.
+    // Each coordinate of the last mode has a third of the entries. The tolerance is six deviations
+    // of a binomial count.
     assert!(degrees(&content, 3).iter().all(|&d| d.abs_diff(6667) < 400), "{:?}", degrees(&content, 3));
     assert!(reals(&content).iter().all(|x| (0.0..1.0).contains(x)));
     let density = Uniform { shape: vec![300, 200], entries: Amount::Density(0.25) };
@@ -274,7 +275,8 @@ fn ratings_are_of_low_rank_and_skewed() {
     assert!(reals(&content).iter().all(|x| [1.0, 2.0, 3.0, 4.0, 5.0].contains(x)));
     let mean = reals(&content).iter().sum::<f64>() / 50_000.0;
     assert!((2.8..3.2).contains(&mean), "the mean is {mean}");
-    // The busiest user has 1/sum(k^-0.8) of all ratings, twice as many as rank 2^(1/0.8) = 2.38.
+    // The busiest user has 1/sum(k^-0.8) of all ratings, and the user of rank k has k^-0.8 times as
+    // many.
     let users = degrees(&content, 0);
     let weight: f64 = (1..=2000).map(|k| f64::from(k).powf(-0.8)).sum();
     assert!((users[0] as f64 - (50_000.0 / weight).min(1000.0)).abs() < 2.0, "{}", users[0]);
@@ -283,7 +285,7 @@ fn ratings_are_of_low_rank_and_skewed() {
     assert!(items[0] > 8 * items[500], "{} {}", items[0], items[500]);
     assert!(pairs(&content)[..10].iter().any(|(user, _)| *user != 0) || users[0] != 0);
 
-    // Skews and counts at their limits.
+    // Skews and counts at their limits are accepted.
     for (users, items, count) in [(1, 1, 1), (50, 40, 2000), (50, 40, 1999), (0, 5, 0), (300, 2, 301)] {
         let steep = Ratings { user_skew: 8.0, item_skew: 8.0, ..Ratings::new(users, items, count) };
         assert_eq!(generate_default(&steep).data.values().len() as u64, count, "{users} x {items}");

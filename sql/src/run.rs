@@ -1,5 +1,5 @@
-//! Preparing and running a region, from the rows of inputs to the rows of groups, for calls and for
-//! the background.
+//! Preparing and running a region, from the rows of its inputs to the rows of its groups, during a
+//! call or in the background.
 
 use crate::claim::Region;
 use crate::columns::InputRows;
@@ -34,7 +34,7 @@ pub(crate) struct RegionResult {
     pub(crate) compile: Duration,
     /// Time in the kernels.
     pub(crate) kernel: Duration,
-    /// Time to decode their results to rows.
+    /// Time to decode the results of the kernels to rows.
     pub(crate) decode: Duration,
     /// True if kernels of an earlier run were used.
     pub(crate) cached: bool,
@@ -92,7 +92,7 @@ impl RegionRunner {
     }
 }
 
-/// Returns the error of rows that could not be read. A failed computation is
+/// Returns the error for rows that could not be read. A failed computation is
 /// [`FallbackReason::EarlyError`], because the row that failed may not join.
 pub(crate) fn read_error(error: DataFusionError) -> Error {
     match error.find_root() {

@@ -3,13 +3,13 @@
 //! A column of an execution plan has an index and a name, but no table. Two rules of DataFusion 55
 //! find columns by their names:
 //!
-//! - `FilterPushdown` moves a condition to the first column of the name, and below a projection to
-//!   the last. So it makes `q1.k IS NULL` of the condition `q0.k IS NULL` above `q0 RIGHT JOIN q1`.
-//!   A condition on a key of a semi-join is moved to the column of that name on the other side,
-//!   which may not be the key there.
-//! - `ProjectionPushdown` compares the columns of a filter's condition, which are those of its
-//!   input, with the columns of its output, and takes two columns with equal names and indices for
-//!   one.
+//! - `FilterPushdown` lets a condition that it moves refer to the first column of the name, or to
+//!   the last one if it moves the condition below a projection. So the condition `q0.k IS NULL`
+//!   above `q0 RIGHT JOIN q1` becomes `q1.k IS NULL`. A condition on a key of a semi-join is moved
+//!   to the column of that name on the other side, which may not be the key there.
+//! - `ProjectionPushdown` compares the columns of a filter's condition, which are columns of the
+//!   filter's input, with the columns of the filter's output. It takes two columns with equal names
+//!   and indices for the same.
 //!
 //! Both rules run with barriers above the nodes where this may happen; the barriers are removed
 //! afterwards.
@@ -128,12 +128,12 @@ fn repeated_names(schema: &Schema) -> HashSet<String> {
     schema.fields().iter().map(|field| field.name()).filter(|name| !seen.insert(*name)).cloned().collect()
 }
 
-/// Returns the names of keys of a semi-join that belong to another column on the side whose rows
-/// the join drops.
+/// Returns the names of keys of a semi-join that name another column on the side whose rows the
+/// join does not return.
 fn misplaced_key_names(join: &HashJoinExec) -> Vec<String> {
     let name = |key: &Arc<dyn PhysicalExpr>| key.downcast_ref::<Column>().map(|column| column.name().to_owned());
     let keys = join.on().iter().map(|(left, right)| (name(left), name(right)));
-    // Each key's name on the side whose rows pass, and on the side whose rows are dropped.
+    // Each key has a name on the side whose rows the join returns, and one on the other side.
     let (dropped_side, keys): (SchemaRef, Vec<_>) = match join.join_type() {
         JoinType::LeftSemi => (join.right().schema(), keys.collect()),
         JoinType::RightSemi => (join.left().schema(), keys.map(|(left, right)| (right, left)).collect()),
@@ -143,8 +143,8 @@ fn misplaced_key_names(join: &HashJoinExec) -> Vec<String> {
     misplaced.filter_map(|(passing, _)| passing).filter(|name| dropped_side.index_of(name).is_ok()).collect()
 }
 
-/// A node above another, which lets only conditions on some columns pass, and no projections. The
-/// plan that runs has none.
+/// A node that stops the push-down of projections, and of conditions except those on given columns.
+/// The plan that runs has no barriers.
 #[derive(Debug)]
 struct Barrier {
     input: Arc<dyn ExecutionPlan>,

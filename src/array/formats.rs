@@ -53,7 +53,7 @@ impl Array {
     }
 
     /// Changes the fill value of the stored array. The values stay the same, and those equal to the
-    /// fill value need not be stored.
+    /// new fill value need not be stored.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

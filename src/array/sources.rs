@@ -20,7 +20,7 @@ pub(crate) enum Source {
     File(Arc<ScannedFile>),
     /// The tensor of a computed array, kept for the expression.
     Kept(Arc<KeptTensor>),
-    /// The tensor of a computed array, if it is kept for others, and the origin of that array.
+    /// The tensor of a computed array, if other expressions keep it, and the origin of that array.
     Origin(Weak<KeptTensor>, Arc<Origin>),
 }
 
@@ -89,7 +89,8 @@ impl Sources {
         Sources(Arc::new(self.iter().map(|(name, source)| (name.clone(), origin(source))).collect()))
     }
 
-    /// Returns the largest number of computed arrays in sequence behind the expression.
+    /// Returns the length of the longest chain of computed arrays that must be computed one after
+    /// another to compute the sources again.
     pub(crate) fn depth(&self) -> usize {
         let depth = |source: &Source| match source {
             Source::Kept(kept) if kept.is_evictable() => kept.origin().depth,

@@ -175,8 +175,9 @@ impl Stage {
     }
 }
 
-/// Returns whether a conversion writes entries in the order in which it reads them, and only stored
-/// ones.
+/// Returns whether loops can convert storage in one pass: they write entries in the order in which
+/// they read them, and no sparse level gets fill values that only a full level of the source
+/// stores.
 fn is_streaming(source: &Format, output: &Output) -> bool {
     let full = |format: &Format| format.levels.iter().map(|level| level.kind.traits().full).collect::<Vec<_>>();
     let (from, to) = (full(source), full(&output.ty.format));
@@ -244,7 +245,8 @@ impl StageLoops {
         self.program.tensors.iter().filter(|t| t.role == role).map(|t| Alias::from(t.name.as_str())).collect()
     }
 
-    /// Returns the program lowered for inputs of the expected layouts; lowered on the first call.
+    /// Returns the program lowered for inputs of the expected layouts, and lowers it on the first
+    /// call.
     pub(crate) fn draft(&self, mode: FloatMode) -> &Draft {
         self.draft.get_or_init(|| {
             Draft::new(&self.program, &self.layouts, mode).with_expected_steps(self.cost).with_lists(self.lists.clone())
@@ -267,7 +269,7 @@ impl StageLoops {
         }
     }
 
-    /// Returns the kernel for inputs of the expected layouts; compiled on the first call.
+    /// Returns the kernel for inputs of the expected layouts, and compiles it on the first call.
     pub(crate) fn kernel(&self, options: KernelOptions<'_>) -> Result<&Kernel, Error> {
         let slot = self.slot(options.target);
         if let Some(kernel) = slot.and_then(OnceLock::get) {
@@ -289,7 +291,8 @@ impl StageLoops {
     }
 
     /// Compiles a kernel for inputs whose layouts differ from the expected ones, such as an
-    /// intermediate with enough positions to need wide arrays.
+    /// intermediate with enough positions to need wide arrays. `None` if all inputs have the
+    /// expected layouts.
     pub(crate) fn compile_for(&self, inputs: &[&Tensor], options: KernelOptions<'_>) -> Result<Option<Kernel>, Error> {
         if self.fits(inputs) {
             return Ok(None);

@@ -98,8 +98,8 @@ impl Flow {
         mermaid::print(&FlowGraph::of(self))
     }
 
-    /// Returns the flow of a compiled plan over these tensors. `profiles` has a profile for each
-    /// query, or is empty.
+    /// Returns the flow of a compiled plan over the bound tensors. `profiles` has a profile for
+    /// each query, or is empty.
     pub(crate) fn new(
         compiled: &CompiledPlan,
         executable: &Executable,

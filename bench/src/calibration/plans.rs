@@ -1,4 +1,4 @@
-//! Small plans over uniform data, with events of few kinds each.
+//! Small plans over uniform data, each with few kinds of events.
 
 use crate::data::{SMALL, dense, generate_with};
 use anyhow::Result;
@@ -9,7 +9,7 @@ use redpoll_logic::text::parse_format;
 use redpoll_logic::{Alias, Field, Prim};
 use redpoll_optimizer::OptimizerConfig;
 
-/// A plan with several sizes and with choices fixed for the optimizer.
+/// A plan, the sizes at which it is measured, and the loop order and format that it fixes.
 pub struct CalibrationPlan {
     /// The name of the plan, after the events that it measures.
     pub name: &'static str,
@@ -19,14 +19,14 @@ pub struct CalibrationPlan {
     order: &'static [&'static str],
     /// The format of the result; empty if the optimizer chooses.
     format: &'static str,
-    /// The inputs: name, indices of modes in the sizes, index of the number of entries in the
-    /// sizes, format.
+    /// The inputs. Each has a name, the index of each dimension in the sizes, the index of the
+    /// number of entries in the sizes (or [`DENSE`]), and a format.
     inputs: &'static [(&'static str, &'static [usize], usize, &'static str)],
-    /// The sizes: sizes of modes and numbers of entries.
+    /// The sizes at which the plan is measured: each lists dimensions and numbers of entries.
     pub sizes: &'static [&'static [u64]],
 }
 
-/// The number of entries of an input with a value at every coordinate.
+/// Marks an input with a value at every coordinate, in place of the index of a number of entries.
 const DENSE: usize = usize::MAX;
 
 const ROW_SUMS: &str = "(plan (query R (aggregate + 0 (table A i j) j)) (produces R))";
@@ -289,7 +289,7 @@ pub const PLANS: &[CalibrationPlan] = &[
         order: &["i", "j"],
         format: "csr",
         inputs: &[A, ("P", &[0, 3], DENSE, "dense"), ("Q", &[3, 1], DENSE, "dense")],
-        // Not powers of two, because coordinates at such distances share few sets of a cache.
+        // Powers of two are avoided, because elements at such distances share few sets of a cache.
         sizes: &[&[4100, 5100, 1 << 16, 16], &[30100, 30100, 1 << 18, 16], &[1000, 1100, 1 << 14, 128]],
     },
     CalibrationPlan {
@@ -360,7 +360,7 @@ pub const PLANS: &[CalibrationPlan] = &[
 ];
 
 impl CalibrationPlan {
-    /// Generates the inputs of a size.
+    /// Generates the inputs for one of the plan's sizes.
     ///
     /// # Errors
     /// If an input cannot be generated.

@@ -1,9 +1,9 @@
 //! IDX, the format of MNIST: one dense array after a header of four bytes and big-endian
 //! dimensions.
 //!
-//! Specified in Y. LeCun, C. Cortes, C. Burges, *The MNIST database of handwritten digits*. File
-//! names consist of rank and dtype, such as `train-images.idx3-ubyte`, so the format is detected by
-//! the first bytes; files are written as `.idx`.
+//! Specified in Y. LeCun, C. Cortes, C. Burges, *The MNIST database of handwritten digits*. The
+//! extensions there contain the rank and the dtype, as in `train-images.idx3-ubyte`, so such files
+//! are detected by their first bytes. Files are written as `.idx`.
 
 use super::npy::elements::decode;
 use super::npy::header::ByteOrder;

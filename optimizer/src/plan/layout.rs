@@ -44,7 +44,7 @@ pub(crate) fn lay_out(planner: &mut Planner, from: usize, names: &Names) -> Resu
     Ok(())
 }
 
-/// Returns the cost of events in the queries that depend on formats.
+/// Returns the cost, over all queries, of the events whose number depends on formats.
 fn format_dependent_cost(planned: &[PlannedQuery]) -> f64 {
     const FORMAT_EVENTS: [Event; 11] = [
         Event::Reorder,
@@ -71,7 +71,7 @@ fn layout_query(planned: &PlannedQuery) -> LayoutQuery {
     }
 }
 
-/// Plans the queries again, each by its kernel.
+/// Plans each query again with the loop order and the formats of its kernel.
 fn replan(
     planner: &mut Planner,
     (from, names): (usize, &Names),
@@ -97,8 +97,8 @@ fn replan(
     Ok(())
 }
 
-/// Plans a query by its kernel. The task has the nest of the previous plan; `nest` reads the
-/// tensors that are stored now.
+/// Plans a query with the loop order and the formats of its kernel. The task has the nest of the
+/// previous plan; `nest` reads the tensors that are stored now.
 fn plan_kernel(planner: &mut Planner, nest: Nest, task: Task, kernel: &CandidateKernel) -> Result<(), Error> {
     let mut copy_work = Work::NONE;
     let mut layouts = Vec::new();
@@ -126,11 +126,12 @@ fn plan_kernel(planner: &mut Planner, nest: Nest, task: Task, kernel: &Candidate
     if let Some(mut ordered) = ordered {
         ordered.work += copy_work;
         if let FoldPlacement::Placed(query) = physical_query(planner, &laid_out, ordered, &task)? {
-            // Adapted plans read the tensors that the plan names, in any format.
+            // The step keeps `task.nest`, which reads the tensors themselves and not their copies:
+            // an adapted plan may find the tensors in other formats.
             planner.state.push(query, task.nest, kernel.order.clone());
             return Ok(());
         }
     }
-    // These loops cannot compute a fold in place.
+    // The loops of this kernel have no finite cost, or a fold must be stored first.
     plan_task(planner, Task { nest, ..task })
 }

@@ -1,4 +1,5 @@
-//! Rows that outer joins add: a leaf gets a row of NULLs for each key that only the other leaf has.
+//! Rows that outer joins add: a leaf gets a row for each key that only the other leaf has, with
+//! the values of a row of NULLs apart from the key.
 
 use super::domain::without_dictionary;
 use super::leaf::LeafRows;
@@ -13,8 +14,8 @@ use datafusion::arrow::row::{Row, RowConverter, Rows, SortField};
 use datafusion::common::{HashSet, ScalarValue};
 use std::sync::Arc;
 
-/// Adds the rows of outer joins to their leaves, and removes rows that are not kept and have a NULL
-/// key.
+/// Adds the rows of outer joins to their leaves. From the padded leaf of a left or right join,
+/// removes the rows with a NULL key.
 ///
 /// # Errors
 /// If both sides of a full outer join have a NULL in a key, since these rows would match; if Arrow
@@ -104,8 +105,8 @@ impl SideKeys {
         self.valid.has_false()
     }
 
-    /// Returns the first row of each key that `others` lack; a key with a NULL counts as
-    /// lacking.
+    /// Returns the index of the first row of each key that `others` do not have. A key with a NULL
+    /// is never among the others.
     fn missing_keys(&self, others: &SideKeys) -> UInt64Array {
         let other_keys: HashSet<Row<'_>> = others
             .rows

@@ -1,8 +1,8 @@
 //! Tensors as tables: a row for each entry, with a column for each mode and one for the value.
 //!
 //! The entries of a tensor are its stored coordinates. If the innermost level stores coordinates
-//! because of their neighbours, as dense levels do, those with the fill value are no entries (as in
-//! [`Tensor::to_triples`]).
+//! because of their neighbours, as dense levels do, those with the fill value are not entries (as
+//! in [`Tensor::to_triples`]).
 
 mod factory;
 mod ranges;
@@ -84,8 +84,8 @@ pub struct ModeRange {
 #[derive(Clone, Debug)]
 pub struct TensorTable(Arc<TableData>);
 
-/// A function that computes a tensor when its entries are needed. Its error is that of the query
-/// that needs the entries.
+/// A function that computes a tensor when its entries are needed. The query that needs the entries
+/// returns the error of the function.
 pub type ComputeFn = Box<dyn Fn() -> Result<Tensor, RunError> + Send + Sync>;
 
 struct TableData {
@@ -203,7 +203,7 @@ impl TensorTable {
         &self.0.shape
     }
 
-    /// Returns the mode or value of a column.
+    /// Returns the content of a column.
     pub(crate) fn column(&self, index: usize) -> TensorColumn {
         if index < self.shape().len() { TensorColumn::Mode(index) } else { TensorColumn::Value }
     }
@@ -261,7 +261,7 @@ impl TensorTable {
         self.0.rows.get()
     }
 
-    /// Returns the first `limit` rows within a range of each mode.
+    /// Returns the first `limit` rows within the ranges of `window`, one for each mode.
     pub(crate) fn rows_within(&self, window: &[Range<u64>], limit: usize) -> Result<RecordBatch> {
         let mode_names = self.mode_names();
         self.cast_rows(&self.tensor()?.to_record_batch_within(&as_strs(&mode_names), window, limit)?)

@@ -39,7 +39,7 @@ pub(super) fn print(
 ) -> Result<(), CommandFailure> {
     let parts = batches.iter().flat_map(|batch| {
         let rows = batch.num_rows();
-        // An empty batch also has a header.
+        // An empty batch gives one part without rows, so that its header is printed.
         let starts = (0..rows.max(1)).step_by(ROWS_PER_CHECK);
         starts.map(move |start| batch.slice(start, ROWS_PER_CHECK.min(rows - start)))
     });

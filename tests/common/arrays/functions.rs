@@ -77,7 +77,7 @@ pub const OTHERS: &[Operation] = &[
     ("clip", |draw| {
         let shape = draw.any_shape(0, 3);
         let (a, x) = draw.array(&shape);
-        // Bounds that the dtype holds.
+        // The dtype of the array must be able to represent the bounds.
         let (low, high) = match a.dtype().expect("an array").prim() {
             Some(Prim::Bool) => (0, 1),
             Some(prim) if !prim.is_signed() => (0, 2),

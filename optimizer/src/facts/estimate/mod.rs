@@ -1,7 +1,8 @@
 //! Estimates: the fraction of a term's coordinates at which it differs from its fill.
 //!
-//! `profile` has the estimates, `marginal` adds skew, `order` comparisons and `path` structure;
-//! `upper_bound` has upper bounds, which always hold.
+//! `profile` computes the estimates. `marginal` refines them for skewed entries, `order` for
+//! comparisons of coordinates, and `path` for products along tensors with two modes. `upper_bound`
+//! has upper bounds, which always hold.
 
 mod cache;
 mod marginal;
@@ -41,9 +42,9 @@ impl Facts<'_> {
         self.intersection(&(0..reads.len()).filter(first).map(own).collect::<Vec<_>>())
     }
 
-    /// Returns the average number of coordinates of `field` in a read's fibers at the bound
-    /// coordinates of `reached`. `None` if their common marginals are not available. Longer fibers
-    /// are reached more often.
+    /// Returns the average length, along `field`, of the fibers of a read at the coordinates of
+    /// `reached`. It can exceed the average over all coordinates, because longer fibers are reached
+    /// more often. `None` if the read and `reached` share no marginal.
     pub(crate) fn reached_fiber_length(
         &self,
         read: &Read,
@@ -121,7 +122,7 @@ impl Facts<'_> {
     }
 }
 
-/// Collects the accesses whose fill alone makes the value a fill.
+/// Collects the accesses whose fill alone makes the term its fill.
 pub(crate) fn conjuncts<'t>(facts: &Facts, term: &'t Term, found: &mut Vec<&'t Read>) {
     match term.node() {
         Node::Access(read) => found.push(read),

@@ -9,8 +9,8 @@
 //!        for i in [lo, hi) { s f= a; B; if s is decided { reached = i + 1; break } }
 //!        for i in [reached, hi) { B }
 //! ```
-//! The folds checked are those of `bool`, those that end with the first value other than one
-//! constant (`choose`), and those by user-defined operators that declare a final value. Other folds
+//! The folds checked are those of `bool`, those that the first value other than a given constant
+//! decides (`choose`), and those by user-defined operators that declare a final value. Other folds
 //! are not checked: their final value is rare, and the check would cost as much as the rounds that
 //! it saves.
 
@@ -72,8 +72,8 @@ impl DecidedFold {
     }
 }
 
-/// Returns the condition that decides the fold's result, if it has one and its accumulator is in
-/// locals.
+/// Returns the condition under which the result of a fold is decided, if there is one and the
+/// accumulator is a local.
 fn decision(cx: &Cx<'_>, state: &LoweringState, a: &Assign) -> Option<Expr> {
     let Write::Fold(op) = &a.write else { return None };
     let dtype = &cx.program.tensors[a.tensor.index()].ty.dtype;
@@ -106,8 +106,8 @@ impl Cx<'_> {
         self.push_if(early_exit.cond.clone(), exit, Vec::new());
     }
 
-    /// Emits code that follows loops of the nest; the code is skipped if a loop was left early. In
-    /// that case a stepper is still at an entry that it has not stepped past.
+    /// Emits code that follows loops of the nest, and that is skipped if a loop was left early: a
+    /// stepper is then still at an entry that it has not stepped past.
     pub(crate) fn unless_exited(&mut self, nest: &LoopletNest, emit: impl FnOnce(&mut Self)) {
         let Some(early_exit) = &nest.early_exit else { return emit(self) };
         let exited = early_exit.progress.map_or_else(|| early_exit.cond.clone(), |(done, _)| local(done));

@@ -16,9 +16,9 @@ pub const WARP: u32 = 32;
 /// Largest number of lanes of a team; a team of more than one warp is a block.
 pub const MAX_TEAM_LANES: u32 = 256;
 
-/// Maps a verified function to a grid whose teams have as many lanes as the function can use. That
-/// is the maximum over its folds and walks, at least a warp if other loops are spread, otherwise
-/// one.
+/// Maps a verified function to a grid whose teams have as many lanes as the function can use: the
+/// maximum over its folds and walks, at least a warp if other loops are spread, and one if nothing
+/// is spread.
 pub fn map(function: &Function, spaces: Vec<MemorySpace>, walks: &Walks) -> Grid {
     let grid = map_to(function, spaces, WARP, walks);
     let mut lanes = 1;
@@ -49,8 +49,9 @@ pub fn map_to(function: &Function, spaces: Vec<MemorySpace>, lanes: u32, walks: 
     Grid { function: function.clone(), lanes, spaces, list_coordinates: walks.list_coordinates.clone(), body }
 }
 
-/// Returns the operator of a buffer if every access folds a value into an element by that operator,
-/// whose order does not matter and which machines have as an atomic operation.
+/// Returns the operator by which every access to a buffer folds a value into an element, if there
+/// is one. The order of such folds does not matter, and devices have the operator as an atomic
+/// operation.
 pub(super) fn atomic_op(function: &Function, buffer: Buffer) -> Option<BinaryOp> {
     let prim = function.buffers[buffer.index()].prim;
     if !matches!(prim, Prim::I32 | Prim::I64 | Prim::U32 | Prim::U64) {
@@ -95,7 +96,7 @@ struct Mapping<'f> {
     /// Number of reads of each local.
     total_reads: Vec<u32>,
     lanes: u32,
-    /// Arrays that are touched by atomic operations.
+    /// Buffers whose folds are atomic operations.
     atomic: HashSet<Buffer>,
     /// Loops whose rounds may fold.
     walks: &'f Walks,
@@ -160,7 +161,8 @@ impl Mapping<'_> {
     fn for_loop(&self, var: Local, (lo, hi): (&Expr, &Expr), body: &[SerialStmt], nesting: Nesting) -> Stmt {
         let inside = self.block(body, nesting.of_body());
         let (lo, hi) = (lo.clone(), hi.clone());
-        // Loops that add no lanes to a team leave the lanes to a loop around them.
+        // A loop is not spread around a loop that uses the lanes already. A walk for one lane does
+        // not use them, and leaves them to a loop around it.
         let is_shared = |s: &Stmt| match s {
             Stmt::Extension(TeamStmt::Spread { var, .. }) => self.walks.lanes_of(*var) != Some(1),
             s => matches!(s, Stmt::Lanes(_)),
@@ -197,8 +199,8 @@ fn with_poll(active: ActiveLanes, mut rounds: Vec<Stmt>) -> Vec<Stmt> {
     rounds
 }
 
-/// Returns whether a loop may have many rounds: it contains loops, or advances by constant steps. A
-/// binary search has few rounds.
+/// Returns whether a loop may have many rounds: it contains loops, or adds to a local something
+/// other than a local, such as 1. A binary search, which does neither, has few rounds.
 fn may_have_many_rounds(body: &[SerialStmt]) -> bool {
     let is_step = |s: &SerialStmt| match s {
         SerialStmt::Assign(local, Expr::Binary(BinaryOp::Add, old, by)) => {

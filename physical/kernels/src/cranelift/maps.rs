@@ -1,7 +1,7 @@
 //! Loops that compute adjacent elements from adjacent elements, on vectors.
 //!
-//! Every round of such a loop accesses elements of its own, so rounds may run side by side and give
-//! the same bits.
+//! Every round of such a loop writes elements of its own, and reads no elements that other rounds
+//! write. So rounds may run side by side and give the same bits.
 
 use super::function::FunctionEmitter;
 use crate::vectors::steps_by_one;
@@ -54,8 +54,8 @@ impl FunctionEmitter<'_> {
         Some(end)
     }
 
-    /// Returns the stores of a loop, if its body has nothing else and each round reads and writes
-    /// elements of its own.
+    /// Returns the stores of a loop, if its body has nothing else, and no round reads or writes
+    /// elements that another one writes.
     fn adjacent_stores<'s>(&self, var: Local, body: &'s [Stmt]) -> Option<(Vec<AdjacentStore<'s>>, Prim)> {
         let mut stores: Vec<AdjacentStore<'s>> = Vec::new();
         for stmt in body {

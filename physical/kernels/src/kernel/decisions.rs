@@ -31,7 +31,7 @@ impl Decisions {
     }
 }
 
-/// The end of a run in order.
+/// The end of a run whose chunks are called in order, as far as the chunks so far determine it.
 pub(super) struct RunEnd {
     decisions: Decisions,
     /// For each output, the first chunk that decides it.
@@ -81,7 +81,8 @@ impl RunEnd {
 }
 
 /// Folds the partial results of chunks in their order by built-in operators, without kernels, whose
-/// overhead would exceed the operation. Returns `None` if another operator folds.
+/// overhead would exceed the operation. Returns `None` if an output has another operator, or an
+/// operation fails.
 pub(super) fn fold_values(cut: &Cut, partials: &[(usize, Vec<Tensor>)]) -> Result<Option<Vec<Tensor>>, Error> {
     let mut folded = Vec::new();
     for (output, (_, join)) in cut.outputs.iter().enumerate() {

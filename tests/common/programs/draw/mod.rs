@@ -78,7 +78,7 @@ pub struct FormatConstraints {
     pub is_single: bool,
     /// Set when each coordinate is written at most once.
     pub written_once: bool,
-    /// Modes in the order of the writes; only as many as the rank are used.
+    /// Modes in the order of the writes. A tensor of rank `r` uses the first `r`.
     pub order: [usize; 3],
 }
 

@@ -1,4 +1,4 @@
-//! Integer operators as machine operators.
+//! Expansion of integer operators into machine operators.
 
 use super::{LoweredValue, StmtSink, bin, bind_part, block, cast, cmp, negative, nonzero, number, select};
 use crate::assembly::{BinaryOp, CompareOp, Expr, Status, Stmt};

@@ -1,9 +1,9 @@
-//! Code of hash levels: walked in sorted order, or followed by probing. Writes may come in any
-//! order.
+//! Code of hash levels. Reads walk the entries in sorted order, or follow coordinates by probing
+//! the table. Writes may come in any order.
 //!
 //! The layout and the hash function are those of [`redpoll_storage::levels::Hash`]. A write probes
 //! for its entry. A new entry gets the next number, and is inserted once something has been written
-//! below it.
+//! below it, or at once if the program writes the tensor by different subscripts.
 
 use super::shared::list::{ListEntries, positions};
 use crate::assembly::{BinaryOp, Buffer, BufferRole, Expr, Local, Stmt};
@@ -167,7 +167,8 @@ impl LevelLowering for Hash {
     }
 }
 
-/// Returns the entries of a fiber in ascending order, and the child of each.
+/// Returns the entries of a fiber in ascending order of coordinates, the child of each, and the
+/// code that finds their range.
 fn entries(cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> (ListEntries, Looplet, Vec<Stmt>) {
     let code = cx.level(at).clone();
     let inner = Fiber { present: None, ..fiber.clone() };

@@ -22,7 +22,7 @@
 //! | `(init (y i) e)` `(= (y i) e)` `(+= (y i) e)` `(min= (y i) e)` | initialize, overwrite, fold by any operator |
 //! | `(A i (+ j 1))`, `(access A i j)` | an access; the long form for names that are operators or words of this table |
 //! | `(gallop i)` `(follow i)` `(walk i)` | a subscript with a protocol; the default is walk |
-//! | `(outside 0.0 (+ i -1))` | a subscript with the value of reads out of bounds; if an access has several, the outermost storage mode decides |
+//! | `(outside 0.0 (+ i -1))` | a subscript with the value that a read out of bounds gives; if several subscripts are out of bounds, that of the outermost storage mode decides |
 //! | `(* a b)`, `(call f a b)` | an operator; the long form for user-defined ones |
 //! | `1` `1.5` `true` `(lit f32 1.5)` `(fill A)` `n` | constants: `i64`, `f64`, `bool`, any; a fill value; a size |
 //! | `"a b"` | a name that is not a word |
@@ -35,10 +35,10 @@
 //! other arguments, or of the tensor that it is written to.
 //!
 //! # Types that are left open
-//! Sizes need not be written. In `(shape n m)` names stand for sizes: inputs determine their
-//! numbers, and other tensors and expressions use them. The parts of an input that are `_` or left
-//! out at the end come from the bound tensor ([`parse_with_inputs`]). For an output or local, the
-//! fill value is then zero and the format dense.
+//! Sizes need not be written. In `(shape n m)` names stand for sizes, which inputs determine and
+//! which other tensors and expressions use. The parts of an input that are `_` or left out at the
+//! end come from the bound tensor ([`parse_with_inputs`]). For an output or local, the fill value
+//! is then zero and the format dense.
 //! ```text
 //! (input A (shape n n))                         any square matrix
 //! (input source i64 0)                          a number, 0 if none is given
@@ -46,12 +46,12 @@
 //! ```
 //! Programs that leave formats open have one subscript per mode of the tensor, in the order of
 //! modes, so that they run over any format: over `csc`, `(A i j)` is still row `i` and column `j`.
-//! In the form `(type ..)`, which passes print, subscripts are those of storage modes.
+//! The passes print the form `(type ..)`, in which accesses have one subscript per storage mode.
 //!
 //! # Coordinates out of bounds
 //! A subscript without `outside` must be in bounds. If loops and conditions do not prove that (the
-//! module `bounds`), it is checked at run time, where the value read matters or the entry is
-//! written. A run that finds a coordinate out of bounds ends with an error that names the
+//! module `bounds`), the subscript is checked at run time, where the value read matters or the
+//! entry is written. A run that finds a coordinate out of bounds ends with an error that names the
 //! subscript.
 
 mod declare;
