@@ -603,7 +603,8 @@ fn index_notation_needs_no_file() {
     assert!(result.err.contains("table `x` has no file: 200 random numbers in 200"), "{}", result.err);
     assert!(result.out.contains("(modes 1 0 (dense (sparse-list (element))))"), "{}", result.out);
 
-    let failures: [(&[&str], i32, &str); 5] = [
+    let failures: [(&[&str], i32, &str); 6] = [
+        (&["explain", "y(i) = x(i)", "--size", "i=99999999999"], 1, "99999999999 random numbers are too many"),
         (&["explain", "y(i) = A(i,j) *", "--size", "i=9"], 1, "the plan: line 1, column 16: expected a value"),
         (&["run", "y(i) = A(i,j)"], 1, "--bind A=FILE"),
         (&["explain", "y(i) = A(i,j)", "--format", "A=nonsense"], 1, "--format A=nonsense: "),

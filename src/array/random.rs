@@ -95,12 +95,12 @@ impl RandomArray {
     /// Draws the numbers.
     ///
     /// # Errors
-    /// Fails if a parameter is out of range, values do not fit the dtype, or the array does not fit
-    /// the memory limit of the session.
+    /// Fails if a parameter is out of range, values do not fit the dtype, the array does not fit
+    /// the memory limit of the session, or its entries need more than 8 GiB.
     pub fn array(&self) -> Result<Array, Error> {
         let entries = Amount::Density(self.density.unwrap_or(1.0));
-        let memory = self.session.limits().memory.limit() as u64;
-        let options = GenerateOptions { memory, ..self.options.clone() };
+        let limit = self.session.limits().memory.limit() as u64;
+        let options = GenerateOptions { memory: self.options.memory.min(limit), ..self.options.clone() };
         let content = generate(&Uniform { shape: self.shape.clone(), entries }, &options, &mut |_| ())?;
         let dense = || self.density.is_none().then(|| Format::dense(self.shape.len()));
         let tensor = content.into_tensor(self.format.clone().or_else(dense))?;

@@ -43,6 +43,8 @@ impl<T: FromStr> FromStr for Named<T> {
 const SIZE: u64 = 1000;
 /// Average number of entries for each coordinate of the first mode of a sparse table.
 const ENTRIES_PER_COORDINATE: u64 = 10;
+/// Maximum number of random numbers of a table.
+const MAX_ENTRIES: u64 = 1 << 24;
 
 impl StandInArgs {
     /// Rejects names that are given twice.
@@ -73,20 +75,27 @@ impl StandInArgs {
         let format = match text.or(input.format.as_deref()) {
             Some(text) => storage_format(text, shape.len(), || format!("--format {name}={text}"))?,
             None if shape.len() < 2 => Format::dense(shape.len()),
-            None if shape.len() == 2 => Format::csr(),
+            None if shape.len() == 2 && shape[0] <= MAX_ENTRIES => Format::csr(),
             None => Format::csf(shape.len()),
         };
         let elements = shape.iter().fold(1, |n, size| u64::saturating_mul(n, *size));
+        let sizes = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ");
+        let rows = shape.first().map_or(1, |rows| rows.saturating_mul(ENTRIES_PER_COORDINATE));
         let entries = match format.is_dense() {
+            true if elements > MAX_ENTRIES => {
+                let message = format!("table `{name}` has no file, and {sizes} random numbers are too many");
+                return Err(CommandFailure::new(message, "choose a smaller --size, or a sparse --format"));
+            }
             true => elements,
-            false => elements.min(shape.first().map_or(1, |rows| rows.saturating_mul(ENTRIES_PER_COORDINATE))),
+            false => elements.min(rows).min(MAX_ENTRIES),
         };
-        let options = GenerateOptions { memory: session.limits().memory.limit() as u64, ..GenerateOptions::default() };
+        let defaults = GenerateOptions::default();
+        let memory = defaults.memory.min(session.limits().memory.limit() as u64);
+        let options = GenerateOptions { memory, ..defaults };
         let uniform = Uniform { shape: shape.clone(), entries: Amount::Count(entries) };
         let content = generate(&uniform, &options, &mut |_| ())?;
         let tensor = content.into_tensor(Some(format))?.charged(&session.limits().memory);
-        let sizes: Vec<String> = shape.iter().map(u64::to_string).collect();
-        note(&format!("table `{name}` has no file: {entries} random numbers in {}", sizes.join(" x ")));
+        note(&format!("table `{name}` has no file: {entries} random numbers in {sizes}"));
         tensor.map(Some).ok_or_else(|| {
             let stopped = redpoll_storage::Error::Stopped(redpoll_storage::Status::OutOfMemory);
             Error::from(stopped).into()

@@ -112,8 +112,14 @@ fn random_arrays_follow_their_description() {
     let normal = session.random([10_000]).normal(3.0, 0.5).dtype(Prim::F32).array().unwrap();
     assert!((normal.mean(0).item::<f32>().unwrap() - 3.0).abs() < 0.05);
     assert!((normal.std(0, 1.0).item::<f32>().unwrap() - 0.5).abs() < 0.05);
-    for error in [session.random([2]).density(1.5).array(), session.random([2]).normal(0.0, -1.0).array()] {
-        assert!(error.is_err());
+    let wrong = [
+        session.random([2]).density(1.5),
+        session.random([2]).normal(0.0, -1.0),
+        session.random([1 << 40]),
+        session.random([1 << 40, 1 << 40]).density(0.5),
+    ];
+    for description in wrong {
+        assert!(description.array().is_err(), "{description:?}");
     }
     assert_eq!(session.random([0, 3]).array().unwrap().shape().unwrap(), [0, 3]);
 }
