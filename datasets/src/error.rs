@@ -1,6 +1,7 @@
 //! The error type of this crate: the fault, the file, the position, and the next step.
 
 use crate::memory::ReadError;
+use crate::text::quote;
 use redpoll_logic::Prim;
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -109,7 +110,7 @@ impl fmt::Display for Location {
         match self {
             Location::File => Ok(()),
             Location::Line(line) => write!(f, ":{line}"),
-            Location::Array(name) => write!(f, ", array `{name}`"),
+            Location::Array(name) => write!(f, ", array {}", quote(name.as_bytes())),
             Location::Entry(name, entry) => write!(f, ", array `{name}`, entry {entry}"),
         }
     }

@@ -30,6 +30,23 @@ fn every_truncation() {
     }
 }
 
+/// Names of arrays may have control characters, which messages escape.
+#[test]
+fn line_ends_in_names_of_arrays() {
+    for (name, bytes) in FILES.iter().filter(|(name, _)| name.ends_with(".npz")) {
+        for at in (1..bytes.len()).filter(|at| bytes[*at..].starts_with(b".npy")) {
+            let mut bytes = bytes.clone();
+            bytes[at - 1] = b'\n';
+            check_readers(name, &bytes);
+        }
+        // A name occurs in its local header and in the central directory.
+        let all: Vec<usize> = (1..bytes.len()).filter(|at| bytes[*at..].starts_with(b".npy")).collect();
+        let mut bytes = bytes.clone();
+        all.iter().for_each(|at| bytes[at - 1] = b'\n');
+        check_readers(name, &bytes);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -4,6 +4,7 @@ use super::header::{self, ElementType, NpyHeader};
 use super::npy::{self, NpyArray};
 use crate::error::{Fault, LocatedFault, Location, StreamError};
 use crate::memory::{Memory, read_all};
+use crate::text::quote;
 use std::io::{Cursor, Read};
 use zip::ZipArchive;
 use zip::result::ZipError;
@@ -47,7 +48,7 @@ impl<'a> Archive<'a> {
             [name] => Ok(name.clone()),
             _ => {
                 let expected = "one dense array, or a sparse array of SciPy or PyData with its `format`";
-                let text = names.iter().take(10).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+                let text = names.iter().take(10).map(|name| quote(name.as_bytes())).collect::<Vec<_>>().join(", ");
                 let found =
                     if names.is_empty() { "no array".to_owned() } else { format!("{} arrays: {text}", names.len()) };
                 Err(Fault::malformed(expected, found).at(Location::File))
