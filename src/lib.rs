@@ -35,14 +35,13 @@
 //! use redpoll::{Bindings, Session};
 //!
 //! # fn main() -> Result<(), redpoll::Error> {
-//! let karate = redpoll::datasets::sample("karate").expect("the sample ships with redpoll");
-//! let file = redpoll::datasets::read_bytes(karate.file_name, karate.bytes, &Default::default())?;
-//! let (edges, _) = file.into_tensor(None)?;
+//! let session = Session::default();
+//! let edges = session.sample("karate")?.collect()?;
 //! let plan = "(plan
 //!     (query degree (aggregate + 0 (mapjoin cast-i64 (table E i j)) j))
 //!     (query edges (aggregate + 0 (table degree i) i))
 //!     (produces edges))";
-//! let run = Session::default().prepare(plan, &Bindings::new().with("E", edges))?.run()?;
+//! let run = session.prepare(plan, &Bindings::new().with("E", edges))?.run()?;
 //! assert_eq!(run.outputs[0].1.sum()?, Some(2.0 * 78.0));
 //! # Ok(())
 //! # }
@@ -80,11 +79,11 @@ mod timings;
 mod warm_up;
 
 pub use array::{
-    Array, ArrayError, Axes, Builder, Contraction, DuplicatePolicy, Index, Operand, Overlap, Side, SortOrder, Step,
-    Unique, Value,
+    Array, ArrayError, Axes, Builder, Contraction, DuplicatePolicy, Index, Operand, Overlap, RangeValue, Side,
+    SortOrder, Unique, Value,
 };
 #[cfg(feature = "files")]
-pub use array::{CoordinateNames, RandomArray, Scan};
+pub use array::{CoordinateNames, FileScan, RandomArray};
 pub use bindings::Bindings;
 pub use config::Config;
 pub use engine::{Placement, Reason, TierChoice};

@@ -1,7 +1,7 @@
 //! The names that most programs with arrays need: `use redpoll::prelude::*`.
 
 #[cfg(feature = "files")]
-pub use crate::Scan;
+pub use crate::FileScan;
 pub use crate::logic::{DType, Format, Prim, Scalar};
 pub use crate::storage::Tensor;
 pub use crate::{

@@ -2,8 +2,11 @@
 
 use super::error::Cause;
 use super::state::{ArrayState, ModeStyle};
+use super::{Array, ArrayError};
+use crate::error::Error;
 use redpoll_logic::Field;
 use std::ops::RangeFull;
+use std::panic::Location;
 
 /// Modes of an array: all of them (`..`), numbers (negative ones count from the end), or names.
 ///
@@ -68,6 +71,21 @@ impl Axes {
 pub(crate) fn axis(number: i64, rank: usize) -> Result<usize, Cause> {
     let from_end = if number < 0 { number + rank as i64 } else { number };
     usize::try_from(from_end).ok().filter(|k| *k < rank).ok_or(Cause::Axis { axis: number, rank })
+}
+
+impl Array {
+    /// Returns the mode of an axis of an array with numbered modes, and its size.
+    ///
+    /// # Errors
+    /// Fails if the array carries an error, its modes are named, or there is no such axis.
+    #[track_caller]
+    pub(super) fn mode_of(&self, operation: &'static str, number: i64) -> Result<(usize, u64), Error> {
+        let state = self.state()?;
+        let location = Location::caller();
+        let mode = state.require_numbered().and_then(|state| axis(number, state.rank()));
+        let mode = mode.map_err(|cause| ArrayError::at(operation, location, cause))?;
+        Ok((mode, state.size(mode)))
+    }
 }
 
 impl From<RangeFull> for Axes {

@@ -1,9 +1,9 @@
 //! Arrays without stored data (constants and ranges), and unit matrices.
 
-use super::Array;
 use super::error::Cause;
 use super::state::{ArrayState, ModeStyle, positions};
 use super::value::Value;
+use super::{Array, ArrayError};
 use crate::error::Error;
 use crate::session::Session;
 use redpoll_logic::op::Builtin;
@@ -65,7 +65,7 @@ impl Session {
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     #[track_caller]
-    pub fn arange<T: Step>(&self, start: T, stop: T, step: T) -> Array {
+    pub fn arange<T: RangeValue>(&self, start: T, stop: T, step: T) -> Array {
         self.array_from_state("arange", || {
             if step.into() == Scalar::zero(T::PRIM) {
                 return Err(Cause::Shape("the step of a range must not be 0".to_owned()));
@@ -90,11 +90,17 @@ impl Session {
     ///
     /// # Errors
     /// Fails if an array is not a vector, or carries an error.
+    #[track_caller]
     pub fn meshgrid<'a>(&self, vectors: impl IntoIterator<Item = &'a Array>) -> Result<Vec<Array>, Error> {
         let vectors: Vec<&Array> = vectors.into_iter().collect();
         let mut shape = Vec::with_capacity(vectors.len());
         for vector in &vectors {
-            shape.push(vector.reshape([-1]).shape()?[0]);
+            match vector.shape()?[..] {
+                [size] => shape.push(size),
+                ref other => {
+                    return Err(ArrayError::shape("meshgrid", format!("expected vectors, found shape {other:?}")));
+                }
+            }
         }
         let grid = |(mode, vector): (usize, &&Array)| {
             let mut column = vec![1i64; shape.len()];
@@ -163,20 +169,20 @@ impl Session {
 }
 
 /// A type of the numbers of [`Session::arange`]: `i64` or `f64`.
-pub trait Step: Value {
+pub trait RangeValue: Value {
     /// Returns the number of steps before `stop`, or `None` if it does not fit 64 bits.
     #[doc(hidden)]
     fn count(start: Self, stop: Self, step: Self) -> Option<u64>;
 }
 
-impl Step for i64 {
+impl RangeValue for i64 {
     fn count(start: i64, stop: i64, step: i64) -> Option<u64> {
         let (start, stop, step) = (i128::from(start), i128::from(stop), i128::from(step));
         u64::try_from(((stop - start + step - step.signum()) / step).max(0)).ok()
     }
 }
 
-impl Step for f64 {
+impl RangeValue for f64 {
     fn count(start: f64, stop: f64, step: f64) -> Option<u64> {
         let count = ((stop - start) / step).ceil();
         // NaN is no number of elements.

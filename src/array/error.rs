@@ -1,7 +1,9 @@
 //! Errors of operations on arrays.
 
+use crate::error::Error;
 use redpoll_logic::Field;
 use std::panic::Location;
+use std::sync::Arc;
 
 /// An operation on arrays that cannot be applied, and the line of the caller's program.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +74,19 @@ pub enum Cause {
     /// Data that is not a valid tensor.
     #[error(transparent)]
     Storage(Box<redpoll_storage::Error>),
+}
+
+impl ArrayError {
+    /// Returns the error of an operation that a line of the caller's program applied.
+    pub(crate) fn at(operation: &'static str, location: &'static Location<'static>, cause: Cause) -> Error {
+        Error::Array(Arc::new(ArrayError { operation, location, cause }))
+    }
+
+    /// Returns the error of an operation on shapes or values that it does not accept.
+    #[track_caller]
+    pub(crate) fn shape(operation: &'static str, message: String) -> Error {
+        ArrayError::at(operation, Location::caller(), Cause::Shape(message))
+    }
 }
 
 impl From<redpoll_logic::Error> for Cause {

@@ -55,9 +55,9 @@ impl Session {
     /// # std::fs::remove_dir_all(&folder)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn scan(&self, path: impl AsRef<Path>) -> Scan {
+    pub fn scan(&self, path: impl AsRef<Path>) -> FileScan {
         let options = ReadOptions { memory: self.file_memory(), ..ReadOptions::default() };
-        Scan { session: self.clone(), path: path.as_ref().to_owned(), options, format: None }
+        FileScan { session: self.clone(), path: path.as_ref().to_owned(), options, format: None }
     }
 
     /// Returns a small real data set that ships with redpoll:
@@ -101,55 +101,55 @@ pub type CoordinateNames = Vec<Option<Arc<Dictionary>>>;
 /// An array in a file, with options of reading; see [`Session::scan`].
 #[derive(Clone, Debug)]
 #[must_use = "a scan reads nothing until `array` or `read` is called"]
-pub struct Scan {
+pub struct FileScan {
     session: Session,
     path: PathBuf,
     options: ReadOptions,
     format: Option<Format>,
 }
 
-impl Scan {
+impl FileScan {
     /// Sets the dtype of the values, by default that of the file. A value that does not fit is an
     /// error.
-    pub fn dtype(mut self, dtype: Prim) -> Scan {
+    pub fn dtype(mut self, dtype: Prim) -> FileScan {
         self.options.dtype = Some(dtype);
         self
     }
 
     /// Sets the format in which the array is stored, by default the one closest to the file.
-    pub fn format(mut self, format: Format) -> Scan {
+    pub fn format(mut self, format: Format) -> FileScan {
         self.format = Some(format);
         self
     }
 
     /// Sets the file format, which overrides the name and the first bytes.
-    pub fn file_format(mut self, file_format: &'static FileFormat) -> Scan {
+    pub fn file_format(mut self, file_format: &'static FileFormat) -> FileScan {
         self.options.file_format = Some(file_format);
         self
     }
 
     /// Sets the columns of coordinates of an edge list (`.csv`, `.tsv`), mode by mode, by the names
     /// in the header.
-    pub fn columns(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Scan {
+    pub fn columns(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> FileScan {
         self.options.edge_list.coordinates = names.into_iter().map(|name| Column::Name(name.into())).collect();
         self
     }
 
     /// Sets the column of values of an edge list by its name in the header.
-    pub fn values(mut self, name: impl Into<String>) -> Scan {
+    pub fn values(mut self, name: impl Into<String>) -> FileScan {
         self.options.edge_list.weight = Weight::Column(Column::Name(name.into()));
         self
     }
 
     /// Numbers the coordinates of an edge list separately in each mode, such as users and items. By
     /// default, two modes are vertices of one set, and the matrix is square.
-    pub fn vertices_per_mode(mut self) -> Scan {
+    pub fn vertices_per_mode(mut self) -> FileScan {
         self.options.edge_list.vertices = Vertices::PerMode;
         self
     }
 
     /// Sets all options of edge lists.
-    pub fn edge_list(mut self, options: EdgeListOptions) -> Scan {
+    pub fn edge_list(mut self, options: EdgeListOptions) -> FileScan {
         self.options.edge_list = options;
         self
     }
@@ -170,7 +170,7 @@ impl Scan {
     /// The file must not change before it is read; computing the array then fails.
     ///
     /// # Errors
-    /// The errors of [`Scan::info`]; for files without a header, those of [`Scan::read`].
+    /// The errors of [`FileScan::info`]; for files without a header, those of [`FileScan::read`].
     pub fn array(&self) -> Result<Array, Error> {
         let has_header = FileFormat::of_file_name(&self.path).is_some_and(|f| f.has_header);
         if !has_header || self.options.file_format.is_some() {
@@ -186,7 +186,7 @@ impl Scan {
         let fill = if dtype == info.dtype { info.fill } else { Scalar::zero(dtype) };
         let ty = TensorType { shape: info.shape, dtype: dtype.into(), fill, format: format.clone() };
         ty.validate().map_err(redpoll_storage::Error::from)?;
-        let scan = Scan { format: Some(format), ..self.clone() };
+        let scan = FileScan { format: Some(format), ..self.clone() };
         let file = ScannedFile { scan, ty: Arc::new(ty), tensor: Mutex::default() };
         let (name, fields) = (unique_name("file"), positions(file.ty.shape.len()));
         let expr = Expr::table(name.clone(), file.ty.clone(), fields).expect("each mode has one field");
@@ -206,7 +206,7 @@ impl Scan {
     /// Reads an edge list with names in place of coordinates, and returns the array and the names.
     ///
     /// # Errors
-    /// The errors of [`Scan::read`].
+    /// The errors of [`FileScan::read`].
     pub fn read_with_names(&self) -> Result<(Array, CoordinateNames), Error> {
         let file = read(&self.path, &self.options)?;
         let names = file.dictionaries.clone();
@@ -223,7 +223,7 @@ impl Scan {
 /// A file that the first plan reads which needs its values.
 #[derive(Debug)]
 pub(crate) struct ScannedFile {
-    scan: Scan,
+    scan: FileScan,
     /// The type of the tensor according to the header.
     ty: Arc<TensorType>,
     tensor: Mutex<Option<Tensor>>,
@@ -233,7 +233,7 @@ impl ScannedFile {
     /// Returns the tensor; the first call reads it.
     ///
     /// # Errors
-    /// The errors of [`Scan::read`]; also if the file has changed after its header was read.
+    /// The errors of [`FileScan::read`]; also if the file has changed after its header was read.
     pub(crate) fn tensor(&self) -> Result<Tensor, Error> {
         let mut shared = self.tensor.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tensor) = &*shared {

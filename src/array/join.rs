@@ -4,7 +4,7 @@ use super::axes::axis;
 use super::error::Cause;
 use super::shape::insert_mode;
 use super::state::{ArrayState, position, positions};
-use super::{Array, Axes, Index, Operand};
+use super::{Array, ArrayError, Axes, Index, Operand};
 use crate::error::Error;
 use redpoll_logic::op::{Builtin, promote};
 use redpoll_logic::{Affine, DType, Expr, Field, IndexMap, Scalar, Subscript};
@@ -181,15 +181,12 @@ impl Array {
     /// Fails if there is no such axis, or an operation could not be applied.
     #[track_caller]
     pub fn unstack(&self, axis: i64) -> Result<Vec<Array>, Error> {
-        let checked = self.derive("unstack", |state| {
-            let size = state.size(super::axes::axis(axis, state.require_numbered()?.rank())?);
-            let message = || format!("{size} parts exceed the limit of {MAX_PARTS}");
-            if size <= MAX_PARTS { Ok(state.clone()) } else { Err(Cause::Shape(message())) }
-        });
-        let shape = checked.shape()?;
-        let mode = if axis < 0 { axis + shape.len() as i64 } else { axis } as usize;
-        let part = |k: u64| checked.slice((0..mode).map(|_| Index::from(..)).chain([Index::Coordinate(k as i64)]));
-        Ok((0..shape[mode]).map(part).collect())
+        let (mode, size) = self.mode_of("unstack", axis)?;
+        if size > MAX_PARTS {
+            return Err(ArrayError::shape("unstack", format!("{size} parts exceed the limit of {MAX_PARTS}")));
+        }
+        let part = |k: u64| self.slice((0..mode).map(|_| Index::from(..)).chain([Index::Coordinate(k as i64)]));
+        Ok((0..size).map(part).collect())
     }
 
     /// Pads each mode with `value`, with one pair of widths (before, after) per mode. Negative

@@ -74,10 +74,10 @@ mod windows;
 
 pub use axes::Axes;
 pub use builder::{Builder, DuplicatePolicy};
-pub use create::Step;
+pub use create::RangeValue;
 pub use error::ArrayError;
 #[cfg(feature = "files")]
-pub use files::{CoordinateNames, Scan};
+pub use files::{CoordinateNames, FileScan};
 pub use operand::Operand;
 pub use ordered::{Side, SortOrder, Unique};
 pub use products::Contraction;

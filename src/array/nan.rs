@@ -8,7 +8,7 @@ use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, Expr, Field, Scalar};
 
 macro_rules! nan_folds {
-    ($($name:ident $op:ident $empty:ident $doc:literal $y:tt;)*) => {
+    ($($name:ident $op:ident $fold:ident $doc:literal $y:tt;)*) => {
         impl Array {$(
             #[doc = $doc]
             /// Integers have no NaN and are computed as floats. In the default float mode, another
@@ -26,33 +26,21 @@ macro_rules! nan_folds {
             pub fn $name(&self, axes: impl Into<Axes>) -> Array {
                 let axes = axes.into();
                 self.derive(stringify!($name), |state| {
-                    along(&state.to_float()?, &axes, |expr, fields| {
-                        let folded = fold_numbers(&expr, &fields, Builtin::$op)?;
-                        match Empty::$empty {
-                            Empty::Identity => Ok(folded),
-                            Empty::NaN => nan_where_empty(&count_numbers(&expr, &fields)?, 0.0, folded),
-                        }
-                    })
+                    along(&state.to_float()?, &axes, |expr, fields| $fold(&expr, &fields, Builtin::$op))
                 })
             }
         )*}
     };
 }
 
-/// The result of a fold without numbers.
-enum Empty {
-    Identity,
-    NaN,
-}
-
 nan_folds! {
-    nan_sum Add Identity "Computes the sum along axes of the values that are not NaN; 0 if there are none."
+    nan_sum Add fold_numbers "Computes the sum along axes of the values that are not NaN; 0 if there are none."
         [7.0, 2.0];
-    nan_prod Mul Identity "Computes the product along axes of the values that are not NaN; 1 if there are none."
+    nan_prod Mul fold_numbers "Computes the product along axes of the values that are not NaN; 1 if there are none."
         [12.0, 2.0];
-    nan_min Min NaN "Returns the minimum along axes of the values that are not NaN; NaN if there are none."
+    nan_min Min fold_numbers_or_nan "Returns the minimum along axes of the values that are not NaN; NaN if there are none."
         [3.0, 2.0];
-    nan_max Max NaN "Returns the maximum along axes of the values that are not NaN; NaN if there are none."
+    nan_max Max fold_numbers_or_nan "Returns the maximum along axes of the values that are not NaN; NaN if there are none."
         [4.0, 2.0];
 }
 
@@ -112,7 +100,12 @@ fn fold_numbers(expr: &Expr, fields: &[Field], op: Builtin) -> Result<Expr, Caus
     Ok(Expr::aggregate(op, init, numbers, fields.iter().cloned())?)
 }
 
-/// Returns how many values are not NaN, in the dtype of the values.
+/// Folds the values that are not NaN; NaN if there are none.
+fn fold_numbers_or_nan(expr: &Expr, fields: &[Field], op: Builtin) -> Result<Expr, Cause> {
+    nan_where_empty(&count_numbers(expr, fields)?, 0.0, fold_numbers(expr, fields, op)?)
+}
+
+/// Returns the number of values that are not NaN, in the dtype of the values.
 fn count_numbers(expr: &Expr, fields: &[Field]) -> Result<Expr, Cause> {
     let is_nan = Expr::mapjoin(Builtin::IsNan, [expr.clone()])?;
     let is_number = Expr::mapjoin(Builtin::Not, [is_nan])?.cast(&DType::I64)?;

@@ -27,7 +27,7 @@ impl Session {
         RandomArray {
             session: self.clone(),
             shape: shape.into_iter().collect(),
-            density: None,
+            stored: None,
             format: None,
             options: GenerateOptions::default(),
         }
@@ -40,7 +40,8 @@ impl Session {
 pub struct RandomArray {
     session: Session,
     shape: Vec<u64>,
-    density: Option<f64>,
+    /// The stored elements; `None` if all are.
+    stored: Option<Amount>,
     format: Option<Format>,
     options: GenerateOptions,
 }
@@ -54,7 +55,13 @@ impl RandomArray {
 
     /// Makes the array sparse: each element is stored with this probability, from 0 to 1.
     pub fn density(mut self, density: f64) -> RandomArray {
-        self.density = Some(density);
+        self.stored = Some(Amount::Density(density));
+        self
+    }
+
+    /// Makes the array sparse: this many elements are stored.
+    pub fn entries(mut self, count: u64) -> RandomArray {
+        self.stored = Some(Amount::Count(count));
         self
     }
 
@@ -98,17 +105,14 @@ impl RandomArray {
     /// Fails if a parameter is out of range, values do not fit the dtype, the array does not fit
     /// the memory limit of the session, or its entries need more than 8 GiB.
     pub fn array(&self) -> Result<Array, Error> {
-        let entries = Amount::Density(self.density.unwrap_or(1.0));
+        let entries = self.stored.unwrap_or(Amount::Density(1.0));
         let limit = self.session.limits().memory.limit() as u64;
         let options = GenerateOptions { memory: self.options.memory.min(limit), ..self.options.clone() };
         let content = generate(&Uniform { shape: self.shape.clone(), entries }, &options, &mut |_| ())?;
-        let dense = || self.density.is_none().then(|| Format::dense(self.shape.len()));
+        let dense = || self.stored.is_none().then(|| Format::dense(self.shape.len()));
         let tensor = content.into_tensor(self.format.clone().or_else(dense))?;
         let charged = tensor.charged(&self.session.limits().memory);
-        Ok(self.session.array(charged.ok_or_else(out_of_memory)?))
+        let out_of_memory = redpoll_storage::Error::Stopped(redpoll_storage::Status::OutOfMemory);
+        Ok(self.session.array(charged.ok_or(out_of_memory)?))
     }
-}
-
-fn out_of_memory() -> Error {
-    redpoll_storage::Error::Stopped(redpoll_storage::Status::OutOfMemory).into()
 }

@@ -3,7 +3,6 @@
 use super::bind::{RequiredInput, storage_format};
 use super::failure::CommandFailure;
 use super::plan::note;
-use crate::datasets::generate::{Amount, GenerateOptions, Uniform, generate};
 use crate::logic::Format;
 use crate::storage::Tensor;
 use crate::{Error, Session};
@@ -89,16 +88,7 @@ impl StandInArgs {
             true => elements,
             false => elements.min(rows).min(MAX_ENTRIES),
         };
-        let defaults = GenerateOptions::default();
-        let memory = defaults.memory.min(session.limits().memory.limit() as u64);
-        let options = GenerateOptions { memory, ..defaults };
-        let uniform = Uniform { shape: shape.clone(), entries: Amount::Count(entries) };
-        let content = generate(&uniform, &options, &mut |_| ())?;
-        let tensor = content.into_tensor(Some(format))?.charged(&session.limits().memory);
         note(&format!("table `{name}` has no file: {entries} random numbers in {sizes}"));
-        tensor.map(Some).ok_or_else(|| {
-            let stopped = redpoll_storage::Error::Stopped(redpoll_storage::Status::OutOfMemory);
-            Error::from(stopped).into()
-        })
+        Ok(Some(session.random(shape).entries(entries).format(format).array()?.collect()?))
     }
 }

@@ -46,6 +46,19 @@ fn vector(session: &Session, fill: f64, format: &Format) -> Array {
     session.array(Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap().0)
 }
 
+/// Returns vectors of sessions in both float modes, sparse ones with two fill values and a dense
+/// one.
+fn vectors() -> Vec<(FloatMode, Array)> {
+    let of_mode = |mode: FloatMode| {
+        let mut config = Config::default();
+        config.optimizer.float_mode = mode;
+        let session = Session::new(config);
+        let types = [(0.0, Format::csf(1)), (5.0, Format::csf(1)), (0.0, Format::dense(1))];
+        types.map(|(fill, format)| (mode, vector(&session, fill, &format)))
+    };
+    [FloatMode::Relaxed, FloatMode::StrictIeee].into_iter().flat_map(of_mode).collect()
+}
+
 fn is_equal(a: f64, b: f64) -> bool {
     a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-14 * a.abs()
 }
@@ -53,28 +66,22 @@ fn is_equal(a: f64, b: f64) -> bool {
 /// Every number gives its own values, whichever numbers came before.
 #[test]
 fn numbers_of_all_classes_give_their_values() {
-    for mode in [FloatMode::Relaxed, FloatMode::StrictIeee] {
-        let mut config = Config::default();
-        config.optimizer.float_mode = mode;
-        let session = Session::new(config);
-        for (fill, format) in [(0.0, Format::csf(1)), (5.0, Format::csf(1)), (0.0, Format::dense(1))] {
-            let a = vector(&session, fill, &format);
-            let elements = a.to_vec::<f64>().unwrap();
-            for (name, apply, meaning) in APPLICATIONS {
-                for t in NUMBERS.into_iter().chain(NUMBERS) {
-                    let found = apply(&a, t).to_vec::<f64>().unwrap();
-                    let strict = |x: f64| match name {
-                        "times" => x * t,
-                        "over" => x / t,
-                        _ => meaning(x, t),
-                    };
-                    let expected = elements.iter().map(|x| match mode {
-                        FloatMode::Relaxed => meaning(*x, t),
-                        FloatMode::StrictIeee => strict(*x),
-                    });
-                    let equal = found.iter().zip(expected.clone()).all(|(a, b)| is_equal(*a, b));
-                    assert!(equal, "{name} {t}, fill {fill}, {mode:?}: {found:?}, {:?}", expected.collect::<Vec<_>>());
-                }
+    for (mode, a) in vectors() {
+        let elements = a.to_vec::<f64>().unwrap();
+        for (name, apply, meaning) in APPLICATIONS {
+            for t in NUMBERS.into_iter().chain(NUMBERS) {
+                let found = apply(&a, t).to_vec::<f64>().unwrap();
+                let strict = |x: f64| match name {
+                    "times" => x * t,
+                    "over" => x / t,
+                    _ => meaning(x, t),
+                };
+                let expected = elements.iter().map(|x| match mode {
+                    FloatMode::Relaxed => meaning(*x, t),
+                    FloatMode::StrictIeee => strict(*x),
+                });
+                let equal = found.iter().zip(expected.clone()).all(|(a, b)| is_equal(*a, b));
+                assert!(equal, "{name} {t}, {a:.1}, {mode:?}: {found:?}, {:?}", expected.collect::<Vec<_>>());
             }
         }
     }
@@ -177,29 +184,23 @@ fn windows_of_one_length_share_a_plan() {
 /// Windows have the values at their places, in every format and direction.
 #[test]
 fn windows_have_the_values_at_their_places() {
-    for mode in [FloatMode::Relaxed, FloatMode::StrictIeee] {
-        let mut config = Config::default();
-        config.optimizer.float_mode = mode;
-        let session = Session::new(config);
-        for (fill, format) in [(0.0, Format::csf(1)), (5.0, Format::csf(1)), (0.0, Format::dense(1))] {
-            let a = vector(&session, fill, &format);
-            let x = a.to_vec::<f64>().unwrap();
-            for j in 0..7 {
-                let found = a.slice(index![j as i64..j as i64 + 2]).to_vec::<f64>().unwrap();
-                assert_eq!(found, x[j..j + 2], "{j}");
-                let strided = a.slice(index![(j as i64..j as i64 + 3, 2)]).to_vec::<f64>().unwrap();
-                assert_eq!(strided, x[j..(j + 3).min(9)].iter().copied().step_by(2).collect::<Vec<_>>(), "{j}");
-                let (end, begin) = (j as i64 + 2, j as i64);
-                let mut reversed = x[j + 1..j + 3].to_vec();
-                reversed.reverse();
-                assert_eq!(a.slice(index![(end..begin, -1)]).to_vec::<f64>().unwrap(), reversed, "{j}");
-                let shifted = a.roll(j as i64, 0).to_vec::<f64>().unwrap();
-                let expected: Vec<f64> = (0..9).map(|i| x[(i + 9 - j) % 9]).collect();
-                assert_eq!(shifted, expected, "{j}");
-                let sum = a.slice(index![j as i64..j as i64 + 2]) + a.slice(index![6 - j as i64..8 - j as i64]);
-                let expected: Vec<f64> = (0..2).map(|i| x[j + i] + x[6 - j + i]).collect();
-                assert_eq!(sum.to_vec::<f64>().unwrap(), expected, "{j}");
-            }
+    for (mode, a) in vectors() {
+        let x = a.to_vec::<f64>().unwrap();
+        for j in 0..7 {
+            let found = a.slice(index![j as i64..j as i64 + 2]).to_vec::<f64>().unwrap();
+            assert_eq!(found, x[j..j + 2], "{j}");
+            let strided = a.slice(index![(j as i64..j as i64 + 3, 2)]).to_vec::<f64>().unwrap();
+            assert_eq!(strided, x[j..(j + 3).min(9)].iter().copied().step_by(2).collect::<Vec<_>>(), "{j}");
+            let (end, begin) = (j as i64 + 2, j as i64);
+            let mut reversed = x[j + 1..j + 3].to_vec();
+            reversed.reverse();
+            assert_eq!(a.slice(index![(end..begin, -1)]).to_vec::<f64>().unwrap(), reversed, "{j}");
+            let shifted = a.roll(j as i64, 0).to_vec::<f64>().unwrap();
+            let expected: Vec<f64> = (0..9).map(|i| x[(i + 9 - j) % 9]).collect();
+            assert_eq!(shifted, expected, "{j}");
+            let sum = a.slice(index![j as i64..j as i64 + 2]) + a.slice(index![6 - j as i64..8 - j as i64]);
+            let expected: Vec<f64> = (0..2).map(|i| x[j + i] + x[6 - j + i]).collect();
+            assert_eq!(sum.to_vec::<f64>().unwrap(), expected, "{mode:?} {j}");
         }
     }
     let session = Session::default();

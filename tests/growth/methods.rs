@@ -189,6 +189,7 @@ pub(crate) const METHODS: &[Method] = methods! {
     "zeros" x x.session.zeros([x.rows, x.columns], Prim::F64).add(&x.a);
     "full" x x.session.full([x.rows, x.columns], 3.0).multiply(&x.a);
     "ones" x x.session.ones([x.rows, x.columns], Prim::F64).add(&x.a);
+    "nan_mean" x x.a.nan_mean(1);
     "arange" x x.session.arange(0, x.columns as i64, 1).multiply(&x.i);
     "linspace" x x.session.linspace(0.0, 1.0, x.columns).multiply(&x.a);
     "einsum" x x.session.einsum("ij,kj->ik", [&x.a, &x.b]);

@@ -66,10 +66,7 @@ fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
 fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
     let (info, rest) = header(bytes).map_err(|fault| fault.at(Location::File))?;
     let expected = info.stored.checked_mul(info.dtype.bytes() as u64);
-    if expected != Some(rest.len() as u64) {
-        let fault = Fault::Truncated { content: "elements", expected: Count(expected), found: rest.len() as u64 };
-        return Err(fault.at(Location::File));
-    }
+    shared::check_element_bytes(expected, rest.len() as u64).map_err(|fault| fault.at(Location::File))?;
     let values = decode(info.dtype, ByteOrder::Big, rest, memory).map_err(|fault| fault.at(Location::File))?;
     Ok((info, Data::Dense(values)))
 }

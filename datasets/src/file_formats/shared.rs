@@ -37,6 +37,19 @@ pub(crate) fn entries<'a>(content: &'a Content, file: &str, memory: &Memory) -> 
     }
 }
 
+/// Checks that the bytes after a header are exactly those of the elements. `expected` is `None` if
+/// their number exceeds 64 bits.
+pub(crate) fn check_element_bytes(expected: Option<u64>, found: u64) -> Result<(), Fault> {
+    match expected {
+        Some(expected) if expected == found => Ok(()),
+        Some(expected) if expected < found => Err(Fault::malformed(
+            format!("the end of the file after {expected} bytes of elements"),
+            format!("{} more bytes", found - expected),
+        )),
+        _ => Err(Fault::Truncated { content: "elements", expected: Count(expected), found }),
+    }
+}
+
 /// Returns whether each mode has an entry at its last coordinate.
 pub(crate) fn determines_shape(coordinates: &[Vec<u64>], shape: &[u64]) -> bool {
     coordinates.iter().zip(shape).all(|(c, &d)| c.iter().max().is_some_and(|&last| last + 1 == d))

@@ -427,21 +427,24 @@ pub(super) fn dtype_kind(b: Builtin, dtype: &DType, mode: FloatMode) -> DtypeKin
 
 /// Returns the constant in the given dtype.
 pub(super) fn constant(c: Constant, dtype: &DType) -> Scalar {
-    let extreme = |p: Prim, top: bool| match p {
-        Prim::Bool => Scalar::Bool(top),
-        Prim::F32 => Scalar::F32(if top { f32::INFINITY } else { f32::NEG_INFINITY }),
-        Prim::F64 => Scalar::F64(if top { f64::INFINITY } else { f64::NEG_INFINITY }),
-        _ => {
-            let (lo, hi) = bounds(p);
-            super::integer::wrap(p, if top { hi } else { lo })
-        }
+    let largest = |p: Prim| match p {
+        Prim::Bool => Scalar::Bool(true),
+        Prim::F32 => Scalar::F32(f32::INFINITY),
+        Prim::F64 => Scalar::F64(f64::INFINITY),
+        _ => super::integer::wrap(p, bounds(p).1),
+    };
+    let smallest = |p: Prim| match p {
+        Prim::Bool => Scalar::Bool(false),
+        Prim::F32 => Scalar::F32(f32::NEG_INFINITY),
+        Prim::F64 => Scalar::F64(f64::NEG_INFINITY),
+        _ => super::integer::wrap(p, bounds(p).0),
     };
     let cast = |v: f64, p: Prim| Scalar::F64(v).cast(p).expect("a primitive casts to a primitive");
     match (c, dtype) {
         (Constant::MinByIdentity | Constant::MaxByIdentity, DType::Struct(ty)) => {
             let (value, coordinate) = pair_members(dtype).expect("a law of pairs applies to a pair dtype");
-            let worst = extreme(value, c == Constant::MinByIdentity);
-            Scalar::Struct(ty.clone(), [worst, extreme(coordinate, true)].into())
+            let worst = if c == Constant::MinByIdentity { largest(value) } else { smallest(value) };
+            Scalar::Struct(ty.clone(), [worst, largest(coordinate)].into())
         }
         (_, DType::Struct(_)) => Scalar::unflatten(dtype, &mut dtype.prims().into_iter().map(Scalar::zero))
             .expect("zeros of its primitives form a struct"),
@@ -449,8 +452,8 @@ pub(super) fn constant(c: Constant, dtype: &DType) -> Scalar {
         (Constant::NegZero, DType::Prim(p)) => cast(-0.0, *p),
         (Constant::One, DType::Prim(p)) => Scalar::one(*p),
         (Constant::Ones, DType::Prim(p)) => Scalar::from_bits(*p, u64::MAX),
-        (Constant::Top | Constant::MinByIdentity, DType::Prim(p)) => extreme(*p, true),
-        (Constant::Bottom | Constant::MaxByIdentity, DType::Prim(p)) => extreme(*p, false),
+        (Constant::Top | Constant::MinByIdentity, DType::Prim(p)) => largest(*p),
+        (Constant::Bottom | Constant::MaxByIdentity, DType::Prim(p)) => smallest(*p),
         (Constant::NaN, DType::Prim(p)) => cast(f64::NAN, *p),
     }
 }

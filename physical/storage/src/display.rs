@@ -73,7 +73,7 @@ impl Tensor {
             let missing = EDGE_ENTRIES - last.len().min(EDGE_ENTRIES);
             tail.into_iter().rev().take(missing).for_each(|entry| last.push_front(entry));
         }
-        let column = Column::of(first.iter().chain(&last).map(|(_, p)| self.value_at(*p)), f.precision());
+        let column = NumberColumn::of(first.iter().chain(&last).map(|(_, p)| self.value_at(*p)), f.precision());
         let entries = first.iter().map(Some).chain(is_cut.then_some(None)).chain(last.iter().map(Some));
         let coordinates = |entry: &(Vec<u64>, u64)| {
             let texts: Vec<String> = entry.0.iter().map(u64::to_string).collect();
@@ -107,7 +107,7 @@ impl Tensor {
         let mut coordinates = Vec::with_capacity(modes.len());
         let mut values = Vec::new();
         self.shown_values(&modes, &mut coordinates, &mut values);
-        let column = Column::of(values.iter().cloned(), f.precision());
+        let column = NumberColumn::of(values.iter().cloned(), f.precision());
         f.write_str("\n")?;
         write_list(f, &modes, 0, &mut values.iter().map(|value| column.pad(value)))
     }
@@ -151,7 +151,7 @@ fn write_list(
 }
 
 /// A column of numbers, aligned at their points.
-struct Column {
+struct NumberColumn {
     /// Number of characters before the point.
     whole: usize,
     /// Number of characters from the point on.
@@ -159,15 +159,15 @@ struct Column {
     precision: Option<usize>,
 }
 
-impl Column {
-    fn of(values: impl Iterator<Item = Scalar>, precision: Option<usize>) -> Column {
+impl NumberColumn {
+    fn of(values: impl Iterator<Item = Scalar>, precision: Option<usize>) -> NumberColumn {
         let widths = values.map(|value| {
             let text = decimal_text(&value, precision);
             let whole = text.find('.').unwrap_or(text.len());
             (whole, text.len() - whole)
         });
         let (whole, fraction) = widths.fold((0, 0), |(a, b), (whole, fraction)| (a.max(whole), b.max(fraction)));
-        Column { whole, fraction, precision }
+        NumberColumn { whole, fraction, precision }
     }
 
     fn pad(&self, value: &Scalar) -> String {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The values of a tensor that differ from its fill value, in fibers along some modes. Fibers
 /// without such values are not listed.
-pub(super) struct Fibers {
+pub(super) struct StoredFibers {
     /// The type of the tensor.
     pub(super) ty: Arc<TensorType>,
     /// The modes that select a fiber.
@@ -31,17 +31,17 @@ pub(super) struct Fibers {
     values: Values,
 }
 
-impl Fibers {
+impl StoredFibers {
     /// Lists the values of a tensor in fibers along the given modes, which ascend.
-    pub(super) fn of(tensor: &Tensor, along: &[usize]) -> Result<Fibers, Error> {
+    pub(super) fn of(tensor: &Tensor, along: &[usize]) -> Result<StoredFibers, Error> {
         let ty = tensor.ty();
         let rank = ty.shape.len();
         let kept: Vec<usize> = (0..rank).filter(|mode| !along.contains(mode)).collect();
         let order: Vec<usize> = kept.iter().chain(along).copied().collect();
         let triples = convert(tensor, &Format::csf(rank).permuted(&order))?.to_triples()?;
         let length = along.iter().fold(1, |n, mode| u64::saturating_mul(n, ty.shape[*mode]));
-        let stored = stored_places(&triples.values, &ty.fill)?;
-        let mut fibers = Fibers {
+        let stored = stored_places(&triples.values, &ty.fill);
+        let mut fibers = StoredFibers {
             ty: ty.clone(),
             coordinates: vec![Vec::new(); kept.len()],
             kept,
@@ -94,14 +94,13 @@ pub(super) fn value_of<T: OrderedValue>(scalar: &Scalar) -> T {
 }
 
 /// Returns the numbers of the values that differ from the fill value.
-fn stored_places(values: &Values, fill: &Scalar) -> Result<Vec<u64>, Error> {
+fn stored_places(values: &Values, fill: &Scalar) -> Vec<u64> {
     fn differing<T: OrderedValue>(values: &Values, fill: &Scalar) -> Vec<u64> {
         let fill: T = value_of(fill);
         let values = T::of_buffer(&values.columns()[0]).expect("the type was matched");
         (0..).zip(values).filter(|(_, value)| value.compare(fill) != Ordering::Equal).map(|(k, _)| k).collect()
     }
-    let prim = values.columns()[0].prim();
-    Ok(match_prim!(prim, T => differing::<T>(values, fill)))
+    match_prim!(values.columns()[0].prim(), T => differing::<T>(values, fill))
 }
 
 /// Returns a tensor of entries that ascend in the given order of modes. The tensor is dense if
@@ -145,7 +144,7 @@ impl Array {
     pub(super) fn collect_along(&self, operation: &'static str, axes: &Axes) -> Result<(Tensor, Vec<usize>), Error> {
         let state = self.state()?;
         let location = Location::caller();
-        let failure = |cause| Error::Array(Arc::new(ArrayError { operation, location, cause }));
+        let failure = |cause| ArrayError::at(operation, location, cause);
         let along = axes.resolve(&state).map_err(failure)?;
         let length = along.iter().try_fold(1, |n, mode| u64::checked_mul(n, state.size(*mode)));
         if length.is_none_or(|n| i64::try_from(n).is_err()) {
@@ -154,13 +153,6 @@ impl Array {
         }
         require_order(&state).map_err(failure)?;
         Ok((self.collect()?, along))
-    }
-
-    /// Returns the error of an operation on arrays.
-    #[track_caller]
-    pub(super) fn failure(operation: &'static str, message: String) -> Error {
-        let location = Location::caller();
-        Error::Array(Arc::new(ArrayError { operation, location, cause: Cause::Shape(message) }))
     }
 
     /// Returns the array of a tensor with the modes of this array, named if they are.

@@ -1,8 +1,8 @@
 //! Searches for the values of one array among those of another.
 
-use super::fibers::{Fibers, map_values, value_of};
+use super::fibers::{StoredFibers, map_values, value_of};
 use super::value::{OrderedValue, match_prim};
-use crate::array::{Array, Axes, Operand};
+use crate::array::{Array, ArrayError, Axes, Operand};
 use crate::error::Error;
 use redpoll_logic::op::promote;
 use redpoll_storage::Tensor;
@@ -27,7 +27,7 @@ struct SortedValues<T> {
 }
 
 impl<T: OrderedValue> SortedValues<T> {
-    fn of(fibers: &Fibers) -> SortedValues<T> {
+    fn of(fibers: &StoredFibers) -> SortedValues<T> {
         let mut stored: Vec<T> = fibers.values();
         stored.sort_unstable_by(|a, b| a.compare(*b));
         let unstored = fibers.length - stored.len() as u64;
@@ -96,7 +96,7 @@ impl Array {
     pub fn searchsorted(&self, values: impl Into<Operand>, side: Side) -> Result<Array, Error> {
         let rank = self.rank()?;
         if rank != 1 {
-            return Err(Array::failure("searchsorted", format!("expected a sorted vector, found {rank} modes")));
+            return Err(ArrayError::shape("searchsorted", format!("expected a sorted vector, found {rank} modes")));
         }
         let (sorted, values) = self.with_common_dtype("searchsorted", values.into())?;
         let (wanted, _) = values.collect_along("searchsorted", &Axes::from(..))?;
@@ -110,9 +110,9 @@ impl Array {
 
     /// Computes the array, and lists its values.
     #[track_caller]
-    fn all_values(&self, operation: &'static str) -> Result<Fibers, Error> {
+    fn all_values(&self, operation: &'static str) -> Result<StoredFibers, Error> {
         let (tensor, along) = self.collect_along(operation, &Axes::from(..))?;
-        Fibers::of(&tensor, &along)
+        StoredFibers::of(&tensor, &along)
     }
 
     /// Casts this array and another to the dtype of both.
@@ -121,7 +121,7 @@ impl Array {
         let other = self.combine(operation, &[other], |states| Ok(states[1].clone()));
         let prims = (self.state()?.prim(), other.state()?.prim());
         let (Some(a), Some(b)) = prims else {
-            return Err(Array::failure(operation, "values that are structs have no order".to_owned()));
+            return Err(ArrayError::shape(operation, "values that are structs have no order".to_owned()));
         };
         let is_number = other.state()?.expr.info().weak;
         let prim = promote(if is_number { vec![a] } else { vec![a, b] }).unwrap_or(a);

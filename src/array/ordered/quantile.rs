@@ -1,8 +1,8 @@
 //! Order statistics: medians and quantiles.
 
-use super::fibers::{Fibers, assemble, value_of};
+use super::fibers::{StoredFibers, assemble, value_of};
 use super::value::{OrderedValue, match_prim};
-use crate::array::{Array, Axes};
+use crate::array::{Array, ArrayError, Axes};
 use crate::error::Error;
 use redpoll_logic::{Prim, Scalar};
 use redpoll_storage::Array as Buffer;
@@ -71,7 +71,7 @@ impl Array {
     #[track_caller]
     pub fn quantile(&self, fraction: f64, axes: impl Into<Axes>) -> Result<Array, Error> {
         if !(0.0..=1.0).contains(&fraction) {
-            return Err(Array::failure("quantile", format!("expected a fraction from 0 to 1, found {fraction}")));
+            return Err(ArrayError::shape("quantile", format!("expected a fraction from 0 to 1, found {fraction}")));
         }
         self.order_statistic("quantile", fraction, &axes.into(), NanPolicy::Propagate)
     }
@@ -85,7 +85,7 @@ impl Array {
         nan: NanPolicy,
     ) -> Result<Array, Error> {
         let (tensor, along) = self.collect_along(operation, axes)?;
-        let fibers = Fibers::of(&tensor, &along)?;
+        let fibers = StoredFibers::of(&tensor, &along)?;
         let (values, fill) = match_prim!(fibers.prim(), T => quantiles::<T>(&fibers, fraction, nan));
         let (values, fill) = match fibers.prim() {
             Prim::F32 => (Buffer::from_vec(values.iter().map(|v| *v as f32).collect()), Scalar::F32(fill as f32)),
@@ -117,7 +117,7 @@ impl Array {
 }
 
 /// Returns the quantile of each fiber, and that of a fiber without stored values.
-fn quantiles<T: OrderedValue>(fibers: &Fibers, fraction: f64, nan: NanPolicy) -> (Vec<f64>, f64) {
+fn quantiles<T: OrderedValue>(fibers: &StoredFibers, fraction: f64, nan: NanPolicy) -> (Vec<f64>, f64) {
     let (mut values, fill): (Vec<T>, T) = (fibers.values(), value_of(&fibers.ty.fill));
     let quantile = |values: &mut [T]| {
         let unstored = fibers.length - values.len() as u64;

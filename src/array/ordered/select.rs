@@ -1,6 +1,6 @@
 //! Selections whose shape depends on values.
 
-use crate::array::{Array, Index};
+use crate::array::{Array, ArrayError, Index};
 use crate::error::Error;
 
 impl Array {
@@ -23,7 +23,7 @@ impl Array {
         let (shape, mask_shape) = (self.shape()?, mask.shape()?);
         if mask_shape.is_empty() || !shape.starts_with(&mask_shape) {
             let message = format!("a mask of shape {mask_shape:?} does not match an array of shape {shape:?}");
-            return Err(Array::failure("select", message));
+            return Err(ArrayError::shape("select", message));
         }
         let indices: Vec<Index> = mask.nonzero()?.into_iter().map(Index::Gather).collect();
         self.slice(indices).check()
@@ -43,15 +43,12 @@ impl Array {
     /// vector of its size.
     #[track_caller]
     pub fn compress(&self, condition: &Array, axis: i64) -> Result<Array, Error> {
-        let mode = self.derive("compress", |state| Ok(state.require_numbered()?.clone()));
-        let (shape, condition_shape) = (mode.shape()?, condition.shape()?);
-        let at = if axis < 0 { axis + shape.len() as i64 } else { axis };
-        if condition_shape.len() != 1
-            || usize::try_from(at).ok().and_then(|at| shape.get(at)) != condition_shape.first()
-        {
+        let (_, size) = self.mode_of("compress", axis)?;
+        let (shape, condition_shape) = (self.shape()?, condition.shape()?);
+        if condition_shape != [size] {
             let message =
                 format!("a condition of shape {condition_shape:?} does not match axis {axis} of shape {shape:?}");
-            return Err(Array::failure("compress", message));
+            return Err(ArrayError::shape("compress", message));
         }
         self.take(Index::Gather(condition.nonzero()?.swap_remove(0)), axis).check()
     }

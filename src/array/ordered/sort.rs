@@ -1,10 +1,8 @@
 //! Sorts along an axis.
 
-use super::fibers::{Fibers, assemble};
+use super::fibers::{StoredFibers, assemble};
 use super::value::{OrderedValue, match_prim};
-use crate::array::axes::axis as mode_of_axis;
-use crate::array::error::Cause;
-use crate::array::{Array, Axes, Index};
+use crate::array::{Array, ArrayError, Axes, Index};
 use crate::error::Error;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{DType, Expr, Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
@@ -99,20 +97,16 @@ impl Array {
     /// The errors of [`Array::sort`]; also if the axis has fewer than `k` coordinates.
     #[track_caller]
     pub fn top_k(&self, k: u64, axis: i64) -> Result<(Array, Array), Error> {
-        let checked = self.derive("top_k", |state| {
-            let size = state.size(mode_of_axis(axis, state.require_numbered()?.rank())?);
-            match size < k {
-                true => Err(Cause::Shape(format!("axis {axis} has {size} coordinates, fewer than {k}"))),
-                false => Ok(state.clone()),
-            }
-        });
-        let rank = checked.rank()? as i64;
-        let mode = if axis < 0 { axis + rank } else { axis };
+        let (mode, size) = self.mode_of("top_k", axis)?;
+        if size < k {
+            let message = format!("axis {axis} has {size} coordinates, fewer than {k}");
+            return Err(ArrayError::shape("top_k", message));
+        }
         let first = |array: Array| {
             let whole = (0..mode).map(|_| Index::from(..));
             array.slice(whole.chain([Index::from(..k as i64)]))
         };
-        let stored = self.session().array(checked.collect()?);
+        let stored = self.session().array(self.collect()?);
         let values = stored.sort(axis, SortOrder::Descending)?;
         Ok((first(values), first(stored.argsort(axis, SortOrder::Descending)?)))
     }
@@ -120,22 +114,22 @@ impl Array {
     /// Computes the array, and lists its values along an axis. Also returns the mode and the
     /// tensor.
     #[track_caller]
-    fn fibers_of_axis(&self, operation: &'static str, axis: &Axes) -> Result<(Fibers, usize, Tensor), Error> {
+    fn fibers_of_axis(&self, operation: &'static str, axis: &Axes) -> Result<(StoredFibers, usize, Tensor), Error> {
         let (tensor, along) = self.collect_along(operation, axis)?;
         let &[mode] = &along[..] else {
-            return Err(Array::failure(operation, format!("expected one axis, found {}", along.len())));
+            return Err(ArrayError::shape(operation, format!("expected one axis, found {}", along.len())));
         };
-        Ok((Fibers::of(&tensor, &along)?, mode, tensor))
+        Ok((StoredFibers::of(&tensor, &along)?, mode, tensor))
     }
 }
 
 /// Returns the order of the modes in which fibers along a mode are stored.
-fn mode_order(fibers: &Fibers, mode: usize) -> Vec<usize> {
+fn mode_order(fibers: &StoredFibers, mode: usize) -> Vec<usize> {
     fibers.kept.iter().copied().chain([mode]).collect()
 }
 
 /// Returns the coordinates of the fiber of each value, in each of the kept modes.
-fn repeat_coordinates(fibers: &Fibers) -> Vec<Vec<u64>> {
+fn repeat_coordinates(fibers: &StoredFibers) -> Vec<Vec<u64>> {
     let repeat = |list: &Vec<u64>| {
         let each = list.iter().zip(fibers.ranges());
         each.flat_map(|(i, range)| std::iter::repeat_n(*i, range.len())).collect()
@@ -144,7 +138,7 @@ fn repeat_coordinates(fibers: &Fibers) -> Vec<Vec<u64>> {
 }
 
 /// Returns the values of each fiber in order, and their indices in the sorted fiber.
-fn sorted<T: OrderedValue>(fibers: &Fibers, order: SortOrder) -> (Vec<u64>, Buffer) {
+fn sorted<T: OrderedValue>(fibers: &StoredFibers, order: SortOrder) -> (Vec<u64>, Buffer) {
     let (mut values, fill) = (fibers.values::<T>(), fibers.fill::<T>());
     let mut indices = Vec::with_capacity(values.len());
     for range in fibers.ranges() {
@@ -189,7 +183,7 @@ impl Runs {
 }
 
 /// Returns, for each place of a sorted fiber, the former index of its value less the place.
-fn offsets<T: OrderedValue>(fibers: &Fibers, order: SortOrder) -> Runs {
+fn offsets<T: OrderedValue>(fibers: &StoredFibers, order: SortOrder) -> Runs {
     let (values, fill) = (fibers.values::<T>(), fibers.fill::<T>());
     let mut runs = Runs::default();
     let mut sorted: Vec<usize> = Vec::new();
@@ -222,7 +216,7 @@ fn offsets<T: OrderedValue>(fibers: &Fibers, order: SortOrder) -> Runs {
 }
 
 /// Returns a tensor with the shape of the fibers' tensor and fill value 0, of runs along a mode.
-fn run_tensor(fibers: &Fibers, mode: usize, runs: Runs) -> Result<Tensor, Error> {
+fn run_tensor(fibers: &StoredFibers, mode: usize, runs: Runs) -> Result<Tensor, Error> {
     let kept_shape: Vec<u64> = fibers.kept.iter().map(|kept| fibers.ty.shape[*kept]).collect();
     let rank = kept_shape.len();
     // The levels above the runs are those of the pattern of fibers.

@@ -1,6 +1,6 @@
 //! Distinct values.
 
-use super::fibers::{Fibers, assemble, value_of};
+use super::fibers::{StoredFibers, assemble, value_of};
 use super::value::{OrderedValue, match_prim};
 use crate::array::Array;
 use crate::error::Error;
@@ -40,8 +40,8 @@ impl Array {
     #[track_caller]
     pub fn unique(&self) -> Result<Unique, Error> {
         let (tensor, along) = self.collect_along("unique", &(..).into())?;
-        let fibers = Fibers::of(&tensor, &along)?;
-        let Distinct { values, indices, counts, inverse, fill } =
+        let fibers = StoredFibers::of(&tensor, &along)?;
+        let DistinctValues { values, indices, counts, inverse, fill } =
             match_prim!(fibers.prim(), T => distinct::<T>(&fibers));
         let shape = &fibers.ty.shape;
         let mut coordinates = vec![Vec::with_capacity(inverse.len()); shape.len()];
@@ -72,7 +72,7 @@ impl Array {
 }
 
 /// The distinct values of one fiber.
-struct Distinct {
+struct DistinctValues {
     values: Buffer,
     indices: Vec<i64>,
     counts: Vec<i64>,
@@ -82,7 +82,7 @@ struct Distinct {
     fill: i64,
 }
 
-fn distinct<T: OrderedValue>(fibers: &Fibers) -> Distinct {
+fn distinct<T: OrderedValue>(fibers: &StoredFibers) -> DistinctValues {
     let (stored, fill): (Vec<T>, T) = (fibers.values(), value_of(&fibers.ty.fill));
     let unstored = fibers.length - stored.len() as u64;
     let mut order: Vec<usize> = (0..stored.len()).collect();
@@ -108,7 +108,7 @@ fn distinct<T: OrderedValue>(fibers: &Fibers) -> Distinct {
         *counts.last_mut().expect("there is a value") += 1;
         inverse[*place] = values.len() as i64 - 1;
     }
-    Distinct { values: T::into_buffer(values), indices, counts, inverse, fill: fill_number }
+    DistinctValues { values: T::into_buffer(values), indices, counts, inverse, fill: fill_number }
 }
 
 /// Returns the first index that is not listed.

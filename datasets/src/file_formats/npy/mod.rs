@@ -85,16 +85,7 @@ pub(super) fn array(header: &NpyHeader, payload: &[u8], memory: &Memory) -> Resu
 
 /// Checks that the payload has exactly the bytes of the elements.
 pub(super) fn check_length(header: &NpyHeader, payload: &[u8]) -> Result<(), Fault> {
-    let expected = header.payload_bytes();
-    let found = payload.len() as u64;
-    match expected {
-        Some(expected) if expected == found => Ok(()),
-        Some(expected) if expected < found => Err(Fault::malformed(
-            format!("the end of the file after {expected} bytes of elements"),
-            format!("{} more bytes", found - expected),
-        )),
-        _ => Err(Fault::Truncated { content: "elements", expected: Count(expected), found }),
-    }
+    super::shared::check_element_bytes(header.payload_bytes(), payload.len() as u64)
 }
 
 fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {

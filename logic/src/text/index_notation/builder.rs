@@ -1,6 +1,6 @@
 //! The expressions of statements.
 
-use super::{Statement, Value};
+use super::{IndexExpr, IndexStatement};
 use crate::error::Error;
 use crate::expr::Expr;
 use crate::field::{Alias, Field};
@@ -11,15 +11,15 @@ use crate::text::Catalog;
 use std::sync::Arc;
 
 /// Builds the expression of a statement.
-pub(super) struct Builder<'a> {
+pub(super) struct ExprBuilder<'a> {
     pub(super) catalog: &'a Catalog,
     pub(super) results: &'a [(Alias, Arc<TensorType>)],
-    pub(super) statement: &'a Statement,
+    pub(super) statement: &'a IndexStatement,
 }
 
-impl Builder<'_> {
+impl ExprBuilder<'_> {
     pub(super) fn expr(&self) -> Result<Expr, Error> {
-        let Statement { indices, fold, value, .. } = self.statement;
+        let IndexStatement { indices, fold, value, .. } = self.statement;
         let expr = match fold {
             Some(op) => self.folded(op, self.value(value)?)?,
             None => self.summed(value)?,
@@ -32,9 +32,9 @@ impl Builder<'_> {
 
     /// Returns a value in which each term of a sum is summed over the indices that are not on the
     /// left.
-    fn summed(&self, value: &Value) -> Result<Expr, Error> {
+    fn summed(&self, value: &IndexExpr) -> Result<Expr, Error> {
         match value {
-            Value::Call(Op::Builtin(op @ (Builtin::Add | Builtin::Sub | Builtin::Neg)), args, at) => {
+            IndexExpr::Call(Op::Builtin(op @ (Builtin::Add | Builtin::Sub | Builtin::Neg)), args, at) => {
                 let args = args.iter().map(|arg| self.summed(arg)).collect::<Result<Vec<_>, _>>()?;
                 Expr::mapjoin(*op, args).map_err(|e| e.with_position(at.line, at.column))
             }
@@ -56,14 +56,14 @@ impl Builder<'_> {
         Expr::aggregate(op.clone(), init, expr, reduced)
     }
 
-    fn value(&self, value: &Value) -> Result<Expr, Error> {
+    fn value(&self, value: &IndexExpr) -> Result<Expr, Error> {
         match value {
-            Value::Number(number) => Ok(Expr::number(number.clone())),
-            Value::Coordinate(index) => Ok(Expr::coordinate(index.clone())),
-            Value::Access(name, indices, at) => {
+            IndexExpr::Number(number) => Ok(Expr::number(number.clone())),
+            IndexExpr::Coordinate(index) => Ok(Expr::coordinate(index.clone())),
+            IndexExpr::Access(name, indices, at) => {
                 self.access(name, indices).map_err(|e| e.with_position(at.line, at.column))
             }
-            Value::Call(op, args, at) => {
+            IndexExpr::Call(op, args, at) => {
                 let args = args.iter().map(|arg| self.value(arg)).collect::<Result<Vec<_>, _>>()?;
                 Expr::mapjoin(op.clone(), args).map_err(|e| e.with_position(at.line, at.column))
             }

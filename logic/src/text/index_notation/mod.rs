@@ -30,8 +30,8 @@ use crate::format::TensorType;
 use crate::op::Op;
 use crate::plan::{Plan, Query};
 use crate::scalar::Scalar;
-use builder::Builder;
-use parser::Parser;
+use builder::ExprBuilder;
+use parser::StatementParser;
 use std::sync::Arc;
 
 /// Returns whether a text may be index notation: it begins with a name and has an assignment.
@@ -41,12 +41,12 @@ pub(super) fn is_index_notation(text: &str) -> bool {
 
 /// Parses statements over the inputs of a catalog.
 pub(super) fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
-    let statements = Parser::new(text).statements()?;
+    let statements = StatementParser::new(text).statements()?;
     let mut results: Vec<(Alias, Arc<TensorType>)> = Vec::new();
     let mut queries = Vec::new();
     for statement in &statements {
         let located = |error: Error| error.with_position(statement.at.line, statement.at.column);
-        let builder = Builder { catalog, results: &results, statement };
+        let builder = ExprBuilder { catalog, results: &results, statement };
         let expr = builder.expr().map_err(located)?;
         let query = Query { alias: statement.name.clone(), expr };
         results.push((query.alias.clone(), Arc::new(query.result_type().map_err(located)?)));
@@ -62,7 +62,7 @@ pub(super) fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
 pub(super) fn free_tables(text: &str) -> Result<Vec<(Alias, Vec<Field>)>, Error> {
     let mut free: Vec<(Alias, Vec<Field>)> = Vec::new();
     let mut bound: Vec<Alias> = Vec::new();
-    for statement in Parser::new(text).statements()? {
+    for statement in StatementParser::new(text).statements()? {
         statement.value.visit_accesses(&mut |name, indices, at| {
             if bound.contains(name) {
                 return Ok(());
@@ -84,32 +84,32 @@ pub(super) fn free_tables(text: &str) -> Result<Vec<(Alias, Vec<Field>)>, Error>
 }
 
 /// An assignment.
-struct Statement {
+struct IndexStatement {
     name: Alias,
     indices: Vec<Field>,
     /// The operator that folds the whole right side.
     fold: Option<Op>,
-    value: Value,
+    value: IndexExpr,
     at: TextPosition,
 }
 
 /// A value on the right side.
-enum Value {
+enum IndexExpr {
     Number(Scalar),
     Coordinate(Field),
     Access(Alias, Vec<Field>, TextPosition),
-    Call(Op, Vec<Value>, TextPosition),
+    Call(Op, Vec<IndexExpr>, TextPosition),
 }
 
 /// A visitor of the accesses of a value: names, indices and positions in the text.
 type AccessVisitor<'v> = dyn FnMut(&Alias, &[Field], TextPosition) -> Result<(), Error> + 'v;
 
-impl Value {
+impl IndexExpr {
     fn visit_accesses(&self, visit: &mut AccessVisitor<'_>) -> Result<(), Error> {
         match self {
-            Value::Number(_) | Value::Coordinate(_) => Ok(()),
-            Value::Access(name, indices, at) => visit(name, indices, *at),
-            Value::Call(_, args, _) => args.iter().try_for_each(|arg| arg.visit_accesses(visit)),
+            IndexExpr::Number(_) | IndexExpr::Coordinate(_) => Ok(()),
+            IndexExpr::Access(name, indices, at) => visit(name, indices, *at),
+            IndexExpr::Call(_, args, _) => args.iter().try_for_each(|arg| arg.visit_accesses(visit)),
         }
     }
 
@@ -123,13 +123,15 @@ impl Value {
     }
 
     /// Replaces names that stand alone by coordinates if they are indices of the statement.
-    fn resolve_coordinates(self, indices: &[Field]) -> Value {
+    fn resolve_coordinates(self, indices: &[Field]) -> IndexExpr {
         match self {
-            Value::Access(name, list, _) if list.is_empty() && indices.iter().any(|i| i.as_str() == name.as_str()) => {
-                Value::Coordinate(Field::from(name.as_str()))
+            IndexExpr::Access(name, list, _)
+                if list.is_empty() && indices.iter().any(|i| i.as_str() == name.as_str()) =>
+            {
+                IndexExpr::Coordinate(Field::from(name.as_str()))
             }
-            Value::Call(op, args, at) => {
-                Value::Call(op, args.into_iter().map(|arg| arg.resolve_coordinates(indices)).collect(), at)
+            IndexExpr::Call(op, args, at) => {
+                IndexExpr::Call(op, args.into_iter().map(|arg| arg.resolve_coordinates(indices)).collect(), at)
             }
             value => value,
         }

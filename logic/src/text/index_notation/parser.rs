@@ -1,6 +1,6 @@
 //! The parser of statements.
 
-use super::{Statement, Value};
+use super::{IndexExpr, IndexStatement};
 use crate::cursor::{TextCursor, TextPosition};
 use crate::error::Error;
 use crate::field::{Alias, Field};
@@ -8,7 +8,7 @@ use crate::op::{Builtin, Op};
 use crate::scalar::Scalar;
 
 /// A parser of the statements of a text.
-pub(super) struct Parser<'t> {
+pub(super) struct StatementParser<'t> {
     cursor: TextCursor<'t>,
     /// Number of open parentheses, within which lines may be broken.
     depth: usize,
@@ -17,14 +17,14 @@ pub(super) struct Parser<'t> {
 /// Maximum number of parentheses and signs around a value.
 const MAX_DEPTH: usize = 200;
 
-impl<'t> Parser<'t> {
-    pub(super) fn new(text: &'t str) -> Parser<'t> {
-        Parser { cursor: TextCursor::new(text), depth: 0 }
+impl<'t> StatementParser<'t> {
+    pub(super) fn new(text: &'t str) -> StatementParser<'t> {
+        StatementParser { cursor: TextCursor::new(text), depth: 0 }
     }
 
     /// Reads all statements.
-    pub(super) fn statements(&mut self) -> Result<Vec<Statement>, Error> {
-        let mut statements: Vec<Statement> = Vec::new();
+    pub(super) fn statements(&mut self) -> Result<Vec<IndexStatement>, Error> {
+        let mut statements: Vec<IndexStatement> = Vec::new();
         loop {
             self.cursor.take_while(|c| c.is_whitespace() || c == ';');
             if self.cursor.peek().is_none() {
@@ -39,7 +39,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn statement(&mut self) -> Result<Statement, Error> {
+    fn statement(&mut self) -> Result<IndexStatement, Error> {
         let at = self.cursor.position();
         let name = Alias::from(self.name("the name of a result")?);
         let indices = self.optional_indices()?.unwrap_or_default();
@@ -64,10 +64,10 @@ impl<'t> Parser<'t> {
             all.extend(list.iter().cloned());
             Ok(())
         })?;
-        Ok(Statement { name, indices, fold, value: value.resolve_coordinates(&all), at })
+        Ok(IndexStatement { name, indices, fold, value: value.resolve_coordinates(&all), at })
     }
 
-    fn value(&mut self) -> Result<Value, Error> {
+    fn value(&mut self) -> Result<IndexExpr, Error> {
         const COMPARISONS: [(&str, Builtin); 6] = [
             ("<=", Builtin::Le),
             (">=", Builtin::Ge),
@@ -82,21 +82,21 @@ impl<'t> Parser<'t> {
         let Some((sign, op)) = found else { return Ok(left) };
         let at = self.cursor.position();
         self.cursor.take(sign.len());
-        Ok(Value::Call((*op).into(), vec![left, self.sum()?], at))
+        Ok(IndexExpr::Call((*op).into(), vec![left, self.sum()?], at))
     }
 
-    fn sum(&mut self) -> Result<Value, Error> {
+    fn sum(&mut self) -> Result<IndexExpr, Error> {
         let mut left = self.term()?;
         while let Some((op, at)) = self.infix(&[('+', Builtin::Add), ('-', Builtin::Sub)]) {
-            left = Value::Call(op, vec![left, self.term()?], at);
+            left = IndexExpr::Call(op, vec![left, self.term()?], at);
         }
         Ok(left)
     }
 
-    fn term(&mut self) -> Result<Value, Error> {
+    fn term(&mut self) -> Result<IndexExpr, Error> {
         let mut left = self.factor()?;
         while let Some((op, at)) = self.infix(&[('*', Builtin::Mul), ('/', Builtin::Div)]) {
-            left = Value::Call(op, vec![left, self.factor()?], at);
+            left = IndexExpr::Call(op, vec![left, self.factor()?], at);
         }
         Ok(left)
     }
@@ -110,16 +110,16 @@ impl<'t> Parser<'t> {
         Some(((*op).into(), at))
     }
 
-    fn factor(&mut self) -> Result<Value, Error> {
+    fn factor(&mut self) -> Result<IndexExpr, Error> {
         self.skip_blanks();
         let at = self.cursor.position();
         match self.cursor.peek() {
             Some('-') => self.nested(|parser| {
                 parser.cursor.advance();
                 Ok(match parser.factor()? {
-                    Value::Number(Scalar::I64(number)) => Value::Number(Scalar::I64(-number)),
-                    Value::Number(Scalar::F64(number)) => Value::Number(Scalar::F64(-number)),
-                    value => Value::Call(Builtin::Neg.into(), vec![value], at),
+                    IndexExpr::Number(Scalar::I64(number)) => IndexExpr::Number(Scalar::I64(-number)),
+                    IndexExpr::Number(Scalar::F64(number)) => IndexExpr::Number(Scalar::F64(-number)),
+                    value => IndexExpr::Call(Builtin::Neg.into(), vec![value], at),
                 })
             }),
             Some('(') => self.nested(|parser| {
@@ -141,16 +141,16 @@ impl<'t> Parser<'t> {
                             args.push(parser.value()?);
                         }
                         parser.expect(')')?;
-                        Ok(Value::Call(op, args, at))
+                        Ok(IndexExpr::Call(op, args, at))
                     }),
-                    None => Ok(Value::Access(name.into(), self.optional_indices()?.unwrap_or_default(), at)),
+                    None => Ok(IndexExpr::Access(name.into(), self.optional_indices()?.unwrap_or_default(), at)),
                 }
             }
         }
     }
 
     /// Reads a value within parentheses or behind a sign.
-    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Result<Value, Error>) -> Result<Value, Error> {
+    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Result<IndexExpr, Error>) -> Result<IndexExpr, Error> {
         if self.depth == MAX_DEPTH {
             return Err(self.error_at(self.cursor.position(), format!("values are nested more than {MAX_DEPTH} deep")));
         }
@@ -189,7 +189,7 @@ impl<'t> Parser<'t> {
         Ok(self.cursor.take_while(|c| c.is_alphanumeric() || c == '_' || c == '\''))
     }
 
-    fn number(&mut self) -> Result<Value, Error> {
+    fn number(&mut self) -> Result<IndexExpr, Error> {
         let at = self.cursor.position();
         let rest = self.cursor.rest();
         let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -205,7 +205,7 @@ impl<'t> Parser<'t> {
         let text = self.cursor.take(len);
         let integer = text.parse::<i64>().ok().map(Scalar::I64);
         let number = integer.or_else(|| text.parse::<f64>().ok().map(Scalar::F64));
-        number.map(Value::Number).ok_or_else(|| self.error_at(at, format!("`{text}` is no number")))
+        number.map(IndexExpr::Number).ok_or_else(|| self.error_at(at, format!("`{text}` is no number")))
     }
 
     fn expect(&mut self, c: char) -> Result<(), Error> {

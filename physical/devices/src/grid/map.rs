@@ -163,7 +163,7 @@ impl Mapping<'_> {
         let (lo, hi) = (lo.clone(), hi.clone());
         // A loop is not spread around a loop that uses the lanes already. A walk for one lane does
         // not use them, and leaves them to a loop around it.
-        let is_shared = |s: &Stmt| match s {
+        let uses_lanes = |s: &Stmt| match s {
             Stmt::Extension(TeamStmt::Spread { var, .. }) => self.walks.lanes_of(*var) != Some(1),
             s => matches!(s, Stmt::Lanes(_)),
         };
@@ -171,7 +171,7 @@ impl Mapping<'_> {
             let is_constant = [&lo, &hi].into_iter().all(|bound| matches!(bound, Expr::Const(_)));
             if nesting == Nesting::Spread || is_constant { inside } else { with_poll(ActiveLanes::Lead, inside) }
         };
-        if self.lanes == 1 || nesting == Nesting::Spread || inside.iter().any(|s| s.any(&mut |s| is_shared(s))) {
+        if self.lanes == 1 || nesting == Nesting::Spread || inside.iter().any(|s| s.any(&mut |s| uses_lanes(s))) {
             let body = run_by_all(inside);
             return Stmt::For { var, lo, hi, body };
         }

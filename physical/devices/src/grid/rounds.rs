@@ -82,14 +82,14 @@ fn block(
             Stmt::While { cond, body } => {
                 // The innermost loop is shared, so that adjacent lanes read adjacent positions.
                 let body = block(f, walks, total_reads, body, shared);
-                let is_shared = |s: &Stmt| match s {
+                let uses_lanes = |s: &Stmt| match s {
                     Stmt::Lanes(_) => true,
                     // Walks that add no lanes to a team leave the lanes to a walk around them.
                     Stmt::For { var, .. } => shared.contains(var) && walks.lanes_of(*var) != Some(1),
                     _ => false,
                 };
-                let has_shared = body.iter().any(|s| s.any(&mut |s| is_shared(s)));
-                match (!has_shared).then(|| loop_of_walk(f, walks, total_reads, (&cond, &body))).flatten() {
+                let lanes_are_used = body.iter().any(|s| s.any(&mut |s| uses_lanes(s)));
+                match (!lanes_are_used).then(|| loop_of_walk(f, walks, total_reads, (&cond, &body))).flatten() {
                     Some((cursor, walk)) => {
                         shared.push(cursor);
                         out.extend(walk);

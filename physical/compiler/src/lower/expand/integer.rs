@@ -67,36 +67,36 @@ pub(super) fn shift(b: Builtin, prim: Prim, x: Expr, count: &LoweredValue) -> Ex
 
 /// Returns `base ^ exponent` by squaring: unrolled for a small constant exponent, and otherwise a
 /// loop with one round for each bit.
-pub(super) fn pow(scope: &mut dyn StmtSink, prim: Prim, base: Expr, of: Prim, exponent: Expr) -> Expr {
+pub(super) fn pow(scope: &mut dyn StmtSink, prim: Prim, base: Expr, exponent_prim: Prim, exponent: Expr) -> Expr {
     let base = bind_part(scope, prim, base);
     if let Expr::Const(value) = &exponent
         && let Some(n) = value.to_i128().filter(|n| (0..=64).contains(n))
     {
         return unrolled_pow(scope, prim, base, n as u32);
     }
-    let exponent = bind_part(scope, of, exponent);
-    let (b, e, p) = (scope.local("base", prim), scope.local("exponent", of), scope.local("power", prim));
+    let exponent = bind_part(scope, exponent_prim, exponent);
+    let (b, e, p) = (scope.local("base", prim), scope.local("exponent", exponent_prim), scope.local("power", prim));
     scope.push(Stmt::Assign(b, base.clone()));
-    scope.push(Stmt::Assign(e, bin(BinaryOp::Max, exponent.clone(), number(of, 0))));
+    scope.push(Stmt::Assign(e, bin(BinaryOp::Max, exponent.clone(), number(exponent_prim, 0))));
     scope.push(Stmt::Assign(p, number(prim, 1)));
-    let odd = |e: Expr| nonzero(of, bin(BinaryOp::And, e, number(of, 1)));
+    let odd = |e: Expr| nonzero(exponent_prim, bin(BinaryOp::And, e, number(exponent_prim, 1)));
     let factor = select(odd(Expr::Local(e)), Expr::Local(b), number(prim, 1));
     let body = vec![
         Stmt::Assign(p, bin(BinaryOp::Mul, Expr::Local(p), factor)),
         Stmt::Assign(b, bin(BinaryOp::Mul, Expr::Local(b), Expr::Local(b))),
-        Stmt::Assign(e, bin(BinaryOp::Shr, Expr::Local(e), number(of, 1))),
+        Stmt::Assign(e, bin(BinaryOp::Shr, Expr::Local(e), number(exponent_prim, 1))),
     ];
-    scope.push(Stmt::While { cond: nonzero(of, Expr::Local(e)), body });
-    if !of.is_signed() {
+    scope.push(Stmt::While { cond: nonzero(exponent_prim, Expr::Local(e)), body });
+    if !exponent_prim.is_signed() {
         return Expr::Local(p);
     }
-    let is = |v: i8| cmp(CompareOp::Eq, base.clone(), number(prim, v));
-    let of_minus_one = select(odd(exponent.clone()), number(prim, -1), number(prim, 1));
-    let mut inverse = select(is(1), number(prim, 1), number(prim, 0));
+    let is_base = |v: i8| cmp(CompareOp::Eq, base.clone(), number(prim, v));
+    let power_of_minus_one = select(odd(exponent.clone()), number(prim, -1), number(prim, 1));
+    let mut inverse = select(is_base(1), number(prim, 1), number(prim, 0));
     if prim.is_signed() {
-        inverse = select(is(-1), of_minus_one, inverse);
+        inverse = select(is_base(-1), power_of_minus_one, inverse);
     }
-    select(negative(of, exponent), inverse, Expr::Local(p))
+    select(negative(exponent_prim, exponent), inverse, Expr::Local(p))
 }
 
 fn unrolled_pow(scope: &mut dyn StmtSink, prim: Prim, base: Expr, n: u32) -> Expr {
@@ -139,7 +139,7 @@ fn saturating_or_checked(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Ex
             let is_inexact = bin(BinaryOp::And, nonzero(prim, x.clone()), back);
             // `-1 * MIN` wraps to `MIN`, which the division does not detect.
             let minus_one = || cmp(CompareOp::Eq, x.clone(), number(prim, -1));
-            let least = || cmp(CompareOp::Eq, y.clone(), Expr::Const(extreme(prim, false)));
+            let least = || cmp(CompareOp::Eq, y.clone(), Expr::Const(smallest(prim)));
             if signed { bin(BinaryOp::Or, is_inexact, bin(BinaryOp::And, minus_one(), least())) } else { is_inexact }
         }
     };
@@ -149,8 +149,8 @@ fn saturating_or_checked(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Ex
             r
         }
         _ => {
-            let top = Expr::Const(extreme(prim, true));
-            let bottom = Expr::Const(extreme(prim, false));
+            let top = Expr::Const(largest(prim));
+            let bottom = Expr::Const(smallest(prim));
             let nearest = match (op, prim.is_signed()) {
                 (BinaryOp::Sub, false) => bottom,
                 (_, false) => top,
@@ -166,16 +166,16 @@ fn saturating_or_checked(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Ex
 /// where it cannot overflow.
 fn wide_product(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
     let wide = if prim.is_signed() { Prim::I64 } else { Prim::U64 };
-    let bound = |top| Expr::Const(extreme(prim, top).cast(wide).expect("an integer casts"));
+    let widened = |bound: Scalar| Expr::Const(bound.cast(wide).expect("an integer casts"));
     let product = bin(BinaryOp::Mul, cast(wide, x), cast(wide, y));
     if b == Builtin::MulSat {
-        let product = bin(BinaryOp::Min, product, bound(true));
-        let product = if prim.is_signed() { bin(BinaryOp::Max, product, bound(false)) } else { product };
+        let product = bin(BinaryOp::Min, product, widened(largest(prim)));
+        let product = if prim.is_signed() { bin(BinaryOp::Max, product, widened(smallest(prim))) } else { product };
         return cast(prim, product);
     }
     let product = bind_part(scope, wide, product);
-    let above = cmp(CompareOp::Lt, bound(true), product.clone());
-    let below = cmp(CompareOp::Lt, product.clone(), bound(false));
+    let above = cmp(CompareOp::Lt, widened(largest(prim)), product.clone());
+    let below = cmp(CompareOp::Lt, product.clone(), widened(smallest(prim)));
     fault(scope, bin(BinaryOp::Or, above, below));
     cast(prim, product)
 }
@@ -185,13 +185,12 @@ fn fault(scope: &mut dyn StmtSink, overflow: Expr) {
     scope.push(Stmt::If { cond: overflow, then, other: Vec::new() });
 }
 
-/// Returns the largest or smallest value of an integer dtype.
-fn extreme(prim: Prim, top: bool) -> Scalar {
-    let sign = 1u64 << (prim.bits() - 1);
-    match (prim.is_signed(), top) {
-        (true, true) => Scalar::from_bits(prim, sign - 1),
-        (true, false) => Scalar::from_bits(prim, sign),
-        (false, true) => Scalar::from_bits(prim, u64::MAX),
-        (false, false) => Scalar::zero(prim),
-    }
+/// Returns the largest value of an integer dtype.
+fn largest(prim: Prim) -> Scalar {
+    Scalar::from_bits(prim, if prim.is_signed() { (1u64 << (prim.bits() - 1)) - 1 } else { u64::MAX })
+}
+
+/// Returns the smallest value of an integer dtype.
+fn smallest(prim: Prim) -> Scalar {
+    if prim.is_signed() { Scalar::from_bits(prim, 1u64 << (prim.bits() - 1)) } else { Scalar::zero(prim) }
 }
