@@ -134,12 +134,12 @@ pub enum FallbackReason {
         /// The column.
         column: String,
     },
-    /// A condition over several tables has too many combinations of values to be computed for all
+    /// An expression over several tables has too many combinations of values to be computed for all
     /// of them.
-    #[error("the condition {condition} reads more than {max} combinations of values")]
+    #[error("{expr} reads more than {max} combinations of values")]
     TooManyCombinations {
-        /// The condition.
-        condition: String,
+        /// The condition or the expressions.
+        expr: String,
         /// The largest accepted number of combinations.
         max: u64,
     },

@@ -24,8 +24,7 @@ fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggreg
     let mut cases = vec![call.valid.clone()];
     for arg in call.args {
         builder.check_computable(arg)?;
-        let terms = split_validity(arg, builder.constant_leaf)
-            .map_err(|_| UnclaimedReason::SeveralTables(builder.source_text(arg)))?;
+        let terms = builder.split_or_compute(arg, |builder, arg| split_validity(arg, builder.constant_leaf))?;
         let mut valid_cases = Vec::new();
         for case in &terms.cases {
             valid_cases.push(valid_columns(case, builder)?);

@@ -99,8 +99,8 @@ fn sum_of_products(
 ) -> Result<SumOfProducts, UnclaimedReason> {
     builder.check_computable(arg)?;
     let number = builder.number_of(arg)?;
-    let expr_terms = split_terms(arg, number, &builder.schema, builder.constant_leaf)
-        .map_err(|_| UnclaimedReason::SeveralTables(builder.source_text(arg)))?;
+    let expr_terms = builder
+        .split_or_compute(arg, |builder, arg| split_terms(arg, number, &builder.schema, builder.constant_leaf))?;
     let mut sum = SumOfProducts { cases: Vec::new(), covers: expr_terms.covers, narrow: Vec::new(), ty: number };
     for case in expr_terms.cases {
         let mut guards = filter.to_vec();

@@ -1,16 +1,16 @@
 //! The parts of a region while it is built: the columns that leaves compute, the fields of the
-//! join, its comparisons and conditions, and the groups.
+//! join, its comparisons, and the groups.
 
+use super::computed::ComputedLeaf;
 use super::grouped_join::{
-    Comparison, Condition, FieldId, GroupColumn, LeafColumn, LeafRole, Mask, NullTreatment, OuterJoin, RegionField,
+    Comparison, FieldId, GroupColumn, LeafColumn, LeafRole, Mask, NullTreatment, OuterJoin, RegionField,
 };
 use super::join::{FlatJoin, FlatOuterJoin, leaf_column, leaves_of};
 use super::reason::UnclaimedReason;
 use super::terms::coalesce_of;
-use super::types::{is_key, is_ordered};
+use super::types::is_key;
 use crate::number::Number;
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, NullEquality, ScalarValue, TableReference};
 use datafusion::logical_expr::{Expr, ExprSchemable, when};
 use std::collections::HashMap;
@@ -25,6 +25,7 @@ enum GroupKey {
 }
 
 /// The parts of a region while it is built.
+#[derive(Clone)]
 pub(crate) struct RegionBuilder {
     pub(super) join: FlatJoin,
     /// The columns of all leaves, under the names that expressions use.
@@ -33,7 +34,8 @@ pub(crate) struct RegionBuilder {
     pub(super) leaf_exprs: Vec<Vec<Expr>>,
     pub(super) fields: Vec<RegionField>,
     pub(super) masks: Vec<Mask>,
-    pub(super) conditions: Vec<Condition>,
+    /// The leaves that are computed from others.
+    pub(super) computed: Vec<ComputedLeaf>,
     /// Columns of excluding leaves that must not be NULL.
     pub(super) required: Vec<LeafColumn>,
     /// Columns that must not be NULL in any row.
@@ -73,7 +75,7 @@ impl RegionBuilder {
             leaf_exprs,
             fields: Vec::new(),
             masks: Vec::new(),
-            conditions: Vec::new(),
+            computed: Vec::new(),
             required: Vec::new(),
             non_null: Vec::new(),
             outers: Vec::new(),
@@ -93,7 +95,7 @@ impl RegionBuilder {
         }
     }
 
-    fn supply_new(&mut self, leaf: usize, expr: &Expr) -> LeafColumn {
+    pub(super) fn supply_new(&mut self, leaf: usize, expr: &Expr) -> LeafColumn {
         self.leaf_exprs[leaf].push(expr.clone());
         LeafColumn { leaf, column: self.leaf_exprs[leaf].len() - 1 }
     }
@@ -107,13 +109,17 @@ impl RegionBuilder {
         })
     }
 
-    /// Returns the column of an expression that reads one leaf at most.
+    /// Returns the column of an expression. If the expression reads several leaves, the column is
+    /// that of a computed leaf.
     pub(crate) fn column(&mut self, expr: &Expr) -> Result<LeafColumn, UnclaimedReason> {
         self.check_computable(expr)?;
         match leaves_of(expr)[..] {
             [] => Ok(self.supply(self.constant_leaf, expr)),
             [leaf] => Ok(self.supply(leaf, expr)),
-            _ => Err(UnclaimedReason::SeveralTables(self.source_text(expr))),
+            _ => {
+                let computed = self.compute(expr)?;
+                self.column(&computed)
+            }
         }
     }
 
@@ -165,7 +171,7 @@ impl RegionBuilder {
         self.field_of(column).unwrap_or_else(|| self.add_field(vec![vec![column]], self.source_text(expr), nulls))
     }
 
-    fn add_field(&mut self, columns: Vec<Vec<LeafColumn>>, name: String, nulls: NullTreatment) -> FieldId {
+    pub(super) fn add_field(&mut self, columns: Vec<Vec<LeafColumn>>, name: String, nulls: NullTreatment) -> FieldId {
         let field = self.fields.len();
         self.fields.push(RegionField { name, columns, domain: field, nulls });
         field
@@ -270,52 +276,6 @@ impl RegionBuilder {
             }
         }
         None
-    }
-
-    /// Splits conditions over several leaves: the parts that read one leaf become the tuple of a
-    /// field.
-    pub(super) fn add_conditions(&mut self) -> Result<(), UnclaimedReason> {
-        for condition in std::mem::take(&mut self.join.spanning) {
-            let name = self.source_text(&condition);
-            let mut tuples: Vec<(usize, Vec<LeafColumn>)> = Vec::new();
-            let mut refusal = None;
-            let cut = |e: Expr| {
-                let [leaf] = leaves_of(&e)[..] else { return Ok(Transformed::no(e)) };
-                match self.type_of(&e) {
-                    Ok(ty) if is_ordered(&ty) => {}
-                    Ok(ty) => {
-                        refusal = Some(UnclaimedReason::Type {
-                            expr: format!("`{}` of a condition", self.source_text(&e)),
-                            ty,
-                        });
-                    }
-                    Err(reason) => refusal = Some(reason),
-                }
-                let column = self.supply(leaf, &e);
-                let field = tuples.iter().position(|(l, _)| *l == leaf).unwrap_or_else(|| {
-                    tuples.push((leaf, Vec::new()));
-                    tuples.len() - 1
-                });
-                let tuple = &mut tuples[field].1;
-                let part = tuple.iter().position(|c| *c == column).unwrap_or_else(|| {
-                    tuple.push(column);
-                    tuple.len() - 1
-                });
-                let column = Expr::Column(Condition::column(field, part));
-                Ok(Transformed::new(column, true, TreeNodeRecursion::Jump))
-            };
-            let expr = condition.transform_down(cut).data().map_err(|e| UnclaimedReason::Planning(e.to_string()))?;
-            if let Some(reason) = refusal {
-                return Err(reason);
-            }
-            let mut fields = Vec::new();
-            for (_, tuple) in tuples {
-                let existing = self.fields.iter().position(|f| f.columns.contains(&tuple));
-                fields.push(existing.unwrap_or_else(|| self.add_field(vec![tuple], name.clone(), NullTreatment::Keep)));
-            }
-            self.conditions.push(Condition { fields, expr, name });
-        }
-        Ok(())
     }
 
     fn check_same_type(&self, left: &Expr, right: &Expr) -> Result<(), UnclaimedReason> {

@@ -1,4 +1,4 @@
-//! The join of a region, independent of DataFusion's plan nodes: its tables, its conditions and its
+//! The join of a region, without nodes of DataFusion's plans: its tables, its comparisons and its
 //! groups.
 
 use crate::table::{ModeRange, TensorColumn, TensorTable};
@@ -32,8 +32,6 @@ pub struct GroupedJoin {
     pub fields: Vec<RegionField>,
     /// Comparisons that rows must pass.
     pub masks: Vec<Mask>,
-    /// Other conditions over several leaves that rows must pass.
-    pub conditions: Vec<Condition>,
     /// Columns that must not be NULL in any row, because anti-joins compare with them.
     pub non_null: Vec<LeafColumn>,
     /// Group keys that are floats. They must not be NaN or a negative zero, whose groups are those
@@ -104,6 +102,8 @@ pub enum LeafSource {
         /// Ranges of coordinates; only entries within all of them count.
         ranges: Vec<ModeRange>,
     },
+    /// Combinations of values of other leaves.
+    Computed(Combinations),
 }
 
 /// The effect of a leaf's rows on the rows of a join.
@@ -153,23 +153,44 @@ pub struct Mask {
     pub excluding_leaf: Option<LeafId>,
 }
 
-/// A condition over fields of several leaves, computed in advance for all combinations of their
+/// The rows of a leaf that is computed from other leaves: a row for each combination of their
 /// values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Condition {
-    /// The fields.
-    pub fields: Vec<FieldId>,
-    /// The condition over the columns [`Condition::column`] of `k` and `p`, which are part `p` of
-    /// the tuple of the `k`-th field.
-    pub expr: Expr,
-    /// The condition as the user wrote it.
-    pub name: String,
+pub struct Combinations {
+    /// The columns of other leaves, a tuple for each of them, whose distinct values are combined.
+    pub sources: Vec<Vec<LeafColumn>>,
+    /// The condition that combinations must pass.
+    pub condition: Option<Expr>,
+    /// The columns of the leaf, which are values of the sources and expressions over them. Columns
+    /// of these expressions and of the condition are made by [`Combinations::column`].
+    pub exprs: Vec<Expr>,
 }
 
-impl Condition {
-    /// Returns the column of a part of a field.
-    pub fn column(field: usize, part: usize) -> Column {
-        Column::new(Some(TableReference::bare(format!("field#{field}"))), part.to_string())
+impl Combinations {
+    /// The prefix of the relation names of sources in expressions.
+    const SOURCE: &str = "source#";
+
+    /// Returns the column of a part of the tuple of a source.
+    pub fn column(source: usize, part: usize) -> Column {
+        Column::new(Some(TableReference::bare(format!("{}{source}", Combinations::SOURCE))), part.to_string())
+    }
+
+    /// Returns the source and the part of a column made by [`Combinations::column`].
+    pub fn as_part(column: &Column) -> Option<(usize, usize)> {
+        let source = column.relation.as_ref()?.table().strip_prefix(Combinations::SOURCE)?.parse().ok()?;
+        Some((source, column.name.parse().ok()?))
+    }
+
+    /// Returns the columns of the leaf that have the tuple of a source.
+    ///
+    /// # Panics
+    /// If the leaf lacks a part of the tuple.
+    pub fn columns_of_source(&self, source: usize) -> Vec<usize> {
+        let column_of = |part| {
+            let part = Expr::Column(Combinations::column(source, part));
+            self.exprs.iter().position(|e| *e == part).expect("a computed leaf has the values of its sources")
+        };
+        (0..self.sources[source].len()).map(column_of).collect()
     }
 }
 
@@ -230,27 +251,27 @@ impl GroupedJoin {
         self.leaves.iter().any(|leaf| matches!(leaf.source, LeafSource::Tensor { .. }))
     }
 
-    /// Returns the tensor of a leaf and its columns; `None` if the leaf reads an input.
+    /// Returns the tensor of a leaf and its columns; `None` for other leaves.
     pub fn tensor(&self, leaf: LeafId) -> Option<(&TensorTable, &[TensorColumn])> {
         match &self.leaves[leaf].source {
             LeafSource::Tensor { table, columns, .. } => Some((table, columns)),
-            LeafSource::Input { .. } => None,
+            LeafSource::Input { .. } | LeafSource::Computed(_) => None,
         }
     }
 
-    /// Returns the input of a leaf; `None` for tensors.
+    /// Returns the input of a leaf; `None` for tensors and computed leaves.
     pub fn input(&self, leaf: LeafId) -> Option<usize> {
         match &self.leaves[leaf].source {
             LeafSource::Input { input, .. } => Some(*input),
-            LeafSource::Tensor { .. } => None,
+            LeafSource::Tensor { .. } | LeafSource::Computed(_) => None,
         }
     }
 
-    /// Returns the input of a column, and its index there; `None` for tensors.
+    /// Returns the input of a column, and its index there; `None` for tensors and computed leaves.
     pub fn input_column(&self, column: LeafColumn) -> Option<(usize, usize)> {
         match &self.leaves[column.leaf].source {
             LeafSource::Input { input, columns } => Some((*input, columns[column.column])),
-            LeafSource::Tensor { .. } => None,
+            LeafSource::Tensor { .. } | LeafSource::Computed(_) => None,
         }
     }
 }

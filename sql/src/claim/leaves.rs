@@ -1,4 +1,4 @@
-//! The leaves of a region: tensors, bound unchanged, or columns of inputs.
+//! The leaves of a region: tensors, bound unchanged, columns of inputs, or computed ones.
 //!
 //! Leaves that read the same rows under different names share one input, which is read and encoded
 //! once. The columns that such leaves share have one domain.
@@ -32,20 +32,15 @@ pub(super) fn finish_region(
     aggregates: Vec<Aggregate>,
 ) -> Result<Claim, UnclaimedReason> {
     let RegionBuilder {
-        join,
-        schema,
-        leaf_exprs,
-        fields,
-        masks,
-        conditions,
-        required,
-        non_null,
-        outers,
-        float_keys,
-        ..
+        join, schema, leaf_exprs, fields, masks, computed, required, non_null, outers, float_keys, ..
     } = builder;
     let mut tensors = Vec::new();
+    let computed_leaf = |leaf: usize| computed.iter().find(|computed| computed.leaf == leaf);
     for (leaf, ((plan, role), exprs)) in join.leaves.iter().zip(&leaf_exprs).enumerate() {
+        if computed_leaf(leaf).is_some() {
+            tensors.push(None);
+            continue;
+        }
         // An anti-join keeps coordinates beyond the dimensions of the excluding tensor; outer joins
         // add rows.
         if *role == LeafRole::AntiJoin || outers.iter().any(|outer| [outer.kept, outer.padded].contains(&leaf)) {
@@ -56,17 +51,23 @@ pub(super) fn finish_region(
         let uses = ColumnUses::of(leaf, &fields, &aggregates);
         tensors.push(as_tensor(plan, &conditions, exprs, &uses));
     }
-    drop_mixed_tensors(&fields, &mut tensors);
+    drop_mixed_tensors(&fields, &mut tensors, |leaf| computed_leaf(leaf).is_some());
     let mut shared: Vec<LeafOrigin> = Vec::new();
     // The inputs of padded leaves, which get added rows and are not shared.
     let mut unshared: Vec<usize> = Vec::new();
-    let mut leaves = Vec::new();
+    let mut leaves: Vec<Leaf> = Vec::new();
+    let type_of = |e: &Expr| e.get_type(&schema).map_err(|error| UnclaimedReason::Planning(error.to_string()));
     for (leaf, ((plan, role), exprs)) in join.leaves.iter().zip(&leaf_exprs).enumerate() {
+        if let Some(computed) = computed_leaf(leaf) {
+            let source_column = |column: LeafColumn| leaves[column.leaf].columns[column.column].clone();
+            leaves.push(computed.clone().finish(plan, exprs, type_of, source_column)?);
+            continue;
+        }
         let plan_exprs: Vec<Expr> = exprs.iter().map(|e| to_plan_columns(e, plan)).collect();
-        let columns = exprs.iter().zip(&plan_exprs).map(|(e, plan_expr)| {
-            let ty = e.get_type(&schema).map_err(|e| UnclaimedReason::Planning(e.to_string()))?;
-            Ok(ColumnInfo { name: plan_expr.to_string(), ty })
-        });
+        let columns = exprs
+            .iter()
+            .zip(&plan_exprs)
+            .map(|(e, plan_expr)| Ok(ColumnInfo { name: plan_expr.to_string(), ty: type_of(e)? }));
         let columns = columns.collect::<Result<Vec<_>, UnclaimedReason>>()?;
         let source = match tensors[leaf].take() {
             Some(tensor) => tensor,
@@ -96,7 +97,7 @@ pub(super) fn finish_region(
     }
     let inputs = shared.into_iter().map(|origin| origin.plan().map_err(|e| UnclaimedReason::Planning(e.to_string())));
     let inputs = inputs.collect::<Result<_, _>>()?;
-    let mut grouped_join = GroupedJoin { leaves, outers, fields, masks, conditions, non_null, float_keys, groups };
+    let mut grouped_join = GroupedJoin { leaves, outers, fields, masks, non_null, float_keys, groups };
     if is_contradiction(&grouped_join) {
         return Err(UnclaimedReason::Contradiction);
     }
@@ -190,14 +191,15 @@ fn tensor_column(table: &TensorTable, expr: &Expr) -> Option<TensorColumn> {
 }
 
 /// Drops tensors whose modes share a domain with columns of rows. The codes of a tensor are its
-/// coordinates, but rows may have values beyond its dimensions, so all values must be encoded.
-fn drop_mixed_tensors(fields: &[RegionField], tensors: &mut [Option<LeafSource>]) {
+/// coordinates, but rows may have values beyond its dimensions, so all values must be encoded. The
+/// values of computed leaves are those of other leaves.
+fn drop_mixed_tensors(fields: &[RegionField], tensors: &mut [Option<LeafSource>], is_computed: impl Fn(usize) -> bool) {
     loop {
         let mut mixed = None;
         for field in fields {
             let of_domain = || fields.iter().filter(|f| f.domain == field.domain);
             let leaves = || of_domain().flat_map(|f| f.columns.iter().flatten()).map(|c| c.leaf);
-            if of_domain().count() > 1 && leaves().any(|l| tensors[l].is_none()) {
+            if of_domain().count() > 1 && leaves().any(|l| tensors[l].is_none() && !is_computed(l)) {
                 mixed = mixed.or(leaves().find(|&l| tensors[l].is_some()));
             }
         }

@@ -2,6 +2,7 @@
 
 mod build;
 mod builder;
+mod computed;
 mod contradiction;
 mod grouped_join;
 mod join;
@@ -14,7 +15,7 @@ mod types;
 
 pub(crate) use builder::RegionBuilder;
 pub use grouped_join::{
-    ColumnInfo, Comparison, Condition, FieldId, GroupColumn, GroupedJoin, Leaf, LeafColumn, LeafId, LeafRole,
+    ColumnInfo, Combinations, Comparison, FieldId, GroupColumn, GroupedJoin, Leaf, LeafColumn, LeafId, LeafRole,
     LeafSource, Mask, NullTreatment, OuterJoin, RegionField,
 };
 pub use reason::UnclaimedReason;

@@ -25,7 +25,7 @@ pub enum UnclaimedReason {
         /// The modifier.
         modifier: &'static str,
     },
-    /// An expression reads columns of several tables and is not a sum of products.
+    /// An expression reads columns of several tables where those of one are required.
     SeveralTables(String),
     /// A condition of an outer join, or above it, is not an equality of keys of two tables.
     OuterJoin(String),
@@ -73,7 +73,9 @@ impl fmt::Display for UnclaimedReason {
                 write!(f, "`{expr}` is a second argument from the same table; at most one per table is supported")
             }
             Modifier { aggregate, modifier } => write!(f, "{modifier} in `{aggregate}` is not supported"),
-            SeveralTables(expr) => write!(f, "`{expr}` reads several tables and is not a sum of products"),
+            SeveralTables(expr) => {
+                write!(f, "`{expr}` reads several tables, where redpoll needs an expression of one table")
+            }
             OuterJoin(expr) => {
                 write!(f, "the condition `{expr}` on an outer join is not an equality of columns of two tables")
             }

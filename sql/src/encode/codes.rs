@@ -25,13 +25,19 @@ pub(super) struct EncodedDomain {
     pub(super) encoded_columns: usize,
 }
 
-/// The input columns of a tuple of leaf columns.
-type InputTuple = Vec<Option<(usize, usize)>>;
+/// The origin of a column of a leaf.
+#[derive(PartialEq, Eq, Hash, Clone)]
+enum ColumnOrigin {
+    /// A column of an input, which several leaves may read.
+    Input(usize, usize),
+    /// The column itself.
+    Leaf(LeafColumn),
+}
 
 /// The codes of a tuple of columns.
 enum TupleCodes {
     /// The codes of the rows alone.
-    Own(EncodedColumns),
+    Own(Arc<EncodedColumns>),
     /// The codes of all rows of a table, of which the rows are a selection.
     Shared(Arc<ColumnCodes>, Arc<RowSource>),
 }
@@ -41,6 +47,21 @@ impl TupleCodes {
         match self {
             TupleCodes::Own(encoded) => encoded,
             TupleCodes::Shared(codes, _) => &codes.encoded,
+        }
+    }
+
+    /// Returns the size in bytes, without codes that the session keeps.
+    fn bytes(&self) -> usize {
+        match self {
+            TupleCodes::Shared(codes, _) if codes.are_kept() => 0,
+            codes => codes.encoded().bytes(),
+        }
+    }
+
+    fn into_shared(self) -> Option<Arc<ColumnCodes>> {
+        match self {
+            TupleCodes::Own(_) => None,
+            TupleCodes::Shared(codes, _) => Some(codes),
         }
     }
 
@@ -60,41 +81,22 @@ pub(super) fn encode_domain(
     leaves: &[Option<LeafRows>],
     allowance: &Allowance,
 ) -> Result<EncodedDomain> {
-    // Conditions are computed for all combinations of values, so values without rows cost time.
-    let of_conditions = |field: FieldId| join.conditions.iter().any(|condition| condition.fields.contains(&field));
     let fields = || join.fields.iter().enumerate().filter(|(_, f)| f.domain == domain);
-    let shares = !fields().any(|(field, _)| of_conditions(field));
     let mut tuple_uses: Vec<(FieldId, usize, NullTreatment, usize)> = Vec::new();
     let mut tuples: Vec<TupleCodes> = Vec::new();
-    let mut numbers: HashMap<InputTuple, usize> = HashMap::new();
-    let (mut shared, mut encoded_columns, mut bytes) = (Vec::new(), 0, 0);
+    let mut numbers: HashMap<Vec<ColumnOrigin>, usize> = HashMap::new();
+    let (mut encoded_columns, mut bytes) = (0, 0);
     for (field, tuple, nulls) in fields().flat_map(|(k, f)| f.columns.iter().map(move |tuple| (k, tuple, f.nulls))) {
         let Some((leaf, rows)) = tuple.first().and_then(|c| Some((c.leaf, leaves[c.leaf].as_ref()?))) else { continue };
-        let key: InputTuple = tuple.iter().map(|&c: &LeafColumn| join.input_column(c)).collect();
+        let origin = |&column: &LeafColumn| match join.input_column(column) {
+            Some((input, column)) => ColumnOrigin::Input(input, column),
+            None => ColumnOrigin::Leaf(column),
+        };
+        let key: Vec<ColumnOrigin> = tuple.iter().map(origin).collect();
         if !numbers.contains_key(&key) {
-            let input_columns: Vec<usize> = key.iter().flatten().map(|&(_, column)| column).collect();
-            let source = rows.source().filter(|_| shares && input_columns.len() == tuple.len());
-            let codes = source.map(|source| Ok::<_, crate::error::Error>((source.codes(&input_columns)?, source)));
-            let codes = match codes.transpose()? {
-                Some((Some(found), source)) => {
-                    encoded_columns += usize::from(found.is_new);
-                    if !found.codes.are_kept() {
-                        allowance.reserve("the codes", found.codes.encoded.bytes())?;
-                        bytes += found.codes.encoded.bytes();
-                    }
-                    shared.push(found.codes.clone());
-                    TupleCodes::Shared(found.codes, source.clone())
-                }
-                _ => {
-                    let columns: Vec<ArrayRef> = tuple.iter().map(|c| rows.column(c.column).clone()).collect();
-                    allowance.reserve("the codes", rows.len() * size_of::<u64>())?;
-                    let encoded = EncodedColumns::new(&[columns])?;
-                    allowance.reserve("the values", encoded.domain.bytes())?;
-                    encoded_columns += 1;
-                    bytes += encoded.bytes();
-                    TupleCodes::Own(encoded)
-                }
-            };
+            let (codes, is_new) = encode_tuple(join, rows, tuple, allowance)?;
+            encoded_columns += usize::from(is_new);
+            bytes += codes.bytes();
             numbers.insert(key.clone(), tuples.len());
             tuples.push(codes);
         }
@@ -137,5 +139,37 @@ pub(super) fn encode_domain(
         };
         field_codes.push((field, leaf, codes));
     }
+    let shared = tuples.into_iter().filter_map(TupleCodes::into_shared).collect();
     Ok(EncodedDomain { domain: union, codes: field_codes, bytes, shared, encoded_columns })
+}
+
+/// Returns the codes of a tuple of columns: those in the rows, those that the session keeps, or new
+/// ones. Also returns whether the columns were encoded now.
+fn encode_tuple(
+    join: &GroupedJoin,
+    rows: &LeafRows,
+    tuple: &[LeafColumn],
+    allowance: &Allowance,
+) -> Result<(TupleCodes, bool)> {
+    let columns: Vec<usize> = tuple.iter().map(|c| c.column).collect();
+    if let Some(encoded) = rows.encoding(&columns) {
+        // The columns of an input were encoded for a computed leaf.
+        let is_new = tuple.first().is_some_and(|c| join.input(c.leaf).is_some());
+        return Ok((TupleCodes::Own(encoded.clone()), is_new));
+    }
+    let input_columns: Option<Vec<usize>> =
+        tuple.iter().map(|&column| join.input_column(column).map(|(_, of_input)| of_input)).collect();
+    if let (Some(source), Some(input_columns)) = (rows.source(), input_columns)
+        && let Some(found) = source.codes(&input_columns)?
+    {
+        if !found.codes.are_kept() {
+            allowance.reserve("the codes", found.codes.encoded.bytes())?;
+        }
+        return Ok((TupleCodes::Shared(found.codes, source.clone()), found.is_new));
+    }
+    let columns: Vec<ArrayRef> = columns.iter().map(|&c| rows.column(c).clone()).collect();
+    allowance.reserve("the codes", rows.len() * size_of::<u64>())?;
+    let encoded = EncodedColumns::new(&[columns])?;
+    allowance.reserve("the values", encoded.domain.bytes())?;
+    Ok((TupleCodes::Own(Arc::new(encoded)), true))
 }

@@ -1,6 +1,7 @@
 //! The rows of a leaf, which is one table of a region's join: the columns of the leaf, and the
 //! codes of its fields.
 
+use super::columns::EncodedColumns;
 use super::domain::MISSING;
 use crate::claim::FieldId;
 use crate::columns::{InputRows, RowSource};
@@ -17,12 +18,14 @@ pub struct LeafRows {
     codes: BTreeMap<FieldId, Arc<Vec<u64>>>,
     /// The table of which the rows are a selection, if there is one.
     source: Option<Arc<RowSource>>,
+    /// Tuples of columns that are encoded already.
+    encodings: Vec<(Vec<usize>, Arc<EncodedColumns>)>,
 }
 
 impl LeafRows {
     /// Returns the rows of `batch`, without codes. The columns of `batch` are those of the leaf.
     pub fn new(batch: RecordBatch) -> LeafRows {
-        LeafRows { batch, codes: BTreeMap::new(), source: None }
+        LeafRows { batch, codes: BTreeMap::new(), source: None, encodings: Vec::new() }
     }
 
     /// Returns the rows of an input, projected to the columns of the leaf.
@@ -36,6 +39,16 @@ impl LeafRows {
     /// Returns the table of which the rows are a selection; its columns are those of the input.
     pub(super) fn source(&self) -> Option<&Arc<RowSource>> {
         self.source.as_ref()
+    }
+
+    /// Adds the codes of a tuple of columns.
+    pub(super) fn add_encoding(&mut self, columns: Vec<usize>, encoded: Arc<EncodedColumns>) {
+        self.encodings.push((columns, encoded));
+    }
+
+    /// Returns the codes of a tuple of columns, if they were added.
+    pub(super) fn encoding(&self, columns: &[usize]) -> Option<&Arc<EncodedColumns>> {
+        self.encodings.iter().find(|(of, _)| of == columns).map(|(_, encoded)| encoded)
     }
 
     /// Returns the number of rows.

@@ -8,7 +8,7 @@
 mod bounds;
 mod codes;
 mod columns;
-mod condition;
+mod combinations;
 mod domain;
 mod extremes;
 mod groups;
@@ -36,6 +36,7 @@ use crate::error::{FallbackReason, Result};
 use crate::memory::Allowance;
 use crate::table::TensorColumn;
 use codes::encode_domain;
+use combinations::add_computed_rows;
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
 use std::collections::BTreeMap;
@@ -72,10 +73,11 @@ impl EncodedJoin {
         for leaf in &join.leaves {
             leaves.push(match &leaf.source {
                 LeafSource::Input { input, columns } => Some(LeafRows::of_input(&inputs[*input], columns)?),
-                LeafSource::Tensor { .. } => None,
+                LeafSource::Tensor { .. } | LeafSource::Computed(_) => None,
             });
         }
         outer::add_outer_rows(join, &mut leaves, allowance)?;
+        add_computed_rows(join, &mut leaves, allowance)?;
         let has_nulls = |c: &&LeafColumn| leaves[c.leaf].as_ref().is_some_and(|rows| rows.has_nulls(c.column));
         if let Some(column) = join.non_null.iter().find(has_nulls) {
             return Err(FallbackReason::Null { column: join.column(*column).name.clone() }.into());

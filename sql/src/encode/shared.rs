@@ -3,15 +3,24 @@
 
 use super::EncodedJoin;
 use super::tensor::{Payload, Request};
-use crate::claim::{GroupedJoin, LeafColumn, NullTreatment};
+use crate::claim::{GroupedJoin, LeafColumn, LeafId, NullTreatment};
 
-/// A request in terms of an input. Requests with equal values of this type ask for the same tensor.
+/// A request in terms of the rows of an input. Requests with equal values of this type ask for the same tensor.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SharedRequest {
-    input: usize,
+    rows: RowOrigin,
     modes: Vec<SharedMode>,
     payload: Payload,
     valid: Vec<usize>,
+}
+
+/// The origin of the rows of a leaf.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum RowOrigin {
+    /// An input, which other leaves may read.
+    Input(usize),
+    /// The leaf alone.
+    Leaf(LeafId),
 }
 
 /// A mode of a tensor: its columns, which are equal, and their codes.
@@ -23,31 +32,28 @@ struct SharedMode {
 }
 
 impl EncodedJoin {
-    /// Returns the request in terms of the leaf's input.
-    ///
-    /// # Panics
-    /// If the leaf is a tensor.
+    /// Returns the request in terms of the leaf's input, if it has one.
     pub fn shared_request(&self, join: &GroupedJoin, request: &Request) -> SharedRequest {
-        let of_input = |column: usize| {
-            let column = LeafColumn { leaf: request.leaf, column };
-            join.input_column(column).expect("the leaf has rows")
+        let row_column = |column: usize| {
+            let input_column = join.input_column(LeafColumn { leaf: request.leaf, column });
+            input_column.map_or(column, |(_, of_input)| of_input)
         };
         let mode = |&field: &usize| {
             let field = &join.fields[field];
             let columns = field.columns.iter().flatten().filter(|c| c.leaf == request.leaf);
             SharedMode {
-                columns: columns.map(|c| of_input(c.column).1).collect(),
+                columns: columns.map(|c| row_column(c.column)).collect(),
                 domain: field.domain,
                 nulls: field.nulls,
             }
         };
         let payload = match &request.payload {
-            Payload::Column { column, fold } => Payload::Column { column: of_input(*column).1, fold: fold.clone() },
+            Payload::Column { column, fold } => Payload::Column { column: row_column(*column), fold: fold.clone() },
             of_rows => of_rows.clone(),
         };
-        let mut valid: Vec<usize> = request.valid.iter().map(|&c| of_input(c).1).collect();
+        let mut valid: Vec<usize> = request.valid.iter().map(|&c| row_column(c)).collect();
         valid.sort_unstable();
-        let input = join.input(request.leaf).expect("the leaf has rows");
-        SharedRequest { input, modes: request.fields.iter().map(mode).collect(), payload, valid }
+        let rows = join.input(request.leaf).map_or(RowOrigin::Leaf(request.leaf), RowOrigin::Input);
+        SharedRequest { rows, modes: request.fields.iter().map(mode).collect(), payload, valid }
     }
 }

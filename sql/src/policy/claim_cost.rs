@@ -2,7 +2,7 @@
 
 use super::cost::{CostEstimate, min_rows};
 use super::rows::rows;
-use crate::claim::{Claim, UnclaimedReason};
+use crate::claim::{Claim, LeafSource, UnclaimedReason};
 use crate::input_tables::InputTables;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::LogicalPlan;
@@ -18,10 +18,11 @@ pub(super) fn check_cost(claim: &Claim) -> Result<(), UnclaimedReason> {
     if join.has_tensors() {
         return Ok(());
     }
-    for condition in &join.conditions {
-        let columns = condition.fields.iter().flat_map(|&field| &join.fields[field].columns[0]);
-        if columns.map(|&c| &join.column(c).ty).any(|ty| *ty != DataType::Boolean) {
-            return Err(UnclaimedReason::Cost(format!("the number of values of `{}` is unknown", condition.name)));
+    for leaf in &join.leaves {
+        let LeafSource::Computed(combinations) = &leaf.source else { continue };
+        let mut columns = combinations.sources.iter().flatten();
+        if columns.any(|&column| join.column(column).ty != DataType::Boolean) {
+            return Err(UnclaimedReason::Cost(format!("the number of values of `{}` is unknown", leaf.name)));
         }
     }
     let rows: Option<usize> = claim.inputs.iter().map(rows).sum();

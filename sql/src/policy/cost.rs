@@ -77,6 +77,7 @@ impl CostEstimate {
         let of_leaf = |leaf: &Leaf| match &leaf.source {
             LeafSource::Input { input, .. } => rows[*input],
             LeafSource::Tensor { table, .. } => rows_of(table),
+            LeafSource::Computed(_) => None,
         };
         let read: f64 = join.leaves.iter().filter_map(of_leaf).map(|rows| rows as f64).sum();
         let encode = |(input, rows): (usize, &Option<usize>)| {
@@ -128,13 +129,15 @@ fn compile_seconds(leaves: usize, folds: usize) -> f64 {
 /// # Errors
 /// If a tensor cannot be read.
 pub(crate) fn max_datafusion_time(join: &GroupedJoin, encoded: &EncodedJoin) -> Result<Duration> {
+    let is_read = |leaf: &&Leaf| !matches!(leaf.source, LeafSource::Computed(_));
     let mut rows = 0.0;
-    for leaf in 0..join.leaves.len() {
+    for (leaf, _) in join.leaves.iter().enumerate().filter(|(_, leaf)| is_read(leaf)) {
         rows += encoded.count(join, leaf)? as f64;
     }
-    let joins = join.leaves.len().saturating_sub(1);
+    let joins = join.leaves.iter().filter(is_read).count().saturating_sub(1);
     let joined = encoded.max_rows(join)? as f64;
-    let multiplying = join.leaves.iter().filter(|leaf| leaf.role == LeafRole::Join).count().saturating_sub(1).max(1);
+    let multiplying =
+        join.leaves.iter().filter(is_read).filter(|leaf| leaf.role == LeafRole::Join).count().saturating_sub(1).max(1);
     let seconds = JOIN_START * joins as f64 + READ_ROW * rows + JOINED_ROW * joined * multiplying as f64;
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }

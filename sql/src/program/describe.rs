@@ -1,7 +1,8 @@
 //! The text of a region in `EXPLAIN`.
 
 use crate::claim::{
-    Comparison, FieldId, GroupColumn, GroupedJoin, LeafColumn, LeafRole, LeafSource, OuterJoin, Region,
+    Combinations, Comparison, FieldId, GroupColumn, GroupedJoin, Leaf, LeafColumn, LeafRole, LeafSource, OuterJoin,
+    Region,
 };
 use std::fmt::Write;
 
@@ -12,12 +13,13 @@ pub fn describe(region: &Region) -> String {
     let aggregates = aggregates.iter().map(|aggregate| aggregate.as_dyn().describe(join));
     let groups = join.groups.iter().map(|g| group(join, *g));
     let _ = write!(text, "groups=[{}], aggregates=[{}]", list(groups), list(aggregates));
-    let leaves = join.leaves.iter().enumerate().map(|(k, leaf)| {
+    let leaves = join.leaves.iter().enumerate().filter(|(_, leaf)| combinations(leaf).is_none());
+    let leaves = leaves.map(|(k, leaf)| {
         let kind = match (&leaf.source, leaf.role) {
             (LeafSource::Tensor { .. }, LeafRole::Join) => "tensor ",
             (LeafSource::Tensor { .. }, LeafRole::SemiJoin) => "semi tensor ",
-            (LeafSource::Input { .. }, LeafRole::Join) => "",
-            (LeafSource::Input { .. }, LeafRole::SemiJoin) => "semi ",
+            (_, LeafRole::Join) => "",
+            (_, LeafRole::SemiJoin) => "semi ",
             (_, LeafRole::AntiJoin) => "anti ",
         };
         let outer = |o: &&OuterJoin| o.padded == k || o.full && o.kept == k;
@@ -38,10 +40,22 @@ pub fn describe(region: &Region) -> String {
         });
         let _ = write!(text, ", where=[{}]", list(masks));
     }
-    if !join.conditions.is_empty() {
-        let _ = write!(text, ", conditions=[{}]", list(join.conditions.iter().map(|c| c.name.clone())));
+    for (title, has_condition) in [("conditions", true), ("computed", false)] {
+        let is_listed = |leaf: &&Leaf| combinations(leaf).is_some_and(|c| c.condition.is_some() == has_condition);
+        let names: Vec<String> = join.leaves.iter().filter(is_listed).map(|leaf| leaf.name.clone()).collect();
+        if !names.is_empty() {
+            let _ = write!(text, ", {title}=[{}]", names.join(", "));
+        }
     }
     text
+}
+
+/// Returns the combinations of a computed leaf.
+fn combinations(leaf: &Leaf) -> Option<&Combinations> {
+    match &leaf.source {
+        LeafSource::Computed(combinations) => Some(combinations),
+        LeafSource::Input { .. } | LeafSource::Tensor { .. } => None,
+    }
 }
 
 fn list(parts: impl Iterator<Item = String>) -> String {

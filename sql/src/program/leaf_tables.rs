@@ -32,10 +32,7 @@ impl<'a> LeafTables<'a> {
     pub(super) fn new(join: &'a GroupedJoin, encoded: &'a EncodedJoin) -> LeafTables<'a> {
         let groups = join.group_fields();
         let masked = |k: FieldId| join.masks.iter().any(|m| m.left == k || m.right == k);
-        let conditioned = |k: FieldId| join.conditions.iter().any(|c| c.fields.contains(&k));
-        let active = |(k, field): (FieldId, &RegionField)| {
-            field.columns.len() > 1 || groups.contains(&k) || masked(k) || conditioned(k)
-        };
+        let active = |(k, field): (FieldId, &RegionField)| field.columns.len() > 1 || groups.contains(&k) || masked(k);
         let active: Vec<bool> = join.fields.iter().enumerate().map(active).collect();
         LeafTables {
             join,
@@ -100,7 +97,7 @@ impl<'a> LeafTables<'a> {
     }
 
     /// Returns the factors of a row: the table of each leaf for which `payload` returns a value,
-    /// the filters of semi-joins and anti-joins, and the conditions.
+    /// the filters of semi-joins and anti-joins, and the masks.
     pub(crate) fn factors(
         &mut self,
         payload: impl Fn(LeafId) -> Option<Payload>,
@@ -115,25 +112,14 @@ impl<'a> LeafTables<'a> {
                 LeafRole::Join => self.leaf_table(leaf, payload, valid, extra_field)?,
             });
         }
-        factors.extend(self.conditions()?);
+        factors.extend(self.masks());
         Ok(factors)
     }
 
-    /// Returns the masks that are not folded with a semi-join or anti-join leaf, and the tables of
-    /// other conditions.
-    fn conditions(&mut self) -> Result<Vec<Expr>> {
-        let join = self.join;
-        let masks = join.masks.iter().filter(|mask| self.filtering_leaf(mask).is_none());
-        let mut all: Vec<Expr> = masks.map(|mask| self.mask(mask)).collect();
-        for (k, condition) in join.conditions.iter().enumerate() {
-            let alias = Alias::from(format!("c{k}"));
-            if !self.bindings.contains_key(alias.as_str()) {
-                self.bindings.insert(alias.clone(), self.encoded.condition_tensor(join, condition)?);
-            }
-            let ty = self.bindings[alias.as_str()].ty().clone();
-            all.push(Expr::table(alias, ty, condition.fields.iter().map(|&f| self.names[f].clone()))?);
-        }
-        Ok(all)
+    /// Returns the masks that are not folded with a semi-join or anti-join leaf.
+    fn masks(&self) -> impl Iterator<Item = Expr> {
+        let masks = self.join.masks.iter().filter(|mask| self.filtering_leaf(mask).is_none());
+        masks.map(|mask| self.mask(mask))
     }
 
     fn mask(&self, mask: &Mask) -> Expr {
@@ -233,7 +219,7 @@ impl<'a> LeafTables<'a> {
         // them.
         let first = self.join.leaves.iter().position(|l| match &l.source {
             LeafSource::Tensor { table: other, .. } => other == table,
-            LeafSource::Input { .. } => false,
+            LeafSource::Input { .. } | LeafSource::Computed(_) => false,
         });
         let alias = Alias::from(format!("{part}{}", first.unwrap_or(leaf)));
         let mut names: Vec<Field> = (0..table.shape().len()).map(|mode| mode_field(leaf, mode)).collect();

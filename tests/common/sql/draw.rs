@@ -183,9 +183,44 @@ fn predicate(rng: &mut Rng, table: &str) -> String {
     }
 }
 
+/// Draws an expression over two tables that is no sum of products.
+fn spanning_expression(rng: &mut Rng, a: &str, b: &str) -> String {
+    match rng.below(9) {
+        0 => format!("{a}.k + {b}.j"),
+        1 => format!("CASE WHEN {a}.b OR {b}.b THEN {a}.i END"),
+        2 => format!("CASE WHEN {a}.k > {b}.j THEN {b}.v ELSE {a}.k END"),
+        3 => format!("abs({a}.k - {b}.i)"),
+        4 => format!("({a}.v % 3) * ({b}.v % 2) + greatest({a}.j, {b}.j)"),
+        5 => format!("{a}.k = {b}.k"),
+        6 => format!("concat({a}.s, {b}.s)"),
+        7 => format!("coalesce({a}.d, {b}.d)"),
+        _ => format!("{a}.x + {b}.x"),
+    }
+}
+
+/// Draws an aggregate of an expression over two tables that is no sum of products.
+fn spanning_aggregate(rng: &mut Rng, a: &str, b: &str) -> String {
+    let value = match rng.below(3) {
+        0 => format!("CASE WHEN {a}.k > {b}.j THEN {a}.v * {b}.v END"),
+        1 => format!("greatest({a}.i, {b}.k) - {a}.j"),
+        _ => format!("{a}.v * CASE WHEN {a}.b AND ({a}.b OR {b}.b) THEN {b}.j ELSE {b}.k END"),
+    };
+    match rng.below(6) {
+        0 => format!("sum({value})"),
+        1 => format!("sum(CASE WHEN {a}.b OR {b}.b THEN {a}.p ELSE {b}.p END)"),
+        2 => format!("count({})", spanning_expression(rng, a, b)),
+        3 => format!("count(DISTINCT {})", spanning_expression(rng, a, b)),
+        4 => format!("{}({})", rng.pick(&["min", "max"]), spanning_expression(rng, a, b)),
+        _ => format!("sum({a}.v) FILTER (WHERE {a}.k + {b}.j > 1 OR {b}.b)"),
+    }
+}
+
 /// Draws an aggregate over the rows of tables.
 fn aggregate(rng: &mut Rng, tables: &[String]) -> String {
     let (a, b) = (rng.pick(tables).clone(), rng.pick(tables).clone());
+    if a != b && rng.chance(15) {
+        return spanning_aggregate(rng, &a, &b);
+    }
     let filter = if rng.chance(10) { format!(" FILTER (WHERE {})", predicate(rng, &b)) } else { String::new() };
     let key = rng.pick(&KEYS);
     let call = match rng.below(33) {
@@ -366,7 +401,12 @@ pub fn query(seed: u64) -> RandomQuery {
         query.wheres.push(WhereCondition::plain(predicate(rng, &table)));
     }
     if rng.chance(8) && names.len() > 1 {
-        query.wheres.push(WhereCondition::plain(format!("({}.b OR {}.v > 1)", names[0], names[1])));
+        let (a, b) = (&names[0], &names[1]);
+        query.wheres.push(WhereCondition::plain(match rng.below(3) {
+            0 => format!("{a}.k + {b}.j < {b}.i + 3"),
+            1 => format!("coalesce({a}.s, {b}.s) > 'a'"),
+            _ => format!("({a}.b OR {b}.v > 1)"),
+        }));
     }
     for _ in 0..if rng.chance(35) { 1 + rng.below(2) } else { 0 } {
         let (condition, key) = membership_condition(rng, &names);
@@ -383,7 +423,11 @@ fn select(rng: &mut Rng, query: &mut RandomQuery, names: &[String], semi_join_ke
     let groups = &mut query.groups;
     for _ in 0..rng.below(4) {
         let table = rng.pick(names).clone();
-        let group = match rng.below(9) {
+        let group = match rng.below(10) {
+            9 if names.len() > 1 => {
+                let (a, b) = (rng.pick(names).clone(), rng.pick(names).clone());
+                spanning_expression(rng, &a, &b)
+            }
             0 => format!("{table}.k + 1"),
             1 => format!("{table}.i % 2"),
             2 if names.len() > 1 => {
