@@ -388,6 +388,122 @@ fn the_repl_continues_after_errors() {
     );
 }
 
+/// Statements read files by their names, and functions with options read other text.
+#[test]
+fn statements_name_files() {
+    let sandbox = Sandbox::new();
+    sandbox.write("people.csv", "id,name\n1,ann\n2,\n");
+    sandbox.write("plain.dat", "7;x\n8;y\n# no row\n");
+    sandbox.write("cities.json", "[{\"city\": \"Ulm\"}, {\"city\": \"Bonn\"}]");
+    let rows = |sql: &str| sandbox.sql(&[sql, "--format", "csv"]).expect_success();
+    assert_eq!(rows("SELECT p.id FROM 'people.csv' p WHERE name IS NULL"), "id\n2\n");
+    assert_eq!(rows("SELECT count(*) AS n FROM \"people.csv\""), "n\n2\n");
+    assert_eq!(rows("SELECT i0, value FROM 'a.mtx' WHERE i1 = 0 ORDER BY i0 LIMIT 1"), "i0,value\n0,1.5\n");
+    let plain = "read_csv('plain.dat', header = false, delim = ';', comment => '#')";
+    assert_eq!(rows(&format!("SELECT sum(column_1) AS s, count(*) AS n FROM {plain}")), "s,n\n15,2\n");
+    assert_eq!(
+        rows(&format!("SELECT a.column_2 AS v FROM {plain} AS a JOIN {plain} b ON a.column_1 + 1 = b.column_1")),
+        "v\nx\n"
+    );
+    assert_eq!(rows("SELECT read_json.city FROM read_json('cities.json') WHERE city > 'C'"), "city\nUlm\n");
+    assert_eq!(rows("WITH t AS (SELECT * FROM 'people.csv') SELECT count(*) AS n FROM t"), "n\n2\n");
+    // Files that statements name are no tables of the session.
+    assert!(!rows("SELECT count(*) FROM 'people.csv'; SHOW TABLES").contains("people"));
+    assert!(rows("DESCRIBE 'people.csv'").contains("name,Utf8"));
+    for (sql, parts) in [
+        ("SELECT * FROM 'none.csv'", &["there is no file none.csv"][..]),
+        ("SELECT * FROM read_csv()", &["`read_csv` needs a file", "write `read_csv('FILE'"]),
+        ("SELECT * FROM read_csv(people)", &["needs a file in quotes, found `people`"]),
+        ("SELECT * FROM read_csv('people.csv', sheep = 1)", &["has no option `sheep = 1`", "header = true"]),
+        ("SELECT * FROM read_csv('people.csv', header = 1)", &["`header` must be true or false, found `1`"]),
+        ("SELECT * FROM read_csv('people.csv', delim = ';;')", &["`delim` must be one character"]),
+        ("SELECT * FROM read_parquet('people.csv', header = true)", &["`read_parquet` has no option"]),
+    ] {
+        sandbox.sql(&[sql]).expect_failure(parts);
+    }
+    // A file that has changed is read again within a session.
+    let mut lines = vec!["SELECT sum(id) AS s FROM 'people.csv';", ".mode csv"];
+    lines.push(
+        "COPY (SELECT 5 AS id UNION ALL SELECT 6) TO 'people.csv' STORED AS CSV OPTIONS ('format.has_header' 'true');",
+    );
+    lines.push("SELECT sum(id) AS s FROM 'people.csv';");
+    assert!(sandbox.repl(&lines).expect_success().contains("s\n11\n"));
+}
+
+/// `SUMMARIZE` has a row for each column, in order, for tables, queries and files.
+#[test]
+fn summarize_describes_columns() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", "k,name,w\n3,b,0.5\n1,,1.5\n3,a,\n");
+    let expected = "column,type,min,max,mean,stddev,rows,nulls,distinct\n\
+                    k,Int64,1,3,2.3333333333333335,1.1547005383792515,3,0,2\n\
+                    name,Utf8,a,b,,,3,1,2\n\
+                    w,Float64,0.5,1.5,1.0,0.7071067811865476,3,1,2\n";
+    for source in ["t", "'t.csv'", "SELECT * FROM t", "(SELECT * FROM t)"] {
+        let statement = format!("SUMMARIZE {source};");
+        let out = sandbox.sql(&[&statement, "--table", "t=t.csv", "--format", "csv"]).expect_success();
+        assert_eq!(out, expected, "{source}");
+    }
+    let nested = "SELECT 1 AS \"it's\", make_array(1, 2) AS \"a\"\"b\"";
+    let out = sandbox.sql(&[&format!("summarize {nested}"), "--format", "csv"]).expect_success();
+    assert!(out.contains("it's,Int64,1,1") && out.contains("\"a\"\"b\",List(Int64)"), "{out}");
+    sandbox.sql(&["SUMMARIZE"]).expect_failure(&["needs a table or a query"]);
+    sandbox.sql(&["SUMMARIZE none"]).expect_failure(&["none"]);
+}
+
+/// Commands show columns, set the text of NULL and the number of printed rows; `EXPLAIN` says why a
+/// query is not claimed.
+#[test]
+fn commands_of_the_repl() {
+    let sandbox = Sandbox::new();
+    let result = sandbox.repl(&[
+        ".open a a.mtx",
+        "\\d a",
+        ".schema",
+        "\\dt",
+        "SELECT NULL AS x;",
+        ".nullvalue none",
+        "SELECT NULL AS y;",
+        ".nullvalue",
+        "SELECT NULL AS z;",
+        ".maxrows 3",
+        "SELECT value AS v FROM generate_series(101, 120) ORDER BY v;",
+        ".maxrows 0",
+        "SELECT value AS v FROM generate_series(201, 260) ORDER BY v;",
+        "EXPLAIN SELECT count(*) FROM generate_series(1, 3) GROUP BY value;",
+        ".maxrows many",
+        ".timer",
+        ".tables a",
+        ".schema none",
+    ]);
+    contains_all(
+        &result.out,
+        &[
+            "| i0          | Int64     | NO          |",
+            "| a          | value       | Float64   |",
+            "| NULL |",
+            "| none |",
+            "|   |",
+            "| 101 |\n| 102 |\n| ..  |\n| 120 |",
+            "20 rows, 3 of them printed",
+            "| 230 |",
+        ],
+    );
+    contains_all(
+        &result.err,
+        &[
+            "not claimed by redpoll: the aggregate reads a single table",
+            "write `.maxrows N`",
+            "write `.timer on|off`",
+            "unknown arguments `a` of `.tables`",
+            "none",
+        ],
+    );
+    // Statements are in the history as soon as they have run.
+    let history = fs::read_to_string(sandbox.dir.path().join("state/redpoll/history")).unwrap();
+    assert!(history.contains("SELECT NULL AS x;"), "{history}");
+}
+
 /// Ctrl-C interrupts statements that never yield, and the session continues.
 #[cfg(unix)]
 #[test]

@@ -3,7 +3,7 @@
 use crate::database::Database;
 use crate::error::Error;
 use crate::guard::guard_future;
-use crate::row_format::RowFormat;
+use crate::row_format::{RowFormat, RowReader};
 use crate::statement::{on_deep_stack, with_deep_stack};
 use crate::table::{TensorOptions, open_tensor, remaining_memory};
 use crate::tables::replace_table;
@@ -39,24 +39,37 @@ impl Database {
     /// If the file is missing, damaged or of an unknown format. An earlier table of the name then
     /// stays.
     pub async fn register_file(&self, table: &str, file: &Path) -> Result<()> {
-        let provider = guard_future(&format!("the file {}", file.display()), self.table_of_file(table, file)).await?;
+        let provider = self.table_of_file(table, file, None).await?;
         replace_table(&self.context().state(), table, provider)
     }
 
-    async fn table_of_file(&self, table: &str, file: &Path) -> Result<Arc<dyn TableProvider>> {
+    /// Returns the table of a file, a folder or a pattern, read by `reader` or by its extension.
+    ///
+    /// # Errors
+    /// If the file is missing, damaged or of an unknown format.
+    pub(crate) async fn table_of_file(
+        &self,
+        table: &str,
+        file: &Path,
+        reader: Option<RowReader>,
+    ) -> Result<Arc<dyn TableProvider>> {
+        guard_future(&format!("the file {}", file.display()), self.open_file(table, file, reader)).await
+    }
+
+    async fn open_file(&self, table: &str, file: &Path, reader: Option<RowReader>) -> Result<Arc<dyn TableProvider>> {
         let fault = |message: String| DataFusionError::Plan(format!("table `{table}`: {message}"));
         let path = file.to_str().ok_or_else(|| fault(format!("the path {} is not valid UTF-8", file.display())))?;
         if !file.exists() && !is_pattern(path) {
             return Err(fault(format!("there is no file {path}")));
         }
         if !file.is_file() {
-            return self.table_of_files(table, path).await;
+            return self.table_of_files(table, path, reader).await;
         }
         let io_error =
             |source| DataFusionError::from(Error::from(redpoll_datasets::Error::Io { path: file.into(), source }));
         let (extension, compressed) = extension(file);
         let memory = remaining_memory(&self.context().runtime_env());
-        match RowFormat::from_extension(extension, file).map_err(io_error)? {
+        match row_format(extension, file, reader).map_err(io_error)? {
             None => Ok(Arc::new(
                 open_tensor(path, Vec::new(), TensorOptions::default(), &memory).map_err(DataFusionError::from)?,
             )),
@@ -76,7 +89,12 @@ impl Database {
     }
 
     /// Returns the table of a folder or a pattern.
-    async fn table_of_files(&self, table: &str, path: &str) -> Result<Arc<dyn TableProvider>> {
+    async fn table_of_files(
+        &self,
+        table: &str,
+        path: &str,
+        reader: Option<RowReader>,
+    ) -> Result<Arc<dyn TableProvider>> {
         let fault = |message: String| DataFusionError::Plan(format!("table `{table}`: {message}"));
         let path = if Path::new(path).is_dir() && !path.ends_with('/') { format!("{path}/") } else { path.to_owned() };
         let url = ListingTableUrl::parse(&path)?;
@@ -100,7 +118,7 @@ impl Database {
         if extension.eq_ignore_ascii_case("arrow") {
             files.iter().try_for_each(|file| ipc::check(file)).map_err(DataFusionError::from)?;
         }
-        match RowFormat::from_extension(extension, first)? {
+        match row_format(extension, first, reader)? {
             Some(rows) => self.listing_table(table, &path, rows, extension).await,
             None => Err(fault(format!("the files of {path} do not contain rows; a tensor is read from a single file"))),
         }
@@ -165,6 +183,14 @@ impl Database {
     pub async fn execute(&self, statement: Statement) -> Result<DataFrame> {
         let plan = with_deep_stack(async { self.context().execute_logical_plan(self.plan(statement).await?).await });
         guard_future("a file of the statement", plan).await
+    }
+}
+
+/// Returns the format of the rows of a file; `None` if it is a tensor.
+fn row_format(extension: &str, file: &Path, reader: Option<RowReader>) -> std::io::Result<Option<RowFormat>> {
+    match reader {
+        Some(reader) => reader.format(extension, file).map(Some),
+        None => RowFormat::from_extension(extension, file),
     }
 }
 

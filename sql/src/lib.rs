@@ -71,6 +71,7 @@ mod run_ends;
 mod same_names;
 mod semiring;
 mod statement;
+mod summarize;
 mod table;
 mod tables;
 

@@ -39,6 +39,24 @@ impl TextFormat {
     }
 }
 
+/// The reader that a statement asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RowReader {
+    /// Delimited text; properties that are not given are recognized.
+    Text {
+        /// The byte between values.
+        delimiter: Option<u8>,
+        /// True if the first line names the columns.
+        header: Option<bool>,
+        /// The first byte of lines that are comments.
+        comment: Option<u8>,
+    },
+    /// JSON.
+    Json,
+    /// Parquet.
+    Parquet,
+}
+
 /// Number of bytes read to recognize a format.
 const SNIFF_BYTES: u64 = 1 << 16;
 
@@ -63,6 +81,36 @@ impl RowFormat {
             "arrow" => RowFormat::Arrow,
             _ => return Ok(None),
         }))
+    }
+}
+
+impl RowReader {
+    /// Returns the format in which the reader reads a file with this extension.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(crate) fn format(self, extension: &str, file: &Path) -> io::Result<RowFormat> {
+        let of_extension = |extension: &str| RowFormat::from_extension(extension, file);
+        match self {
+            RowReader::Parquet => Ok(RowFormat::Parquet),
+            RowReader::Json => Ok(match of_extension(extension)? {
+                Some(format @ RowFormat::Json { .. }) => format,
+                _ => of_extension("json")?.unwrap_or(RowFormat::Json { array: false }),
+            }),
+            RowReader::Text { delimiter, header, comment } => {
+                let mut text = match of_extension(extension)? {
+                    Some(RowFormat::Text(text)) => text,
+                    _ => match of_extension("txt")? {
+                        Some(RowFormat::Text(text)) => text,
+                        _ => TextFormat::with_header(b','),
+                    },
+                };
+                text.delimiter = delimiter.unwrap_or(text.delimiter);
+                text.header = header.unwrap_or(text.header);
+                text.comment = comment.or(text.comment);
+                Ok(RowFormat::Text(text))
+            }
+        }
     }
 }
 

@@ -11,13 +11,18 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionState;
 use std::any::Any;
 use std::collections::HashMap;
+use std::fs::Metadata;
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::SystemTime;
 
 /// The tables of a schema by name. Tables in memory store plain arrays in place of run-end encoded
 /// ones.
 #[derive(Debug)]
 pub(crate) struct SchemaTables {
     tables: RwLock<HashMap<String, Arc<dyn TableProvider>>>,
+    /// The tables of files that statements have named, which are not listed.
+    named_files: RwLock<HashMap<String, (FileVersion, Arc<dyn TableProvider>)>>,
     /// The columns of files that the session keeps.
     columns: Arc<ColumnStore>,
 }
@@ -31,7 +36,11 @@ impl SchemaTables {
         let names = &state.config_options().catalog;
         match state.catalog_list().catalog(&names.default_catalog) {
             Some(catalog) => {
-                let tables = SchemaTables { tables: RwLock::default(), columns: columns.clone() };
+                let tables = SchemaTables {
+                    tables: RwLock::default(),
+                    named_files: RwLock::default(),
+                    columns: columns.clone(),
+                };
                 catalog.register_schema(&names.default_schema, Arc::new(tables)).map(drop)
             }
             None => Ok(()),
@@ -44,6 +53,49 @@ impl SchemaTables {
 
     fn write(&self) -> RwLockWriteGuard<'_, HashMap<String, Arc<dyn TableProvider>>> {
         self.tables.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The version of a file: its size and its time of modification; `None` if the file has none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FileVersion(Option<(u64, SystemTime)>);
+
+impl FileVersion {
+    /// Returns the present version of a file.
+    pub(crate) fn of(path: &Path) -> FileVersion {
+        let version = |metadata: Metadata| Some((metadata.len(), metadata.modified().ok()?));
+        FileVersion(std::fs::metadata(path).ok().and_then(version))
+    }
+}
+
+/// Returns the version of the file that a statement has named as a table.
+pub(crate) fn named_file_version(state: &SessionState, table: &str) -> Option<FileVersion> {
+    let schema = state.schema_for_ref(TableReference::bare(table)).ok()?;
+    let any: &dyn Any = &*schema;
+    let files = any.downcast_ref::<SchemaTables>()?.named_files.read().unwrap_or_else(PoisonError::into_inner);
+    files.get(table).map(|(version, _)| *version)
+}
+
+/// Registers the table of a file that a statement names. It is not listed among the tables.
+///
+/// # Errors
+/// If the default schema takes no tables, or Arrow cannot decode an array.
+pub(crate) fn add_named_file(
+    state: &SessionState,
+    table: &str,
+    version: FileVersion,
+    provider: Arc<dyn TableProvider>,
+) -> Result<()> {
+    let schema = state.schema_for_ref(TableReference::bare(table))?;
+    let any: &dyn Any = &*schema;
+    match any.downcast_ref::<SchemaTables>() {
+        Some(tables) => {
+            let provider = session_table(provider, &tables.columns)?;
+            let mut files = tables.named_files.write().unwrap_or_else(PoisonError::into_inner);
+            files.insert(table.to_owned(), (version, provider));
+            Ok(())
+        }
+        None => schema.register_table(table.to_owned(), provider).map(drop),
     }
 }
 
@@ -93,7 +145,11 @@ impl SchemaProvider for SchemaTables {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        Ok(self.read().get(name).cloned())
+        if let Some(table) = self.read().get(name) {
+            return Ok(Some(table.clone()));
+        }
+        let files = self.named_files.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(files.get(name).map(|(_, table)| table.clone()))
     }
 
     fn register_table(&self, name: String, table: Arc<dyn TableProvider>) -> Result<Option<Arc<dyn TableProvider>>> {
@@ -111,5 +167,6 @@ impl SchemaProvider for SchemaTables {
 
     fn table_exist(&self, name: &str) -> bool {
         self.read().contains_key(name)
+            || self.named_files.read().unwrap_or_else(PoisonError::into_inner).contains_key(name)
     }
 }

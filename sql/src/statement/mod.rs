@@ -1,8 +1,9 @@
-//! From a statement to DataFusion's plan. Merged columns and names in another case are corrected
-//! first.
+//! From a statement to DataFusion's plan. Named files become tables, and merged columns and names in
+//! another case are corrected first.
 
 mod deep_stack;
 mod merged;
+mod named_files;
 mod names;
 
 pub(crate) use deep_stack::on_deep_stack;
@@ -28,6 +29,7 @@ impl Database {
     /// If the statement does not fit the registered tables.
     pub(crate) fn plan(&self, mut statement: Statement) -> BoxFuture<'_, Result<LogicalPlan>> {
         let plan = async move {
+            self.add_named_files(&mut statement).await?;
             let mut first_error = None;
             for _ in 0..MAX_RESPELLINGS {
                 let merged = self.with_merged_columns(&statement).await?;

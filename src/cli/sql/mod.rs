@@ -1,5 +1,7 @@
 //! `redpoll sql`: statements over files, and the REPL, which `redpoll` without a command starts.
 
+mod commands;
+mod completion;
 mod output;
 mod repl;
 mod split;
@@ -11,7 +13,7 @@ use crate::logic::FloatMode;
 use crate::sql::datafusion::error::DataFusionError;
 use crate::sql::{Database, STACK_SIZE, message, silence_guarded_panics, with_deep_stack};
 use crate::{Config, Session};
-use output::OutputMode;
+use output::{OutputMode, RowStyle};
 use redpoll_kernels::run::Workers;
 use statements::{OutputOptions, run_text};
 use std::io::Write;
@@ -31,6 +33,7 @@ Examples:
   redpoll sql \"EXPLAIN SELECT i0, sum(value) FROM m GROUP BY i0\" --table m=matrix.npz --format json
   redpoll sql -f queries.sql --table orders=orders.parquet --repeat 10
 
+`FROM 'FILE'` reads a file without `--table`; `SUMMARIZE NAME` shows the values of the columns of a table.
 Tables of tensors have the columns i0, i1, .. and value. `SET redpoll.enabled = false` leaves queries to DataFusion.
 Exit codes: 0 success, 1 failure, 2 wrong command line.")]
 pub(super) struct Args {
@@ -50,6 +53,11 @@ pub(super) struct Args {
     /// The format of printed rows
     #[arg(long, value_enum, default_value_t = OutputMode::Table)]
     format: OutputMode,
+
+    /// Print at most N rows of a table, the first and the last; 0 for all rows; 40 by default in a
+    /// terminal
+    #[arg(long, value_name = "N")]
+    max_rows: Option<usize>,
 
     /// Run each query N more times after the first, to measure the time of a warm run
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -104,8 +112,12 @@ pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write
         for table in &args.table {
             database.register_file(&table.name, &table.file).await?;
         }
-        let options = OutputOptions { mode: args.format, repeat: args.repeat, timing: args.repeat > 0 };
-        run_text(&database, &text, options, out).await
+        let mut rows = RowStyle::new(args.format);
+        if let Some(max_rows) = args.max_rows {
+            rows.max_rows = (max_rows > 0).then_some(max_rows);
+        }
+        let options = OutputOptions { rows, repeat: args.repeat, timing: args.repeat > 0 };
+        run_text(&database, &text, &options, out).await
     })
 }
 

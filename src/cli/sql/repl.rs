@@ -2,48 +2,34 @@
 //! dot.
 
 use super::super::failure::CommandFailure;
-use super::output::OutputMode;
+use super::commands::{Continuation, run_command};
+use super::completion::NameCompleter;
+use super::output::{OutputMode, RowStyle};
 use super::split::{Completeness, completeness};
 use super::statements::{OutputOptions, run_text};
 use super::{database, runtime};
-use crate::sql::Database;
-use rustyline::DefaultEditor;
+use rustyline::Editor;
 use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
-
-const HELP: &str = "\
-Statements end with `;` and may span several lines. Ctrl-C cancels the statement that is running or being printed, or
-discards an unfinished one; Ctrl-D and `quit` end the session.
-  .help               show this help
-  .tables             list the tables
-  .open NAME FILE     register a file as a table: .mtx, .tns, .npz, .csv, .tsv, .txt, .ndjson, .parquet, .arrow
-  .mode table|csv|json   set the format of printed rows
-  .timer on|off       show or hide the time of each statement
-  .read FILE          run the statements of a file
-  .quit               end the session
-`SET redpoll.enabled = false;` leaves queries to DataFusion; `EXPLAIN VERBOSE` lists what was not claimed, with reasons.";
-
-/// Continuation after a command.
-enum Continuation {
-    Continue,
-    End,
-}
+use std::path::PathBuf;
 
 /// Reads statements from standard input and runs them until its end.
 pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
     let runtime = runtime(None)?;
     let database = database(memory_limit);
-    let mut options = OutputOptions { mode: OutputMode::Table, repeat: 0, timing: true };
+    let mut options = OutputOptions { rows: RowStyle::new(OutputMode::Table), repeat: 0, timing: true };
     let failed = |e: ReadlineError| {
         CommandFailure::new(
             format!("standard input: {e}"),
             "pass the statements to `redpoll sql` as an argument instead",
         )
     };
-    let mut editor = DefaultEditor::new().map_err(failed)?;
+    let mut editor = Editor::<NameCompleter, FileHistory>::new().map_err(failed)?;
+    editor.set_helper(Some(NameCompleter::default()));
     let history = history_file();
     if let Some(file) = &history {
+        let _ = file.parent().map(std::fs::create_dir_all);
         // The history does not exist in the first session.
         let _ = editor.load_history(file);
     }
@@ -82,9 +68,10 @@ pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<
         };
         // Errors of the history are ignored.
         let _ = editor.add_history_entry(text.trim_end());
+        let _ = history.as_ref().map(|file| editor.append_history(file));
         let done = match text.trim_start().starts_with(['.', '\\']) {
-            true => runtime.block_on(dot_command(&database, text.trim(), &mut options, out)),
-            false => runtime.block_on(run_text(&database, &text, options, out)).map(|()| Continuation::Continue),
+            true => runtime.block_on(run_command(&database, text.trim(), &mut options, out)),
+            false => runtime.block_on(run_text(&database, &text, &options, out)).map(|()| Continuation::Continue),
         };
         out.flush()?;
         match done {
@@ -95,10 +82,9 @@ pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<
                 failure.report();
             }
         }
-    }
-    if let Some(file) = &history {
-        let _ = file.parent().map(std::fs::create_dir_all);
-        let _ = editor.save_history(file);
+        if let Some(completer) = editor.helper_mut().filter(|_| terminal) {
+            runtime.block_on(completer.update(&database));
+        }
     }
     Ok(())
 }
@@ -169,32 +155,6 @@ fn take_line(statement: &mut String, line: &str) -> LineAction {
 fn print_note(text: &str) {
     // Errors of standard error are ignored.
     let _ = writeln!(std::io::stderr(), "{text}");
-}
-
-async fn dot_command(
-    database: &Database,
-    command: &str,
-    options: &mut OutputOptions,
-    out: &mut impl Write,
-) -> Result<Continuation, CommandFailure> {
-    let words: Vec<&str> = command.split_whitespace().collect();
-    let unknown_command = || CommandFailure::new(format!("unknown command `{command}`"), "`.help` lists the commands");
-    match words[..] {
-        [".help" | "\\?" | "\\h"] => writeln!(out, "{HELP}")?,
-        [".quit" | ".exit" | "\\q"] => return Ok(Continuation::End),
-        [".tables" | "\\d"] => run_text(database, "SHOW TABLES", *options, out).await?,
-        [".mode", name] => options.mode = OutputMode::of_name(name).ok_or_else(unknown_command)?,
-        [".timer", "on"] => options.timing = true,
-        [".timer", "off"] => options.timing = false,
-        [".open", name, file] => database.register_file(name, Path::new(file)).await?,
-        [".read" | "\\i", file] => {
-            let text = std::fs::read_to_string(file)
-                .map_err(|e| CommandFailure::new(format!("{file}: {e}"), "`.read` needs a file of SQL statements"))?;
-            run_text(database, &text, *options, out).await?;
-        }
-        _ => return Err(unknown_command()),
-    }
-    Ok(Continuation::Continue)
 }
 
 /// Returns the path of the history.

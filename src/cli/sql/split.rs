@@ -8,6 +8,8 @@ use crate::sql::datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWi
 pub(super) struct StatementText {
     /// The first line of the statement, counted from 1.
     pub(super) line: u64,
+    /// The column at which it starts, counted from 1.
+    pub(super) column: u64,
     /// Its text, without the semicolon.
     pub(super) text: String,
 }
@@ -57,7 +59,8 @@ pub(super) fn split_statements(text: &str) -> Vec<StatementText> {
         let Some(first) = words.next() else { continue };
         let last = words.next_back().unwrap_or(first);
         let (start, end) = (offset(first.span.start), offset(last.span.end));
-        found.push(StatementText { line: first.span.start.line, text: text[start..end.max(start)].to_owned() });
+        let Location { line, column } = first.span.start;
+        found.push(StatementText { line, column, text: text[start..end.max(start)].to_owned() });
     }
     found
 }

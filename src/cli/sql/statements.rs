@@ -1,7 +1,7 @@
 //! Execution, printing and timing of statements in order.
 
 use super::super::failure::CommandFailure;
-use super::output::{OutputMode, print};
+use super::output::{RowStyle, print};
 use super::split::{StatementText, split_statements};
 use crate::logic::sexpr::strip_byte_order_mark;
 use crate::sql::datafusion::arrow::record_batch::RecordBatch;
@@ -16,14 +16,23 @@ use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 
 /// Options of the output of statements.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct OutputOptions {
-    /// The format of rows.
-    pub(super) mode: OutputMode,
+    /// The style of rows.
+    pub(super) rows: RowStyle,
     /// The number of repeated runs after the first.
     pub(super) repeat: u32,
     /// Set to print a line with the time.
     pub(super) timing: bool,
+}
+
+/// A parsed statement.
+#[derive(Clone)]
+enum CliStatement {
+    /// A statement of SQL.
+    Sql(Box<Statement>),
+    /// `SUMMARIZE`, with the table or query.
+    Summarize(String),
 }
 
 /// Runs the statements of a text until one fails. Ctrl-C cancels the statement that is running or
@@ -31,21 +40,40 @@ pub(super) struct OutputOptions {
 pub(super) async fn run_text(
     database: &Database,
     text: &str,
-    options: OutputOptions,
+    options: &OutputOptions,
     out: &mut impl Write,
 ) -> Result<(), CommandFailure> {
     let text = strip_byte_order_mark(text);
-    let statements = database.statements(text).map_err(|e| parse_failure(database, text, e))?;
     let texts = split_statements(text);
-    let count = statements.len();
+    let mut statements = Vec::new();
+    if texts.is_empty() {
+        // The text has no statement, or cannot be split.
+        statements.extend(database.statements(text)?.into_iter().map(|s| CliStatement::Sql(Box::new(s))));
+    }
+    let count = texts.len();
+    let located = |failure: CommandFailure, k: usize| match texts.get(k).filter(|_| count > 1) {
+        Some(statement) => in_statement(failure, k, statement),
+        None => failure,
+    };
+    for (k, statement) in texts.iter().enumerate() {
+        statements.extend(parse(database, statement).map_err(|e| located(e.into(), k))?);
+    }
     for (k, statement) in statements.into_iter().enumerate() {
-        let done = run_statement(database, statement, options, out).await;
-        done.map_err(|failure| match texts.get(k).filter(|_| count > 1 && texts.len() == count) {
-            Some(statement) => in_statement(failure, k, statement),
-            None => failure,
-        })?;
+        run_statement(database, statement, options, out).await.map_err(|failure| located(failure, k))?;
     }
     Ok(())
+}
+
+/// Parses one statement. Lines and columns of errors are those of the whole text.
+fn parse(database: &Database, statement: &StatementText) -> Result<Vec<CliStatement>, DataFusionError> {
+    let text = &statement.text;
+    let is_summary = text.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("SUMMARIZE"));
+    if is_summary {
+        return Ok(vec![CliStatement::Summarize(text["SUMMARIZE".len()..].trim().to_owned())]);
+    }
+    let before = "\n".repeat(statement.line as usize - 1) + &" ".repeat(statement.column as usize - 1);
+    let statements = database.statements(&format!("{before}{text}"))?;
+    Ok(statements.into_iter().map(|statement| CliStatement::Sql(Box::new(statement))).collect())
 }
 
 /// Adds the number, line and text of a statement to its failure.
@@ -63,26 +91,36 @@ fn in_statement(failure: CommandFailure, k: usize, statement: &StatementText) ->
 /// Maximum number of characters of a statement in messages.
 const MAX_TEXT_CHARS: usize = 80;
 
-/// Returns the failure of a text that cannot be parsed, with the first invalid statement.
-fn parse_failure(database: &Database, text: &str, error: DataFusionError) -> CommandFailure {
-    let texts = split_statements(text);
-    let first_invalid = texts.iter().position(|statement| database.statements(&statement.text).is_err());
-    match first_invalid.filter(|_| texts.len() > 1) {
-        Some(k) => in_statement(error.into(), k, &texts[k]),
-        None => error.into(),
-    }
-}
-
 /// Returns whether a statement is a query without side effects, which may run again.
 fn is_query(statement: &Statement) -> bool {
     matches!(statement, Statement::Statement(statement) if matches!(**statement, ast::Statement::Query(_)))
 }
 
+/// Returns the query that a statement explains.
+fn explained_query(statement: &CliStatement) -> Option<&Statement> {
+    match statement {
+        CliStatement::Sql(statement) => match &**statement {
+            Statement::Explain(explain) => Some(&*explain.statement).filter(|query| is_query(query)),
+            _ => None,
+        },
+        CliStatement::Summarize(_) => None,
+    }
+}
+
+/// Returns the reasons why aggregates of a query are not claimed, each once.
+async fn unclaimed_reasons(database: &Database, query: Statement) -> Result<Vec<String>, DataFusionError> {
+    let plan = database.execute(query).await?.into_optimized_plan()?;
+    let mut reasons: Vec<String> =
+        database.unclaimed_aggregates(&plan).into_iter().map(|(_, reason)| reason.to_string()).collect();
+    reasons.dedup();
+    Ok(reasons)
+}
+
 /// Runs a statement and prints its rows.
 async fn run_statement(
     database: &Database,
-    statement: Statement,
-    options: OutputOptions,
+    statement: CliStatement,
+    options: &OutputOptions,
     out: &mut impl Write,
 ) -> Result<(), CommandFailure> {
     let interruption = Interruption::new();
@@ -90,10 +128,18 @@ async fn run_statement(
     let batches = run(database, statement.clone()).await?;
     let cold = start.elapsed();
     if batches.iter().any(|batch| batch.num_columns() > 0) {
-        print(options.mode, &batches, &interruption.received, out)?;
+        print(&options.rows, &batches, &interruption.received, out)?;
+    }
+    if let Some(query) = explained_query(&statement) {
+        out.flush()?;
+        for reason in unclaimed_reasons(database, query.clone()).await? {
+            // Errors of standard error are ignored.
+            let _ = writeln!(std::io::stderr(), "not claimed by redpoll: {reason}");
+        }
     }
     let mut warm = Vec::new();
-    if options.repeat > 0 && is_query(&statement) {
+    let is_repeatable = matches!(&statement, CliStatement::Sql(statement) if is_query(statement));
+    if options.repeat > 0 && is_repeatable {
         // Warm runs start after all regions have been prepared in the background.
         database.wait_until_prepared().await;
         for _ in 0..options.repeat {
@@ -139,10 +185,13 @@ impl Drop for Interruption {
 
 /// Runs a statement in its own task, so that Ctrl-C takes effect at once. A cancelled task
 /// continues in the background until it yields.
-async fn run(database: &Database, statement: Statement) -> Result<Vec<RecordBatch>, CommandFailure> {
+async fn run(database: &Database, statement: CliStatement) -> Result<Vec<RecordBatch>, CommandFailure> {
     let database = database.clone();
     let rows = tokio::spawn(with_deep_stack(async move {
-        let frame = database.execute(statement).await?;
+        let frame = match statement {
+            CliStatement::Sql(statement) => database.execute(*statement).await?,
+            CliStatement::Summarize(source) => database.summarize(&source).await?,
+        };
         let schema = frame.schema().inner().clone();
         let mut batches = database.collect(frame).await?;
         if batches.is_empty() {
