@@ -10,6 +10,7 @@ use redpoll_compiler::assembly;
 use redpoll_compiler::lower::Draft;
 use redpoll_compiler::notation::{self, bounds_checks};
 use redpoll_kernels::backend::Backend;
+use redpoll_kernels::c::reading_text;
 use redpoll_logic::physical::FormatDisplay;
 use std::fmt;
 use std::sync::Arc;
@@ -102,6 +103,30 @@ impl Prepared {
         };
         sections.extend(source_section(&form.executable, detail)?);
         Ok(sections)
+    }
+
+    /// Returns each kernel as C to read: its loops over plain arrays, under short names, without
+    /// the frame through which kernels are called.
+    ///
+    /// ```
+    /// use redpoll::prelude::*;
+    /// use redpoll::{Bindings, Session};
+    ///
+    /// let session = Session::default();
+    /// let (matrix, vector) = (session.sample("karate")?.collect()?, session.vector([1.0; 34]).collect()?);
+    /// let bindings = Bindings::new().with("A", matrix).with("x", vector);
+    /// let kernels = session.prepare("y(i) = A(i,j) * x(j)", &bindings)?.kernels();
+    /// assert!(kernels[0].text.contains("A_ptr"), "{}", kernels[0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn kernels(&self) -> Vec<Section> {
+        let form = self.current();
+        let executable = &form.executable;
+        let kernel = |stage: &Stage| {
+            let draft = stage.loops()?.draft(executable.mode());
+            Some(section(format!("kernel of {}", stage.name), reading_text(draft.function())))
+        };
+        executable.stages.iter().filter_map(kernel).collect()
     }
 
     fn plan_sections(

@@ -556,6 +556,25 @@ fn explain_shows_every_phase() {
     }
 }
 
+/// `explain --kernel` shows the loops alone, as C to read.
+#[test]
+fn explain_shows_kernels_to_read() {
+    let explain = |options: &[&str]| {
+        Sandbox::new().run(&[&["explain", "y(i) = A(i,j) * x(j)", "--format", "A=csr", "--kernel"], options].concat())
+    };
+    let result = explain(&[]);
+    assert_eq!(result.code, Some(0), "{}", result.err);
+    for part in ["== kernel of y ==", "void kernel(", "const int32_t *A_ptr", "x[", "y[i] = acc;", "along level 1 of A"]
+    {
+        assert!(result.out.contains(part), "no `{part}` in\n{}", result.out);
+    }
+    for part in ["frame", "chunk", "RP_POLL", "== logic =="] {
+        assert!(!result.out.contains(part), "`{part}` in\n{}", result.out);
+    }
+    assert_eq!(explain(&["--c"]).code, Some(2));
+    assert_eq!(explain(&["--analyze"]).code, Some(2));
+}
+
 /// `explain` shows rewritten plans with their rules, and rules can be disabled.
 #[test]
 fn explain_names_the_rules() {

@@ -19,6 +19,7 @@ in sparse formats 10 for each coordinate of the first mode.
 Examples:
   redpoll explain 'y(i) = A(i,j) * x(j)'
   redpoll explain 'C(i,j) = A(i,k) * B(k,j)' --format A=csr --format B=csc --size i=5000 --c
+  redpoll explain 'y(i) = A(i,j) * x(j)' --kernel
   redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx:coo
   redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx --analyze
   redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx --output dot | dot -Tsvg > plan.svg")]
@@ -40,6 +41,11 @@ pub(super) struct Args {
     /// Also show the Assembly of a program; that of a plan is always shown
     #[arg(long, conflicts_with_all = ["analyze", "output"])]
     assembly: bool,
+
+    /// Show only the loops of each kernel, as C to read: over plain arrays, under short names, and
+    /// without the frame through which kernels are called
+    #[arg(long, conflicts_with_all = ["analyze", "output", "assembly", "CodeArgs"])]
+    kernel: bool,
 
     #[command(flatten)]
     code: CodeArgs,
@@ -89,6 +95,9 @@ pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -
     args.stand_ins.check()?;
     let loaded = args.plan.load_or(limit, Some(&args.stand_ins))?;
     let prepared = args.plan.prepare(&loaded)?;
+    if args.kernel {
+        return sections(&prepared.kernels(), out);
+    }
     if !args.analyze && args.output == OutputForm::Text {
         return sections(&prepared.explain(detail(args, &prepared))?, out);
     }

@@ -25,6 +25,7 @@ pub mod helpers;
 #[doc(hidden)]
 pub mod names;
 mod options;
+mod reading;
 #[doc(hidden)]
 pub mod stmt;
 #[cfg(all(test, feature = "c"))]
@@ -40,5 +41,6 @@ mod unit;
 mod vectors;
 
 pub use options::{ToolchainCounters, ToolchainOptions};
+pub use reading::reading_text;
 pub use toolchain::{Toolchain, stop_compilers};
 pub use unit::{emit, entry_name};

@@ -1,13 +1,16 @@
 //! The C text of small kernels, reviewed like code.
 
-use super::emit;
 use super::unit::HEAD;
+use super::{emit, reading_text};
 use redpoll_compiler::lower::{LoweringOptions, lower};
 use redpoll_compiler::testing::examples::{DOT, SPMV, function};
 use redpoll_compiler::testing::{GOLDEN, golden_program};
 
 /// The programs of the golden files.
 const PROGRAMS: [&str; 3] = ["spmv", "union", "spgemm"];
+
+/// The programs of the golden files to read.
+const READ_PROGRAMS: [&str; 5] = ["spmv", "spmv_in_lanes", "union", "spgemm", "triangles"];
 
 /// Returns the text of a program's kernel, without the common head of units, which ends with the
 /// names of statuses.
@@ -22,6 +25,30 @@ fn unit() -> String {
     let text = emit(&[&function(SPMV), &function(DOT)]).unwrap();
     assert!(text.contains(HEAD));
     text.replace(HEAD, "")
+}
+
+/// The kernels to read have the names of textbooks, and no frame around their loops.
+#[test]
+fn kernels_to_read_are_as_reviewed() {
+    let text = |name| reading_text(&lower(&golden_program(name), &[], LoweringOptions::default()).function);
+    redpoll_golden::check_all(GOLDEN, "reading.c", READ_PROGRAMS.map(|name| (name, text(name))));
+}
+
+/// The kernel of every golden program can be read: no part of the frame is left.
+#[test]
+fn kernels_to_read_have_no_frame() {
+    let programs = std::fs::read_dir(GOLDEN).unwrap().map(|entry| entry.unwrap());
+    let programs: Vec<String> = programs
+        .filter(|entry| entry.path().join("program.rp").exists())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    assert!(programs.len() > 10, "{programs:?}");
+    for name in programs {
+        let text = reading_text(&lower(&golden_program(&name), &[], LoweringOptions::default()).function);
+        for part in ["frame", "chunk", "RP_GROW", "RP_POLL", "__capacity", "callbacks"] {
+            assert!(!text.contains(part), "`{part}` in the kernel of {name}:\n{text}");
+        }
+    }
 }
 
 #[test]

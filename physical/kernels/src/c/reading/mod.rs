@@ -1,0 +1,161 @@
+//! A kernel as C to read: one function over plain arrays, for all rounds of its loops, with the
+//! names that a person would give.
+//!
+//! The text shows the loops and the arithmetic of [`emit`](super::emit), without the frame through
+//! which redpoll calls kernels: no chunks, no polls for cancellation, no growth. It is never
+//! compiled.
+
+mod chunks;
+mod names;
+
+use crate::c::expr::ExprWriter;
+use crate::c::facts::LocalFacts;
+use crate::c::function::{TableUses, declare_locals};
+use crate::c::helpers::{Dialect, Helpers};
+use crate::c::names::Identifiers;
+use crate::c::stmt::{StmtDialect, StmtWriter};
+use crate::c::types::c_type;
+use chunks::remove_chunks;
+use names::{give_names, list_of};
+use redpoll_compiler::assembly::{Buffer, BufferRole, Expr, Function, LaneFold, Serial, Stmt};
+
+/// Returns a kernel as C to read.
+pub fn reading_text(function: &Function) -> String {
+    let mut function = function.clone();
+    remove_chunks(&mut function);
+    let lists = function.buffers.iter().map(|decl| list_of(&decl.name)).collect();
+    give_names(&mut function);
+    let (names, uses) = (Identifiers::new(&function), TableUses::of(&function));
+    let sizes = names.params.iter().enumerate().filter(|(k, _)| uses.params[*k]);
+    let sizes = sizes.map(|(_, name)| format!("int64_t {name}"));
+    let arrays = function.buffers.iter().enumerate().filter(|(k, _)| uses.buffers[*k]).map(|(k, decl)| {
+        let constant = if decl.role == BufferRole::Input { "const " } else { "" };
+        format!("{constant}{} *{}", c_type(decl.prim), names.buffers[k])
+    });
+    let params: Vec<String> = sizes.chain(arrays).collect();
+    let has_status = function.body.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::Return(_))));
+    let result = if has_status { "int" } else { "void" };
+    let mut params = params.join(", ");
+    if params.len() > MAX_LINE {
+        params = format!("\n    {}", params.replace(", ", ",\n    "));
+    }
+    let mut out = format!("{result} {}({params}) {{\n", c_name(&function.name));
+    declare_locals(&function, &names, &uses, &mut out);
+    let mut helpers = Helpers::new(Dialect::C);
+    let facts = LocalFacts::new(&function);
+    let exprs =
+        ExprWriter { function: &function, names: &names, helpers: &mut helpers, facts, lane: None, vector: None };
+    let mut writer = StmtWriter { exprs, depth: 1, out, dialect: ReadingDialect { lists } };
+    writer.block(&function.body);
+    if has_status {
+        writer.line("return RP_DONE;");
+    }
+    writer.out + "}\n"
+}
+
+/// The largest length of the list of parameters in one line.
+const MAX_LINE: usize = 80;
+
+fn c_name(name: &str) -> String {
+    let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if name.starts_with(|c: char| c.is_ascii_alphabetic()) { name } else { format!("kernel_{name}") }
+}
+
+/// C for readers.
+struct ReadingDialect {
+    /// For each buffer, the tensor and the level whose coordinates it has.
+    lists: Vec<Option<(String, usize)>>,
+}
+
+impl ReadingDialect {
+    /// Returns the lists whose coordinates expressions read, as a comment; `None` if there are none.
+    fn comment<'s>(&self, exprs: impl Iterator<Item = &'s Expr>) -> Option<String> {
+        let mut found: Vec<String> = Vec::new();
+        for e in exprs {
+            e.any(&mut |e| {
+                if let Expr::Load { buffer, .. } = e
+                    && let Some((tensor, level)) = &self.lists[buffer.index()]
+                {
+                    let text = format!("level {level} of {tensor}");
+                    found.extend((!found.contains(&text)).then_some(text));
+                }
+                false
+            });
+        }
+        (!found.is_empty()).then(|| format!("// along {}", found.join(" and ")))
+    }
+}
+
+impl StmtDialect for ReadingDialect {
+    type Extension = Serial;
+
+    fn store_condition(&self, (): ()) -> &'static str {
+        ""
+    }
+
+    /// Writes the lists that a loop walks along.
+    fn poll_round(w: &mut StmtWriter<'_, Self>, body: &[Stmt]) {
+        let coordinates = body.iter().filter_map(|stmt| match stmt {
+            Stmt::Assign(_, e @ Expr::Load { .. }) => Some(e),
+            _ => None,
+        });
+        if let Some(comment) = w.dialect.comment(coordinates) {
+            w.line(&comment);
+        }
+    }
+
+    fn lanes(w: &mut StmtWriter<'_, Self>, fold: &LaneFold) {
+        let (var, acc) = (w.local(fold.var), w.local(fold.acc));
+        let (lo, hi) = (w.exprs.value(&fold.lo), w.exprs.bound(&fold.hi));
+        w.exprs.facts.forget(fold.var);
+        w.exprs.facts.forget(fold.acc);
+        let comment = w.dialect.comment([&fold.value].into_iter()).unwrap_or_else(|| "//".to_owned());
+        w.line(&format!("{comment}, in {} lanes", fold.lanes).replace("//, in", "// in"));
+        let folded = w.exprs.fold(fold.op, fold.acc, &acc, &fold.value);
+        w.nest(&format!("for (int64_t {var} = {lo}; {var} < {hi}; {var}++)"), |w| {
+            w.line(&format!("{acc} = {folded};"));
+        });
+        w.line("}");
+    }
+
+    fn grow(_: &mut StmtWriter<'_, Self>, _: Buffer, _: &str) {}
+
+    fn sort(w: &mut StmtWriter<'_, Self>, buffer: Buffer, lo: &str, hi: &str) {
+        let name = w.buffer(buffer);
+        w.line(&format!("sort({name}, {lo}, {hi});"));
+    }
+
+    fn sort_by(w: &mut StmtWriter<'_, Self>, buffers: [Buffer; 3], lo: &str, hi: &str) {
+        let names = buffers.map(|buffer| w.buffer(buffer)).join(", ");
+        w.line(&format!("sort_by({names}, {lo}, {hi});"));
+    }
+
+    fn swap(w: &mut StmtWriter<'_, Self>, a: Buffer, b: Buffer) {
+        let [a, b] = [a, b].map(|buffer| w.buffer(buffer));
+        w.line(&format!("swap(&{a}, &{b});"));
+    }
+
+    fn extension(_: &mut StmtWriter<'_, Self>, stmt: &Serial) {
+        match *stmt {}
+    }
+}
+
+/// Calls `f` on each expression in statements, and on its parts.
+fn for_each_part<'s>(body: &'s [Stmt], f: &mut dyn FnMut(&'s Expr)) {
+    fn parts<'s>(e: &'s Expr, f: &mut dyn FnMut(&'s Expr)) {
+        f(e);
+        e.for_each_child(&mut |child| parts(child, f));
+    }
+    for stmt in body {
+        stmt.for_each_expr(&mut |e| parts(e, f));
+        stmt.bodies().into_iter().for_each(|body| for_each_part(body, f));
+    }
+}
+
+/// Calls `f` on each statement, and on those in it.
+fn for_each_stmt<'s>(body: &'s [Stmt], f: &mut dyn FnMut(&'s Stmt)) {
+    for stmt in body {
+        f(stmt);
+        stmt.bodies().into_iter().for_each(|body| for_each_stmt(body, f));
+    }
+}

@@ -1,0 +1,99 @@
+//! Names of buffers, sizes and locals for readers.
+
+use super::{for_each_part, for_each_stmt};
+use redpoll_compiler::assembly::{CompareOp, Expr, Function, Local, Stmt};
+use std::collections::HashMap;
+
+/// Returns the tensor and the part of a buffer's name, such as `A` and `idx1` of `A.idx1`.
+fn part_of(name: &str) -> Option<(&str, &str)> {
+    name.rsplit_once('.')
+}
+
+/// Returns the tensor and the level whose coordinates a buffer has, by the name of the buffer.
+pub(super) fn list_of(name: &str) -> Option<(String, usize)> {
+    let (tensor, part) = part_of(name)?;
+    Some((tensor.to_owned(), part.strip_prefix("idx")?.parse().ok()?))
+}
+
+/// Gives buffers, sizes and locals the names of textbooks: `A_ptr` and `A_idx` for the only list of `A`,
+/// `x` for a dense vector, `pA` for positions of `A`, `jA` for coordinates at level 1 of `A`, and `n_i`
+/// for the number of rounds of the loop of `i`.
+pub(super) fn give_names(function: &mut Function) {
+    let parts: Vec<Option<(String, String)>> = function
+        .buffers
+        .iter()
+        .map(|decl| part_of(&decl.name).map(|(tensor, part)| (tensor.to_owned(), part.to_owned())))
+        .collect();
+    let lists = |tensor: &str| {
+        let is_list = |(of, part): &&(String, String)| of == tensor && part.starts_with("idx");
+        parts.iter().flatten().filter(is_list).count()
+    };
+    let is_alone = |tensor: &str| parts.iter().flatten().filter(|(of, _)| of == tensor).count() == 1;
+    let mut locals: HashMap<Local, String> = HashMap::new();
+    for_each_stmt(&function.body, &mut |stmt| {
+        if let Stmt::Assign(local, Expr::Load { buffer, .. }) = stmt
+            && let Some((tensor, part)) = &parts[buffer.index()]
+            && let Some(level) = part.strip_prefix("idx").and_then(|level| level.parse::<usize>().ok())
+        {
+            let letter = ["i", "j", "k", "l"].get(level).map_or_else(|| format!("i{level}"), |l| (*l).to_owned());
+            locals.entry(*local).or_insert_with(|| format!("{letter}{tensor}"));
+        }
+    });
+    for_each_part(&function.body, &mut |e| {
+        if let Expr::Load { buffer, at } = e
+            && let Expr::Local(position) = **at
+            && let Some((tensor, part)) = &parts[buffer.index()]
+            && (part.starts_with("idx") || part == "val" && !is_alone(tensor))
+        {
+            let level = part.trim_start_matches(|c: char| !c.is_ascii_digit());
+            let suffix = if lists(tensor) > 1 { level } else { "" };
+            locals.entry(position).or_insert_with(|| format!("p{tensor}{suffix}"));
+        }
+    });
+    // The ends of a list are the bounds of its positions.
+    let mut ends: HashMap<Local, String> = HashMap::new();
+    let mut sizes: HashMap<usize, String> = HashMap::new();
+    for_each_stmt(&function.body, &mut |stmt| {
+        let (var, lo, hi) = match stmt {
+            Stmt::For { var, lo, hi, .. } => (var, lo, hi),
+            Stmt::Lanes(fold) => (&fold.var, &fold.lo, &fold.hi),
+            _ => return,
+        };
+        match (locals.get(var), lo, hi) {
+            (Some(name), Expr::Local(lo), Expr::Local(hi)) if name.starts_with('p') => {
+                ends.entry(*lo).or_insert_with(|| format!("{name}_begin"));
+                ends.entry(*hi).or_insert_with(|| format!("{name}_end"));
+            }
+            (None, _, Expr::Param(size)) if !function.locals[var.index()].name.is_empty() => {
+                let index = &function.locals[var.index()].name;
+                sizes.entry(size.index()).or_insert_with(|| format!("n_{index}"));
+            }
+            _ => {}
+        }
+    });
+    for_each_part(&function.body, &mut |e| {
+        if let Expr::Compare(CompareOp::Lt, a, b) = e
+            && let (Expr::Local(position), Expr::Local(end)) = (&**a, &**b)
+            && let Some(name) = locals.get(position).filter(|name| name.starts_with('p'))
+            && !locals.contains_key(end)
+        {
+            ends.entry(*end).or_insert_with(|| format!("{name}_end"));
+        }
+    });
+    locals.extend(ends);
+    for (local, name) in locals {
+        function.locals[local.index()].name = name;
+    }
+    for (size, name) in sizes {
+        function.params[size] = name;
+    }
+    for (decl, part) in function.buffers.iter_mut().zip(&parts) {
+        let Some((tensor, part)) = part else { continue };
+        let kind = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        decl.name = match kind {
+            "val" if is_alone(tensor) => tensor.clone(),
+            "ptr" | "idx" if lists(tensor) <= 1 => format!("{tensor}_{kind}"),
+            _ => format!("{tensor}_{part}"),
+        };
+    }
+}
