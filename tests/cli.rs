@@ -575,6 +575,25 @@ fn explain_shows_kernels_to_read() {
     assert_eq!(explain(&["--analyze"]).code, Some(2));
 }
 
+/// `explain --section` shows the sections whose title begins with a text, or lists the titles.
+#[test]
+fn explain_shows_one_section() {
+    let explain =
+        |section: &str| Sandbox::new().run(&["explain", "sum.rp", "--bind", "A=a.mtx:coo", "--section", section]);
+    for (section, titles) in [("queries", &["== queries =="][..]), ("logic", &["== logic ==", "== logic =="])] {
+        let result = explain(section);
+        assert_eq!(result.code, Some(0), "{}", result.err);
+        let found: Vec<&str> = result.out.lines().filter(|line| line.starts_with("== ")).collect();
+        assert_eq!(found, titles);
+        assert!(result.out.ends_with('\n') && !result.out.ends_with("\n\n"), "{:?}", result.out);
+    }
+    let result = explain("query");
+    assert_eq!(result.code, Some(1));
+    for part in ["begins with `query`", "the titles are: logic, ", "queries"] {
+        assert!(result.err.contains(part), "no `{part}` in\n{}", result.err);
+    }
+}
+
 /// `explain` shows rewritten plans with their rules, and rules can be disabled.
 #[test]
 fn explain_names_the_rules() {

@@ -21,6 +21,7 @@ Examples:
   redpoll explain 'C(i,j) = A(i,k) * B(k,j)' --format A=csr --format B=csc --size i=5000 --c
   redpoll explain 'y(i) = A(i,j) * x(j)' --kernel
   redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx:coo
+  redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx --section queries
   redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx --analyze
   redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx --output dot | dot -Tsvg > plan.svg")]
 pub(super) struct Args {
@@ -37,6 +38,10 @@ pub(super) struct Args {
     /// The output: every phase as text, or the queries and the tensors between them as a graph
     #[arg(long, value_name = "FORM", value_enum, default_value_t = OutputForm::Text)]
     output: OutputForm,
+
+    /// Show only the sections whose title begins with TITLE, such as queries or "assembly of y"
+    #[arg(long, value_name = "TITLE", conflicts_with = "output")]
+    section: Option<String>,
 
     /// Also show the Assembly of a program; that of a plan is always shown
     #[arg(long, conflicts_with_all = ["analyze", "output"])]
@@ -96,13 +101,13 @@ pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -
     let loaded = args.plan.load_or(limit, Some(&args.stand_ins))?;
     let prepared = args.plan.prepare(&loaded)?;
     if args.kernel {
-        return sections(&prepared.kernels(), out);
+        return write_sections(prepared.kernels(), args.section.as_deref(), out);
     }
     if !args.analyze && args.output == OutputForm::Text {
-        return sections(&prepared.explain(detail(args, &prepared))?, out);
+        return write_sections(prepared.explain(detail(args, &prepared))?, args.section.as_deref(), out);
     }
     match args.analyze {
-        true => analyze(&prepared, loaded.session.config().target, args.output, out),
+        true => analyze(&prepared, loaded.session.config().target, args, out),
         false => graph(&prepared.flow()?, args.output, out),
     }
 }
@@ -116,16 +121,16 @@ fn detail(args: &Args, prepared: &Prepared) -> Detail {
 }
 
 /// Runs the plan and shows the measurements of the run.
-fn analyze(prepared: &Prepared, target: Target, form: OutputForm, out: &mut impl Write) -> Result<(), CommandFailure> {
+fn analyze(prepared: &Prepared, target: Target, args: &Args, out: &mut impl Write) -> Result<(), CommandFailure> {
     let profile = prepared.profile(target)?;
     profile.notes.iter().for_each(|message| note(&message.to_string()));
-    if form != OutputForm::Text {
-        return graph(&profile.flow, form, out);
+    if args.output != OutputForm::Text {
+        return graph(&profile.flow, args.output, out);
     }
     let section = |title: &str, text: String| Section { title: title.to_owned(), text };
     let physical = prepared.physical().map(|physical| section("physical plan", physical.to_string()));
     let measured = [section("queries", profile.flow.to_string()), section("times and memory", times(&profile))];
-    sections(&physical.into_iter().chain(measured).collect::<Vec<_>>(), out)
+    write_sections(physical.into_iter().chain(measured).collect(), args.section.as_deref(), out)
 }
 
 /// Formats the time of each phase, the time of the run, and the peak memory of the run.
@@ -145,10 +150,24 @@ fn graph(flow: &Flow, form: OutputForm, out: &mut impl Write) -> Result<(), Comm
     Ok(write!(out, "{text}")?)
 }
 
-fn sections(sections: &[Section], out: &mut impl Write) -> Result<(), CommandFailure> {
+/// Writes the sections, or those whose title begins with `title`.
+fn write_sections(sections: Vec<Section>, title: Option<&str>, out: &mut impl Write) -> Result<(), CommandFailure> {
     let style = TerminalStyle::of(&io::stdout());
-    for section in sections {
-        writeln!(out, "{}\n{}\n", style.title(&format!("== {} ==", section.title)), section.text.trim_end())?;
+    let heading = |section: &Section| style.title(&format!("== {} ==", section.title));
+    let Some(title) = title else {
+        let mut texts = sections.iter().map(|section| (heading(section), section.text.trim_end()));
+        return Ok(texts.try_for_each(|(heading, text)| writeln!(out, "{heading}\n{text}\n"))?);
+    };
+    let (found, others): (Vec<Section>, Vec<Section>) =
+        sections.into_iter().partition(|section| section.title.starts_with(title));
+    if found.is_empty() {
+        let titles: Vec<&str> = others.iter().map(|section| section.title.as_str()).collect();
+        let message = format!("the explanation has no section whose title begins with `{title}`");
+        return Err(CommandFailure::new(message, format!("the titles are: {}", titles.join(", "))));
+    }
+    for (k, section) in found.iter().enumerate() {
+        let gap = if k == 0 { "" } else { "\n" };
+        writeln!(out, "{gap}{}\n{}", heading(section), section.text.trim_end())?;
     }
     Ok(())
 }
