@@ -3,6 +3,8 @@
 //! A test compares the text that it computes with the file. With `REDPOLL_BLESS=1`, it writes the
 //! file instead, and the change is reviewed as a diff.
 
+pub mod markdown;
+pub mod pages;
 #[cfg(test)]
 mod tests;
 

@@ -1,5 +1,7 @@
 //! Tests of the comparison, and of the folder of golden files of `physical`.
 
+use super::markdown::rust_cells;
+use super::pages::{Output, Page};
 use super::{compare, only};
 use std::fs;
 use std::path::Path;
@@ -66,4 +68,54 @@ fn golden_folders_have_texts() {
         assert!(!texts.is_empty(), "{} has no text", folder.display());
         assert!(others.iter().all(|name| name == "program.rp"), "{} has other files: {others:?}", folder.display());
     }
+}
+
+const PAGE: &str = "# A title\n\nSee [there](x.md).\n\n```rust\nf();\n```\n\n```text\none\n```\n\n```csv file=a.csv\n1\n```\n\n\
+    ```rust\ng();\n```\n\n| redpoll in Rust | other |\n|---|---|\n| `a`, `\\|b\\|` | `c` |\n\n```console\n$ date\nin [..] ms\n```\n";
+
+fn page() -> Page {
+    Page::parse(Path::new("."), Path::new("page.md"), PAGE.to_owned())
+}
+
+/// Blocks and expressions of tables are found, with their lines.
+#[test]
+fn pages_are_parsed() {
+    let page = page();
+    let blocks: Vec<_> = page.blocks.iter().map(|block| (block.language(), &block.text[..], block.line)).collect();
+    let expected = [("rust", "f();\n", 6), ("text", "one\n", 10), ("csv", "1\n", 14), ("rust", "g();\n", 18)];
+    assert_eq!(blocks[..4], expected);
+    assert_eq!(blocks[4], ("console", "$ date\nin [..] ms\n", 26));
+    assert_eq!(page.blocks_of("rust").collect::<Vec<_>>(), [0, 3]);
+    assert_eq!(page.blocks[2].file_name(), Some("a.csv"));
+    assert_eq!(rust_cells(PAGE), [("a".to_owned(), 23), ("|b|".to_owned(), 23)]);
+}
+
+/// Outputs that differ or are missing are reported; wildcards match.
+#[test]
+fn outputs_are_compared() {
+    let output = |block, within, text: &str| Output { block, within, text: text.to_owned() };
+    let good = [output(0, false, "one\n"), output(3, false, ""), output(4, true, "$ date\nin 5.1 ms\n")];
+    assert_eq!(page().compare(&good, false), Ok(()));
+    for (bad, message) in [
+        (output(0, false, "two\n"), r#"page.md:10: expected "one\n", found "two\n""#),
+        (output(0, false, ""), "page.md:10: expected \"one\\n\", found the end of the text"),
+        (output(3, false, "one\n"), r#"page.md:18: the output is not shown: "one\n""#),
+        (output(4, true, "$ date\nin 5 s\n"), r#"page.md:27: expected "in [..] ms\n", found "in 5 s\n""#),
+    ] {
+        let found = page().compare(&[bad], false).unwrap_err();
+        assert!(found.starts_with(message), "{found}");
+    }
+}
+
+/// Blessing writes outputs into the page, and keeps wildcards that fit.
+#[test]
+fn blessing_writes_outputs() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = Page::parse(folder.path(), Path::new("page.md"), PAGE.to_owned());
+    let output = |block, within, text: &str| Output { block, within, text: text.to_owned() };
+    let found = [output(0, false, "two\n"), output(3, false, "new\n"), output(4, true, "$ date\nin 5.1 ms\nmore\n")];
+    assert_eq!(page.compare(&found, true), Ok(()));
+    let text = fs::read_to_string(folder.path().join("page.md")).unwrap();
+    let expected = PAGE.replace("one\n", "two\n").replace("g();\n```", "g();\n```\n\n```text\nnew\n```");
+    assert_eq!(text, expected.replace("in [..] ms\n", "in [..] ms\nmore\n"));
 }

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folders with code.
-const FOLDERS: [&str; 9] = ["logic", "optimizer", "physical", "datasets", "sql", "bench", "src", "tests", "examples"];
+const FOLDERS: [&str; 10] =
+    ["logic", "optimizer", "physical", "datasets", "sql", "bench", "docs", "src", "tests", "examples"];
 
 /// Largest number of lines of a file; longer files should be split.
 const MAX_FILE_LINES: usize = 600;

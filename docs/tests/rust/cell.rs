@@ -1,0 +1,53 @@
+//! Rust expressions in tables of pages: each is evaluated, and must have no error.
+
+use redpoll::prelude::*;
+use redpoll::{Flow, Unique};
+use std::error;
+
+/// Evaluates an expression of a table.
+pub(crate) fn check_cell(cell: impl Cell) -> Result<(), Box<dyn error::Error>> {
+    cell.check()
+}
+
+/// A value of an expression in a table.
+pub(crate) trait Cell {
+    /// Computes what is lazy, and returns its error.
+    fn check(self) -> Result<(), Box<dyn error::Error>>;
+}
+
+impl Cell for Array {
+    fn check(self) -> Result<(), Box<dyn error::Error>> {
+        self.collect()?;
+        Ok(())
+    }
+}
+
+impl<T: Cell> Cell for Result<T, Error> {
+    fn check(self) -> Result<(), Box<dyn error::Error>> {
+        self?.check()
+    }
+}
+
+impl<A: Cell, B: Cell> Cell for (A, B) {
+    fn check(self) -> Result<(), Box<dyn error::Error>> {
+        self.0.check()?;
+        self.1.check()
+    }
+}
+
+impl<T> Cell for Vec<T> {
+    fn check(self) -> Result<(), Box<dyn error::Error>> {
+        Ok(())
+    }
+}
+
+macro_rules! computed {
+    ($($t:ty),*) => {$(
+        impl Cell for $t {
+            fn check(self) -> Result<(), Box<dyn error::Error>> {
+                Ok(())
+            }
+        }
+    )*};
+}
+computed!((), bool, i64, u64, usize, f64, Scalar, DType, Tensor, Unique, Flow);

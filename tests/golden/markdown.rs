@@ -1,0 +1,98 @@
+//! Code in Markdown: fenced blocks, and Rust expressions in tables.
+//!
+//! This file depends on nothing, because the build script of the book includes it. A library there
+//! would change the features of other build scripts, and so rebuild most dependencies.
+
+use std::ops::Range;
+
+/// A fenced code block.
+pub struct CodeBlock {
+    /// The words after the opening fence; the first is the language.
+    pub info: Vec<String>,
+    /// The lines between the fences.
+    pub text: String,
+    /// The number of its first line.
+    pub line: usize,
+    /// The place of `text` in the page.
+    pub range: Range<usize>,
+    /// The end of the closing fence.
+    pub end: usize,
+}
+
+impl CodeBlock {
+    /// Returns the language, or an empty text.
+    pub fn language(&self) -> &str {
+        self.info.first().map_or("", String::as_str)
+    }
+
+    /// Returns the name of the file that the block holds.
+    pub fn file_name(&self) -> Option<&str> {
+        self.info.iter().find_map(|word| word.strip_prefix("file="))
+    }
+
+    /// Returns whether the block shows the output of the block before it.
+    pub fn is_output(&self) -> bool {
+        self.language() == "text" && self.info.len() == 1
+    }
+
+    /// Returns whether the block is code of a language, and not a file.
+    pub fn is_code(&self, language: &str) -> bool {
+        self.language() == language && self.file_name().is_none()
+    }
+}
+
+const FENCE: &str = "```";
+
+/// Returns the fenced code blocks of a page, which stand at the beginning of lines. A block whose
+/// fence is never closed ends with the page.
+pub fn code_blocks(text: &str) -> Vec<CodeBlock> {
+    let mut blocks: Vec<CodeBlock> = Vec::new();
+    let mut open = None;
+    let mut start = 0;
+    for (k, line) in text.split_inclusive('\n').enumerate() {
+        let end = start + line.len();
+        match (line.strip_prefix(FENCE), open.take()) {
+            (Some(info), None) => {
+                let info = info.split_whitespace().map(str::to_owned).collect();
+                open = Some(CodeBlock { info, text: String::new(), line: k + 2, range: end..end, end });
+            }
+            (Some(_), Some(block)) => blocks.push(CodeBlock { end: start + line.trim_end().len(), ..block }),
+            (None, Some(block)) => {
+                let text = block.text + line;
+                open = Some(CodeBlock { range: block.range.start..end, end, text, ..block });
+            }
+            (None, None) => {}
+        }
+        start = end;
+    }
+    blocks.extend(open);
+    blocks
+}
+
+/// The title of the columns of tables that have Rust expressions.
+const RUST_COLUMN: &str = "redpoll in Rust";
+
+/// Returns the code between backticks in columns with the title [`RUST_COLUMN`], with the numbers
+/// of their lines.
+pub fn rust_cells(text: &str) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    let mut column = None;
+    let mut is_table = false;
+    for (k, line) in text.lines().enumerate() {
+        // A bar within a cell is escaped.
+        let line = line.replace(r"\|", "\0");
+        let Some(row) = line.strip_prefix('|') else {
+            is_table = false;
+            continue;
+        };
+        let mut cells = row.split('|').map(str::trim);
+        if !is_table {
+            column = cells.position(|title| title == RUST_COLUMN);
+        } else if let Some(cell) = column.and_then(|column| cells.nth(column)) {
+            let code = cell.split('`').skip(1).step_by(2);
+            found.extend(code.map(|code| (code.replace('\0', "|"), k + 1)));
+        }
+        is_table = true;
+    }
+    found
+}
