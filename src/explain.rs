@@ -135,8 +135,8 @@ impl Prepared {
         executable: &Executable,
         detail: Detail,
     ) -> Result<Vec<Section>, Error> {
-        let mut sections = vec![section("logic", compiled.plan.to_string())];
-        sections.extend(compiled.adaptive.report.phases.iter().map(|p| section(p.name, p.plan.clone())));
+        let mut sections: Vec<Section> =
+            compiled.adaptive.report.phases.iter().map(|p| section(p.name, p.plan.clone())).collect();
         sections.push(section("queries", self.flow()?.to_string()));
         sections.extend(self.engine_sections());
         let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();

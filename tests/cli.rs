@@ -580,7 +580,11 @@ fn explain_shows_kernels_to_read() {
 fn explain_shows_one_section() {
     let explain =
         |section: &str| Sandbox::new().run(&["explain", "sum.rp", "--bind", "A=a.mtx:coo", "--section", section]);
-    for (section, titles) in [("queries", &["== queries =="][..]), ("logic", &["== logic ==", "== logic =="])] {
+    for (section, titles) in [
+        ("queries", &["== queries =="][..]),
+        ("logic", &["== logic =="]),
+        ("n", &["== nests ==", "== notation of s =="]),
+    ] {
         let result = explain(section);
         assert_eq!(result.code, Some(0), "{}", result.err);
         let found: Vec<&str> = result.out.lines().filter(|line| line.starts_with("== ")).collect();
