@@ -59,6 +59,7 @@ mod products;
 mod random;
 mod reduce;
 mod resolve;
+mod runs;
 mod scatter;
 mod shape;
 mod slice;

@@ -120,6 +120,7 @@ fn every_method_has_a_use() {
         "dense",
         "vector",
         "triples",
+        "runs",
         "from_ndarray",
         "from_record_batch",
         "from_sprs",
