@@ -55,7 +55,7 @@ fn files_of_no_program_are_found() {
 }
 
 /// The texts of a program, in the order in which it is compiled.
-const TEXTS: [&str; 4] = ["assembly.txt", "grid.txt", "kernel.c", "kernel.cu"];
+const TEXTS: [&str; 5] = ["assembly.txt", "reading.c", "grid.txt", "kernel.c", "kernel.cu"];
 
 /// Each golden folder of `physical` has a text that a test compares, and no file that none reads.
 #[test]

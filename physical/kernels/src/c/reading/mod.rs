@@ -68,7 +68,7 @@ struct ReadingDialect {
 }
 
 impl ReadingDialect {
-    /// Returns the lists whose coordinates expressions read, as a comment; `None` if there are none.
+    /// Returns the lists whose coordinates expressions read, as a comment; `None` without lists.
     fn comment<'s>(&self, exprs: impl Iterator<Item = &'s Expr>) -> Option<String> {
         let mut found: Vec<String> = Vec::new();
         for e in exprs {
