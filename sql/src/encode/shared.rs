@@ -5,7 +5,8 @@ use super::EncodedJoin;
 use super::tensor::{Payload, Request};
 use crate::claim::{GroupedJoin, LeafColumn, LeafId, NullTreatment};
 
-/// A request in terms of the rows of an input. Requests with equal values of this type ask for the same tensor.
+/// A request in terms of the rows of an input. Requests with equal values of this type ask for the
+/// same tensor.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SharedRequest {
     rows: RowOrigin,

@@ -1,5 +1,5 @@
-//! From a statement to DataFusion's plan. Named files become tables, and merged columns and names in
-//! another case are corrected first.
+//! From a statement to DataFusion's plan. Named files become tables, and merged columns and names
+//! in another case are corrected first.
 
 mod deep_stack;
 mod merged;

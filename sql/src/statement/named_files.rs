@@ -1,4 +1,5 @@
-//! Files as tables within a statement: `FROM 'data.csv'`, `FROM read_csv('data.txt', header = false)`.
+//! Files as tables within a statement: `FROM 'data.csv'`, or `FROM read_csv('data.txt')` with
+//! options.
 
 use super::{normalized, visit};
 use crate::database::Database;

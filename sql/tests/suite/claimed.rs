@@ -94,8 +94,8 @@ async fn quotients_agree_with_datafusion() {
     agree(&database, "SELECT f.g, sum(f.r / d.norm) FROM f JOIN d ON f.k = d.k GROUP BY f.g").await.unwrap();
 }
 
-/// Groups, aggregates, filters and conditions over expressions of several tables, which are computed
-/// for all combinations of values.
+/// Groups, aggregates, filters and conditions over expressions of several tables, which are
+/// computed for all combinations of values.
 #[tokio::test]
 async fn expressions_over_several_tables_agree_with_datafusion() {
     let database = measurements().await;
