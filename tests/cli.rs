@@ -435,7 +435,7 @@ const KINDS: &[(&str, &str)] = &[
 #[test]
 fn data_are_generated_into_every_format() {
     let sandbox = Sandbox::new();
-    let files = ["g.mtx", "g.tns.gz", "g.npy", "g.npz", "g.csv.zst", "g.tsv"];
+    let files = ["g.mtx", "g.tns.gz", "g.npy", "g.npz", "g.csv.zst", "g.tsv", "g.rpt"];
     for (k, (kind, expected)) in KINDS.iter().enumerate() {
         let file = files[k % files.len()];
         let generate = |seed: &str| {
@@ -490,7 +490,7 @@ fn info_reports_the_structure() {
 #[test]
 fn files_are_converted_between_all_formats() {
     let sandbox = Sandbox::new();
-    let files = ["a.mtx", "b.tns", "c.csv.gz", "d.npz", "e.npy", "f.tsv.zst", "g.mtx"];
+    let files = ["a.mtx", "b.tns", "c.csv.gz", "d.npz", "r.rpt", "e.npy", "s.rpt.zst", "f.tsv.zst", "g.mtx"];
     for pair in files.windows(2) {
         let result = sandbox.run(&["convert", pair[0], pair[1]]);
         assert_eq!(result.code, Some(0), "{pair:?}: {}", result.err);
@@ -522,6 +522,9 @@ fn files_are_converted_between_all_formats() {
         ),
         (&["twice.tns", "once.mtx"], "2 x 2 f64, 2 entries", &["1 entries have repeated coordinates"]),
         (&["people.csv", "people.mtx"], "3 x 3 i64, 2 entries", &["cannot store names"]),
+        (&["people.csv", "people.rpt", "--format", "csc"], "3 x 3 i64, 2 entries", &["cannot store names"]),
+        (&["half.mtx", "half.rpt"], "3 x 3 i64, 3 entries", &["symmetric; both"]),
+        (&["half.rpt", "half.csv"], "3 x 3 i64, 3 entries", &["layout changes", "`# dims 3 3`"]),
         (&["people.csv", "people.tsv"], "3 x 3 i64, 2 entries", &["`# dims 3 3`"]),
         (
             &["ratings.csv", "r.mtx", "--bipartite", "--coordinates", "who,2", "--value", "stars", "--first", "1"],
@@ -536,6 +539,11 @@ fn files_are_converted_between_all_formats() {
         assert!(notes.iter().all(|n| result.err.contains(n)), "{args:?}: {}", result.err);
         assert_eq!(result.err.lines().count(), notes.len(), "{args:?}: {}", result.err);
     }
+    let info = sandbox.run(&["info", "people.rpt", "--header"]).out;
+    assert!(info.contains("storage   (modes 1 0 (dense (sparse-list (element))))\n"), "{info}");
+    let refused = sandbox.run(&["convert", "half.mtx", "again.mtx", "--format", "csc"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.err.contains("write a .rpt file"), "{}", refused.err);
     let names = fs::read_to_string(sandbox.dir.path().join("people.tsv")).unwrap();
     assert_eq!(names, "# dims 3 3\nrow\tcolumn\tvalue\nann\tbob\t1\nbob\tcid\t2\n");
 }

@@ -3,7 +3,7 @@
 use crate::compression::Compression;
 use crate::memory::bytes_of;
 use crate::{Values, file_formats};
-use redpoll_logic::{Prim, Scalar};
+use redpoll_logic::{DType, Format, Prim, Scalar};
 use std::fmt;
 
 /// Layout of entries in a file.
@@ -74,15 +74,27 @@ pub struct Info {
     pub layout: Layout,
     /// The size of each mode.
     pub shape: Vec<u64>,
+    /// The storage format, if the file contains the arrays of a tensor.
+    pub storage: Option<Format>,
     /// The type of the values.
-    pub dtype: Prim,
-    /// The fill value: zero, unless a PyData/Sparse array has another one.
+    pub dtype: DType,
+    /// The fill value: zero, unless the file states another one.
     pub fill: Scalar,
     /// The symmetry by which entries are omitted.
     pub symmetry: Symmetry,
     /// The number of entries in the file: for a symmetric matrix, those of one triangle; for blocks
     /// and diagonals, including the padding.
     pub stored: u64,
+}
+
+impl Info {
+    /// Returns the primitive type of the values.
+    ///
+    /// # Panics
+    /// If the values are structs, which only files of the arrays of a tensor can have.
+    pub(crate) fn prim(&self) -> Prim {
+        self.dtype.prim().expect("files of entries have primitive values")
+    }
 }
 
 /// The entries of a tensor.

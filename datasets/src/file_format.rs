@@ -5,6 +5,7 @@ use crate::error::{Fault, LocatedFault, StreamError, WriteError};
 use crate::file_formats::edge_list::{Dictionary, EdgeListOptions};
 use crate::memory::Memory;
 use redpoll_logic::Prim;
+use redpoll_storage::Tensor;
 use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -45,6 +46,19 @@ pub struct FileFormat {
     pub(crate) info: fn(&mut dyn Read, &Memory) -> Result<Info, StreamError>,
     /// Writes a tensor.
     pub(crate) write: fn(&Content, &WriteOptions, &mut dyn Write) -> Result<(), WriteError>,
+    /// Reads and writes the arrays of tensors, if files of the format contain them.
+    pub(crate) stored: Option<StoredFormat>,
+}
+
+/// Reader of the arrays of a file, as a valid tensor.
+pub(crate) type ReadTensor = fn(&[u8], &Memory) -> Result<(Info, Tensor), LocatedFault>;
+
+/// The functions of a format whose files contain the arrays of a tensor.
+pub(crate) struct StoredFormat {
+    /// Reads a tensor into memory, and validates it.
+    pub(crate) read: ReadTensor,
+    /// Writes the arrays of a tensor.
+    pub(crate) write: fn(&Tensor, &WriteOptions, &mut dyn Write) -> Result<(), WriteError>,
 }
 
 impl PartialEq for FileFormat {

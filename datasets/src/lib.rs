@@ -2,13 +2,14 @@
 //!
 //! - [`read`] returns the entries of a file of any format and compression;
 //!   [`LoadedFile::into_tensor`] stores them.
+//! - [`open`] returns the tensor of a file, which `.rpt` files contain as it is stored.
 //! - [`write()`] writes a tensor to a file atomically.
 //! - [`info`] reads only a header.
 //! - [`mod@generate`] generates data of any size.
 //!
-//! The formats are the rows of [`file_formats::FILE_FORMATS`]: Matrix Market, FROSTT, NumPy arrays
-//! and archives, Netpbm images, IDX arrays, and edge lists as CSV and TSV. Each may be plain or
-//! compressed by gzip or zstd.
+//! The formats are the rows of [`file_formats::FILE_FORMATS`]: redpoll's own, Matrix Market, FROSTT,
+//! NumPy arrays and archives, Netpbm images, IDX arrays, and edge lists as CSV and TSV. Each may be
+//! plain or compressed by gzip or zstd.
 
 #![forbid(unsafe_code)]
 
@@ -19,6 +20,7 @@ mod file_format;
 pub mod file_formats;
 pub mod generate;
 mod memory;
+mod open;
 mod read;
 mod sample;
 mod tensor;
@@ -33,8 +35,9 @@ pub use content::{Content, Data, Info, Layout, Symmetry};
 pub use error::{Count, Error, Fault, Location};
 pub use file_format::{ReadOptions, WriteOptions};
 pub use memory::Memory;
+pub use open::{OpenedFile, open, open_as, open_bytes};
 pub use read::{EntryMemory, LoadedFile, info, info_within, read, read_bytes, unpack};
 pub use sample::{SAMPLES, Sample, sample};
 pub use tensor::write;
 pub use values::Values;
-pub use write::{remove_unfinished, write_bytes, write_content};
+pub use write::{remove_unfinished, write_bytes, write_content, write_tensor_bytes};

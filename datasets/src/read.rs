@@ -9,6 +9,7 @@ use crate::file_formats::extensions;
 use crate::memory::{Memory, MemoryScope, ReadError, read_all, read_expected};
 use crate::values::Values;
 use redpoll_logic::{Prim, Scalar};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -71,46 +72,76 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<LoadedFile,
 /// The errors of [`read`].
 pub fn read_bytes(name: impl AsRef<Path>, bytes: &[u8], options: &ReadOptions) -> Result<LoadedFile, Error> {
     let path = name.as_ref();
-    let invalid = |fault: LocatedFault| fault.into_error(path);
     let scope = MemoryScope::new(&options.memory);
-    let limited = ReadOptions { memory: scope.memory().clone(), ..options.clone() };
-    let (by_name, named_compression) = parse_file_name(path);
-    let compression = detect_compression(path, named_compression, bytes)?;
-    let unpacked = match compression {
-        Compression::None => None,
-        _ => Some(decompress(bytes, compression, &limited.memory).map_err(|e| match e {
-            ReadError::Io(source) => compression.stream_error(path, source),
-            ReadError::Fault(fault) => invalid(fault.at(Location::File)),
-        })?),
-    };
-    let bytes = unpacked.as_deref().unwrap_or(bytes);
-    let bytes = &bytes[text_offset(bytes).map_err(invalid)?..];
-    let file_format = options
-        .file_format
-        .or(by_name)
-        .or_else(|| FileFormat::of_content(bytes))
-        .ok_or_else(|| Error::unknown_format(path))?;
-    let ParsedFile { mut info, data, dictionaries } = (file_format.read)(bytes, &limited).map_err(invalid)?;
-    info.compression = compression;
-    let data = match options.dtype {
-        None => data,
-        Some(dtype) => {
-            limited
-                .memory
-                .charge("values of another dtype", data.bytes())
-                .map_err(|fault| invalid(fault.at(Location::File)))?;
-            let converted = convert_fill(&info.fill, dtype).and_then(|fill| Ok((fill, convert(data, dtype)?)));
-            let (fill, data) = converted.map_err(invalid)?;
-            (info.dtype, info.fill) = (dtype, fill);
-            data
-        }
-    };
-    drop(limited);
+    let content = FileContent::detect(path, bytes, options, scope.memory())?;
+    let (info, data, dictionaries) = parse(path, &content, options, scope.memory())?;
+    drop(content);
     drop(scope);
     let entry_memory = MemoryScope::new(&options.memory);
-    entry_memory.memory().charge("entries", data.bytes()).map_err(|fault| invalid(fault.at(Location::File)))?;
+    let charged = entry_memory.memory().charge("entries", data.bytes());
+    charged.map_err(|fault| fault.at(Location::File).into_error(path))?;
     let entry_memory = EntryMemory { memory: options.memory.clone(), _scope: Arc::new(entry_memory) };
     Ok(LoadedFile { path: path.into(), info, data, dictionaries, entry_memory })
+}
+
+/// The decompressed bytes of a file, and its format.
+pub(crate) struct FileContent<'a> {
+    bytes: Cow<'a, [u8]>,
+    /// The number of bytes before the content.
+    start: usize,
+    pub(crate) compression: Compression,
+    pub(crate) file_format: &'static FileFormat,
+}
+
+impl<'a> FileContent<'a> {
+    /// Decompresses a file and detects its format.
+    pub(crate) fn detect(
+        path: &Path,
+        bytes: &'a [u8],
+        options: &ReadOptions,
+        memory: &Memory,
+    ) -> Result<FileContent<'a>, Error> {
+        let invalid = |fault: LocatedFault| fault.into_error(path);
+        let (by_name, named_compression) = parse_file_name(path);
+        let compression = detect_compression(path, named_compression, bytes)?;
+        let bytes = match compression {
+            Compression::None => Cow::Borrowed(bytes),
+            _ => Cow::Owned(decompress(bytes, compression, memory).map_err(|e| match e {
+                ReadError::Io(source) => compression.stream_error(path, source),
+                ReadError::Fault(fault) => invalid(fault.at(Location::File)),
+            })?),
+        };
+        let start = text_offset(&bytes).map_err(invalid)?;
+        let file_format = options
+            .file_format
+            .or(by_name)
+            .or_else(|| FileFormat::of_content(&bytes[start..]))
+            .ok_or_else(|| Error::unknown_format(path))?;
+        Ok(FileContent { bytes, start, compression, file_format })
+    }
+
+    /// Returns the bytes of the content.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+}
+
+/// The header, the entries and the names of coordinates of a file.
+type Parsed = (Info, Data, Vec<Option<Arc<Dictionary>>>);
+
+/// Reads the entries of a file, with values of the requested dtype.
+fn parse(path: &Path, content: &FileContent<'_>, options: &ReadOptions, memory: &Memory) -> Result<Parsed, Error> {
+    let invalid = |fault: LocatedFault| fault.into_error(path);
+    let limited = ReadOptions { memory: memory.clone(), ..options.clone() };
+    let parsed = (content.file_format.read)(content.bytes(), &limited).map_err(invalid)?;
+    let ParsedFile { mut info, data, dictionaries } = parsed;
+    info.compression = content.compression;
+    let Some(dtype) = options.dtype else { return Ok((info, data, dictionaries)) };
+    memory.charge("values of another dtype", data.bytes()).map_err(|fault| invalid(fault.at(Location::File)))?;
+    let converted = convert_fill(&info.fill, dtype).and_then(|fill| Ok((fill, convert(data, dtype)?)));
+    let (fill, data) = converted.map_err(invalid)?;
+    (info.dtype, info.fill) = (dtype.into(), fill);
+    Ok((info, data, dictionaries))
 }
 
 /// Returns the decompressed bytes of a file. Its first bytes determine the compression.
@@ -130,7 +161,7 @@ pub fn unpack(path: impl AsRef<Path>, memory: &Memory) -> Result<Vec<u8>, Error>
     }
 }
 
-fn file_bytes(path: &Path, memory: &Memory) -> Result<Vec<u8>, Error> {
+pub(crate) fn file_bytes(path: &Path, memory: &Memory) -> Result<Vec<u8>, Error> {
     let io_error = |source| Error::Io { path: path.into(), source };
     let mut file = File::open(path).map_err(io_error)?;
     let length = file.metadata().map_err(io_error)?.len();

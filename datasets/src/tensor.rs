@@ -2,19 +2,20 @@
 
 use crate::content::{Content, Data, Info, Layout};
 use crate::error::{Error, Fault, Location};
-use crate::file_format::WriteOptions;
+use crate::file_format::{FileFormat, WriteOptions};
 use crate::file_formats::frostt::FROSTT;
 use crate::file_formats::shared;
 use crate::memory::{Memory, MemoryScope, bytes_of};
-use crate::read::LoadedFile;
+use crate::read::{LoadedFile, parse_file_name};
 use crate::values::{Values, match_values};
-use crate::write::write_content;
+use crate::write::{WrittenData, write_content, write_data};
 use redpoll_logic::{Format, LeafKind, Prim, Scalar, TensorType};
 use redpoll_storage::{Array, Duplicates, Tensor, Triples};
 use std::path::{Path, PathBuf};
 
 impl LoadedFile {
     /// Returns the format that is closest to the file:
+    /// - the format in the file, if it contains the arrays of a tensor
     /// - dense for arrays
     /// - CSR, CSC or blocks for matrices stored in that way, CSR for coordinates and diagonals
     /// - compressed in every mode for `.tns` files, for ranks other than 2, and for matrices in
@@ -49,6 +50,9 @@ impl Info {
 fn format_of_file(info: &Info, entries: u64) -> Format {
     let rank = info.shape.len();
     let hypersparse = |fibers: u64| hypersparse(fibers, entries);
+    if let Some(format) = &info.storage {
+        return format.clone();
+    }
     match info.layout {
         Layout::Array => Format::dense(rank),
         Layout::Bsr { rows, columns } => Format::bcsr(rows, columns),
@@ -97,15 +101,23 @@ fn hypersparse(fibers: u64, entries: u64) -> bool {
     fibers > entries.saturating_mul(16).saturating_add(1 << 24)
 }
 
-/// Cause of a failure to store entries.
-enum StoreError {
+/// Cause of a failure to store entries, or to list those of a tensor.
+pub(crate) enum StoreError {
     Storage(Box<redpoll_storage::Error>),
     Memory(Fault),
 }
 
 impl StoreError {
+    /// Returns the fault of a file whose content causes the error.
+    pub(crate) fn into_fault(self) -> Fault {
+        match self {
+            StoreError::Storage(source) => Fault::malformed("a tensor with entries", source.to_string()),
+            StoreError::Memory(fault) => fault,
+        }
+    }
+
     /// Returns the error with the file.
-    fn with_path(self, path: PathBuf) -> Error {
+    pub(crate) fn with_path(self, path: PathBuf) -> Error {
         match self {
             StoreError::Storage(source) => Error::Storage { path, source },
             StoreError::Memory(fault) => fault.at(Location::File).into_error(path),
@@ -180,30 +192,40 @@ fn full_level_bytes(ty: &TensorType) -> u64 {
 }
 
 /// Writes a tensor to a file in the format and compression of its name; see [`write_content`].
+/// `.rpt` files contain its arrays, in its storage format; other files contain its entries.
 ///
 /// # Errors
-/// The errors of [`write_content`]; also for tensors of structs.
+/// The errors of [`write_content`]; also for tensors of structs, except in `.rpt` files.
 pub fn write(path: impl AsRef<Path>, tensor: &Tensor, options: &WriteOptions) -> Result<(), Error> {
     let path = path.as_ref();
+    let file_format = options.file_format.or(parse_file_name(path).0);
+    if file_format.is_some_and(FileFormat::stores_arrays) {
+        return write_data(path, &WrittenData::Arrays(tensor), options);
+    }
     let scope = MemoryScope::new(&options.memory);
     write_content(path, &Content::from_tensor_within(path, tensor, scope.memory())?, options)
 }
 
 impl Content {
+    /// Returns the format in which [`Content::into_tensor`] stores the tensor by default.
+    pub(crate) fn default_format(&self) -> Format {
+        let rank = self.shape.len();
+        match &self.data {
+            Data::Dense(_) => Format::dense(rank),
+            Data::Triples { .. } if rank == 2 && !hypersparse(self.shape[0], self.data.values().len() as u64) => {
+                Format::csr()
+            }
+            Data::Triples { .. } => Format::csf(rank),
+        }
+    }
+
     /// Stores the tensor in the given format. By default, the format is dense for dense data, CSR
     /// for matrices, and otherwise CSF.
     ///
     /// # Errors
     /// Fails if the format does not match the shape.
     pub fn into_tensor(self, format: Option<Format>) -> Result<Tensor, Error> {
-        let rank = self.shape.len();
-        let format = format.unwrap_or_else(|| match &self.data {
-            Data::Dense(_) => Format::dense(rank),
-            Data::Triples { .. } if rank == 2 && !hypersparse(self.shape[0], self.data.values().len() as u64) => {
-                Format::csr()
-            }
-            Data::Triples { .. } => Format::csf(rank),
-        });
+        let format = format.unwrap_or_else(|| self.default_format());
         match store(self.shape, self.fill, self.data, format, &Memory::default()) {
             Ok((tensor, _)) => Ok(tensor),
             Err(StoreError::Storage(source)) => Err(Error::Unstorable { source }),
@@ -234,30 +256,36 @@ impl Content {
     /// Returns the entries like [`Content::of_tensor`], with allocations charged to `memory`.
     fn from_tensor_within(path: &Path, tensor: &Tensor, memory: &Memory) -> Result<Content, Error> {
         let ty = tensor.ty();
-        let Some(prim) = ty.dtype.prim() else {
-            let fault =
-                Fault::unsupported(format!("the dtype {}", ty.dtype), "write each member as a tensor of its own");
+        if ty.dtype.prim().is_none() {
+            let hint = "write it as .rpt, or each member as a tensor of its own";
+            let fault = Fault::unsupported(format!("the dtype {}", ty.dtype), hint);
             return Err(Error::Unwritable { path: path.into(), fault });
-        };
-        let stored =
-            tensor.count_stored().map_err(|source| Error::Storage { path: path.into(), source: source.into() })?;
-        // Two words per coordinate, and each value twice.
-        let bytes = stored.saturating_mul((16 * ty.shape.len() + 2 * prim.bytes()) as u64);
-        memory.charge("the entries of the tensor", bytes).map_err(|fault| fault.at(Location::File).into_error(path))?;
-        let data = if ty.format == Format::dense(ty.shape.len()) {
-            Data::Dense(values_of(prim, &tensor.leaf()[0]))
-        } else {
-            let triples =
-                tensor.to_triples().map_err(|source| Error::Storage { path: path.into(), source: source.into() })?;
-            let values = values_of(prim, &triples.values.columns()[0]);
-            Data::Triples { coordinates: triples.coordinates, values }
-        };
+        }
+        let data = entries_of_tensor(tensor, memory).map_err(|e| e.with_path(path.into()))?;
         Ok(Content { shape: ty.shape.clone(), fill: ty.fill.clone(), layout: layout_of(&ty.format), data })
     }
 }
 
+/// Returns the entries of a tensor of primitives, with allocations charged to the memory.
+pub(crate) fn entries_of_tensor(tensor: &Tensor, memory: &Memory) -> Result<Data, StoreError> {
+    let ty = tensor.ty();
+    let prim = ty.dtype.prim().expect("the values are primitives");
+    let stored = tensor.count_stored()?;
+    // Two words per coordinate, and each value twice.
+    let bytes = stored.saturating_mul((16 * ty.shape.len() + 2 * prim.bytes()) as u64);
+    memory.charge("the entries of the tensor", bytes)?;
+    if ty.format == Format::dense(ty.shape.len()) {
+        tensor.fetch()?;
+        let values = values_of(prim, &tensor.leaf()[0]);
+        return Ok(Data::Dense(values));
+    }
+    let triples = tensor.to_triples()?;
+    let values = values_of(prim, &triples.values.columns()[0]);
+    Ok(Data::Triples { coordinates: triples.coordinates, values })
+}
+
 /// Returns the layout that is closest to a format.
-fn layout_of(format: &Format) -> Layout {
+pub(crate) fn layout_of(format: &Format) -> Layout {
     let element = |format: Format| Format { leaf: LeafKind::Element, ..format };
     let element_format = element(format.clone());
     if element_format == Format::csr() {

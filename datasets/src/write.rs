@@ -7,6 +7,7 @@ use crate::file_format::{FileFormat, WriteOptions};
 use crate::file_formats::edge_list::{CSV, TSV};
 use crate::memory::MemoryScope;
 use crate::read::parse_file_name;
+use redpoll_storage::Tensor;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,13 +20,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Fails if the name determines no format, the format cannot represent the tensor exactly, or the
 /// system refuses an operation.
 pub fn write_content(path: impl AsRef<Path>, content: &Content, options: &WriteOptions) -> Result<(), Error> {
-    let path = path.as_ref();
+    write_data(path.as_ref(), &WrittenData::Entries(content), options)
+}
+
+/// The data of a file to be written.
+pub(crate) enum WrittenData<'a> {
+    /// The entries of a tensor, for any format.
+    Entries(&'a Content),
+    /// A tensor, for formats whose files contain its arrays.
+    Arrays(&'a Tensor),
+}
+
+/// Writes data to a file like [`write_content`].
+pub(crate) fn write_data(path: &Path, data: &WrittenData<'_>, options: &WriteOptions) -> Result<(), Error> {
     let (by_name, compression) = parse_file_name(path);
     let file_format = options.file_format.or(by_name).ok_or_else(|| Error::unknown_format(path))?;
     let io_error = |source| Error::Io { path: path.into(), source };
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let (_unfinished, mut temporary) = temporary_file(folder).map_err(io_error)?;
-    write_stream(temporary.as_file_mut(), file_format, compression, content, options).map_err(|e| match e {
+    write_stream(temporary.as_file_mut(), file_format, compression, data, options).map_err(|e| match e {
         WriteError::Io(source) => io_error(source),
         WriteError::Fault(fault) => Error::Unwritable { path: path.into(), fault },
     })?;
@@ -38,11 +51,27 @@ pub fn write_content(path: impl AsRef<Path>, content: &Content, options: &WriteO
 /// # Errors
 /// The errors of [`write_content`].
 pub fn write_bytes(name: impl AsRef<Path>, content: &Content, options: &WriteOptions) -> Result<Vec<u8>, Error> {
+    bytes_of_data(name.as_ref(), &WrittenData::Entries(content), options)
+}
+
+/// Returns the bytes that [`write`](crate::write()) would write to a file of the given name.
+///
+/// # Errors
+/// The errors of [`write`](crate::write()).
+pub fn write_tensor_bytes(name: impl AsRef<Path>, tensor: &Tensor, options: &WriteOptions) -> Result<Vec<u8>, Error> {
     let path = name.as_ref();
+    let file_format = options.file_format.or(parse_file_name(path).0);
+    match file_format.is_some_and(FileFormat::stores_arrays) {
+        true => bytes_of_data(path, &WrittenData::Arrays(tensor), options),
+        false => write_bytes(path, &Content::of_tensor(path, tensor)?, options),
+    }
+}
+
+fn bytes_of_data(path: &Path, data: &WrittenData<'_>, options: &WriteOptions) -> Result<Vec<u8>, Error> {
     let (by_name, compression) = parse_file_name(path);
     let file_format = options.file_format.or(by_name).ok_or_else(|| Error::unknown_format(path))?;
     let mut bytes = Vec::new();
-    match write_stream(&mut bytes, file_format, compression, content, options) {
+    match write_stream(&mut bytes, file_format, compression, data, options) {
         Ok(()) => Ok(bytes),
         Err(WriteError::Io(source)) => Err(Error::Io { path: path.into(), source }),
         Err(WriteError::Fault(fault)) => Err(Error::Unwritable { path: path.into(), fault }),
@@ -53,7 +82,7 @@ fn write_stream(
     sink: &mut dyn Write,
     file_format: &FileFormat,
     compression: Compression,
-    content: &Content,
+    data: &WrittenData<'_>,
     options: &WriteOptions,
 ) -> Result<(), WriteError> {
     if !options.dictionaries.is_empty() && ![&CSV, &TSV].contains(&file_format) {
@@ -65,7 +94,11 @@ fn write_stream(
     let mut sink = BufWriter::with_capacity(1 << 16, sink);
     compression.encode(&mut sink, |stream| {
         let mut stream = BufWriter::with_capacity(1 << 16, stream);
-        (file_format.write)(content, options, &mut stream)?;
+        match (data, &file_format.stored) {
+            (WrittenData::Entries(content), _) => (file_format.write)(content, options, &mut stream)?,
+            (WrittenData::Arrays(tensor), Some(stored)) => (stored.write)(tensor, options, &mut stream)?,
+            (WrittenData::Arrays(_), None) => unreachable!("files of this format have no arrays"),
+        }
         stream.flush().map_err(WriteError::from)
     })?;
     sink.flush().map_err(WriteError::from)

@@ -41,7 +41,7 @@ fn check_header(row: &ManifestRow, header: &Info) {
         (_, "pattern") => (Prim::Bool, row["symmetry_or_order"].as_str()),
         (_, other) => panic!("a field {other} should have been rejected"),
     };
-    assert_eq!((header.dtype, header.symmetry.to_string().as_str()), (dtype, symmetry));
+    assert_eq!((header.dtype.clone(), header.symmetry.to_string().as_str()), (dtype.into(), symmetry));
 }
 
 fn check_content(row: &ManifestRow, loaded: LoadedFile) {

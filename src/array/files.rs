@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::session::Session;
 use redpoll_datasets::file_formats::FileFormat;
 use redpoll_datasets::file_formats::edge_list::{Column, Dictionary, EdgeListOptions, Vertices, Weight};
-use redpoll_datasets::{Info, Memory, ReadOptions, WriteOptions, info_within, read, read_bytes, sample, write};
-use redpoll_logic::{Expr, Format, Prim, Scalar, TensorType};
+use redpoll_datasets::{Info, Memory, ReadOptions, WriteOptions, info_within, open, read, read_bytes, sample, write};
+use redpoll_logic::{DType, Expr, Format, Prim, Scalar, TensorType};
 use redpoll_storage::Tensor;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -178,13 +178,16 @@ impl FileScan {
         }
         let info = self.info()?;
         let format = self.format.clone().unwrap_or_else(|| info.default_format());
-        let dtype = self.options.dtype.unwrap_or(info.dtype);
-        // Whether another fill value fits the dtype is known to the reader.
-        if dtype != info.dtype && info.fill != Scalar::zero(info.dtype) {
-            return self.read();
-        }
-        let fill = if dtype == info.dtype { info.fill } else { Scalar::zero(dtype) };
-        let ty = TensorType { shape: info.shape, dtype: dtype.into(), fill, format: format.clone() };
+        let (dtype, fill) = match self.options.dtype {
+            None => (info.dtype, info.fill),
+            Some(dtype) if info.dtype == DType::Prim(dtype) => (info.dtype, info.fill),
+            Some(dtype) if info.dtype.prim().is_some_and(|prim| info.fill == Scalar::zero(prim)) => {
+                (DType::Prim(dtype), Scalar::zero(dtype))
+            }
+            // Whether another fill value fits the dtype is known to the reader.
+            Some(_) => return self.read(),
+        };
+        let ty = TensorType { shape: info.shape, dtype, fill, format: format.clone() };
         ty.validate().map_err(redpoll_storage::Error::from)?;
         let scan = FileScan { format: Some(format), ..self.clone() };
         let file = ScannedFile { scan, ty: Arc::new(ty), tensor: Mutex::default() };
@@ -216,7 +219,7 @@ impl FileScan {
     }
 
     fn tensor(&self) -> Result<Tensor, Error> {
-        Ok(read(&self.path, &self.options)?.into_tensor(self.format.clone())?.0)
+        Ok(open(&self.path, &self.options, self.format.clone())?.tensor)
     }
 }
 

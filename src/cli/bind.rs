@@ -2,7 +2,7 @@
 
 use super::failure::CommandFailure;
 use crate::Bindings;
-use crate::datasets::{Memory, ReadOptions, read};
+use crate::datasets::{Info, Memory, ReadOptions, open_as};
 use crate::logic::literal::read_value;
 use crate::logic::text::parse_format;
 use crate::logic::{DType, Format, Prim};
@@ -82,19 +82,19 @@ pub(super) fn load(
             bindings.insert(bind.name.as_str(), number(bind, dtype)?);
             continue;
         }
-        let loaded = read(&bind.file, &ReadOptions { memory: memory.clone(), ..ReadOptions::default() })?;
-        let rank = loaded.info.shape.len();
         let text = bind.format.as_deref().or(required.format.as_deref());
         let option = || format!("--bind {}={}:{}", bind.name, bind.file.display(), text.unwrap_or_default());
-        let format = text.map(|text| storage_format(text, rank, option)).transpose()?;
-        let (tensor, repeated) = loaded.into_tensor(format)?;
+        let format = |info: &Info| text.map(|text| storage_format(text, info.shape.len(), option)).transpose();
+        let options = ReadOptions { memory: memory.clone(), ..ReadOptions::default() };
+        let opened = open_as(&bind.file, &options, format)?;
+        let repeated = opened.repeated;
         if repeated > 0 {
             note(&format!(
                 "{}: {repeated} entries have repeated coordinates; their values were added",
                 bind.file.display()
             ));
         }
-        bindings.insert(bind.name.as_str(), tensor);
+        bindings.insert(bind.name.as_str(), opened.tensor);
     }
     Ok(bindings)
 }

@@ -1,12 +1,15 @@
 //! `redpoll convert`: conversion of a file to another format, with notes on lost properties.
 
 use super::bar::Bar;
+use super::bind::storage_format;
 use super::failure::CommandFailure;
 use super::out::{check_extension, check_size};
 use super::plan::note;
 use crate::datasets::file_formats::FileFormat;
 use crate::datasets::file_formats::edge_list::{Column, Delimiter, EdgeListOptions, Ids, Vertices, Weight};
-use crate::datasets::{Content, Info, Memory, ReadOptions, Symmetry, WriteOptions, info_within, read, write_content};
+use crate::datasets::{
+    Content, Info, Memory, ReadOptions, Symmetry, WriteOptions, info_within, open_as, read, write, write_content,
+};
 use clap::ValueEnum;
 use std::io::Write;
 use std::path::PathBuf;
@@ -21,6 +24,7 @@ Examples:
   redpoll convert graph.mtx.gz graph.npz
   redpoll convert ratings.csv ratings.mtx --bipartite --coordinates userId,movieId --value rating
   redpoll convert soc-Epinions1.txt.gz epinions.mtx --delimiter tab
+  redpoll convert graph.mtx.gz graph.rpt --format csc
 
 Exit codes: 0 success, 1 failure, 2 wrong command line.")]
 pub(super) struct Args {
@@ -31,6 +35,11 @@ pub(super) struct Args {
     /// The file to write, in the format of its extension
     #[arg(value_name = "OUT")]
     to: PathBuf,
+
+    /// The storage format of the tensor in a .rpt file, by default the one closest to IN; see
+    /// `redpoll formats`
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<String>,
 
     #[command(flatten)]
     edge_list: EdgeListArgs,
@@ -117,6 +126,14 @@ impl EdgeListArgs {
 
 pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), CommandFailure> {
     check_extension("", &args.to)?;
+    let to = FileFormat::of_file_name(&args.to).expect("the extension was checked");
+    if to.stores_arrays() {
+        return convert_arrays(args, memory, out);
+    }
+    if args.format.is_some() {
+        let message = format!("--format: a .{} file contains entries, and has no storage format", to.extension);
+        return Err(CommandFailure::new(message, "write a .rpt file"));
+    }
     let bar = Bar::new();
     bar.wait("reading");
     let loaded = read(&args.from, &ReadOptions { memory: memory.clone(), ..args.edge_list.read_options() })?;
@@ -124,11 +141,10 @@ pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Res
     let entry_memory = loaded.entry_memory();
     let (content, repeated) = loaded.into_content()?;
     let mut options = WriteOptions { memory: memory.clone(), ..WriteOptions::default() };
-    let format = FileFormat::of_file_name(&args.to).expect("the extension was checked");
-    if matches!(format.extension, "csv" | "tsv") {
+    if matches!(to.extension, "csv" | "tsv") {
         options.dictionaries.clone_from(&dictionaries);
     }
-    if before.symmetry != Symmetry::General && format.extension == "mtx" {
+    if before.symmetry != Symmetry::General && to.extension == "mtx" {
         options.symmetry = before.symmetry;
     }
     check_size(&args.to, &content.shape, content.prim())?;
@@ -148,6 +164,41 @@ pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Res
     for loss in find_losses(&before, &after, has_lost_names, &content) {
         note(&format!("{}: {loss}", args.to.display()));
     }
+    write_summary(args, &after, out)
+}
+
+/// Writes the arrays of a tensor, in a storage format.
+fn convert_arrays(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), CommandFailure> {
+    let bar = Bar::new();
+    bar.wait("reading");
+    let options = ReadOptions { memory: memory.clone(), ..args.edge_list.read_options() };
+    let format = |info: &Info| {
+        let parse = |text: &String| storage_format(text, info.shape.len(), || format!("--format {text}"));
+        args.format.as_ref().map(parse).transpose()
+    };
+    let opened = open_as(&args.from, &options, format)?;
+    bar.wait("writing");
+    write(&args.to, &opened.tensor, &WriteOptions { memory: memory.clone(), ..WriteOptions::default() })?;
+    bar.wait("checking");
+    let after = info_within(&args.to, memory)?;
+    bar.clear();
+    if opened.repeated > 0 {
+        let (from, repeated) = (args.from.display(), opened.repeated);
+        note(&format!("{from}: {repeated} entries have repeated coordinates; their values were added"));
+    }
+    let to = args.to.display();
+    if !opened.dictionaries.is_empty() {
+        note(&format!("{to}: .rpt files cannot store names of coordinates; .csv and .tsv files can"));
+    }
+    if opened.info.symmetry != Symmetry::General {
+        let symmetry = opened.info.symmetry;
+        note(&format!("{to}: .rpt files cannot store that the matrix is {symmetry}; both triangles are written"));
+    }
+    write_summary(args, &after, out)
+}
+
+/// Writes the line about the file that was written.
+fn write_summary(args: &Args, after: &Info, out: &mut impl Write) -> Result<(), CommandFailure> {
     let shape: Vec<String> = after.shape.iter().map(u64::to_string).collect();
     writeln!(out, "{}    {} {}, {} entries", args.to.display(), shape.join(" x "), after.dtype, after.stored)?;
     Ok(())

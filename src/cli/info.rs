@@ -5,8 +5,9 @@ use super::failure::CommandFailure;
 use super::json::scalar;
 use super::plan::note;
 use super::structure::FormatReport;
-use crate::datasets::{Compression, Info, Memory, ReadOptions, Symmetry, info_within, read};
+use crate::datasets::{Compression, Info, Memory, ReadOptions, Symmetry, info_within, open};
 use crate::logic::Scalar;
+use crate::logic::text::format_to_sexpr;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -51,9 +52,9 @@ fn report(file: &Path, memory: &Memory) -> Result<FormatReport, CommandFailure> 
     let bar = Bar::new();
     bar.wait("reading");
     let options = ReadOptions { memory: memory.clone(), ..ReadOptions::default() };
-    let (tensor, repeated) = read(file, &options)?.into_tensor(None)?;
+    let opened = open(file, &options, None)?;
     bar.wait("counting");
-    let report = FormatReport::of(&tensor)?;
+    let (report, repeated) = (FormatReport::of(&opened.tensor)?, opened.repeated);
     bar.clear();
     if repeated > 0 {
         note(&format!("{}: {repeated} entries have repeated coordinates; their values were added", file.display()));
@@ -73,7 +74,10 @@ fn header_text(file: &Path, info: &Info, out: &mut impl Write) -> std::io::Resul
     writeln!(out, "shape     {}", if shape.is_empty() { "scalar".into() } else { shape.join(" x ") })?;
     writeln!(out, "dtype     {}", info.dtype)?;
     writeln!(out, "entries   {}", info.stored)?;
-    if info.fill != Scalar::zero(info.dtype) {
+    if let Some(storage) = &info.storage {
+        writeln!(out, "storage   {}", format_to_sexpr(storage))?;
+    }
+    if info.dtype.prim().is_none_or(|prim| info.fill != Scalar::zero(prim)) {
         writeln!(out, "fill      {}", info.fill)?;
     }
     if info.symmetry != Symmetry::General {
@@ -91,6 +95,7 @@ fn header_json(file: &Path, info: &Info) -> Map<String, Value> {
         ("shape", json!(info.shape)),
         ("dtype", json!(info.dtype.to_string())),
         ("entries_in_file", json!(info.stored)),
+        ("storage", json!(info.storage.as_ref().map(|format| format_to_sexpr(format).to_string()))),
         ("fill", scalar(&info.fill)),
         ("symmetry_of_file", json!(info.symmetry.to_string())),
     ];

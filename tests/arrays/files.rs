@@ -14,7 +14,7 @@ fn folder() -> TempDir {
 fn arrays_are_read_back() {
     let (folder, session) = (folder(), Session::default());
     let a = session.triples([3, 4], Format::csr(), [([0, 1], 2.5), ([2, 3], -1.0)]);
-    for name in ["a.mtx", "a.npz", "a.npy", "a.tns", "a.csv.gz", "a.mtx.zst"] {
+    for name in ["a.mtx", "a.npz", "a.npy", "a.tns", "a.csv.gz", "a.mtx.zst", "a.rpt", "a.rpt.gz"] {
         let path = folder.path().join(name);
         a.write(&path).unwrap();
         for read in [session.read(&path).unwrap(), session.scan(&path).array().unwrap()] {
@@ -25,6 +25,24 @@ fn arrays_are_read_back() {
     assert!(error.contains("a.unknown"), "{error}");
     let error = session.read(folder.path().join("missing.mtx")).unwrap_err().to_string();
     assert!(error.contains("missing.mtx"), "{error}");
+}
+
+/// A file of redpoll's own keeps the storage format, the fill value and structs.
+#[test]
+fn tensors_are_read_back_as_they_are_stored() {
+    let (folder, session) = (folder(), Session::default());
+    let path = folder.path().join("a.rpt");
+    let a = session.triples([3, 4], Format::csc(), [([0, 1], 2.5), ([2, 3], -1.0)]);
+    let b = &a + 1.5;
+    b.write(&path).unwrap();
+    for read in [session.read(&path).unwrap(), session.scan(&path).array().unwrap()] {
+        let (found, expected) = (read.collect().unwrap(), b.collect().unwrap());
+        assert_eq!(found.ty(), expected.ty());
+        assert_eq!(read.to_vec::<f64>().unwrap(), b.to_vec::<f64>().unwrap());
+    }
+    let rows = session.scan(&path).format(Format::csr()).dtype(Prim::F32).array().unwrap();
+    assert_eq!(rows.collect().unwrap().ty().format, Format::csr());
+    assert_eq!(rows.sum(..).item::<f32>().unwrap(), 19.5);
 }
 
 /// A scanned file with a header is read by the first plan, not before, and once.

@@ -30,6 +30,7 @@ pub(crate) static FROSTT: FileFormat = FileFormat {
     read: |bytes, options| read(bytes, &options.memory).map(Into::into),
     info,
     write,
+    stored: None,
 };
 
 const EXTENDED: &str = "extended FROSTT format";
@@ -107,7 +108,8 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
         compression: Compression::None,
         layout: Layout::Coordinate,
         shape,
-        dtype: Prim::F64,
+        storage: None,
+        dtype: Prim::F64.into(),
         fill: Scalar::F64(0.0),
         symmetry: Symmetry::General,
         stored: found,

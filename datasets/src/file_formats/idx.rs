@@ -26,6 +26,7 @@ pub(crate) static IDX: FileFormat = FileFormat {
     read: |bytes, options| read(bytes, &options.memory).map(Into::into),
     info: |stream, _| info(stream),
     write,
+    stored: None,
 };
 
 /// The codes of dtypes.
@@ -54,7 +55,20 @@ fn header(bytes: &[u8]) -> Result<(Info, &[u8]), Fault> {
     let too_large = Fault::TooLarge { quantity: "the number of elements", size: Count(None), limit: u64::MAX };
     let stored = element_count(&shape).ok_or(too_large)?;
     let (compression, fill, symmetry) = (Compression::None, Scalar::zero(dtype), Symmetry::General);
-    Ok((Info { file_format: &IDX, compression, layout: Layout::Array, shape, dtype, fill, symmetry, stored }, rest))
+    Ok((
+        Info {
+            file_format: &IDX,
+            compression,
+            layout: Layout::Array,
+            shape,
+            storage: None,
+            dtype: dtype.into(),
+            fill,
+            symmetry,
+            stored,
+        },
+        rest,
+    ))
 }
 
 fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
@@ -65,9 +79,9 @@ fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
 
 fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
     let (info, rest) = header(bytes).map_err(|fault| fault.at(Location::File))?;
-    let expected = info.stored.checked_mul(info.dtype.bytes() as u64);
+    let expected = info.stored.checked_mul(info.prim().bytes() as u64);
     shared::check_element_bytes(expected, rest.len() as u64).map_err(|fault| fault.at(Location::File))?;
-    let values = decode(info.dtype, ByteOrder::Big, rest, memory).map_err(|fault| fault.at(Location::File))?;
+    let values = decode(info.prim(), ByteOrder::Big, rest, memory).map_err(|fault| fault.at(Location::File))?;
     Ok((info, Data::Dense(values)))
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod matrix_market;
 pub(crate) mod netpbm;
 pub(crate) mod npy;
 pub(crate) mod npz;
+pub(crate) mod rpt;
 pub(crate) mod shared;
 
 pub use crate::file_format::FileFormat;
@@ -19,6 +20,7 @@ pub static FILE_FORMATS: &[&FileFormat] = &[
     &matrix_market::MATRIX_MARKET,
     &npy::NPY,
     &npz::NPZ,
+    &rpt::RPT,
     &netpbm::PBM,
     &netpbm::PGM,
     &idx::IDX,
@@ -42,6 +44,12 @@ impl FileFormat {
     /// is Matrix Market.
     pub fn of_file_name(path: impl AsRef<Path>) -> Option<&'static FileFormat> {
         parse_file_name(path.as_ref()).0
+    }
+
+    /// Returns whether files of this format contain the arrays of a tensor in its storage format,
+    /// instead of its entries.
+    pub fn stores_arrays(&self) -> bool {
+        self.stored.is_some()
     }
 
     /// Detects the file format by the first bytes of a file.

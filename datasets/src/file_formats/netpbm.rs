@@ -26,6 +26,7 @@ pub(crate) static PBM: FileFormat = FileFormat {
     read: |bytes, options| read(&PBM, bytes, &options.memory).map(Into::into),
     info: |stream, _| info(&PBM, stream),
     write: write_bitmap,
+    stored: None,
 };
 
 pub(crate) static PGM: FileFormat = FileFormat {
@@ -37,6 +38,7 @@ pub(crate) static PGM: FileFormat = FileFormat {
     read: |bytes, options| read(&PGM, bytes, &options.memory).map(Into::into),
     info: |stream, _| info(&PGM, stream),
     write: write_graymap,
+    stored: None,
 };
 
 /// Maximum length of a header, comments included.
@@ -84,7 +86,17 @@ impl NetpbmHeader {
             _ => Prim::U16,
         };
         let (compression, fill, symmetry) = (Compression::None, Scalar::zero(dtype), Symmetry::General);
-        Ok(Info { file_format: format, compression, layout: Layout::Array, shape, dtype, fill, symmetry, stored })
+        Ok(Info {
+            file_format: format,
+            compression,
+            layout: Layout::Array,
+            shape,
+            storage: None,
+            dtype: dtype.into(),
+            fill,
+            symmetry,
+            stored,
+        })
     }
 }
 
@@ -127,7 +139,7 @@ fn read(format: &'static FileFormat, bytes: &[u8], memory: &Memory) -> Result<(I
     let header = NetpbmHeader::parse(format, bytes).map_err(at_file)?;
     let info = header.info(format).map_err(at_file)?;
     let rest = &bytes[header.end..];
-    let values = match (header.plain, info.dtype) {
+    let values = match (header.plain, info.prim()) {
         (true, _) => plain_pixels(&header, rest, &info, memory),
         (false, Prim::Bool) => packed_pixels(&header, rest, memory),
         (false, prim) => check_length(rest, info.stored.checked_mul(prim.bytes() as u64))
@@ -158,11 +170,11 @@ fn packed_pixels(header: &NetpbmHeader, rest: &[u8], memory: &Memory) -> Result<
 /// Parses pixels in text form; the digits of bitmaps need no separators.
 fn plain_pixels(header: &NetpbmHeader, rest: &[u8], info: &Info, memory: &Memory) -> Result<Values, Fault> {
     // Each pixel takes at least a byte; growing vectors reserve up to twice their size.
-    memory.charge("pixels", info.stored.min(rest.len() as u64).saturating_mul(2 * info.dtype.bytes() as u64))?;
-    let mut values = Values::empty(info.dtype);
+    memory.charge("pixels", info.stored.min(rest.len() as u64).saturating_mul(2 * info.prim().bytes() as u64))?;
+    let mut values = Values::empty(info.prim());
     let mut at = 0;
     while (values.len() as u64) < info.stored {
-        let pixel = match info.dtype {
+        let pixel = match info.prim() {
             Prim::Bool => {
                 skip_blanks(rest, &mut at);
                 let digit = rest.get(at).filter(|b| matches!(b, b'0' | b'1'));
@@ -176,7 +188,7 @@ fn plain_pixels(header: &NetpbmHeader, rest: &[u8], info: &Info, memory: &Memory
         if pixel > header.largest {
             return Err(Fault::malformed(format!("grey levels up to {}", header.largest), pixel.to_string()));
         }
-        values.push(&Scalar::U64(pixel).cast(info.dtype).expect("numbers are cast to numbers"));
+        values.push(&Scalar::U64(pixel).cast(info.prim()).expect("numbers are cast to numbers"));
     }
     Ok(values)
 }

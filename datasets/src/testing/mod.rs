@@ -10,7 +10,9 @@ mod samples;
 
 use crate::file_format::FileFormat;
 use crate::file_formats::FILE_FORMATS;
-use crate::{Error, LoadedFile, Memory, ReadOptions, WriteOptions, read_bytes, write_bytes};
+use crate::{
+    Error, LoadedFile, Memory, ReadOptions, WriteOptions, open_bytes, read_bytes, write_bytes, write_tensor_bytes,
+};
 use mutate::Mutation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -98,6 +100,7 @@ fn check_reader(name: &str, bytes: &[u8], file_format: Option<&'static FileForma
     };
     check_entries(&loaded)?;
     check_header(bytes, &loaded)?;
+    check_tensor(bytes, name, &options)?;
     let stored = loaded.clone().into_tensor(None).map(|(tensor, _)| tensor.validate().map_err(|e| e.to_string()));
     match stored {
         Ok(valid) => valid.map_err(|problem| format!("an invalid tensor: {problem}"))?,
@@ -120,6 +123,25 @@ fn check_reader(name: &str, bytes: &[u8], file_format: Option<&'static FileForma
     }
 }
 
+/// Checks that a file with entries is also opened as a tensor, and that the tensor is written and
+/// read back.
+fn check_tensor(bytes: &[u8], name: &str, options: &ReadOptions) -> Result<(), String> {
+    let opened = match open_bytes(name, bytes, options, None) {
+        Ok(opened) => opened,
+        Err(error) => return check_error(&error),
+    };
+    opened.tensor.validate().map_err(|e| format!("an invalid tensor: {e}"))?;
+    let write_options = WriteOptions { memory: options.memory.clone(), ..WriteOptions::default() };
+    match write_tensor_bytes("a.rpt", &opened.tensor, &write_options) {
+        Ok(bytes) => match open_bytes("a.rpt", &bytes, options, None) {
+            Ok(again) if again.tensor.bytes() == opened.tensor.bytes() => Ok(()),
+            Ok(again) => Err(format!("{} bytes of arrays become {}", opened.tensor.bytes(), again.tensor.bytes())),
+            Err(error) => check_error(&error),
+        },
+        Err(error) => check_error(&error),
+    }
+}
+
 /// Checks that a message is one line that does not end with a period.
 fn check_error(error: &Error) -> Result<(), String> {
     let message = error.to_string();
@@ -133,7 +155,7 @@ fn check_error(error: &Error) -> Result<(), String> {
 /// within the shape.
 fn check_entries(loaded: &LoadedFile) -> Result<(), String> {
     let (shape, values) = (&loaded.info.shape, loaded.data.values());
-    if values.prim() != loaded.info.dtype || loaded.info.fill.prim() != Some(loaded.info.dtype) {
+    if loaded.info.dtype != values.prim().into() || loaded.info.fill.dtype() != loaded.info.dtype {
         return Err(format!("values of {} where the header says {}", values.prim(), loaded.info.dtype));
     }
     match &loaded.data {

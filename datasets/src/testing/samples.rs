@@ -3,7 +3,7 @@
 use crate::content::{Content, Data, Layout, Symmetry};
 use crate::file_format::WriteOptions;
 use crate::values::Values;
-use crate::write::write_bytes;
+use crate::write::{write_bytes, write_tensor_bytes};
 use redpoll_logic::Scalar;
 use std::io::{Cursor, Write};
 use std::sync::LazyLock;
@@ -55,6 +55,7 @@ pub(super) fn all() -> &'static [FileSample] {
         let mut all = texts();
         all.extend(written_files());
         all.extend(archives());
+        all.extend(stored_tensors());
         all
     });
     &ALL
@@ -109,8 +110,45 @@ fn written_files() -> Vec<FileSample> {
         ("a.npy", Layout::Array, Symmetry::General),
         ("a.npz", Layout::Csc, Symmetry::General),
         ("a.npz", Layout::Array, Symmetry::General),
+        ("a.rpt.gz", Layout::Coordinate, Symmetry::General),
     ];
     files.into_iter().map(write).collect()
+}
+
+/// Returns files of the arrays of tensors, in formats that need different checks.
+fn stored_tensors() -> Vec<FileSample> {
+    let content = |values: Values, fill: Scalar| Content {
+        shape: vec![3, 5],
+        fill,
+        layout: Layout::Coordinate,
+        data: Data::Triples { coordinates: vec![vec![0, 0, 1, 2], vec![1, 2, 4, 0]], values },
+    };
+    let formats = [
+        "csr",
+        "coo",
+        "csf",
+        "(bcsr 2 2)",
+        "dia",
+        "(dense (run-length (element)))",
+        "(sparse-run-length (run-length (element)))",
+        "(dense (hash (element)))",
+        "(dense (byte-map (element)))",
+        "(dense (bit-map (element)))",
+        "(sparse-list unordered (sparse-list (element)))",
+        "(dense (block-list (element)))",
+    ];
+    let store = |format: &str, content: Content| {
+        let format = redpoll_logic::text::parse_format(format, 2).expect("a format of matrices");
+        let tensor = content.into_tensor(Some(format)).expect("the format stores any matrix");
+        FileSample::new("a.rpt", write_tensor_bytes("a.rpt", &tensor, &WriteOptions::default()).expect("any tensor"))
+    };
+    let mut files: Vec<FileSample> =
+        formats.map(|format| store(format, content(Values::F32(vec![1.5, 1.5, -2.0, 7.0]), Scalar::F32(0.5)))).into();
+    let flags = || content(Values::Bool(vec![true; 4]), Scalar::Bool(false));
+    files.push(store("(dense (sparse-list (pattern)))", flags()));
+    files.push(store("(sparse-run-length (sparse-list (pattern)))", flags()));
+    files.push(store("(dense (sparse-list (element)))", flags()));
+    files
 }
 
 fn archives() -> Vec<FileSample> {

@@ -265,7 +265,7 @@ fn written_text() {
         1,1,1,2.0
     "#]]
     .assert_eq(&texts.join("--\n"));
-    assert_eq!(load("a.csv", texts[2].as_bytes()).unwrap().info.dtype, Prim::Bool);
+    assert_eq!(load("a.csv", texts[2].as_bytes()).unwrap().info.dtype, Prim::Bool.into());
 }
 
 /// Asserts that text in other encodings is read or rejected with a reason, and never read as names.

@@ -7,6 +7,7 @@ mod names;
 mod read;
 mod roundtrip;
 mod samples;
+mod stored;
 mod tensors;
 mod write;
 

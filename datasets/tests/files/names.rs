@@ -56,7 +56,7 @@ fn concatenated_streams_are_one_file() {
 fn unknown_formats_are_rejected() {
     let message = |name: &str, bytes: &[u8]| crate::load(name, bytes).unwrap_err().to_string();
     expect![
-        "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .pbm, .pgm, .idx, .csv, .tsv, .tns, each optionally followed by .gz or .zst"
+        "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .rpt, .pbm, .pgm, .idx, .csv, .tsv, .tns, each optionally followed by .gz or .zst"
     ]
     .assert_eq(&message("a.txt", b"two, words\n"));
     expect!["a.mtx.gz: expected a gzip stream, as the file name indicates, found other content"]

@@ -498,7 +498,7 @@ fn values_are_read_in_the_requested_dtype() {
     let text = b"%%MatrixMarket matrix coordinate integer general\n1 2 2\n1 1 7\n1 2 300\n";
     let read = |dtype| read_bytes("a.mtx", text, &ReadOptions { dtype: Some(dtype), ..ReadOptions::default() });
     let loaded = read(Prim::F32).unwrap();
-    assert_eq!((loaded.info.dtype, loaded.data.values()), (Prim::F32, &Values::F32(vec![7.0, 300.0])));
+    assert_eq!((loaded.info.dtype, loaded.data.values()), (Prim::F32.into(), &Values::F32(vec![7.0, 300.0])));
     let error = read(Prim::U8).unwrap_err().to_string();
     expect!["a.mtx, array `values`, entry 1: value 300 does not fit u8; read the file as a wider dtype"]
         .assert_eq(&error);
@@ -513,11 +513,11 @@ fn headers_are_read_without_the_entries() {
     let path = folder.path().join("a.mtx");
     std::fs::write(&path, text).unwrap();
     let info = redpoll_datasets::info(&path).unwrap();
-    assert_eq!((info.shape, info.dtype, info.stored), (vec![30, 30], Prim::F64, 40));
+    assert_eq!((info.shape, info.dtype, info.stored), (vec![30, 30], Prim::F64.into(), 40));
     assert_eq!((info.layout, info.symmetry), (Layout::Coordinate, Symmetry::Symmetric));
 
     let path = folder.path().join("a.npy");
     std::fs::write(&path, npy("{'descr': '<i4', 'fortran_order': False, 'shape': (1000000, 1000000)}", &[])).unwrap();
     let info = redpoll_datasets::info(&path).unwrap();
-    assert_eq!((info.dtype, info.stored), (Prim::I32, 1_000_000_000_000));
+    assert_eq!((info.dtype, info.stored), (Prim::I32.into(), 1_000_000_000_000));
 }

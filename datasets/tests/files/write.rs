@@ -101,7 +101,7 @@ fn unsupported_content_is_rejected() {
         &content(&[2, 2], 0.0),
         &plain,
         &expect![
-            "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .pbm, .pgm, .idx, .csv, .tsv, .tns, each optionally followed by .gz or .zst"
+            "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .rpt, .pbm, .pgm, .idx, .csv, .tsv, .tns, each optionally followed by .gz or .zst"
         ],
     );
     check(

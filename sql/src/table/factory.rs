@@ -8,8 +8,7 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::logical_expr::CreateExternalTable;
-use redpoll_datasets::{Memory, ReadOptions, read};
-use redpoll_logic::DType;
+use redpoll_datasets::{Info, Memory, ReadOptions, open_as, read};
 use redpoll_logic::literal::read_value;
 use redpoll_logic::sexpr::Sexpr;
 use redpoll_logic::text::parse_format;
@@ -25,7 +24,7 @@ pub(crate) struct TensorFactory;
 
 impl TensorFactory {
     /// The file types of `STORED AS` that are tensors.
-    pub(crate) const FILE_TYPES: [&'static str; 3] = ["MTX", "TNS", "NPZ"];
+    pub(crate) const FILE_TYPES: [&'static str; 4] = ["RPT", "MTX", "TNS", "NPZ"];
 }
 
 #[async_trait]
@@ -101,18 +100,24 @@ pub(crate) fn open_tensor(
     memory: &Memory,
 ) -> Result<TensorTable, Error> {
     let fault = |message: String| Error::Declaration { table: path.to_string(), message };
-    let loaded = read(path, &ReadOptions { memory: memory.clone(), ..ReadOptions::default() })?;
-    let rank = loaded.info.shape.len();
-    let storage = options
-        .storage
-        .map(|text| parse_format(text, rank).map_err(|e| fault(format!("storage '{text}' for {rank} modes: {e}"))));
-    let storage = storage.transpose()?.unwrap_or_else(|| loaded.default_format());
-    let (mut content, _) = loaded.into_content()?;
-    if let Some(text) = options.fill {
-        let dtype = DType::Prim(content.fill.dtype().prim().expect("values in files are primitives"));
-        let fill = read_value(&dtype, &Sexpr::atom(text));
-        content.fill = fill.map_err(|_| fault(format!("fill '{text}' is not a value of dtype {dtype}")))?;
-    }
-    let tensor = content.into_tensor(Some(storage))?;
+    let read_options = ReadOptions { memory: memory.clone(), ..ReadOptions::default() };
+    let storage = |info: &Info| {
+        let rank = info.shape.len();
+        let parse =
+            |text| parse_format(text, rank).map_err(|e| fault(format!("storage '{text}' for {rank} modes: {e}")));
+        options.storage.map(parse).transpose()
+    };
+    let tensor = match options.fill {
+        None => open_as(path, &read_options, storage)?.tensor,
+        Some(text) => {
+            let loaded = read(path, &read_options)?;
+            let storage = storage(&loaded.info)?.unwrap_or_else(|| loaded.default_format());
+            let (mut content, _) = loaded.into_content()?;
+            let dtype = content.fill.dtype();
+            let fill = read_value(&dtype, &Sexpr::atom(text));
+            content.fill = fill.map_err(|_| fault(format!("fill '{text}' is not a value of dtype {dtype}")))?;
+            content.into_tensor(Some(storage))?
+        }
+    };
     if columns.is_empty() { TensorTable::new(tensor) } else { TensorTable::with_columns(tensor, columns) }
 }

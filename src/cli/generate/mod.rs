@@ -32,7 +32,7 @@ pub(super) struct Args {
 /// Options of all kinds.
 #[derive(clap::Args)]
 pub(super) struct CommonArgs {
-    /// Write to FILE, in the format of its extension: .mtx, .tns, .npy, .npz, .csv or .tsv,
+    /// Write to FILE, in the format of its extension: .rpt, .mtx, .tns, .npy, .npz, .csv or .tsv,
     /// optionally followed by .gz or .zst
     #[arg(long, value_name = "FILE")]
     out: PathBuf,

@@ -44,7 +44,7 @@ const COMMANDS: [Command; 10] = [
     Command {
         names: &[".open"],
         args: "NAME FILE",
-        help: "register a file as a table: .mtx, .tns, .npz, .csv, .tsv, .txt, .ndjson, .parquet, .arrow",
+        help: "register a file as a table: .rpt, .mtx, .tns, .npz, .csv, .tsv, .txt, .ndjson, .parquet, .arrow",
         action: Action::Open,
     },
     Command { names: &[".read", "\\i"], args: "FILE", help: "run the statements of a file", action: Action::Read },

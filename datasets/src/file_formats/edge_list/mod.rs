@@ -48,6 +48,7 @@ pub(crate) static CSV: FileFormat = FileFormat {
     read: |bytes, options| read::read(&CSV, bytes, &options.edge_list, &options.memory),
     info: |stream, memory| read::info(&CSV, stream, memory),
     write: |content, options, out| write::write(content, options, Delimiter::Comma, out),
+    stored: None,
 };
 
 pub(crate) static TSV: FileFormat = FileFormat {
@@ -59,4 +60,5 @@ pub(crate) static TSV: FileFormat = FileFormat {
     read: |bytes, options| read::read(&TSV, bytes, &options.edge_list, &options.memory),
     info: |stream, memory| read::info(&TSV, stream, memory),
     write: |content, options, out| write::write(content, options, Delimiter::Tab, out),
+    stored: None,
 };

@@ -77,7 +77,17 @@ pub(super) fn header(cursor: &mut TextCursor<'_>) -> Result<Option<Info>, Locate
     cursor.end_of_record("the end of the size line")?;
     let shape = vec![rows, columns];
     let (compression, fill) = (Compression::None, Scalar::zero(dtype));
-    Ok(Some(Info { file_format: &MATRIX_MARKET, compression, layout, shape, dtype, fill, symmetry, stored }))
+    Ok(Some(Info {
+        file_format: &MATRIX_MARKET,
+        compression,
+        layout,
+        shape,
+        storage: None,
+        dtype: dtype.into(),
+        fill,
+        symmetry,
+        stored,
+    }))
 }
 
 /// Returns the fault of a file that ends before its size line.

@@ -29,4 +29,5 @@ pub(crate) static MATRIX_MARKET: FileFormat = FileFormat {
     read: |bytes, options| read::read(bytes, &options.memory).map(Into::into),
     info: |stream, _| header::info(stream),
     write: write::write,
+    stored: None,
 };

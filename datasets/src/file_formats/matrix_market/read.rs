@@ -11,7 +11,7 @@ use redpoll_logic::Prim;
 pub(super) fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
     let mut cursor = TextCursor::new(bytes, COMMENT);
     let Some(info) = header(&mut cursor)? else { return Err(missing_size_line(&cursor)) };
-    let data = match info.dtype {
+    let data = match info.prim() {
         Prim::Bool => entries::<bool>(&mut cursor, &info, memory),
         Prim::I64 => entries::<i64>(&mut cursor, &info, memory),
         Prim::U64 => entries::<u64>(&mut cursor, &info, memory),
@@ -152,7 +152,7 @@ fn coordinate_entries<T: FieldValue>(
         if row != column {
             i.push(column);
             j.push(row);
-            values.push(mirror_value(cursor, info.symmetry, value, info.dtype)?);
+            values.push(mirror_value(cursor, info.symmetry, value, info.prim())?);
         } else if info.symmetry == Symmetry::SkewSymmetric && !value.is_zero() {
             let found = format!("a nonzero value at row and column {}", row + 1);
             return Err(cursor.fault(Fault::malformed("zeros on the diagonal of a skew-symmetric matrix", found)));
@@ -202,7 +202,7 @@ fn array_entries<T: FieldValue>(
             let value = packed.next().expect("the values were counted");
             dense[row * columns + column] = value;
             if info.symmetry != Symmetry::General && row != column {
-                dense[column * columns + row] = mirror_value(cursor, info.symmetry, value, info.dtype)?;
+                dense[column * columns + row] = mirror_value(cursor, info.symmetry, value, info.prim())?;
             }
         }
     }

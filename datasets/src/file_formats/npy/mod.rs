@@ -28,6 +28,7 @@ pub(crate) static NPY: FileFormat = FileFormat {
     read: |bytes, options| read(bytes, &options.memory).map(Into::into),
     info: |stream, _| info(stream),
     write,
+    stored: None,
 };
 
 /// An array with its shape.
@@ -65,7 +66,8 @@ fn header_info(header: &NpyHeader) -> Result<Info, Fault> {
         compression: Compression::None,
         layout: Layout::Array,
         shape: header.shape.clone(),
-        dtype,
+        storage: None,
+        dtype: dtype.into(),
         fill: Scalar::zero(dtype),
         symmetry: Symmetry::General,
         stored,

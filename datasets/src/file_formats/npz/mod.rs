@@ -37,6 +37,7 @@ pub(crate) static NPZ: FileFormat = FileFormat {
     read: |bytes, options| read(bytes, &options.memory).map(Into::into),
     info,
     write: write::write,
+    stored: None,
 };
 
 fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
@@ -80,5 +81,18 @@ fn archive_info(archive: &mut Archive<'_>) -> Result<(Info, Option<Scheme>), Loc
         _ => Scalar::zero(dtype),
     };
     let (compression, symmetry) = (Compression::None, Symmetry::General);
-    Ok((Info { file_format: &NPZ, compression, layout, shape, dtype, fill, symmetry, stored }, scheme))
+    Ok((
+        Info {
+            file_format: &NPZ,
+            compression,
+            layout,
+            shape,
+            storage: None,
+            dtype: dtype.into(),
+            fill,
+            symmetry,
+            stored,
+        },
+        scheme,
+    ))
 }

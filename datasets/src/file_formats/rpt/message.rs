@@ -1,0 +1,125 @@
+//! Framing of Arrow IPC files: the magic bytes, and messages with their lengths.
+//!
+//! Source: the Apache Arrow specification, "Serialization and Interprocess Communication (IPC)".
+
+use crate::error::{Count, Fault, LocatedFault, Location, StreamError};
+use crate::memory::{Memory, read_all};
+use std::io::{self, Read, Write};
+
+/// The first and last bytes of a file.
+pub(super) const MAGIC: &[u8; 6] = b"ARROW1";
+
+/// The magic bytes with their padding.
+pub(super) const START: [u8; 8] = *b"ARROW1\0\0";
+
+/// The bytes before the length of a message.
+pub(super) const CONTINUATION: [u8; 4] = [0xff; 4];
+
+/// The mark after the last message.
+pub(super) const END_OF_MESSAGES: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+
+/// The alignment of arrays in a file, in bytes.
+pub(super) const ALIGNMENT: u64 = 64;
+
+/// Number of bytes before a message: the continuation and the length.
+pub(super) const PREFIX: u64 = 8;
+
+/// Largest accepted length of a message, which has no data.
+const MAX_MESSAGE: u64 = 1 << 24;
+
+/// A stream with its position.
+pub(super) struct MessageReader<'a> {
+    stream: &'a mut dyn Read,
+    /// The number of bytes read.
+    pub(super) position: u64,
+    memory: &'a Memory,
+}
+
+impl<'a> MessageReader<'a> {
+    /// Reads the magic bytes with their padding.
+    pub(super) fn open(stream: &'a mut dyn Read, memory: &'a Memory) -> Result<MessageReader<'a>, StreamError> {
+        let mut reader = MessageReader { stream, position: 0, memory };
+        match reader.group()? {
+            Some(START) => Ok(reader),
+            _ => Err(Fault::malformed("an Arrow file, which starts with `ARROW1`", "other bytes")
+                .at(Location::File)
+                .into()),
+        }
+    }
+
+    /// Reads eight bytes; returns `None` if the stream ends before.
+    fn group(&mut self) -> Result<Option<[u8; 8]>, StreamError> {
+        let mut group = [0; 8];
+        match self.stream.read_exact(&mut group) {
+            Ok(()) => {
+                self.position += 8;
+                Ok(Some(group))
+            }
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Reads the next message; zeros before it are padding.
+    pub(super) fn message(&mut self) -> Result<Vec<u8>, StreamError> {
+        let length = loop {
+            match self.group()? {
+                Some([0xff, 0xff, 0xff, 0xff, length @ ..]) => break i32::from_le_bytes(length),
+                Some([0, 0, 0, 0, 0, 0, 0, 0]) if self.position <= ALIGNMENT => {}
+                Some(_) => return Err(Fault::malformed("a message", "other bytes").at(Location::File).into()),
+                None => return Err(truncated("a message", PREFIX, 0)),
+            }
+        };
+        let Some(length) = u64::try_from(length).ok().filter(|&length| length > 0 && length <= MAX_MESSAGE) else {
+            let found = format!("the length {length}");
+            return Err(Fault::malformed(format!("a message of 1 to {MAX_MESSAGE} bytes"), found)
+                .at(Location::File)
+                .into());
+        };
+        let message = read_all(&mut (&mut *self.stream).take(length), "a message", self.memory)?;
+        self.position += message.len() as u64;
+        if (message.len() as u64) < length {
+            return Err(truncated("a message", length, message.len() as u64));
+        }
+        Ok(message)
+    }
+}
+
+fn truncated(content: &'static str, expected: u64, found: u64) -> StreamError {
+    Fault::Truncated { content, expected: Count(Some(expected)), found }.at(Location::File).into()
+}
+
+/// Checks that the record batch is followed by the mark after the last message, and that the file
+/// ends like an Arrow file.
+pub(super) fn check_end(bytes: &[u8], body_end: u64) -> Result<(), LocatedFault> {
+    let at_file = |fault: Fault| Err(fault.at(Location::File));
+    if !bytes.ends_with(MAGIC) {
+        return at_file(Fault::malformed("`ARROW1` at the end of the file, which may be truncated", "other bytes"));
+    }
+    let rest = usize::try_from(body_end).ok().and_then(|end| bytes.get(end..));
+    match rest {
+        Some(rest) if rest.starts_with(&END_OF_MESSAGES) => Ok(()),
+        Some(_) => at_file(Fault::malformed("one record batch", "more data after the first one")),
+        None => {
+            let (expected, found) = (Count(Some(body_end)), bytes.len() as u64);
+            at_file(Fault::Truncated { content: "the file", expected, found })
+        }
+    }
+}
+
+/// Writes a message, padded so that the data after it are aligned. `position` is the number of
+/// bytes written before; returns the number of bytes of the message with its prefix.
+pub(super) fn write_message(out: &mut dyn Write, position: u64, message: &[u8]) -> io::Result<u64> {
+    let padded = (position + PREFIX + message.len() as u64).next_multiple_of(ALIGNMENT) - position;
+    let length = i32::try_from(padded - PREFIX).map_err(|_| io::Error::other("the schema is too large"))?;
+    out.write_all(&CONTINUATION)?;
+    out.write_all(&length.to_le_bytes())?;
+    out.write_all(message)?;
+    write_zeros(out, padded - PREFIX - message.len() as u64)?;
+    Ok(padded)
+}
+
+/// Writes fewer zeros than [`ALIGNMENT`].
+pub(super) fn write_zeros(out: &mut dyn Write, count: u64) -> io::Result<()> {
+    out.write_all(&[0; ALIGNMENT as usize][..count as usize])
+}

@@ -1,0 +1,115 @@
+//! Opening of files as tensors: files of arrays give their tensor as it is stored, all others give
+//! their entries, stored in a format.
+
+use crate::content::Info;
+use crate::error::{Error, Fault, Location};
+use crate::file_format::{ReadOptions, StoredFormat};
+use crate::file_formats::edge_list::Dictionary;
+use crate::memory::{Memory, MemoryScope};
+use crate::read::{FileContent, file_bytes, read_bytes};
+use redpoll_logic::Format;
+use redpoll_storage::{Tensor, convert_within};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A tensor from a file.
+#[derive(Clone, Debug)]
+pub struct OpenedFile {
+    /// The header of the file.
+    pub info: Info,
+    /// The tensor.
+    pub tensor: Tensor,
+    /// The number of entries that repeated the coordinates of another, to which they were added.
+    pub repeated: usize,
+    /// The names of the coordinates of each mode if an edge list has names, otherwise empty.
+    pub dictionaries: Vec<Option<Arc<Dictionary>>>,
+}
+
+/// Opens a file as a tensor, in the given storage format or else in the one closest to the file.
+/// The name and the first bytes determine the file format, as for [`read`](crate::read()).
+///
+/// # Errors
+/// The errors of [`read`](crate::read()); also if the storage format does not match the shape.
+pub fn open(path: impl AsRef<Path>, options: &ReadOptions, format: Option<Format>) -> Result<OpenedFile, Error> {
+    open_as(path, options, |_| Ok(format))
+}
+
+/// Opens a file like [`open`], in a storage format chosen by its header.
+///
+/// # Errors
+/// The errors of [`open`], and that of the choice.
+pub fn open_as<E: From<Error>>(
+    path: impl AsRef<Path>,
+    options: &ReadOptions,
+    format: impl FnOnce(&Info) -> Result<Option<Format>, E>,
+) -> Result<OpenedFile, E> {
+    let path = path.as_ref();
+    let scope = MemoryScope::new(&options.memory);
+    let bytes = file_bytes(path, scope.memory())?;
+    open_bytes_as(path, &bytes, options, format)
+}
+
+/// Opens a file like [`open`], from its bytes. `name` determines the format and is reported in
+/// errors.
+///
+/// # Errors
+/// The errors of [`open`].
+pub fn open_bytes(
+    name: impl AsRef<Path>,
+    bytes: &[u8],
+    options: &ReadOptions,
+    format: Option<Format>,
+) -> Result<OpenedFile, Error> {
+    open_bytes_as(name.as_ref(), bytes, options, |_| Ok(format))
+}
+
+fn open_bytes_as<E: From<Error>>(
+    path: &Path,
+    bytes: &[u8],
+    options: &ReadOptions,
+    format: impl FnOnce(&Info) -> Result<Option<Format>, E>,
+) -> Result<OpenedFile, E> {
+    let scope = MemoryScope::new(&options.memory);
+    let content = FileContent::detect(path, bytes, options, scope.memory())?;
+    // Values of another dtype are converted entry by entry.
+    if let (Some(stored), None) = (&content.file_format.stored, options.dtype) {
+        let opened = open_stored(path, &content, stored, scope.memory())?;
+        drop((content, scope));
+        let format = format(&opened.info)?;
+        return Ok(opened.charged(path, format.as_ref(), &options.memory)?);
+    }
+    drop((content, scope));
+    let loaded = read_bytes(path, bytes, options)?;
+    let (info, dictionaries) = (loaded.info.clone(), loaded.dictionaries.clone());
+    let format = format(&info)?;
+    let (tensor, repeated) = loaded.into_tensor(format)?;
+    Ok(OpenedFile { info, tensor, repeated, dictionaries })
+}
+
+fn open_stored(
+    path: &Path,
+    content: &FileContent<'_>,
+    stored: &StoredFormat,
+    memory: &Memory,
+) -> Result<OpenedFile, Error> {
+    let (info, tensor) = (stored.read)(content.bytes(), memory).map_err(|fault| fault.into_error(path))?;
+    let info = Info { compression: content.compression, ..info };
+    Ok(OpenedFile { info, tensor, repeated: 0, dictionaries: Vec::new() })
+}
+
+impl OpenedFile {
+    /// Charges the tensor to the memory, and converts it to a format.
+    fn charged(self, path: &Path, format: Option<&Format>, memory: &Memory) -> Result<OpenedFile, Error> {
+        let (bytes, budget) = (self.tensor.bytes(), memory.budget());
+        let tensor = self.tensor.charged(budget).ok_or_else(|| {
+            let (used, limit) = (budget.used() as u64, budget.limit() as u64);
+            Fault::MemoryLimit { purpose: "the tensor", bytes, used, limit }.at(Location::File).into_error(path)
+        })?;
+        let tensor = match format {
+            None => tensor,
+            Some(format) => convert_within(&tensor, format, budget)
+                .map_err(|source| Error::Storage { path: path.into(), source: source.into() })?,
+        };
+        Ok(OpenedFile { tensor, ..self })
+    }
+}
