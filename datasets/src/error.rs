@@ -55,6 +55,20 @@ pub enum Error {
         /// The fault.
         fault: Fault,
     },
+    /// An open file has another size or time of modification than before. The fault is that of the
+    /// program that wrote it.
+    #[error("{}: the file has changed since it was opened; open it again", path.display())]
+    ChangedFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A part of an open file cannot be read any longer. The fault is that of the program that cut
+    /// the file, or of the storage device.
+    #[error("{}: a part of the open file is lost: it was cut, or its device failed; restore it, and open it again", path.display())]
+    LostFile {
+        /// The file.
+        path: PathBuf,
+    },
     /// The parameters of a generator are invalid. The fault is the caller's.
     #[error("cannot generate {generator}: {fault}")]
     Generate {

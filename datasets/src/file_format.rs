@@ -1,13 +1,17 @@
 //! The interface of file formats: the functions of a format, and their options and results.
 
 use crate::content::{Content, Data, Info, Layout, Symmetry};
-use crate::error::{Fault, LocatedFault, StreamError, WriteError};
+use crate::error::{Error, Fault, LocatedFault, StreamError, WriteError};
 use crate::file_formats::edge_list::{Dictionary, EdgeListOptions};
+use crate::file_formats::rpt::OpenContext;
 use crate::memory::Memory;
+use crate::records::RecordFolder;
 use redpoll_logic::Prim;
 use redpoll_storage::Tensor;
 use std::fmt;
+use std::fs::File;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The content of a file.
@@ -57,6 +61,10 @@ pub(crate) type ReadTensor = fn(&[u8], &Memory) -> Result<(Info, Tensor), Locate
 pub(crate) struct StoredFormat {
     /// Reads a tensor into memory, and validates it.
     pub(crate) read: ReadTensor,
+    /// Opens a file on disk, without reading all of it.
+    pub(crate) open: fn(&Path, File, &OpenContext<'_>) -> Result<(Info, Tensor), Error>,
+    /// Records a file that was written from a valid tensor.
+    pub(crate) record_written: fn(&Path, &mut File, &Tensor, &RecordFolder),
     /// Writes the arrays of a tensor.
     pub(crate) write: fn(&Tensor, &WriteOptions, &mut dyn Write) -> Result<(), WriteError>,
 }
@@ -92,6 +100,8 @@ pub struct ReadOptions {
     pub edge_list: EdgeListOptions,
     /// The memory limit for the file, and for its entries while they live and are stored.
     pub memory: Memory,
+    /// The records of validated files; formats without arrays of a tensor ignore them.
+    pub records: RecordFolder,
 }
 
 /// Options of writing.
@@ -109,6 +119,9 @@ pub struct WriteOptions {
     pub dictionaries: Vec<Option<Arc<Dictionary>>>,
     /// The memory limit of writing.
     pub memory: Memory,
+    /// The records of validated files, which get a record of a file that contains the arrays of a
+    /// tensor.
+    pub records: RecordFolder,
 }
 
 impl WriteOptions {

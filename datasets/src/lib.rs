@@ -22,6 +22,7 @@ pub mod generate;
 mod memory;
 mod open;
 mod read;
+mod records;
 mod sample;
 mod tensor;
 #[cfg(any(test, feature = "testing"))]
@@ -37,6 +38,7 @@ pub use file_format::{ReadOptions, WriteOptions};
 pub use memory::Memory;
 pub use open::{OpenedFile, open, open_as, open_bytes};
 pub use read::{EntryMemory, LoadedFile, info, info_within, read, read_bytes, unpack};
+pub use records::RecordFolder;
 pub use sample::{SAMPLES, Sample, sample};
 pub use tensor::write;
 pub use values::Values;

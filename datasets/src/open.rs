@@ -3,12 +3,15 @@
 
 use crate::content::Info;
 use crate::error::{Error, Fault, Location};
-use crate::file_format::{ReadOptions, StoredFormat};
+use crate::file_format::{FileFormat, ReadOptions, StoredFormat};
 use crate::file_formats::edge_list::Dictionary;
+use crate::file_formats::rpt::OpenContext;
 use crate::memory::{Memory, MemoryScope};
-use crate::read::{FileContent, file_bytes, read_bytes};
+use crate::read::{DETECTION_BYTES, FileContent, file_bytes, parse_file_name, read_bytes};
 use redpoll_logic::Format;
 use redpoll_storage::{Tensor, convert_within};
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -45,8 +48,33 @@ pub fn open_as<E: From<Error>>(
 ) -> Result<OpenedFile, E> {
     let path = path.as_ref();
     let scope = MemoryScope::new(&options.memory);
+    if let Some((file, stored)) =
+        stored_file(path, options).map_err(|source| Error::Io { path: path.into(), source })?
+    {
+        let context = OpenContext { scope: scope.memory(), memory: &options.memory, records: &options.records };
+        let (info, tensor) = (stored.open)(path, file, &context)?;
+        drop(scope);
+        let opened = OpenedFile { info, tensor, repeated: 0, dictionaries: Vec::new() };
+        let format = format(&opened.info)?;
+        return Ok(opened.charged(path, format.as_ref(), &options.memory)?);
+    }
     let bytes = file_bytes(path, scope.memory())?;
     open_bytes_as(path, &bytes, options, format)
+}
+
+/// Returns a file that contains the arrays of a tensor and is not compressed; `None` for all others.
+fn stored_file(path: &Path, options: &ReadOptions) -> io::Result<Option<(File, &'static StoredFormat)>> {
+    // Values of another dtype are converted entry by entry. Pipes are read once.
+    if options.dtype.is_some() || !std::fs::metadata(path)?.is_file() {
+        return Ok(None);
+    }
+    let mut file = File::open(path)?;
+    let mut start = Vec::new();
+    file.by_ref().take(DETECTION_BYTES).read_to_end(&mut start)?;
+    file.rewind()?;
+    let file_format = options.file_format.or(parse_file_name(path).0).or_else(|| FileFormat::of_content(&start));
+    let stored = file_format.filter(|format| (format.sniff)(&start)).and_then(|format| format.stored.as_ref());
+    Ok(stored.map(|stored| (file, stored)))
 }
 
 /// Opens a file like [`open`], from its bytes. `name` determines the format and is reported in

@@ -215,7 +215,7 @@ pub fn info_within(path: impl AsRef<Path>, memory: &Memory) -> Result<Info, Erro
 }
 
 /// Number of bytes that suffice to detect every format.
-const DETECTION_BYTES: u64 = 4096;
+pub(crate) const DETECTION_BYTES: u64 = 4096;
 
 /// Returns the length of the byte order mark of UTF-8, if there is one. Binary formats do not begin
 /// with such a mark.

@@ -277,9 +277,11 @@ pub(crate) fn entries_of_tensor(tensor: &Tensor, memory: &Memory) -> Result<Data
     if ty.format == Format::dense(ty.shape.len()) {
         tensor.fetch()?;
         let values = values_of(prim, &tensor.leaf()[0]);
+        tensor.check_files()?;
         return Ok(Data::Dense(values));
     }
     let triples = tensor.to_triples()?;
+    tensor.check_files()?;
     let values = values_of(prim, &triples.values.columns()[0]);
     Ok(Data::Triples { coordinates: triples.coordinates, values })
 }

@@ -42,7 +42,13 @@ pub(crate) fn write_data(path: &Path, data: &WrittenData<'_>, options: &WriteOpt
         WriteError::Io(source) => io_error(source),
         WriteError::Fault(fault) => Error::Unwritable { path: path.into(), fault },
     })?;
-    temporary.persist(path).map_err(|e| io_error(e.error))?;
+    if let WrittenData::Arrays(tensor) = data {
+        tensor.check_files().map_err(|source| Error::Storage { path: path.into(), source: source.into() })?;
+    }
+    let mut file = temporary.persist(path).map_err(|e| io_error(e.error))?;
+    if let (WrittenData::Arrays(tensor), Compression::None, Some(stored)) = (data, compression, &file_format.stored) {
+        (stored.record_written)(path, &mut file, tensor, &options.records);
+    }
     Ok(())
 }
 

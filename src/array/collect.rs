@@ -293,5 +293,7 @@ pub(crate) fn values<T: Value>(tensor: &Tensor) -> Result<Vec<T>, Error> {
         return Err(mismatch());
     }
     let dense = convert(tensor, &Format::dense(tensor.ty().shape.len()))?;
-    T::of_buffer(&dense.leaf()[0]).ok_or_else(mismatch)
+    let values = T::of_buffer(&dense.leaf()[0]).ok_or_else(mismatch)?;
+    tensor.check_files()?;
+    Ok(values)
 }

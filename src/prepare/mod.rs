@@ -103,7 +103,8 @@ impl Prepared {
     /// Runs the plan or program on the target of its session.
     ///
     /// # Errors
-    /// Fails if a kernel stops because of the memory limit, cancellation, or a checked operator.
+    /// Fails if a kernel stops because of the memory limit, cancellation, or a checked operator,
+    /// and if a mapped file has changed.
     pub fn run(&self) -> Result<Run, Error> {
         self.run_with(self.form.executable.config.target)
     }
@@ -123,6 +124,7 @@ impl Prepared {
     pub(crate) fn run_observed(&self, target: Target, observer: &mut StageObserver<'_>) -> Result<Run, Error> {
         let run = run_or_restart(target, |target| self.run_once(target, observer));
         let (mut run, device_error) = run.map_err(|error| self.form.convert_run_error(error))?;
+        self.bindings.iter().try_for_each(|(_, tensor)| tensor.check_files())?;
         for (alias, fill) in &self.fills {
             for (_, tensor) in run.outputs.iter_mut().filter(|(name, _)| name == alias) {
                 *tensor = tensor.with_fill(fill)?;

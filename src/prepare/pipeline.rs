@@ -28,6 +28,7 @@ pub(crate) fn prepare(
     let (config, cache) = (session.config(), session.compilation_cache());
     let request = request.in_mode(config.optimizer.float_mode)?;
     let bindings = request.bind(bindings)?;
+    bindings.iter().try_for_each(|(_, tensor)| tensor.load_files())?;
     let key = if bypasses_cache(config) { None } else { RequestKey::new(&request, &bindings) };
     let found = key.as_ref().and_then(|key| cache.find(key, &request, &bindings));
     let (form, bindings) = match found {

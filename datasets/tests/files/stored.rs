@@ -4,7 +4,7 @@ use arrow_array::{Array as _, LargeListArray, cast::AsArray};
 use expect_test::expect;
 use redpoll_datasets::testing::check_bytes;
 use redpoll_datasets::{
-    Error, ReadOptions, WriteOptions, info, open, open_bytes, read_bytes, write, write_tensor_bytes,
+    Error, ReadOptions, RecordFolder, WriteOptions, info, open, open_bytes, read_bytes, write, write_tensor_bytes,
 };
 use redpoll_logic::testing::Rng;
 use redpoll_logic::{DType, Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, TensorType};
@@ -206,4 +206,97 @@ fn structs_have_no_entries() {
     let error: Error = read_bytes("a.rpt", &bytes, &ReadOptions::default()).unwrap_err();
     expect!["a.rpt: not supported: entries of dtype (struct (value f64) (rest (struct (flag bool) (at u16)))); open the file as a tensor"].assert_eq(&error.to_string());
     check_bytes("a.rpt", &bytes).unwrap();
+}
+
+/// Options with records in a folder of the test.
+fn with_records(folder: &std::path::Path) -> (ReadOptions, WriteOptions) {
+    let records = RecordFolder::At(folder.join("records"));
+    let read = ReadOptions { records: records.clone(), ..ReadOptions::default() };
+    (read, WriteOptions { records, ..WriteOptions::default() })
+}
+
+/// Every format opens alike with and without a record, written by the writer or by the first
+/// opening.
+#[test]
+fn recorded_files_are_the_same_tensors() {
+    let folder = tempfile::tempdir().unwrap();
+    let (read, write_options) = with_records(folder.path());
+    let without = WriteOptions { records: RecordFolder::Off, ..WriteOptions::default() };
+    let mut random = Rng::new(11);
+    let dtypes = dtypes();
+    for rank in 0..=3 {
+        for (k, format) in formats(rank).iter().enumerate().step_by(if rank < 3 { 1 } else { 9 }) {
+            let shape: Vec<u64> = (0..rank).map(|_| random.below(5)).collect();
+            let dtype = random.pick(&dtypes).clone();
+            let Some(tensor) = random_tensor(&mut random, &shape, &dtype, format) else { continue };
+            let path = folder.path().join(format!("{rank}-{k}.rpt"));
+            let recorded = folder.path().join(format!("{rank}-{k}-recorded.rpt"));
+            write(&path, &tensor, &without).unwrap();
+            write(&recorded, &tensor, &write_options).unwrap();
+            for path in [&path, &path, &recorded] {
+                let opened = open(path, &read, None).unwrap();
+                opened.tensor.fetch().unwrap();
+                opened.tensor.validate().unwrap();
+                assert_same(&opened.tensor, &tensor);
+                assert_eq!(opened.tensor.special(), tensor.special());
+                opened.tensor.check_files().unwrap();
+            }
+        }
+    }
+}
+
+/// A change of any byte of a file gives an error or a valid tensor: under a record of the old
+/// bytes, arrays with other bytes are never used.
+#[test]
+fn changed_files_are_validated_again_or_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let (read, write_options) = with_records(folder.path());
+    let path = folder.path().join("a.rpt");
+    let mut random = Rng::new(12);
+    let tensor = random_tensor(&mut random, &[4, 5], &DType::Prim(Prim::U8), &Format::csr()).unwrap();
+    write(&path, &tensor, &write_options).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let (mut valid, mut rejected) = (0, 0);
+    for at in 0..bytes.len() {
+        // Opened before the change, and loaded after it.
+        std::fs::write(&path, &bytes).unwrap();
+        open(&path, &read, None).unwrap();
+        let early = open(&path, &read, None).unwrap().tensor;
+        let mut changed = bytes.clone();
+        changed[at] ^= 1 << random.below(8);
+        std::fs::write(&path, &changed).unwrap();
+        match early.fetch() {
+            Ok(()) => assert_same(&early, &tensor),
+            Err(error) => {
+                rejected += 1;
+                assert!(error.to_string().contains("has changed since it was opened"), "{error}");
+            }
+        }
+        if let Ok(opened) = open(&path, &read, None) {
+            valid += 1;
+            opened.tensor.validate().unwrap();
+        }
+    }
+    assert!(valid > 50 && rejected > 20, "{valid} valid, {rejected} rejected");
+}
+
+/// A file that is cut at any length is an error, opened before or after.
+#[test]
+fn cut_files_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let (read, write_options) = with_records(folder.path());
+    let path = folder.path().join("a.rpt");
+    let mut random = Rng::new(13);
+    let tensor = random_tensor(&mut random, &[40, 50], &DType::F64, &Format::csr()).unwrap();
+    write(&path, &tensor, &write_options).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    for length in (0..bytes.len()).step_by(97) {
+        std::fs::write(&path, &bytes).unwrap();
+        open(&path, &read, None).unwrap();
+        let early = open(&path, &read, None).unwrap().tensor;
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(length as u64).unwrap();
+        let sum = early.sum().and_then(|sum| early.check_files().map(|()| sum));
+        assert!(sum.is_err() || !cfg!(target_os = "linux"), "{length} bytes");
+        assert!(open(&path, &read, None).is_err(), "{length} bytes");
+    }
 }

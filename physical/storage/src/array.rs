@@ -1,27 +1,32 @@
-//! One array of a tensor: a typed view of an Arrow buffer or of device memory.
+//! One array of a tensor: a typed view of an Arrow buffer, of device memory or of a file.
 
 use super::device_bytes::DeviceBytes;
+use super::file_array::{DeferredBytes, SourceFile};
 use crate::Error;
 use arrow_buffer::ArrowNativeType;
 use arrow_buffer::Buffer;
 use redpoll_logic::{Prim, Scalar};
 use std::sync::Arc;
 
-/// An array of primitives, in an Arrow buffer or in the memory of a device. Clones share the
-/// memory. An array that a device computed stays in the memory of the device until an element is
-/// read. Reading panics if the device is lost; [`Tensor::fetch`](super::Tensor::fetch) returns an
-/// error instead.
+/// An array of primitives, in an Arrow buffer, in the memory of a device or in a file. Clones share
+/// the memory. An array that a device computed stays in the memory of the device until an element
+/// is read, and an array of a file stays there. Reading panics if the device is lost or the file
+/// has changed; [`Tensor::fetch`](super::Tensor::fetch) returns an error instead.
 #[derive(Clone, Debug)]
 pub struct Array {
     prim: Prim,
     memory: ArrayMemory,
 }
 
-/// The memory of an array: on the host or on a device.
+/// The memory of an array.
 #[derive(Clone, Debug)]
 enum ArrayMemory {
     Host(Buffer),
     Device(Arc<DeviceBytes>),
+    /// In a file, until it is loaded.
+    Deferred(Arc<DeferredBytes>),
+    /// Pages of a file.
+    Mapped(Buffer, Arc<dyn SourceFile>),
 }
 
 /// A Rust type whose values an [`Array`] stores unchanged. The type `bool` is not an element: an
@@ -91,6 +96,21 @@ impl Array {
         Array { prim, memory: ArrayMemory::Device(bytes) }
     }
 
+    /// Returns an array over all bytes of an array in a file, which are loaded when they are first
+    /// read.
+    pub fn deferred(prim: Prim, bytes: Arc<DeferredBytes>) -> Array {
+        Array { prim, memory: ArrayMemory::Deferred(bytes) }
+    }
+
+    /// Returns the first `len` elements of a buffer of mapped floats; `None` if the buffer is too
+    /// short or not aligned, or for elements other than floats: addresses may depend on those,
+    /// which another process could change.
+    pub fn mapped(prim: Prim, buffer: Buffer, len: usize, file: Arc<dyn SourceFile>) -> Option<Array> {
+        let array = Array::new(prim, buffer, len).filter(|_| prim.is_float())?;
+        let ArrayMemory::Host(buffer) = array.memory else { unreachable!("arrays of buffers are on the host") };
+        Some(Array { prim, memory: ArrayMemory::Mapped(buffer, file) })
+    }
+
     /// Returns the elements of a vector as an array, without a copy.
     pub fn from_vec<T: Element>(values: Vec<T>) -> Array {
         Array::on_host(T::PRIM, Buffer::from_vec(values))
@@ -139,27 +159,66 @@ impl Array {
     /// Returns the number of bytes.
     pub fn bytes(&self) -> usize {
         match &self.memory {
-            ArrayMemory::Host(buffer) => buffer.len(),
+            ArrayMemory::Host(buffer) | ArrayMemory::Mapped(buffer, _) => buffer.len(),
             ArrayMemory::Device(device) => device.bytes(),
+            ArrayMemory::Deferred(bytes) => bytes.bytes(),
         }
     }
 
-    /// Returns the bytes on the host. Bytes on a device are copied to the host first.
+    /// Returns the bytes on the host. Bytes on a device are copied to the host first, and bytes in a
+    /// file are loaded.
     ///
     /// # Panics
-    /// If the bytes are on a device that is lost.
+    /// If the bytes are on a device that is lost, or in a file that has changed.
     pub fn buffer(&self) -> &Buffer {
+        self.try_buffer().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Returns the bytes like [`Array::buffer`].
+    ///
+    /// # Errors
+    /// The error of the device or of the file.
+    pub(crate) fn try_buffer(&self) -> Result<&Buffer, Error> {
         match &self.memory {
-            ArrayMemory::Host(buffer) => buffer,
-            ArrayMemory::Device(device) => device.fetch().unwrap_or_else(|lost| panic!("{lost}")),
+            ArrayMemory::Host(buffer) | ArrayMemory::Mapped(buffer, _) => Ok(buffer),
+            ArrayMemory::Device(device) => device.fetch(),
+            ArrayMemory::Deferred(bytes) => bytes.load(),
         }
+    }
+
+    /// Returns whether the bytes are in memory of this process that no file or device backs.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        match &self.memory {
+            ArrayMemory::Host(_) => true,
+            ArrayMemory::Device(device) => device.is_on_host(),
+            ArrayMemory::Deferred(bytes) => bytes.loaded().is_some(),
+            ArrayMemory::Mapped(..) => false,
+        }
+    }
+
+    /// Returns the array with its bytes in memory if they are mapped.
+    pub(crate) fn copied(&self) -> Array {
+        match &self.memory {
+            ArrayMemory::Mapped(buffer, _) => Array::on_host(self.prim, Buffer::from_slice_ref(buffer)),
+            _ => self.clone(),
+        }
+    }
+
+    /// Loads the bytes if they are in a file.
+    pub(crate) fn load(&self) -> Result<(), Error> {
+        if let ArrayMemory::Deferred(bytes) = &self.memory { bytes.load().map(drop) } else { Ok(()) }
+    }
+
+    /// Checks that the file of a mapped array has not changed.
+    pub(crate) fn check_file(&self) -> Result<(), Error> {
+        if let ArrayMemory::Mapped(_, file) = &self.memory { file.check() } else { Ok(()) }
     }
 
     /// Returns the bytes on a device, unless the array is on the host.
     pub fn device_bytes(&self) -> Option<&Arc<DeviceBytes>> {
         match &self.memory {
-            ArrayMemory::Host(_) => None,
             ArrayMemory::Device(device) => Some(device),
+            ArrayMemory::Host(_) | ArrayMemory::Deferred(_) | ArrayMemory::Mapped(..) => None,
         }
     }
 
@@ -174,10 +233,14 @@ impl Array {
     }
 
     /// Returns an array that reads the same bytes as another primitive. Returns `None` if the
-    /// widths differ or `prim` is `bool`. A negative `i32` index becomes a `u32` index of at least
+    /// widths differ, `prim` is `bool`, or mapped floats would become whole numbers. A negative `i32` index becomes a `u32` index of at least
     /// 2^31.
     pub fn reinterpret(&self, prim: Prim) -> Option<Array> {
-        (prim.bytes() == self.prim.bytes() && prim != Prim::Bool).then(|| Array { prim, memory: self.memory.clone() })
+        let is_mapped = matches!(self.memory, ArrayMemory::Mapped(..));
+        let same_width = prim.bytes() == self.prim.bytes();
+        // Addresses may depend on whole numbers, which do not stay in a file.
+        let is_safe = prim != Prim::Bool && (prim.is_float() || !is_mapped);
+        (same_width && is_safe).then(|| Array { prim, memory: self.memory.clone() })
     }
 
     /// Returns the elements `start..start + len`. The slice shares the buffer of the array on the
@@ -187,7 +250,13 @@ impl Array {
     /// If the range exceeds the array.
     pub fn slice(&self, start: usize, len: usize) -> Array {
         let width = self.prim.bytes();
-        Array::on_host(self.prim, self.buffer().slice_with_length(start * width, len * width))
+        let buffer = self.buffer().slice_with_length(start * width, len * width);
+        match &self.memory {
+            ArrayMemory::Mapped(_, file) => {
+                Array { prim: self.prim, memory: ArrayMemory::Mapped(buffer, file.clone()) }
+            }
+            _ => Array::on_host(self.prim, buffer),
+        }
     }
 
     /// Returns element `k`.

@@ -16,6 +16,7 @@ use std::sync::Arc;
 /// When the format does not fit the tensor, or memory is exhausted.
 pub fn convert(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
     let converted = convert_arrays(tensor, format)?;
+    tensor.check_files()?;
     Ok(match tensor.cached_special() {
         Some(special) => converted.with_special(special),
         None => converted,
@@ -91,7 +92,7 @@ impl Tensor {
 /// is exceeded.
 fn charge(mut tensor: Tensor, memory: &Arc<MemoryBudget>, is_charged: impl Fn(*const u8) -> bool) -> Option<Tensor> {
     for array in tensor.levels.iter_mut().flatten().chain(&mut tensor.leaf) {
-        if is_charged(array.buffer().as_ptr()) {
+        if array.is_in_memory() && is_charged(array.buffer().as_ptr()) {
             let buffer = charge_buffer(array.buffer().clone(), memory)?;
             *array = Array::new(array.prim(), buffer, array.len()).expect("the buffer is the same");
         }

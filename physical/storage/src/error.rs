@@ -137,6 +137,10 @@ pub enum Error {
     /// or the caller's.
     #[error("the kernel stopped: {}", .0.reason())]
     Stopped(Status),
+    /// The file of an array has changed or is lost. The fault of another program, or of the storage
+    /// device.
+    #[error(transparent)]
+    InFile(Box<dyn std::error::Error + Send + Sync>),
     /// The bytes of an array cannot be copied from the device that has them. The fault of the
     /// device.
     #[error(transparent)]

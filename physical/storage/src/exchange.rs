@@ -144,6 +144,7 @@ impl Tensor {
             return Err(Error::InvalidColumn { column: name.1.to_string(), reason });
         }
         let (coordinates, values) = columns()?;
+        self.check_files()?;
         let mut columns = coordinates.iter().map(export_prim).collect::<Result<Vec<_>, _>>()?;
         columns.push(export(&self.ty.dtype, &mut values.columns().iter())?);
         let names = names.iter().copied().chain(["value"]);
@@ -152,7 +153,7 @@ impl Tensor {
     }
 
     /// Returns the coordinates by tensor mode, and the values, as shared arrays of a COO tensor;
-    /// `None` for other formats.
+    /// mapped values are copied. `None` for other formats.
     fn coo_columns(&self) -> Option<(Vec<Array>, Values)> {
         if !is_coo(&self.ty.format) {
             return None;
@@ -166,7 +167,7 @@ impl Tensor {
         let values = match self.ty.format.leaf {
             LeafKind::Pattern => Values::pattern(len),
             LeafKind::Element => {
-                let leaf = self.leaf.iter().map(|a| a.slice(start, len)).collect();
+                let leaf = self.leaf.iter().map(|a| a.slice(start, len).copied()).collect();
                 Values::try_new(self.ty.dtype.clone(), leaf)
             }
         };

@@ -15,6 +15,7 @@ mod device_bytes;
 mod display;
 mod error;
 mod exchange;
+mod file_array;
 mod footprint;
 pub mod levels;
 mod links;
@@ -44,6 +45,7 @@ pub use convert::{convert, convert_within};
 pub use device_bytes::{DeviceBuffer, DeviceBytes};
 pub use error::Error;
 pub use exchange::{Import, NullPolicy, arrow_type, dtype_of_arrow};
+pub use file_array::{ArrayLoader, DeferredBytes, SourceFile};
 pub use footprint::Survey;
 pub use links::estimate_pairs;
 pub use memory::{Account, Evictable, MemoryBudget, charge_buffer};
@@ -141,20 +143,39 @@ impl Tensor {
         self.levels.iter().flatten().chain(&self.leaf)
     }
 
-    /// Copies arrays that were left on a device to the host.
+    /// Copies arrays that were left on a device to the host, and loads those that are in a file.
+    /// Mapped arrays stay in their file.
     ///
     /// Operations that read elements do the same. Conversions, exports, counts and reads then fail
     /// with the error of this function, statistics are unknown, and element access of [`Array`]s
     /// panics.
     ///
     /// # Errors
-    /// [`Error::OnDevice`] with the error of the device.
+    /// [`Error::OnDevice`] with the error of the device, [`Error::InFile`] with that of the file.
     pub fn fetch(&self) -> Result<(), Error> {
+        self.load_files()?;
         if !self.is_on_host() {
             self.arrays().filter_map(Array::device_bytes).try_for_each(|bytes| bytes.fetch().map(drop))?;
             self.assert_valid();
         }
         Ok(())
+    }
+
+    /// Loads the arrays that are in a file, as [`Tensor::fetch`] does.
+    ///
+    /// # Errors
+    /// [`Error::InFile`] with the error of the file.
+    pub fn load_files(&self) -> Result<(), Error> {
+        self.arrays().try_for_each(Array::load)
+    }
+
+    /// Checks that the files of mapped arrays have not changed since they were opened. A result
+    /// that was computed from a tensor is valid if this check succeeds afterwards.
+    ///
+    /// # Errors
+    /// [`Error::InFile`] if a part of a file is lost, or a file has changed.
+    pub fn check_files(&self) -> Result<(), Error> {
+        self.arrays().try_for_each(Array::check_file)
     }
 
     /// Copies to the host, like [`Tensor::fetch`], the arrays that give the number of positions
@@ -171,6 +192,7 @@ impl Tensor {
     /// Copies the arrays of levels that `is_selected` selects by level and class to the host, like
     /// [`Tensor::fetch`].
     fn fetch_where(&self, is_selected: impl Fn(usize, ArrayClass) -> bool) -> Result<(), Error> {
+        self.load_files()?;
         for (k, (format, arrays)) in self.ty.format.levels.iter().zip(&self.levels).enumerate() {
             let specs = level(format.kind).arrays().iter().zip(arrays).filter(|(spec, _)| is_selected(k, spec.class));
             specs.filter_map(|(_, array)| array.device_bytes()).try_for_each(|bytes| bytes.fetch().map(drop))?;

@@ -46,7 +46,7 @@ impl Tensor {
         if let Some(special) = self.special.get() {
             return *special;
         }
-        if !self.is_on_host() {
+        if !self.is_on_host() || self.load_files().is_err() {
             return Special::NONE;
         }
         *self.special.get_or_init(|| self.leaf.iter().fold(Special::NONE, |set, array| set.union(of(array))))
@@ -73,7 +73,7 @@ impl Tensor {
     /// Returns the least and the greatest value among the stored values and the fill value. `None`
     /// for floats, structs, values that do not fit an `i64`, and tensors on a device.
     pub fn value_range(&self) -> Option<(i64, i64)> {
-        if !self.is_on_host() {
+        if !self.is_on_host() || self.load_files().is_err() {
             return None;
         }
         *self.statistics.values.get_or_init(|| self.find_value_range())

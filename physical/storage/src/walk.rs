@@ -229,11 +229,13 @@ impl Tensor {
             LeafKind::Pattern => Values::pattern(positions.len())?,
             LeafKind::Element => {
                 let share = positions.iter().zip(0..).all(|(&p, k)| p == k);
-                let column = |a: &Array| if share { Ok(a.slice(0, positions.len())) } else { gather(a, &positions) };
+                let column =
+                    |a: &Array| if share { Ok(a.slice(0, positions.len()).copied()) } else { gather(a, &positions) };
                 let columns = self.leaf.iter().map(column).collect::<Result<_, _>>()?;
                 Values::try_new(self.ty.dtype.clone(), columns)?
             }
         };
+        self.check_files()?;
         Ok(Triples { shape: self.ty.shape.clone(), coordinates, values })
     }
 
@@ -321,6 +323,7 @@ impl Tensor {
             let at = coordinates.iter().zip(shape).fold(0, |at, (i, n)| at * n + i);
             dense[at as usize] = self.value_at(p);
         });
+        self.check_files()?;
         Ok(dense)
     }
 

@@ -21,10 +21,14 @@
 //! bodies, several batches, NULLs and big-endian files are rejected.
 
 mod check;
+mod hashed;
 mod message;
+mod open;
 mod read;
 mod schema;
 mod write;
+
+pub(crate) use open::OpenContext;
 
 use crate::error::{Fault, LocatedFault, Location};
 use crate::file_format::{FileFormat, ParsedFile, StoredFormat};
@@ -40,7 +44,12 @@ pub(crate) static RPT: FileFormat = FileFormat {
     read: |bytes, options| entries(bytes, &options.memory),
     info: read::info,
     write: write::write_content,
-    stored: Some(StoredFormat { read: read::read, write: write::write }),
+    stored: Some(StoredFormat {
+        read: read::read,
+        open: open::open,
+        record_written: open::record_written,
+        write: write::write,
+    }),
 };
 
 /// Reads the entries of the tensor.

@@ -24,7 +24,7 @@ pub(super) struct ArrayPlace {
     /// The number of elements.
     pub(super) len: u64,
     /// The offset of the two ends of the large list.
-    ends: u64,
+    pub(super) ends: u64,
 }
 
 impl ArrayPlace {
@@ -40,6 +40,8 @@ pub(super) struct FileHeader {
     pub(super) arrays: Vec<ArrayPlace>,
     /// The end of the data, from the start of the file.
     pub(super) body_end: u64,
+    /// The hash of the messages.
+    pub(super) hash: blake3::Hash,
 }
 
 impl FileHeader {
@@ -74,11 +76,15 @@ pub(super) fn read_file_header(stream: &mut dyn Read, memory: &Memory) -> Result
     };
     let mut reader = MessageReader::open(stream, memory)?;
     let bytes = reader.message()?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&bytes);
     let message = root_as_message(&bytes).map_err(damaged)?;
     let schema = message.header_as_schema().ok_or_else(|| at_file(Fault::malformed("a schema", "another message")))?;
     let tensor = read_header(&schema).map_err(at_file)?;
     let prims = read_columns(&schema, &tensor.ty).map_err(at_file)?;
     let bytes = reader.message()?;
+    // The places of arrays depend on the position, too.
+    hasher.update(&bytes).update(&reader.position.to_le_bytes());
     let message = root_as_message(&bytes).map_err(damaged)?;
     let batch = message.header_as_record_batch();
     let batch = batch.ok_or_else(|| at_file(Fault::malformed("a record batch", "another message")))?;
@@ -86,7 +92,7 @@ pub(super) fn read_file_header(stream: &mut dyn Read, memory: &Memory) -> Result
     let negative = || at_file(Fault::malformed("the length of the data", message.bodyLength().to_string()));
     let body_end = body.ok_or_else(negative)?;
     let arrays = read_places(&batch, &prims, reader.position, body_end).map_err(at_file)?;
-    Ok(FileHeader { tensor, arrays, body_end })
+    Ok(FileHeader { tensor, arrays, body_end, hash: hasher.finalize() })
 }
 
 /// Reads the places of the arrays: a column has two nodes and four buffers, for the list and its

@@ -11,8 +11,8 @@
 //! of that kind and belong to this user. Code that other users could have written is not loaded:
 //! folder, entry and file must belong to this user and must not be writable by others.
 
-use super::ownership::{RANDOM_LETTERS, Requirement, check_ownership, make_private, private_file, private_folder};
 use super::{is_checksum, is_key};
+use redpoll_files::{RANDOM_LETTERS, Requirement, check_ownership, make_private, private_file, private_folder};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};

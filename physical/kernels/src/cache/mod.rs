@@ -1,12 +1,11 @@
 //! Storage of compiled kernels between processes, for all compilers.
 
 mod disk;
-mod ownership;
 #[cfg(test)]
 mod tests;
 
 pub use disk::DiskCache;
-pub(super) use ownership::private_folder;
+pub(super) use redpoll_files::private_folder;
 
 use crate::CacheFolder;
 use std::path::PathBuf;

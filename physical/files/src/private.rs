@@ -1,16 +1,15 @@
-//! Ownership of folders and files of the cache: nothing that other users could have written is
-//! loaded.
+//! Private folders and files of this user: nothing that other users could have written is trusted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 use tempfile::TempDir;
 
 /// Number of random letters and digits at the end of the names of new folders.
-pub(super) const RANDOM_LETTERS: usize = 6;
+pub const RANDOM_LETTERS: usize = 6;
 
 /// Requirements on a file or folder.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Requirement {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Requirement {
     /// A folder of this user that nobody else can write to.
     PrivateFolder,
     /// A file of this user that nobody else can write to.
@@ -19,20 +18,21 @@ pub(super) enum Requirement {
     Owned,
 }
 
-/// Creates a folder that nobody else can read or write; an existing folder stays as it is.
+/// Creates a folder that nobody else can read or write. An existing folder stays as it is.
 #[cfg(unix)]
-pub(super) fn make_private(folder: &Path) -> io::Result<()> {
+pub fn make_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
+/// Creates a folder. An existing folder stays as it is.
 #[cfg(not(unix))]
-pub(super) fn make_private(folder: &Path) -> io::Result<()> {
+pub fn make_private(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
 /// Creates a folder with this prefix that nobody else can read or write, independent of the umask.
-pub(crate) fn private_folder(prefix: &str, within: &Path) -> io::Result<TempDir> {
+pub fn private_folder(prefix: &str, within: &Path) -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix).rand_bytes(RANDOM_LETTERS);
     #[cfg(unix)]
@@ -45,14 +45,27 @@ pub(crate) fn private_folder(prefix: &str, within: &Path) -> io::Result<TempDir>
 
 /// Makes a file private to this user, independent of the umask.
 #[cfg(unix)]
-pub(super) fn private_file(file: &Path) -> io::Result<()> {
+pub fn private_file(file: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(file, fs::Permissions::from_mode(0o600))
 }
 
+/// Does nothing: the system has no file modes.
 #[cfg(not(unix))]
-pub(super) fn private_file(_: &Path) -> io::Result<()> {
+pub fn private_file(_: &Path) -> io::Result<()> {
     Ok(())
+}
+
+/// Returns the folder of this user's caches of one kind: below `REDPOLL_CACHE` if that is set, else
+/// below the folder of caches of the system. Returns `None` if `REDPOLL_CACHE` is `off`, or if the
+/// user has no folder of caches.
+pub fn cache_folder(kind: &str) -> Option<PathBuf> {
+    use etcetera::BaseStrategy;
+    match std::env::var_os("REDPOLL_CACHE") {
+        Some(off) if off == "off" => None,
+        Some(folder) if !folder.is_empty() => Some(Path::new(&folder).join(kind)),
+        _ => Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("redpoll").join(kind)),
+    }
 }
 
 /// Checks that a file or folder meets the requirements.
@@ -60,7 +73,7 @@ pub(super) fn private_file(_: &Path) -> io::Result<()> {
 /// # Errors
 /// The requirement that is violated.
 #[cfg(unix)]
-pub(super) fn check_ownership(path: &Path, requirement: Requirement) -> io::Result<()> {
+pub fn check_ownership(path: &Path, requirement: Requirement) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     let found = fs::symlink_metadata(path)?;
     let kind = match requirement {
@@ -86,7 +99,8 @@ pub(super) fn check_ownership(path: &Path, requirement: Requirement) -> io::Resu
     Ok(())
 }
 
+/// Checks that a file or folder exists: the system has no owners.
 #[cfg(not(unix))]
-pub(super) fn check_ownership(path: &Path, _: Requirement) -> io::Result<()> {
+pub fn check_ownership(path: &Path, _: Requirement) -> io::Result<()> {
     fs::symlink_metadata(path).map(drop)
 }

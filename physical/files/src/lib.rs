@@ -1,0 +1,27 @@
+//! Files of a user: private folders, identities of files, and files mapped into memory.
+//!
+//! - [`check_ownership`] decides whether only this user can have written a file or folder.
+//! - [`FileIdentity`] tells whether a file is the one seen earlier.
+//! - [`MappedFile`] maps a file into memory. A file that is cut while it is mapped gives zeros and
+//!   an error, not a signal.
+
+mod identity;
+mod mapping;
+mod private;
+mod read_at;
+
+pub use identity::FileIdentity;
+pub use mapping::{MappedFile, MappedRange};
+pub use private::{
+    RANDOM_LETTERS, Requirement, cache_folder, check_ownership, make_private, private_file, private_folder,
+};
+pub use read_at::read_exact_at;
+
+/// Reason why a mapped file cannot be used any longer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileChange {
+    /// A part of the file could not be read: the file was cut, or its device failed.
+    Lost,
+    /// The file has another size or another time of modification.
+    Changed,
+}

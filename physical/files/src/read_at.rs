@@ -1,0 +1,33 @@
+//! Reading at an offset, without the position that all users of an open file share.
+
+use std::fs::File;
+use std::io;
+
+/// Reads as many bytes as the buffer has, from an offset on.
+///
+/// # Errors
+/// The error of the system; also if the file ends before.
+#[cfg(unix)]
+pub fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
+}
+
+/// Reads as many bytes as the buffer has, from an offset on.
+///
+/// # Errors
+/// The error of the system; also if the file ends before.
+#[cfg(windows)]
+pub fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !buffer.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, buffer, offset) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => {
+                buffer = &mut buffer[read..];
+                offset += read as u64;
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
