@@ -57,12 +57,15 @@ pub struct FileFormat {
 /// Reader of the arrays of a file, as a valid tensor.
 pub(crate) type ReadTensor = fn(&[u8], &Memory) -> Result<(Info, Tensor), LocatedFault>;
 
+/// Function that opens a file on disk as a tensor.
+pub(crate) type OpenTensor = fn(&Path, File, &OpenContext<'_>) -> Result<(Info, Tensor), Error>;
+
 /// The functions of a format whose files contain the arrays of a tensor.
 pub(crate) struct StoredFormat {
     /// Reads a tensor into memory, and validates it.
     pub(crate) read: ReadTensor,
     /// Opens a file on disk, without reading all of it.
-    pub(crate) open: fn(&Path, File, &OpenContext<'_>) -> Result<(Info, Tensor), Error>,
+    pub(crate) open: OpenTensor,
     /// Records a file that was written from a valid tensor.
     pub(crate) record_written: fn(&Path, &mut File, &Tensor, &RecordFolder),
     /// Writes the arrays of a tensor.

@@ -235,14 +235,11 @@ fn text_offset(bytes: &[u8]) -> Result<usize, LocatedFault> {
 
 /// Returns the file format and the compression of a file name: `a.mtx.gz` is Matrix Market in gzip.
 pub(crate) fn parse_file_name(path: &Path) -> (Option<&'static FileFormat>, Compression) {
-    let extension = |p: &Path| p.extension().and_then(|e| e.to_str()).unwrap_or_default().to_owned();
-    let last = extension(path);
-    match Compression::of_extension(&last) {
-        Compression::None => (FileFormat::of_extension(&last), Compression::None),
-        compression => {
-            let inner = path.file_stem().map(Path::new).map(extension).unwrap_or_default();
-            (FileFormat::of_extension(&inner), compression)
-        }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
+    match Compression::of_extension(extension) {
+        Compression::None => (FileFormat::of_uncompressed_name(&name), Compression::None),
+        compression => (FileFormat::of_uncompressed_name(stem), compression),
     }
 }
 

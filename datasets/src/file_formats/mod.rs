@@ -20,6 +20,7 @@ pub static FILE_FORMATS: &[&FileFormat] = &[
     &matrix_market::MATRIX_MARKET,
     &npy::NPY,
     &npz::NPZ,
+    &npz::BINSPARSE,
     &rpt::RPT,
     &netpbm::PBM,
     &netpbm::PGM,
@@ -35,6 +36,15 @@ pub fn extensions() -> String {
 }
 
 impl FileFormat {
+    /// Returns the file format of a file name without the extension of a compression: the one with
+    /// the longest extension, because `.bsp.npz` is more specific than `.npz`.
+    pub(crate) fn of_uncompressed_name(name: &str) -> Option<&'static FileFormat> {
+        let name = name.to_ascii_lowercase();
+        let is_of =
+            |f: &&&FileFormat| name.strip_suffix(f.extension).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'));
+        FILE_FORMATS.iter().filter(is_of).max_by_key(|f| f.extension.len()).copied()
+    }
+
     /// Returns the file format of an extension, ignoring case.
     pub fn of_extension(extension: &str) -> Option<&'static FileFormat> {
         FILE_FORMATS.iter().copied().find(|f| f.extension.eq_ignore_ascii_case(extension))

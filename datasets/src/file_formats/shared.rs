@@ -26,7 +26,8 @@ pub(crate) fn entries<'a>(content: &'a Content, file: &str, memory: &Memory) -> 
         Data::Triples { coordinates, values } => {
             if content.fill != Scalar::zero(content.prim()) {
                 let content = format!("the fill value {} in a {file} file, whose missing entries are 0", content.fill);
-                return Err(Fault::unsupported(content, "write all elements, as in .npy"));
+                let hint = "write it as .rpt or .npz, or write all elements, as in .npy";
+                return Err(Fault::unsupported(content, hint));
             }
             let Values::Bool(v) = values else { return Ok((Cow::Borrowed(coordinates), Cow::Borrowed(values))) };
             memory.charge("entries", bytes_of(v.len(), (content.shape.len() + 2) * size_of::<u64>()))?;
@@ -47,6 +48,26 @@ pub(crate) fn check_element_bytes(expected: Option<u64>, found: u64) -> Result<(
             format!("{} more bytes", found - expected),
         )),
         _ => Err(Fault::Truncated { content: "elements", expected: Count(expected), found }),
+    }
+}
+
+/// Returns the entries of a tensor for a file that has the fill value: see [`entries`]. A tensor with
+/// all its elements has the fill value zero in such a file.
+///
+/// # Errors
+/// Fails if the memory limit is exceeded.
+pub(crate) fn entries_with_fill<'a>(
+    content: &'a Content,
+    memory: &Memory,
+) -> Result<(SparseEntries<'a>, Scalar), Fault> {
+    match &content.data {
+        Data::Dense(values) => {
+            let (coordinates, values) = entries_of_dense(&content.shape, values, memory)?;
+            Ok(((Cow::Owned(coordinates), Cow::Owned(values)), Scalar::zero(content.prim())))
+        }
+        Data::Triples { coordinates, values } => {
+            Ok(((Cow::Borrowed(coordinates), Cow::Borrowed(values)), content.fill.clone()))
+        }
     }
 }
 

@@ -111,6 +111,9 @@ fn written_files() -> Vec<FileSample> {
         ("a.npz", Layout::Csc, Symmetry::General),
         ("a.npz", Layout::Array, Symmetry::General),
         ("a.rpt.gz", Layout::Coordinate, Symmetry::General),
+        ("a.bsp.npz", Layout::Csr, Symmetry::General),
+        ("a.bsp.npz", Layout::Coordinate, Symmetry::General),
+        ("a.bsp.npz", Layout::Array, Symmetry::General),
     ];
     files.into_iter().map(write).collect()
 }
@@ -201,8 +204,31 @@ fn archives() -> Vec<FileSample> {
             ("data", vector(&[7, 8, 9])),
             ("fill_value", npy(&[], &[5])),
         ]),
+        FileSample::archive(&[
+            ("binsparse", text(CUSTOM_BINSPARSE)),
+            ("pointers_to_1", vector(&[0, 2, 2, 3])),
+            ("indices_1", vector(&[0, 3, 1])),
+            ("values", npy(&[6], &[1, 2, 3, 4, 5, 6])),
+            ("fill_value", npy(&[1], &[7])),
+        ]),
+        FileSample::archive(&[
+            ("binsparse", text(ISO_BINSPARSE)),
+            ("indices_0", vector(&[1, 1, 0])),
+            ("indices_1", vector(&[0, 2, 3])),
+            ("values", npy(&[1], &[5])),
+        ]),
     ]
 }
+
+/// A descriptor of a tensor of 4 x 3 x 2 elements, whose outermost level has the second mode.
+const CUSTOM_BINSPARSE: &str = r#"{"binsparse": {"version": "0.1", "format": "custom", "shape": [4, 3, 2],
+"number_of_stored_values": 6, "fill": true, "data_types": {"values": "int64", "fill_value": "int64"}, "custom":
+{"transpose": [1, 0, 2], "level": {"level_desc": "dense", "rank": 1, "level": {"level_desc": "sparse", "rank": 1,
+"level": {"level_desc": "dense", "rank": 1, "level": {"level_desc": "element"}}}}}}}"#;
+
+/// A descriptor of a matrix with one value for all entries.
+const ISO_BINSPARSE: &str = r#"{"binsparse": {"version": "0.1", "format": "COO", "shape": [2, 4],
+"number_of_stored_values": 3, "data_types": {"values": "iso[int64]"}}}"#;
 
 /// Returns a `.npy` file of numbers.
 fn npy(shape: &[usize], numbers: &[i64]) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! Tests of the detection of format and compression.
 
 use expect_test::expect;
-use redpoll_datasets::file_formats::FILE_FORMATS;
+use redpoll_datasets::file_formats::{FILE_FORMATS, FileFormat};
 use redpoll_datasets::{
     Compression, Content, Data, Info, Layout, ReadOptions, Values, WriteOptions, info, read, sample, write_bytes,
 };
@@ -28,6 +28,9 @@ fn formats_are_detected_by_extension_and_by_content() {
                 let path = folder.path().join(name);
                 std::fs::write(&path, &bytes).unwrap();
                 let loaded = read(&path, &ReadOptions::default()).unwrap();
+                // Binsparse in an archive of NumPy is detected by the reader of such archives.
+                let is_inner = name == "without-extension" && format.extension == "bsp.npz";
+                let format = if is_inner { FileFormat::of_extension("npz").unwrap() } else { format };
                 assert_eq!((loaded.info.file_format, loaded.info.compression), (format, compression), "{name}");
                 let header: Info = info(&path).unwrap();
                 assert_eq!(header, loaded.info, "{name}");
@@ -56,7 +59,7 @@ fn concatenated_streams_are_one_file() {
 fn unknown_formats_are_rejected() {
     let message = |name: &str, bytes: &[u8]| crate::load(name, bytes).unwrap_err().to_string();
     expect![
-        "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .rpt, .pbm, .pgm, .idx, .csv, .tsv, .tns, each optionally followed by .gz or .zst"
+        "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .bsp.npz, .rpt, .pbm, .pgm, .idx, .csv, .tsv, .tns, each optionally followed by .gz or .zst"
     ]
     .assert_eq(&message("a.txt", b"two, words\n"));
     expect!["a.mtx.gz: expected a gzip stream, as the file name indicates, found other content"]

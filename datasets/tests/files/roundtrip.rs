@@ -134,6 +134,44 @@ fn numpy() {
     check("a.npz", Layout::Array, 0..=3);
 }
 
+/// Asserts that a file keeps a fill value, whatever it is, and stored elements that equal it.
+fn check_fills(name: &str, layout: Layout, ranks: std::ops::RangeInclusive<usize>) {
+    for prim in PRIMS {
+        let mut runner = TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() });
+        let contents = (content(prim, ranks.clone(), layout, false), scalar(prim, false));
+        let result = runner.run(&contents, |(content, fill)| {
+            let content = Content { fill, ..content };
+            let options =
+                WriteOptions { layout: (!name.ends_with("rpt")).then_some(layout), ..WriteOptions::default() };
+            let bytes = write_bytes(name, &content, &options).unwrap();
+            let loaded = read_bytes(name, &bytes, &ReadOptions::default()).unwrap();
+            prop_assert_eq!((&loaded.info.shape, &loaded.info.dtype), (&content.shape, &prim.into()));
+            let found = Content { shape: loaded.info.shape, fill: loaded.info.fill, layout, data: loaded.data };
+            prop_assert_eq!(all_elements(&found), all_elements(&content));
+            Ok(())
+        });
+        result.unwrap_or_else(|e| panic!("{name} {layout} {prim}: {e}"));
+    }
+}
+
+#[test]
+fn fill_values() {
+    check_fills("a.npz", Layout::Coordinate, 1..=4);
+    check_fills("a.npz.gz", Layout::Csr, 2..=2);
+    check_fills("a.npz", Layout::Csc, 2..=2);
+    check_fills("a.rpt", Layout::Coordinate, 1..=3);
+    check_fills("a.bsp.npz", Layout::Coordinate, 1..=4);
+    check_fills("a.bsp.npz", Layout::Csr, 2..=2);
+    check_fills("a.bsp.npz", Layout::Csc, 2..=2);
+}
+
+#[test]
+fn binsparse() {
+    check("a.bsp.npz", Layout::Array, 0..=4);
+    check("a.bsp.npz.zst", Layout::Coordinate, 1..=4);
+    check("a.bsp.npz", Layout::Csr, 2..=2);
+}
+
 #[test]
 fn scipy() {
     check("a.npz", Layout::Coordinate, 1..=4);

@@ -27,6 +27,13 @@ impl<'a> Archive<'a> {
         self.memory.charge(purpose, bytes).map_err(|fault| fault.at(Location::File))
     }
 
+    /// Returns an empty vector with room for the given number of elements, charged to the memory
+    /// limit.
+    pub(super) fn allocate<T>(&self, purpose: &'static str, elements: u64) -> Result<Vec<T>, LocatedFault> {
+        let elements = usize::try_from(elements).unwrap_or(usize::MAX);
+        self.memory.allocate(purpose, elements).map_err(|fault| fault.at(Location::File))
+    }
+
     /// Returns the names of the arrays, without the extension `.npy`.
     fn names(&self) -> Vec<String> {
         let names = self.zip.file_names().filter_map(Result::ok);

@@ -8,14 +8,18 @@
 //! Archives of `sparse.save_npz` of PyData/Sparse also have a `fill_value`: `coo` of any rank
 //! including 0, and `gcxs`, fibers along all modes except the `compressed_axes`, where both groups
 //! of modes are numbered row-major. An archive of one array without `format` is a dense tensor.
-//! Pickles are never loaded.
+//! Archives with an array `binsparse` are of the Binsparse specification. Pickles are never loaded.
 //!
 //! The writer produces archives for `scipy.sparse.load_npz`, with `csr`, `csc` or `coo` arrays.
-//! Dense tensors are written as a single array `arr_0`.
+//! Dense tensors are written as a single array `arr_0`. Sparse tensors with a fill value other than
+//! zero are written for `sparse.load_npz` of PyData/Sparse, as `coo` or, for `csr` and `csc`, as `gcxs`.
+//! Files named `.bsp.npz` are written as Binsparse.
 
 mod archive;
+mod binsparse;
 mod sparse;
 mod write;
+mod write_binsparse;
 
 use super::npy::{self, header};
 use crate::compression::Compression;
@@ -40,6 +44,24 @@ pub(crate) static NPZ: FileFormat = FileFormat {
     stored: None,
 };
 
+pub(crate) static BINSPARSE: FileFormat = FileFormat {
+    name: "Binsparse archive",
+    extension: "bsp.npz",
+    summary: "a sparse tensor of Binsparse 0.1 in a NumPy archive, with its fill value",
+    has_header: true,
+    // An archive of Binsparse without this extension is read by the format above.
+    sniff: |_| false,
+    read: |bytes, options| read_of(&BINSPARSE, bytes, &options.memory).map(Into::into),
+    info: |stream, memory| Ok(Info { file_format: &BINSPARSE, ..info(stream, memory)? }),
+    write: write_binsparse::write,
+    stored: None,
+};
+
+fn read_of(file_format: &'static FileFormat, bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
+    let (info, data) = read(bytes, memory)?;
+    Ok((Info { file_format, ..info }, data))
+}
+
 fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
     let mut archive = Archive::open(bytes, memory)?;
     let (info, scheme) = archive_info(&mut archive)?;
@@ -58,6 +80,9 @@ fn info(stream: &mut dyn Read, memory: &Memory) -> Result<Info, StreamError> {
 
 /// Reads the headers, and returns the scheme of a sparse array.
 fn archive_info(archive: &mut Archive<'_>) -> Result<(Info, Option<Scheme>), LocatedFault> {
+    if archive.contains(binsparse::DESCRIPTOR) {
+        return binsparse_info(archive);
+    }
     let (scheme, shape, values) = if archive.contains("format") {
         let format = archive.text("format")?;
         let values = archive.header("data")?;
@@ -95,4 +120,24 @@ fn archive_info(archive: &mut Archive<'_>) -> Result<(Info, Option<Scheme>), Loc
         },
         scheme,
     ))
+}
+
+/// Returns the header of a tensor of Binsparse.
+fn binsparse_info(archive: &mut Archive<'_>) -> Result<(Info, Option<Scheme>), LocatedFault> {
+    let descriptor = binsparse::descriptor(archive)?;
+    let (compression, symmetry) = (Compression::None, Symmetry::General);
+    let layout = descriptor.layout();
+    let (shape, dtype, fill) = (descriptor.shape.clone(), descriptor.dtype.into(), descriptor.fill.clone());
+    let info = Info {
+        file_format: &NPZ,
+        compression,
+        layout,
+        shape,
+        storage: None,
+        dtype,
+        fill,
+        symmetry,
+        stored: descriptor.stored,
+    };
+    Ok((info, Some(Scheme::Binsparse(Box::new(descriptor)))))
 }

@@ -1,6 +1,7 @@
 //! The sparse layouts of SciPy and PyData, converted to triples.
 
 use super::archive::Archive;
+use super::binsparse::{self, Descriptor};
 use super::header::NpyHeader;
 use crate::content::{Data, Info, Layout, MAX_DIMENSION, MAX_RANK, element_count};
 use crate::error::{Count, Fault, LocatedFault, Location};
@@ -22,6 +23,8 @@ pub(super) enum Scheme {
     Dia,
     /// The scheme of PyData: a fiber along all other modes for each position of these modes.
     Gcxs(Vec<usize>),
+    /// Levels of Binsparse.
+    Binsparse(Box<Descriptor>),
 }
 
 impl Scheme {
@@ -33,6 +36,7 @@ impl Scheme {
             Scheme::Csc => Layout::Csc,
             Scheme::Bsr([rows, columns]) => Layout::Bsr { rows: *rows, columns: *columns },
             Scheme::Dia => Layout::Dia,
+            Scheme::Binsparse(descriptor) => descriptor.layout(),
             Scheme::Gcxs(modes) if rank == 2 => {
                 if modes[..] == [0] {
                     Layout::Csr
@@ -134,6 +138,7 @@ pub(super) fn read(archive: &mut Archive<'_>, scheme: &Scheme, info: &Info) -> R
         Scheme::Dia => diagonals(archive, shape),
         Scheme::Gcxs(modes) => fibers(archive, shape, modes),
         Scheme::Coo => coordinates(archive, shape),
+        Scheme::Binsparse(descriptor) => return binsparse::read(archive, descriptor),
     }?;
     if !shape.is_empty() {
         return Ok(data);
@@ -147,7 +152,7 @@ pub(super) fn read(archive: &mut Archive<'_>, scheme: &Scheme, info: &Info) -> R
     }
 }
 
-fn check_length(name: &str, expected: u64, found: usize) -> Result<(), LocatedFault> {
+pub(super) fn check_length(name: &str, expected: u64, found: usize) -> Result<(), LocatedFault> {
     if expected == found as u64 {
         return Ok(());
     }
@@ -155,7 +160,7 @@ fn check_length(name: &str, expected: u64, found: usize) -> Result<(), LocatedFa
 }
 
 /// Checks coordinates against the size of their mode.
-fn check_range(name: &str, mode: usize, dimension: u64, coordinates: &[u64]) -> Result<(), LocatedFault> {
+pub(super) fn check_range(name: &str, mode: usize, dimension: u64, coordinates: &[u64]) -> Result<(), LocatedFault> {
     match coordinates.iter().position(|&i| i >= dimension) {
         None => Ok(()),
         Some(k) => {
@@ -200,12 +205,17 @@ fn coordinates(archive: &mut Archive<'_>, shape: &[u64]) -> Result<Data, Located
     Ok(Data::Triples { coordinates, values })
 }
 
-/// Reads and checks `indptr`: one more than the number of fibers, starting at 0, ascending, within
+/// Reads and checks pointers: one more than the number of fibers, starting at 0, ascending, within
 /// the entries.
-fn pointers(archive: &mut Archive<'_>, fibers: u64, entries: usize) -> Result<Vec<u64>, LocatedFault> {
-    let (_, ptr) = archive.naturals("indptr", 1)?;
-    check_length("indptr", fibers + 1, ptr.len())?;
-    let entry = |k: usize| Location::Entry("indptr".into(), k as u64);
+pub(super) fn pointers(
+    archive: &mut Archive<'_>,
+    name: &str,
+    fibers: u64,
+    entries: usize,
+) -> Result<Vec<u64>, LocatedFault> {
+    let (_, ptr) = archive.naturals(name, 1)?;
+    check_length(name, fibers + 1, ptr.len())?;
+    let entry = |k: usize| Location::Entry(name.into(), k as u64);
     if ptr[0] != 0 {
         return Err(Fault::malformed("0", ptr[0].to_string()).at(entry(0)));
     }
@@ -223,7 +233,7 @@ fn pointers(archive: &mut Archive<'_>, fibers: u64, entries: usize) -> Result<Ve
 }
 
 /// Returns the fiber of each entry.
-fn expand(archive: &Archive<'_>, ptr: &[u64]) -> Result<Vec<u64>, LocatedFault> {
+pub(super) fn expand(archive: &Archive<'_>, ptr: &[u64]) -> Result<Vec<u64>, LocatedFault> {
     let entries = ptr[ptr.len() - 1] as usize;
     archive.charge("coordinates", bytes_of(entries, size_of::<u64>()))?;
     let mut fibers = Vec::with_capacity(entries);
@@ -238,7 +248,7 @@ fn compressed(archive: &mut Archive<'_>, shape: &[u64], inner: usize) -> Result<
     let values = archive.array("data")?.values;
     let (_, mut indices) = archive.naturals("indices", 1)?;
     let fibers = if shape.len() == 1 { 1 } else { shape[1 - inner] };
-    let ptr = pointers(archive, fibers, indices.len().min(values.len()))?;
+    let ptr = pointers(archive, "indptr", fibers, indices.len().min(values.len()))?;
     let outer = expand(archive, &ptr)?;
     // SciPy may leave unused space after the last entry.
     indices.truncate(outer.len());
@@ -266,7 +276,7 @@ fn fibers(archive: &mut Archive<'_>, shape: &[u64], outer: &[usize]) -> Result<D
             .filter(|&n| n <= MAX_DIMENSION)
             .ok_or_else(|| too_large.at(Location::Array("shape".into())))
     };
-    let ptr = pointers(archive, count(outer)?, values.len())?;
+    let ptr = pointers(archive, "indptr", count(outer)?, values.len())?;
     check_length("indptr", indices.len() as u64, ptr[ptr.len() - 1] as usize)?;
     let length = count(&inner)?;
     if let Some(k) = indices.iter().position(|&i| i >= length) {
@@ -295,7 +305,7 @@ fn blocks(archive: &mut Archive<'_>, shape: &[u64], block: [u64; 2]) -> Result<D
         }
     }
     let available = indices.len().min(data.shape[0] as usize);
-    let ptr = pointers(archive, shape[0] / block[0], available)?;
+    let ptr = pointers(archive, "indptr", shape[0] / block[0], available)?;
     let block_rows = expand(archive, &ptr)?;
     check_range("indices", 1, shape[1] / block[1], &indices[..block_rows.len()])?;
     // The blocks were read, so their size is valid. Without blocks, the size in the header is

@@ -1,23 +1,40 @@
-//! Writer of archives for `scipy.sparse.load_npz` or `numpy.load`.
+//! Writer of archives for `scipy.sparse.load_npz` or `numpy.load`, and for `sparse.load_npz` of
+//! PyData/Sparse if the fill value is not zero: SciPy has no other fill values.
 
 use super::header::{self, ByteOrder, ElementType, NpyHeader};
 use super::npy::{NPY, elements};
-use crate::content::{Content, Layout};
+use crate::content::{Content, Data, Layout};
 use crate::error::{Fault, WriteError};
 use crate::file_format::WriteOptions;
 use crate::file_formats::shared;
 use crate::memory::{Memory, bytes_of};
 use crate::values::Values;
+use redpoll_logic::Scalar;
 use std::io::{self, Write};
 use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipWriter};
 
 pub(super) fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
     options.check_general("a .npz file")?;
+    let layout = choose_layout(content, options, "a .npz file")?;
+    let mut archive = ArchiveWriter::new(out);
+    if layout == Layout::Array {
+        archive.start("arr_0", u64::MAX)?;
+        let options = WriteOptions { layout: None, ..options.clone() };
+        (NPY.write)(content, &options, &mut archive.zip)?;
+    } else {
+        sparse(content, layout, &options.memory, &mut archive)?;
+    }
+    Ok(archive.finish()?)
+}
+
+/// Returns the layout of the entries in an archive.
+pub(super) fn choose_layout(content: &Content, options: &WriteOptions, file: &str) -> Result<Layout, Fault> {
     let matrix = content.shape.len() == 2;
     let layout = match options.layout {
         None if matches!(content.layout, Layout::Csr | Layout::Csc) && !matrix => Layout::Coordinate,
         None if matches!(content.layout, Layout::Array | Layout::Csr | Layout::Csc) => content.layout,
+        None if content.shape.is_empty() => Layout::Array,
         None => Layout::Coordinate,
         Some(layout) => layout,
     };
@@ -28,19 +45,15 @@ pub(super) fn write(content: &Content, options: &WriteOptions, out: &mut dyn Wri
         Layout::Bsr { .. } | Layout::Dia => false,
     };
     if !possible {
-        let content = format!("the layout {layout} for a tensor of {} modes in a .npz file", content.shape.len());
-        return Err(Fault::unsupported(content, "choose array, coordinate, or for a matrix csr or csc").into());
+        let content = format!("the layout {layout} for a tensor of {} modes in {file}", content.shape.len());
+        return Err(Fault::unsupported(content, "choose array, coordinate, or for a matrix csr or csc"));
     }
-    let mut archive = ArchiveWriter { zip: ZipWriter::new_stream(out) };
-    if layout == Layout::Array {
-        archive.start("arr_0", u64::MAX)?;
-        let options = WriteOptions { layout: None, ..options.clone() };
-        (NPY.write)(content, &options, &mut archive.zip)?;
-    } else {
-        sparse(content, layout, &options.memory, &mut archive)?;
-    }
-    archive.zip.finish().map_err(io::Error::from)?;
-    Ok(())
+    Ok(layout)
+}
+
+/// Returns whether elements without an entry are not zero.
+fn has_other_fill(content: &Content) -> bool {
+    matches!(content.data, Data::Triples { .. }) && content.fill != Scalar::zero(content.prim())
 }
 
 fn sparse(
@@ -49,7 +62,11 @@ fn sparse(
     memory: &Memory,
     archive: &mut ArchiveWriter<'_>,
 ) -> Result<(), WriteError> {
-    let (coordinates, values) = shared::entries(content, "SciPy", memory)?;
+    let ((coordinates, values), fill) = match has_other_fill(content) {
+        true => shared::entries_with_fill(content, memory)?,
+        false => (shared::entries(content, "SciPy", memory)?, Scalar::zero(content.prim())),
+    };
+    let for_pydata = has_other_fill(content);
     let shape = &content.shape;
     let narrow = shape.iter().max().is_some_and(|&d| d <= i32::MAX as u64) && values.len() <= i32::MAX as usize;
     let indices = |naturals: &[u64]| {
@@ -75,7 +92,7 @@ fn sparse(
             archive.array("indptr", &[fibers + 1], &indices(&ptr))?;
             archive.array("data", &[entries], &values.gather(&order))?;
         }
-        _ if shape.len() == 2 => {
+        _ if shape.len() == 2 && !for_pydata => {
             memory.charge("entries", bytes_of(values.len(), size_of::<u64>()))?;
             archive.array("row", &[entries], &indices(&coordinates[0]))?;
             archive.array("col", &[entries], &indices(&coordinates[1]))?;
@@ -88,19 +105,32 @@ fn sparse(
         }
     }
     let format = match layout {
+        Layout::Csr | Layout::Csc if for_pydata => "gcxs",
         Layout::Csr => "csr",
         Layout::Csc => "csc",
         _ => "coo",
     };
-    archive.text("format", format)?;
+    // SciPy reads bytes, PyData a string.
+    if for_pydata {
+        archive.wide_text("format", format)?
+    } else {
+        archive.text("format", format)?
+    }
     archive.array("shape", &[shape.len() as u64], &Values::I64(shape.iter().map(|&d| d as i64).collect()))?;
+    if for_pydata {
+        if format == "gcxs" {
+            archive.array("compressed_axes", &[1], &Values::I64(vec![i64::from(layout == Layout::Csc)]))?;
+        }
+        archive.array("fill_value", &[], &Values::single(&fill))?;
+        return Ok(());
+    }
     // Without this array, SciPy creates a `matrix`, which always has rank 2 and multiplies by `*`.
     archive.array("_is_array", &[], &Values::Bool(vec![true]))?;
     Ok(())
 }
 
 /// Returns the pointers to the entries of each fiber.
-fn pointers(outer: &[u64], fibers: u64, memory: &Memory) -> Result<Vec<u64>, Fault> {
+pub(super) fn pointers(outer: &[u64], fibers: u64, memory: &Memory) -> Result<Vec<u64>, Fault> {
     let length = usize::try_from(fibers).unwrap_or(usize::MAX).saturating_add(1);
     let mut ptr = memory.allocate("pointers to rows or columns", length)?;
     ptr.resize(length, 0u64);
@@ -113,11 +143,21 @@ fn pointers(outer: &[u64], fibers: u64, memory: &Memory) -> Result<Vec<u64>, Fau
     Ok(ptr)
 }
 
-struct ArchiveWriter<'a> {
+/// An archive that is being written.
+pub(super) struct ArchiveWriter<'a> {
     zip: ZipWriter<StreamWriter<&'a mut dyn Write>>,
 }
 
-impl ArchiveWriter<'_> {
+impl<'a> ArchiveWriter<'a> {
+    pub(super) fn new(out: &'a mut dyn Write) -> ArchiveWriter<'a> {
+        ArchiveWriter { zip: ZipWriter::new_stream(out) }
+    }
+
+    pub(super) fn finish(self) -> io::Result<()> {
+        self.zip.finish().map_err(io::Error::from)?;
+        Ok(())
+    }
+
     /// Begins an array of the given number of bytes. Timestamps are the zip epoch, so equal tensors
     /// give equal files.
     fn start(&mut self, name: &str, bytes: u64) -> io::Result<()> {
@@ -127,7 +167,7 @@ impl ArchiveWriter<'_> {
         Ok(self.zip.start_file(format!("{name}.npy"), options)?)
     }
 
-    fn array(&mut self, name: &str, shape: &[u64], values: &Values) -> io::Result<()> {
+    pub(super) fn array(&mut self, name: &str, shape: &[u64], values: &Values) -> io::Result<()> {
         self.start(name, values.len() as u64 * values.prim().bytes() as u64)?;
         let element = ElementType::native(values.prim());
         header::write(&NpyHeader { element, fortran_order: false, shape: shape.to_vec() }, &mut self.zip)?;
@@ -139,5 +179,14 @@ impl ArchiveWriter<'_> {
         let element = ElementType::Text { width: 1, length: text.len(), byte_order: ByteOrder::Little };
         header::write(&NpyHeader { element, fortran_order: false, shape: vec![] }, &mut self.zip)?;
         self.zip.write_all(text.as_bytes())
+    }
+
+    /// Writes a text in NumPy's type of strings, which Python reads as such.
+    pub(super) fn wide_text(&mut self, name: &str, text: &str) -> io::Result<()> {
+        let characters: Vec<u8> = text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+        self.start(name, characters.len() as u64)?;
+        let element = ElementType::Text { width: 4, length: characters.len() / 4, byte_order: ByteOrder::Little };
+        header::write(&NpyHeader { element, fortran_order: false, shape: vec![] }, &mut self.zip)?;
+        self.zip.write_all(&characters)
     }
 }
