@@ -3,7 +3,6 @@
 use crate::content::{Content, Data, Info, Layout, Symmetry};
 use crate::error::{Error, Fault, LocatedFault, StreamError, WriteError};
 use crate::file_formats::edge_list::{Dictionary, EdgeListOptions};
-use crate::file_formats::rpt::OpenContext;
 use crate::memory::Memory;
 use crate::records::RecordFolder;
 use redpoll_logic::Prim;
@@ -56,6 +55,15 @@ pub struct FileFormat {
 
 /// Reader of the arrays of a file, as a valid tensor.
 pub(crate) type ReadTensor = fn(&[u8], &Memory) -> Result<(Info, Tensor), LocatedFault>;
+
+/// The memory and the records for opening a file.
+pub(crate) struct OpenContext<'a> {
+    /// The memory of arrays that are loaded at once, until the file is open.
+    pub(crate) scope: &'a Memory,
+    /// The memory of arrays that are loaded later.
+    pub(crate) memory: &'a Memory,
+    pub(crate) records: &'a RecordFolder,
+}
 
 /// Function that opens a file on disk as a tensor.
 pub(crate) type OpenTensor = fn(&Path, File, &OpenContext<'_>) -> Result<(Info, Tensor), Error>;

@@ -7,14 +7,15 @@
 //! - [`info`] reads only a header.
 //! - [`mod@generate`] generates data of any size.
 //!
-//! The formats are the rows of [`file_formats::FILE_FORMATS`]: redpoll's own, Matrix Market, FROSTT,
-//! NumPy arrays and archives (SciPy, PyData/Sparse, Binsparse), Netpbm images, IDX arrays, and edge lists as CSV and TSV. Each may be
-//! plain or compressed by gzip or zstd.
+//! The formats are the rows of [`file_formats::FILE_FORMATS`]: redpoll's own, Matrix Market,
+//! FROSTT, NumPy arrays and archives (SciPy, PyData/Sparse, Binsparse), Netpbm images, IDX arrays,
+//! and edge lists as CSV and TSV. Each may be plain or compressed by gzip or zstd.
 
 #![forbid(unsafe_code)]
 
 mod compression;
 mod content;
+mod entries;
 mod error;
 mod file_format;
 pub mod file_formats;

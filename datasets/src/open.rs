@@ -3,9 +3,8 @@
 
 use crate::content::Info;
 use crate::error::{Error, Fault, Location};
-use crate::file_format::{FileFormat, ReadOptions, StoredFormat};
+use crate::file_format::{FileFormat, OpenContext, ReadOptions, StoredFormat};
 use crate::file_formats::edge_list::Dictionary;
-use crate::file_formats::rpt::OpenContext;
 use crate::memory::{Memory, MemoryScope};
 use crate::read::{DETECTION_BYTES, FileContent, file_bytes, parse_file_name, read_bytes};
 use redpoll_logic::Format;
@@ -62,7 +61,8 @@ pub fn open_as<E: From<Error>>(
     open_bytes_as(path, &bytes, options, format)
 }
 
-/// Returns a file that contains the arrays of a tensor and is not compressed; `None` for all others.
+/// Returns a file that contains the arrays of a tensor and is not compressed; `None` for all
+/// others.
 fn stored_file(path: &Path, options: &ReadOptions) -> io::Result<Option<(File, &'static StoredFormat)>> {
     // Values of another dtype are converted entry by entry. Pipes are read once.
     if options.dtype.is_some() || !std::fs::metadata(path)?.is_file() {

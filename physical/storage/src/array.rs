@@ -165,8 +165,8 @@ impl Array {
         }
     }
 
-    /// Returns the bytes on the host. Bytes on a device are copied to the host first, and bytes in a
-    /// file are loaded.
+    /// Returns the bytes on the host. Bytes on a device are copied to the host first, and bytes in
+    /// a file are loaded.
     ///
     /// # Panics
     /// If the bytes are on a device that is lost, or in a file that has changed.
@@ -233,8 +233,8 @@ impl Array {
     }
 
     /// Returns an array that reads the same bytes as another primitive. Returns `None` if the
-    /// widths differ, `prim` is `bool`, or mapped floats would become whole numbers. A negative `i32` index becomes a `u32` index of at least
-    /// 2^31.
+    /// widths differ, `prim` is `bool`, or mapped floats would become whole numbers. A negative
+    /// `i32` index becomes a `u32` index of at least 2^31.
     pub fn reinterpret(&self, prim: Prim) -> Option<Array> {
         let is_mapped = matches!(self.memory, ArrayMemory::Mapped(..));
         let same_width = prim.bytes() == self.prim.bytes();

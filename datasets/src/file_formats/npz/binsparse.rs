@@ -98,7 +98,7 @@ fn in_descriptor(fault: Fault) -> LocatedFault {
     fault.at(Location::Array(DESCRIPTOR.into()))
 }
 
-fn expected(what: &str, found: impl ToString) -> LocatedFault {
+fn expected(what: &str, found: &impl ToString) -> LocatedFault {
     in_descriptor(Fault::malformed(what, quote(found.to_string().as_bytes())))
 }
 
@@ -133,11 +133,11 @@ pub(super) fn descriptor(archive: &mut Archive<'_>) -> Result<Descriptor, Locate
             (levels.to_vec(), if *is_reversed { (0..rank).rev().collect() } else { (0..rank).collect() })
         }
         None if format == "custom" => custom_levels(&header["custom"], rank)?,
-        None => return Err(expected("a format of Binsparse", format)),
+        None => return Err(expected("a format of Binsparse", &format)),
     };
     let dimensions: usize = levels.iter().map(|level| level.rank()).sum();
     if dimensions != rank {
-        return Err(expected(&format!("a format of {rank} dimensions"), format));
+        return Err(expected(&format!("a format of {rank} dimensions"), &format));
     }
     let stored = header["number_of_stored_values"].as_u64();
     let stored = stored.ok_or_else(|| expected("a number of stored values", &header["number_of_stored_values"]))?;
@@ -150,7 +150,7 @@ pub(super) fn descriptor(archive: &mut Archive<'_>) -> Result<Descriptor, Locate
         _ => Scalar::zero(dtype),
     };
     if fill.prim() != Some(dtype) {
-        return Err(expected("a fill value of the type of the values", fill));
+        return Err(expected("a fill value of the type of the values", &fill));
     }
     Ok(Descriptor { shape, dtype, fill, stored, levels, modes, is_iso })
 }
@@ -171,7 +171,7 @@ fn custom_levels(custom: &Value, rank: usize) -> Result<(Vec<BinsparseLevel>, Ve
             _ => return Err(expected("a level: element, dense or sparse", &level["level_desc"])),
         }
         if levels.len() > rank {
-            return Err(expected(&format!("at most {rank} levels"), levels.len()));
+            return Err(expected(&format!("at most {rank} levels"), &levels.len()));
         }
         level = &level["level"];
     }
@@ -197,7 +197,7 @@ fn value_type(name: &Value) -> Result<(Prim, bool), LocatedFault> {
         return Err(in_descriptor(Fault::unsupported("complex values", "write the real and the imaginary parts")));
     }
     let found = TYPES.iter().find(|(name, _)| *name == iso.unwrap_or(text));
-    found.map(|(_, prim)| (*prim, iso.is_some())).ok_or_else(|| expected("a type of values", text))
+    found.map(|(_, prim)| (*prim, iso.is_some())).ok_or_else(|| expected("a type of values", &text))
 }
 
 /// Coordinates of positions: those that are listed, and dense dimensions below them.
@@ -245,11 +245,11 @@ pub(super) fn read(archive: &mut Archive<'_>, descriptor: &Descriptor) -> Result
             Dense(rank) => positions.dense.extend(&sizes[depth..depth + rank]),
             Sparse(rank) => {
                 let mut lists = Vec::with_capacity(rank);
-                for dimension in depth..depth + rank {
+                for (dimension, &size) in sizes.iter().enumerate().skip(depth).take(rank) {
                     let name = format!("indices_{dimension}");
                     let (_, list) = archive.naturals(&name, 1)?;
                     check_length(&name, lists.first().map_or(list.len(), Vec::len) as u64, list.len())?;
-                    check_range(&name, descriptor.modes[dimension], sizes[dimension], &list)?;
+                    check_range(&name, descriptor.modes[dimension], size, &list)?;
                     lists.push(list);
                 }
                 let entries = lists[0].len();

@@ -12,7 +12,8 @@
 //!
 //! The writer produces archives for `scipy.sparse.load_npz`, with `csr`, `csc` or `coo` arrays.
 //! Dense tensors are written as a single array `arr_0`. Sparse tensors with a fill value other than
-//! zero are written for `sparse.load_npz` of PyData/Sparse, as `coo` or, for `csr` and `csc`, as `gcxs`.
+//! zero are written for `sparse.load_npz` of PyData/Sparse, as `coo`, or as `gcxs` for `csr` and
+//! `csc`.
 //! Files named `.bsp.npz` are written as Binsparse.
 
 mod archive;

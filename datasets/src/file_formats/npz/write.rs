@@ -111,10 +111,9 @@ fn sparse(
         _ => "coo",
     };
     // SciPy reads bytes, PyData a string.
-    if for_pydata {
-        archive.wide_text("format", format)?
-    } else {
-        archive.text("format", format)?
+    match for_pydata {
+        true => archive.wide_text("format", format)?,
+        false => archive.text("format", format)?,
     }
     archive.array("shape", &[shape.len() as u64], &Values::I64(shape.iter().map(|&d| d as i64).collect()))?;
     if for_pydata {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
 /// The version of the specification.
-const VERSION: &str = "0.1";
+const VERSION: &str = "0.1.0";
 
 pub(super) fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
     options.check_general("a .bsp.npz file")?;

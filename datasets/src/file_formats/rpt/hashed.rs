@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn read_arrays_have_the_hash_of_their_bytes() {
         for length in [0, 1, PIECE - 1, PIECE, 9 * PIECE + 5] {
-            let bytes: Vec<u8> = (0..length).map(|k| (k * k >> 3) as u8).collect();
+            let bytes: Vec<u8> = (0..length).map(|k| ((k * k) >> 3) as u8).collect();
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(b"before").unwrap();
             file.write_all(&bytes).unwrap();

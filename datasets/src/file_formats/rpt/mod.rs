@@ -28,12 +28,10 @@ mod read;
 mod schema;
 mod write;
 
-pub(crate) use open::OpenContext;
-
+use crate::entries::entries_of_tensor;
 use crate::error::{Fault, LocatedFault, Location};
 use crate::file_format::{FileFormat, ParsedFile, StoredFormat};
 use crate::memory::{Memory, MemoryScope};
-use crate::tensor::entries_of_tensor;
 
 pub(crate) static RPT: FileFormat = FileFormat {
     name: "redpoll tensor",

@@ -12,6 +12,7 @@ use super::message::{END_OF_MESSAGES, MAGIC};
 use super::read::{ArrayPlace, FileHeader, check_ends, read_file_header, split_arrays, tensor_of_arrays};
 use crate::content::Info;
 use crate::error::{Count, Error, Fault, Location, StreamError};
+use crate::file_format::OpenContext;
 use crate::memory::Memory;
 use crate::records::{FileRecord, RecordFolder};
 use arrow_buffer::Buffer;
@@ -32,15 +33,6 @@ struct TensorFile {
     file: File,
     /// The mapping, on systems with mappings.
     map: Option<Arc<MappedFile>>,
-}
-
-/// The memory and the records for opening a file.
-pub(crate) struct OpenContext<'a> {
-    /// The memory of arrays that are loaded at once, until the file is open.
-    pub(crate) scope: &'a Memory,
-    /// The memory of arrays that are loaded later.
-    pub(crate) memory: &'a Memory,
-    pub(crate) records: &'a RecordFolder,
 }
 
 /// Opens a file as a tensor.
