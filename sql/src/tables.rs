@@ -22,7 +22,7 @@ use std::time::SystemTime;
 pub(crate) struct SchemaTables {
     tables: RwLock<HashMap<String, Arc<dyn TableProvider>>>,
     /// The tables of files that statements have named, which are not listed.
-    named_files: RwLock<HashMap<String, (FileVersion, Arc<dyn TableProvider>)>>,
+    named_files: RwLock<HashMap<String, NamedFileTable>>,
     /// The columns of files that the session keeps.
     columns: Arc<ColumnStore>,
 }
@@ -56,6 +56,13 @@ impl SchemaTables {
     }
 }
 
+/// The table of a file that a statement has named.
+#[derive(Debug)]
+struct NamedFileTable {
+    version: FileVersion,
+    table: Arc<dyn TableProvider>,
+}
+
 /// The version of a file: its size and its time of modification; `None` if the file has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FileVersion(Option<(u64, SystemTime)>);
@@ -73,7 +80,7 @@ pub(crate) fn named_file_version(state: &SessionState, table: &str) -> Option<Fi
     let schema = state.schema_for_ref(TableReference::bare(table)).ok()?;
     let any: &dyn Any = &*schema;
     let files = any.downcast_ref::<SchemaTables>()?.named_files.read().unwrap_or_else(PoisonError::into_inner);
-    files.get(table).map(|(version, _)| *version)
+    files.get(table).map(|file| file.version)
 }
 
 /// Registers the table of a file that a statement names. It is not listed among the tables.
@@ -90,9 +97,9 @@ pub(crate) fn add_named_file(
     let any: &dyn Any = &*schema;
     match any.downcast_ref::<SchemaTables>() {
         Some(tables) => {
-            let provider = session_table(provider, &tables.columns)?;
+            let file = NamedFileTable { version, table: session_table(provider, &tables.columns)? };
             let mut files = tables.named_files.write().unwrap_or_else(PoisonError::into_inner);
-            files.insert(table.to_owned(), (version, provider));
+            files.insert(table.to_owned(), file);
             Ok(())
         }
         None => schema.register_table(table.to_owned(), provider).map(drop),
@@ -149,7 +156,7 @@ impl SchemaProvider for SchemaTables {
             return Ok(Some(table.clone()));
         }
         let files = self.named_files.read().unwrap_or_else(PoisonError::into_inner);
-        Ok(files.get(name).map(|(_, table)| table.clone()))
+        Ok(files.get(name).map(|file| file.table.clone()))
     }
 
     fn register_table(&self, name: String, table: Arc<dyn TableProvider>) -> Result<Option<Arc<dyn TableProvider>>> {

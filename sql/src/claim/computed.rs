@@ -136,12 +136,12 @@ impl RegionBuilder {
         computed.results.push(result);
         computed.texts.truncate(index);
         computed.texts.push(text);
-        self.join.leaves[leaf].0 = names_plan(&computed.texts).map_err(planning)?;
+        self.join.leaves[leaf].0 = names_plan(&computed.texts).map_err(|e| planning(&e))?;
         let column = leaf_column(leaf, index);
         let Expr::Column(name) = &column else { unreachable!("a leaf column is a column") };
         let field = (name.relation.clone(), Arc::new(Field::new(&name.name, ty, true)));
-        let added = DFSchema::new_with_metadata(vec![field], HashMap::new()).map_err(planning)?;
-        self.schema = self.schema.join(&added).map_err(planning)?;
+        let added = DFSchema::new_with_metadata(vec![field], HashMap::new()).map_err(|e| planning(&e))?;
+        self.schema = self.schema.join(&added).map_err(|e| planning(&e))?;
         Ok(column)
     }
 
@@ -153,7 +153,7 @@ impl RegionBuilder {
         text: String,
     ) -> Result<usize, UnclaimedReason> {
         let leaf = self.join.leaves.len();
-        self.join.leaves.push((names_plan(&[]).map_err(planning)?, LeafRole::Join));
+        self.join.leaves.push((names_plan(&[]).map_err(|e| planning(&e))?, LeafRole::Join));
         self.leaf_exprs.push(Vec::new());
         for (source, tuple) in sources.iter().enumerate() {
             let parts = 0..tuple.len();
@@ -196,7 +196,7 @@ impl RegionBuilder {
             let column = Expr::Column(Combinations::column(source, part));
             Ok(Transformed::new(column, true, TreeNodeRecursion::Jump))
         };
-        let expr = expr.clone().transform_down(cut).data().map_err(planning)?;
+        let expr = expr.clone().transform_down(cut).data().map_err(|e| planning(&e))?;
         match refusal {
             Some(reason) => Err(reason),
             None => Ok((tuples.into_iter().map(|(_, tuple)| tuple).collect(), expr)),
@@ -241,6 +241,6 @@ fn names_plan(names: &[String]) -> Result<LogicalPlan, DataFusionError> {
     Ok(LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema: Arc::new(schema) }))
 }
 
-fn planning(error: DataFusionError) -> UnclaimedReason {
+fn planning(error: &DataFusionError) -> UnclaimedReason {
     UnclaimedReason::Planning(error.to_string())
 }

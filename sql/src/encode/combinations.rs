@@ -43,7 +43,7 @@ pub(super) fn add_computed_rows(
         })?;
         let (codes, columns) = computed_columns(join, combinations, &sources, codes)
             .map_err(|e| FallbackReason::EarlyError { error: e.to_string() })?;
-        let rows = codes.first().map_or(0, |codes| codes.len());
+        let rows = codes.first().map_or(0, Vec::len);
         let fields: Vec<Field> = columns.iter().map(|c| Field::new("", c.data_type().clone(), true)).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?;

@@ -131,7 +131,7 @@ pub struct GroupCache<'a>(HashMap<SharedRequest, Groups<'a>>);
 /// Returns the format of a tensor with a number of entries. All levels are dense if every
 /// coordinate has an entry, as for a matrix in a table. Otherwise the first level is dense if it
 /// has few coordinates, and the others are lists.
-pub(super) fn tensor_format(shape: &[u64], entries: u64, dtype: &DType) -> Format {
+fn tensor_format(shape: &[u64], entries: u64, dtype: &DType) -> Format {
     let (rank, full) = (shape.len(), is_full(shape, entries));
     let kind = |k: usize| match k {
         0 if is_dense(shape, entries) => LevelKind::Dense,
