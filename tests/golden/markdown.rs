@@ -72,7 +72,7 @@ pub fn code_blocks(text: &str) -> Vec<CodeBlock> {
 /// The title of the columns of tables that have Rust expressions.
 const RUST_COLUMN: &str = "redpoll in Rust";
 
-/// Returns the code between backticks in columns with the title [`RUST_COLUMN`], with the numbers
+/// Returns the code between backticks in columns with the title `RUST_COLUMN`, with the numbers
 /// of their lines.
 pub fn rust_cells(text: &str) -> Vec<(String, usize)> {
     let mut found = Vec::new();
