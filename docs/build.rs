@@ -1,14 +1,14 @@
-//! Turns the Rust blocks of each page into a function, which `tests/rust.rs` includes.
+//! Turns the Rust blocks of each page into a function, which `tests/rust/main.rs` includes.
 #![allow(clippy::print_stdout, reason = "cargo reads the output of a build script")]
 
 #[path = "../tests/golden/markdown.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the tests of the book use the rest")]
 mod markdown;
 
-use markdown::{code_blocks, rust_cells};
+use markdown::{code_blocks, page_paths, rust_cells};
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
-use std::{env, fs, io};
+use std::path::Path;
+use std::{env, fs};
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the book is below the root");
@@ -16,9 +16,7 @@ fn main() {
     println!("cargo:rerun-if-changed={}", root.join("docs/src").display());
     let mut functions = String::new();
     let mut table = String::new();
-    let mut pages = vec![root.join("README.md")];
-    add_pages(&root.join("docs/src"), &mut pages).expect("the folder of pages can be read");
-    pages.sort();
+    let pages = page_paths(root).expect("the folder of pages can be read");
     for (k, page) in pages.iter().enumerate() {
         let text = fs::read_to_string(page).expect("pages can be read");
         let page = page.strip_prefix(root).expect("pages are below the root").display();
@@ -47,17 +45,4 @@ fn main() {
     let text = format!("{functions}const PAGES: &[(&str, fn(&mut Notebook) -> PageResult)] = &[{table}];\n");
     let folder = env::var_os("OUT_DIR").expect("cargo sets the folder of outputs");
     fs::write(Path::new(&folder).join("pages.rs"), text).expect("the folder of outputs can be written");
-}
-
-/// Adds the pages of a folder and its subfolders.
-fn add_pages(folder: &Path, pages: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            add_pages(&path, pages)?;
-        } else if path.extension().is_some_and(|extension| extension == "md") {
-            pages.push(path);
-        }
-    }
-    Ok(())
 }

@@ -1,7 +1,7 @@
 //! The output of the Rust code of a page: everything that its blocks print, block by block.
 //!
 //! `build.rs` turns each page into a function, in which the blocks follow each other, so that they
-//! share variables. `tests/rust.rs` calls these functions.
+//! share variables. `tests/rust/main.rs` calls these functions.
 
 use std::cell::RefCell;
 use std::fmt::{self, Write};

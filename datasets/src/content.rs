@@ -88,6 +88,27 @@ pub struct Info {
 }
 
 impl Info {
+    /// Returns the header of an uncompressed file of entries without symmetry, of the shape and the
+    /// number of stored entries.
+    pub(crate) fn of_entries(
+        file_format: &'static file_formats::FileFormat,
+        layout: Layout,
+        (shape, stored): (Vec<u64>, u64),
+        fill: Scalar,
+    ) -> Info {
+        Info {
+            file_format,
+            compression: Compression::None,
+            layout,
+            shape,
+            storage: None,
+            dtype: fill.dtype(),
+            fill,
+            symmetry: Symmetry::General,
+            stored,
+        }
+    }
+
     /// Returns the primitive type of the values.
     ///
     /// # Panics

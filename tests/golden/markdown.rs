@@ -1,9 +1,33 @@
-//! Code in Markdown: fenced blocks, and Rust expressions in tables.
+//! Pages of Markdown and their code: fenced blocks, and Rust expressions in tables.
 //!
 //! This file depends on nothing, because the build script of the book includes it. A library there
 //! would change the features of other build scripts, and so rebuild most dependencies.
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// Returns the paths of the pages whose code is run: `README.md`, and those of the book in order.
+/// `root` is the root of the repository.
+pub fn page_paths(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = vec![root.join("README.md")];
+    add_pages(&root.join("docs/src"), &mut paths)?;
+    paths[1..].sort();
+    Ok(paths)
+}
+
+/// Adds the pages of a folder and its subfolders.
+fn add_pages(folder: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            add_pages(&path, paths)?;
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            paths.push(path);
+        }
+    }
+    Ok(())
+}
 
 /// A fenced code block.
 pub struct CodeBlock {

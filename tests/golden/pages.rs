@@ -7,7 +7,7 @@
 //! The form of a block is in its info string: `csv file=NAME` is a file that the page reads, and
 //! `text drawing` is no output.
 
-use crate::markdown::{CodeBlock, code_blocks};
+use crate::markdown::{CodeBlock, code_blocks, page_paths};
 use crate::{BLESS, first_difference, is_blessing};
 use snapbox::Data;
 use snapbox::filter::NormalizeToExpected;
@@ -33,20 +33,7 @@ pub struct Page {
 /// # Errors
 /// Fails if a page cannot be read.
 pub fn read_pages(root: &Path) -> io::Result<Vec<Page>> {
-    fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                collect(&path, found)?;
-            } else if path.extension().is_some_and(|extension| extension == "md") {
-                found.push(path);
-            }
-        }
-        Ok(())
-    }
-    let mut paths = vec![root.join("README.md")];
-    collect(&root.join("docs/src"), &mut paths)?;
-    paths[1..].sort();
+    let paths = page_paths(root)?;
     paths.into_iter().map(|path| Page::read(root, path.strip_prefix(root).expect("pages are below the root"))).collect()
 }
 

@@ -11,14 +11,13 @@
 //!   of rank and number of entries, followed by the dimensions.
 
 use super::shared::{self, NumberText};
-use crate::compression::Compression;
-use crate::content::{Content, Data, Info, Layout, MAX_DIMENSION, MAX_RANK, Symmetry};
+use crate::content::{Content, Data, Info, Layout, MAX_DIMENSION, MAX_RANK};
 use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
 use crate::file_format::{FileFormat, WriteOptions};
 use crate::memory::{Growth, Memory, read_all};
 use crate::text::TextCursor;
 use crate::values::{Values, match_values};
-use redpoll_logic::{Prim, Scalar};
+use redpoll_logic::Scalar;
 use std::io::{Read, Write};
 
 pub(crate) static FROSTT: FileFormat = FileFormat {
@@ -103,17 +102,7 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
         Some(FrosttHeader { shape, .. }) => shape,
         None => min_shape,
     };
-    let info = Info {
-        file_format: &FROSTT,
-        compression: Compression::None,
-        layout: Layout::Coordinate,
-        shape,
-        storage: None,
-        dtype: Prim::F64.into(),
-        fill: Scalar::F64(0.0),
-        symmetry: Symmetry::General,
-        stored: found,
-    };
+    let info = Info::of_entries(&FROSTT, Layout::Coordinate, (shape, found), Scalar::F64(0.0));
     Ok((info, Data::Triples { coordinates, values: Values::F64(values) }))
 }
 

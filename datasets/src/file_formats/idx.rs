@@ -8,8 +8,7 @@
 use super::npy::elements::decode;
 use super::npy::header::ByteOrder;
 use super::shared;
-use crate::compression::Compression;
-use crate::content::{Content, Data, Info, Layout, Symmetry, element_count};
+use crate::content::{Content, Data, Info, Layout, element_count};
 use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
 use crate::file_format::{FileFormat, WriteOptions};
 use crate::memory::Memory;
@@ -54,21 +53,7 @@ fn header(bytes: &[u8]) -> Result<(Info, &[u8]), Fault> {
     let shape: Vec<u64> = dimensions.iter().map(|d| u64::from(u32::from_be_bytes(*d))).collect();
     let too_large = Fault::TooLarge { quantity: "the number of elements", size: Count(None), limit: u64::MAX };
     let stored = element_count(&shape).ok_or(too_large)?;
-    let (compression, fill, symmetry) = (Compression::None, Scalar::zero(dtype), Symmetry::General);
-    Ok((
-        Info {
-            file_format: &IDX,
-            compression,
-            layout: Layout::Array,
-            shape,
-            storage: None,
-            dtype: dtype.into(),
-            fill,
-            symmetry,
-            stored,
-        },
-        rest,
-    ))
+    Ok((Info::of_entries(&IDX, Layout::Array, (shape, stored), Scalar::zero(dtype)), rest))
 }
 
 fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {

@@ -8,8 +8,7 @@
 use super::npy::elements::decode;
 use super::npy::header::ByteOrder;
 use super::shared;
-use crate::compression::Compression;
-use crate::content::{Content, Data, Info, Layout, Symmetry, element_count};
+use crate::content::{Content, Data, Info, Layout, element_count};
 use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
 use crate::file_format::{FileFormat, WriteOptions};
 use crate::memory::Memory;
@@ -85,18 +84,7 @@ impl NetpbmHeader {
             1..=255 => Prim::U8,
             _ => Prim::U16,
         };
-        let (compression, fill, symmetry) = (Compression::None, Scalar::zero(dtype), Symmetry::General);
-        Ok(Info {
-            file_format: format,
-            compression,
-            layout: Layout::Array,
-            shape,
-            storage: None,
-            dtype: dtype.into(),
-            fill,
-            symmetry,
-            stored,
-        })
+        Ok(Info::of_entries(format, Layout::Array, (shape, stored), Scalar::zero(dtype)))
     }
 }
 

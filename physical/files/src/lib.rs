@@ -1,7 +1,7 @@
 //! Files of a user: private folders, identities of files, and files mapped into memory.
 //!
 //! - [`check_ownership`] decides whether only this user can have written a file or folder.
-//! - [`FileIdentity`] tells whether a file is the one seen earlier.
+//! - [`FileIdentity`] identifies a file and its content.
 //! - [`MappedFile`] maps a file into memory. A file that is cut while it is mapped gives zeros and
 //!   an error, not a signal.
 

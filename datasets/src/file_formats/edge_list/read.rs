@@ -3,8 +3,7 @@
 use super::columns::{ColumnLayout, ColumnRole, detect_columns, is_number};
 use super::sniff::{Fields, RecordSample, Records, sample_records};
 use super::{Dictionary, EdgeListOptions};
-use crate::compression::Compression;
-use crate::content::{Data, Info, Layout, MAX_DIMENSION, Symmetry};
+use crate::content::{Data, Info, Layout, MAX_DIMENSION};
 use crate::error::{Fault, LocatedFault, Location, StreamError};
 use crate::file_format::{FileFormat, ParsedFile};
 use crate::file_formats::frostt::{DIMS, comments, parse_dims};
@@ -63,17 +62,7 @@ pub(super) fn read(
     let named = columns.dictionaries.iter().any(Option::is_some);
     let mode_dictionaries = columns.dictionaries.iter().map(|d| d.map(|d| dictionaries[d].clone()));
     Ok(ParsedFile {
-        info: Info {
-            file_format,
-            compression: Compression::None,
-            layout: Layout::Coordinate,
-            shape,
-            storage: None,
-            dtype: values.prim().into(),
-            fill: Scalar::zero(values.prim()),
-            symmetry: Symmetry::General,
-            stored: stored as u64,
-        },
+        info: Info::of_entries(file_format, Layout::Coordinate, (shape, stored as u64), Scalar::zero(values.prim())),
         data: Data::Triples { coordinates: entries.coordinates, values },
         dictionaries: if named { mode_dictionaries.collect() } else { Vec::new() },
     })

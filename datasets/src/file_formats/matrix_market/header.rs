@@ -1,7 +1,6 @@
 //! The banner and the size line.
 
 use super::MATRIX_MARKET;
-use crate::compression::Compression;
 use crate::content::{Info, Layout, MAX_DIMENSION, Symmetry};
 use crate::error::{Count, Fault, LocatedFault, Location, StreamError};
 use crate::text::{TextCursor, quote};
@@ -76,18 +75,7 @@ pub(super) fn header(cursor: &mut TextCursor<'_>) -> Result<Option<Info>, Locate
     };
     cursor.end_of_record("the end of the size line")?;
     let shape = vec![rows, columns];
-    let (compression, fill) = (Compression::None, Scalar::zero(dtype));
-    Ok(Some(Info {
-        file_format: &MATRIX_MARKET,
-        compression,
-        layout,
-        shape,
-        storage: None,
-        dtype: dtype.into(),
-        fill,
-        symmetry,
-        stored,
-    }))
+    Ok(Some(Info { symmetry, ..Info::of_entries(&MATRIX_MARKET, layout, (shape, stored), Scalar::zero(dtype)) }))
 }
 
 /// Returns the fault of a file that ends before its size line.

@@ -8,8 +8,7 @@
 pub(super) mod elements;
 pub(super) mod header;
 
-use crate::compression::Compression;
-use crate::content::{Content, Data, Info, Layout, Symmetry, element_count};
+use crate::content::{Content, Data, Info, Layout, element_count};
 use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
 use crate::file_format::{FileFormat, WriteOptions};
 use crate::memory::Memory;
@@ -61,17 +60,7 @@ fn header_info(header: &NpyHeader) -> Result<Info, Fault> {
         size: Count(None),
         limit: u64::MAX,
     })?;
-    Ok(Info {
-        file_format: &NPY,
-        compression: Compression::None,
-        layout: Layout::Array,
-        shape: header.shape.clone(),
-        storage: None,
-        dtype: dtype.into(),
-        fill: Scalar::zero(dtype),
-        symmetry: Symmetry::General,
-        stored,
-    })
+    Ok(Info::of_entries(&NPY, Layout::Array, (header.shape.clone(), stored), Scalar::zero(dtype)))
 }
 
 /// Decodes the array in `payload`, the bytes after the header.

@@ -23,8 +23,7 @@ mod write;
 mod write_binsparse;
 
 use super::npy::{self, header};
-use crate::compression::Compression;
-use crate::content::{Data, Info, Layout, Symmetry, element_count};
+use crate::content::{Data, Info, Layout, element_count};
 use crate::error::{Count, Fault, LocatedFault, Location, StreamError};
 use crate::file_format::FileFormat;
 use crate::memory::{Memory, read_all};
@@ -106,39 +105,13 @@ fn archive_info(archive: &mut Archive<'_>) -> Result<(Info, Option<Scheme>), Loc
         Some(_) if archive.contains("fill_value") => sparse::fill(archive, dtype)?,
         _ => Scalar::zero(dtype),
     };
-    let (compression, symmetry) = (Compression::None, Symmetry::General);
-    Ok((
-        Info {
-            file_format: &NPZ,
-            compression,
-            layout,
-            shape,
-            storage: None,
-            dtype: dtype.into(),
-            fill,
-            symmetry,
-            stored,
-        },
-        scheme,
-    ))
+    Ok((Info::of_entries(&NPZ, layout, (shape, stored), fill), scheme))
 }
 
 /// Returns the header of a tensor of Binsparse.
 fn binsparse_info(archive: &mut Archive<'_>) -> Result<(Info, Option<Scheme>), LocatedFault> {
     let descriptor = binsparse::descriptor(archive)?;
-    let (compression, symmetry) = (Compression::None, Symmetry::General);
-    let layout = descriptor.layout();
-    let (shape, dtype, fill) = (descriptor.shape.clone(), descriptor.dtype.into(), descriptor.fill.clone());
-    let info = Info {
-        file_format: &NPZ,
-        compression,
-        layout,
-        shape,
-        storage: None,
-        dtype,
-        fill,
-        symmetry,
-        stored: descriptor.stored,
-    };
+    let shape = (descriptor.shape.clone(), descriptor.stored);
+    let info = Info::of_entries(&NPZ, descriptor.layout(), shape, descriptor.fill.clone());
     Ok((info, Some(Scheme::Binsparse(Box::new(descriptor)))))
 }

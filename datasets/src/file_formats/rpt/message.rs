@@ -2,7 +2,7 @@
 //!
 //! Source: the Apache Arrow specification, "Serialization and Interprocess Communication (IPC)".
 
-use crate::error::{Count, Fault, LocatedFault, Location, StreamError};
+use crate::error::{Count, Fault, Location, StreamError};
 use crate::memory::{Memory, read_all};
 use std::io::{self, Read, Write};
 
@@ -90,21 +90,27 @@ fn truncated(content: &'static str, expected: u64, found: u64) -> StreamError {
 }
 
 /// Checks that the record batch is followed by the mark after the last message, and that the file
-/// ends like an Arrow file.
-pub(super) fn check_end(bytes: &[u8], body_end: u64) -> Result<(), LocatedFault> {
-    let at_file = |fault: Fault| Err(fault.at(Location::File));
-    if !bytes.ends_with(MAGIC) {
-        return at_file(Fault::malformed("`ARROW1` at the end of the file, which may be truncated", "other bytes"));
+/// ends like an Arrow file. `read` reads bytes of the file at an offset.
+pub(super) fn check_end<E: From<Fault>>(
+    size: u64,
+    body_end: u64,
+    mut read: impl FnMut(&mut [u8], u64) -> Result<(), E>,
+) -> Result<(), E> {
+    let (mut mark, mut magic) = ([0; END_OF_MESSAGES.len()], [0; MAGIC.len()]);
+    let truncated = || Fault::Truncated { content: "the file", expected: Count(Some(body_end)), found: size };
+    let last = size.checked_sub(magic.len() as u64).ok_or_else(truncated)?;
+    read(&mut magic, last)?;
+    if magic != *MAGIC {
+        return Err(Fault::malformed("`ARROW1` at the end of the file, which may be truncated", "other bytes").into());
     }
-    let rest = usize::try_from(body_end).ok().and_then(|end| bytes.get(end..));
-    match rest {
-        Some(rest) if rest.starts_with(&END_OF_MESSAGES) => Ok(()),
-        Some(_) => at_file(Fault::malformed("one record batch", "more data after the first one")),
-        None => {
-            let (expected, found) = (Count(Some(body_end)), bytes.len() as u64);
-            at_file(Fault::Truncated { content: "the file", expected, found })
-        }
+    if body_end.saturating_add((mark.len() + magic.len()) as u64) > size {
+        return Err(truncated().into());
     }
+    read(&mut mark, body_end)?;
+    if mark != END_OF_MESSAGES {
+        return Err(Fault::malformed("one record batch", "more data after the first one").into());
+    }
+    Ok(())
 }
 
 /// Writes a message, padded so that the data after it are aligned. `position` is the number of

@@ -8,10 +8,10 @@
 //! is cut or changed, they have other values, and the check after each run is an error.
 
 use super::hashed::{hash_of, read_hashed};
-use super::message::{END_OF_MESSAGES, MAGIC};
+use super::message::check_end;
 use super::read::{ArrayPlace, FileHeader, check_ends, read_file_header, split_arrays, tensor_of_arrays};
 use crate::content::Info;
-use crate::error::{Count, Error, Fault, Location, StreamError};
+use crate::error::{Error, Fault, Location, StreamError};
 use crate::file_format::OpenContext;
 use crate::memory::Memory;
 use crate::records::{FileRecord, RecordFolder};
@@ -45,7 +45,11 @@ pub(super) fn open(path: &Path, mut file: File, context: &OpenContext<'_>) -> Re
         StreamError::Fault(fault) => fault.into_error(path),
     })?;
     file.rewind().map_err(io_error)?;
-    check_marks(&file, metadata.len(), &header).map_err(io_error)?.map_err(invalid)?;
+    let load_error = |e: LoadError| match e {
+        LoadError::Io(source) => io_error(source),
+        LoadError::Fault(fault) => invalid(fault),
+    };
+    check_marks(&file, metadata.len(), &header).map_err(load_error)?;
     let map = MappedFile::open(file.try_clone().map_err(io_error)?).map_err(io_error)?;
     let identity = map.as_ref().map(|map| *map.identity()).or_else(|| FileIdentity::of(&metadata));
     // The record of a file is found under each of its paths.
@@ -58,10 +62,7 @@ pub(super) fn open(path: &Path, mut file: File, context: &OpenContext<'_>) -> Re
     {
         return Ok((header.info(), tensor));
     }
-    let (tensor, arrays) = validated_tensor(&file, &header, context.scope).map_err(|e| match e {
-        LoadError::Io(source) => io_error(source),
-        LoadError::Fault(fault) => invalid(fault),
-    })?;
+    let (tensor, arrays) = validated_tensor(&file, &header, context.scope).map_err(load_error)?;
     let special = tensor.special();
     file.check().map_err(|source| Error::Storage { path: path.into(), source: source.into() })?;
     if let Some(identity) = identity {
@@ -88,28 +89,14 @@ pub(super) fn record_written(path: &Path, file: &mut File, tensor: &Tensor, reco
 }
 
 /// Checks the marks at the end of the data and of the file, and the ends of the lists.
-fn check_marks(file: &File, size: u64, header: &FileHeader) -> io::Result<Result<(), Fault>> {
-    let end = header.body_end;
-    if end.saturating_add((END_OF_MESSAGES.len() + MAGIC.len()) as u64) > size {
-        return Ok(Err(Fault::Truncated { content: "the file", expected: Count(Some(end)), found: size }));
-    }
-    let (mut mark, mut magic) = ([0; END_OF_MESSAGES.len()], [0; MAGIC.len()]);
-    read_exact_at(file, &mut mark, end)?;
-    read_exact_at(file, &mut magic, size - MAGIC.len() as u64)?;
-    if magic != *MAGIC {
-        return Ok(Err(Fault::malformed("`ARROW1` at the end of the file, which may be truncated", "other bytes")));
-    }
-    if mark != END_OF_MESSAGES {
-        return Ok(Err(Fault::malformed("one record batch", "more data after the first one")));
-    }
+fn check_marks(file: &File, size: u64, header: &FileHeader) -> Result<(), LoadError> {
+    check_end(size, header.body_end, |buffer, offset| Ok::<_, LoadError>(read_exact_at(file, buffer, offset)?))?;
     for place in &header.arrays {
         let mut ends = [0; 16];
         read_exact_at(file, &mut ends, place.ends)?;
-        if let Err(fault) = check_ends(&ends, place.len) {
-            return Ok(Err(fault));
-        }
+        check_ends(&ends, place.len)?;
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 /// Returns whether an array may be mapped: see the head of this file.

@@ -139,7 +139,11 @@ pub(super) fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Tensor), Loca
         StreamError::Fault(fault) => fault,
         StreamError::Io(e) => Fault::malformed("a complete file", e.to_string()).at(Location::File),
     })?;
-    check_end(bytes, header.body_end)?;
+    check_end(bytes.len() as u64, header.body_end, |buffer, offset| {
+        buffer.copy_from_slice(&bytes[offset as usize..][..buffer.len()]);
+        Ok::<_, Fault>(())
+    })
+    .map_err(|fault| fault.at(Location::File))?;
     let arrays = header.arrays.iter().map(|place| read_array(bytes, place, memory));
     let arrays = arrays.collect::<Result<Vec<Array>, Fault>>().map_err(|fault| fault.at(Location::File))?;
     let tensor = tensor_of_arrays(&header, arrays, memory).map_err(|fault| fault.at(Location::File))?;

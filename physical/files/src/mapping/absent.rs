@@ -25,11 +25,6 @@ impl MappedFile {
         match self.0 {}
     }
 
-    /// Returns the file.
-    pub fn file(&self) -> &File {
-        match self.0 {}
-    }
-
     /// Returns a part of the file; `None` if the part exceeds the file.
     pub fn range(self: &Arc<MappedFile>, _: Range<u64>) -> Option<MappedRange> {
         match self.0 {}

@@ -51,11 +51,6 @@ impl MappedFile {
         &self.identity
     }
 
-    /// Returns the file.
-    pub fn file(&self) -> &File {
-        &self.file
-    }
-
     /// Returns a part of the file; `None` if the part exceeds the file.
     pub fn range(self: &Arc<MappedFile>, range: Range<u64>) -> Option<MappedRange> {
         let range = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
