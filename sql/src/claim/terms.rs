@@ -8,7 +8,8 @@
 //!
 //! A `CASE` over conditions of one leaf each, or `AND`s of such conditions, splits the rows into
 //! disjoint cases. A quotient of floats by a product is a product with the reciprocals of its
-//! factors. DataFusion computes other operators if they read one leaf only.
+//! factors. DataFusion computes other operators if they read one leaf only; those that read several
+//! are computed for all combinations of values (`computed`).
 
 use super::join::leaves_of;
 use super::reason::UnclaimedReason;

@@ -110,9 +110,13 @@ fn explained_query(statement: &CliStatement) -> Option<&Statement> {
 /// Returns the reasons why aggregates of a query are not claimed, each once.
 async fn unclaimed_reasons(database: &Database, query: Statement) -> Result<Vec<String>, DataFusionError> {
     let plan = database.execute(query).await?.into_optimized_plan()?;
-    let mut reasons: Vec<String> =
-        database.unclaimed_aggregates(&plan).into_iter().map(|(_, reason)| reason.to_string()).collect();
-    reasons.dedup();
+    let unclaimed = database.unclaimed_aggregates(&plan);
+    let mut reasons: Vec<String> = Vec::new();
+    for reason in unclaimed.into_iter().map(|(_, reason)| reason.to_string()) {
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
     Ok(reasons)
 }
 

@@ -109,7 +109,7 @@ pub(super) fn descriptor(archive: &mut Archive<'_>) -> Result<Descriptor, Locate
     let header = &all[DESCRIPTOR];
     let version = header["version"].as_str().unwrap_or_default();
     if !version.starts_with("0.") && !version.starts_with("1.") {
-        return Err(expected("version 0.1", &header["version"]));
+        return Err(expected("a version 0 or 1 of Binsparse", &header["version"]));
     }
     if !matches!(&header["structure"], Value::Null) {
         let content = format!("the structure {}", header["structure"]);

@@ -68,8 +68,8 @@ struct ReadingDialect {
 }
 
 impl ReadingDialect {
-    /// Returns the lists whose coordinates expressions read, as a comment; `None` without lists.
-    fn comment<'s>(&self, exprs: impl Iterator<Item = &'s Expr>) -> Option<String> {
+    /// Returns the names of the lists whose coordinates expressions read; `None` if there are none.
+    fn lists_of<'s>(&self, exprs: impl Iterator<Item = &'s Expr>) -> Option<String> {
         let mut found: Vec<String> = Vec::new();
         for e in exprs {
             e.any(&mut |e| {
@@ -82,7 +82,7 @@ impl ReadingDialect {
                 false
             });
         }
-        (!found.is_empty()).then(|| format!("// along {}", found.join(" and ")))
+        (!found.is_empty()).then(|| found.join(" and "))
     }
 }
 
@@ -99,8 +99,8 @@ impl StmtDialect for ReadingDialect {
             Stmt::Assign(_, e @ Expr::Load { .. }) => Some(e),
             _ => None,
         });
-        if let Some(comment) = w.dialect.comment(coordinates) {
-            w.line(&comment);
+        if let Some(lists) = w.dialect.lists_of(coordinates) {
+            w.line(&format!("// along {lists}"));
         }
     }
 
@@ -109,8 +109,10 @@ impl StmtDialect for ReadingDialect {
         let (lo, hi) = (w.exprs.value(&fold.lo), w.exprs.bound(&fold.hi));
         w.exprs.facts.forget(fold.var);
         w.exprs.facts.forget(fold.acc);
-        let comment = w.dialect.comment([&fold.value].into_iter()).unwrap_or_else(|| "//".to_owned());
-        w.line(&format!("{comment}, in {} lanes", fold.lanes).replace("//, in", "// in"));
+        w.line(&match w.dialect.lists_of([&fold.value].into_iter()) {
+            Some(lists) => format!("// along {lists}, in {} lanes", fold.lanes),
+            None => format!("// in {} lanes", fold.lanes),
+        });
         let folded = w.exprs.fold(fold.op, fold.acc, &acc, &fold.value);
         w.nest(&format!("for (int64_t {var} = {lo}; {var} < {hi}; {var}++)"), |w| {
             w.line(&format!("{acc} = {folded};"));
