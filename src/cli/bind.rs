@@ -1,6 +1,7 @@
 //! `--bind NAME=FILE[:FORMAT]`: the file of a table, and its storage format.
 
 use super::failure::CommandFailure;
+use super::plan::repetition_note;
 use crate::Bindings;
 use crate::datasets::{Info, Memory, ReadOptions, open_as};
 use crate::logic::literal::read_value;
@@ -87,13 +88,7 @@ pub(super) fn load(
         let format = |info: &Info| text.map(|text| storage_format(text, info.shape.len(), option)).transpose();
         let options = ReadOptions { memory: memory.clone(), ..ReadOptions::default() };
         let opened = open_as(&bind.file, &options, format)?;
-        let repeated = opened.repeated;
-        if repeated > 0 {
-            note(&format!(
-                "{}: {repeated} entries have repeated coordinates; their values were added",
-                bind.file.display()
-            ));
-        }
+        repetition_note(&bind.file, opened.repeated).iter().for_each(|text| note(text));
         bindings.insert(bind.name.as_str(), opened.tensor);
     }
     Ok(bindings)

@@ -4,7 +4,7 @@ use super::bar::Bar;
 use super::bind::storage_format;
 use super::failure::CommandFailure;
 use super::out::{check_extension, check_size};
-use super::plan::note;
+use super::plan::{note, repetition_note};
 use crate::datasets::file_formats::FileFormat;
 use crate::datasets::file_formats::edge_list::{Column, Delimiter, EdgeListOptions, Ids, Vertices, Weight};
 use crate::datasets::{
@@ -154,12 +154,7 @@ pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Res
     bar.wait("checking");
     let after = info_within(&args.to, memory)?;
     bar.clear();
-    if repeated > 0 {
-        note(&format!(
-            "{}: {repeated} entries have repeated coordinates; their values were added",
-            args.from.display()
-        ));
-    }
+    repetition_note(&args.from, repeated).iter().for_each(|text| note(text));
     let has_lost_names = !dictionaries.is_empty() && options.dictionaries.is_empty();
     for loss in find_losses(&before, &after, has_lost_names, &content) {
         note(&format!("{}: {loss}", args.to.display()));
@@ -182,10 +177,7 @@ fn convert_arrays(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<
     bar.wait("checking");
     let after = info_within(&args.to, memory)?;
     bar.clear();
-    if opened.repeated > 0 {
-        let (from, repeated) = (args.from.display(), opened.repeated);
-        note(&format!("{from}: {repeated} entries have repeated coordinates; their values were added"));
-    }
+    repetition_note(&args.from, opened.repeated).iter().for_each(|text| note(text));
     let to = args.to.display();
     if !opened.dictionaries.is_empty() {
         note(&format!("{to}: .rpt files cannot store names of coordinates; .csv and .tsv files can"));

@@ -3,7 +3,7 @@
 use super::bar::Bar;
 use super::failure::CommandFailure;
 use super::json::scalar;
-use super::plan::note;
+use super::plan::{note, repetition_note};
 use super::structure::FormatReport;
 use crate::datasets::{Compression, Info, Memory, ReadOptions, Symmetry, info_within, open};
 use crate::logic::Scalar;
@@ -56,9 +56,7 @@ fn report(file: &Path, memory: &Memory) -> Result<FormatReport, CommandFailure> 
     bar.wait("counting");
     let (report, repeated) = (FormatReport::of(&opened.tensor)?, opened.repeated);
     bar.clear();
-    if repeated > 0 {
-        note(&format!("{}: {repeated} entries have repeated coordinates; their values were added", file.display()));
-    }
+    repetition_note(file, repeated).iter().for_each(|text| note(text));
     Ok(report)
 }
 

@@ -239,6 +239,12 @@ fn subject_parser() -> impl TypedValueParser<Value = Subject> {
         .map(move |name| named(name).expect("the parser accepts only names of subjects"))
 }
 
+/// Returns the note on a file whose entries repeat coordinates; `None` if none does.
+pub(super) fn repetition_note(file: &Path, repeated: usize) -> Option<String> {
+    let file = file.display();
+    (repeated > 0).then(|| format!("{file}: {repeated} entries have repeated coordinates; their values were added"))
+}
+
 /// Prints a note for the user.
 pub(super) fn note(message: &str) {
     let mut err = io::stderr().lock();
