@@ -204,7 +204,7 @@ fn auto_prefers_the_device_that_has_the_data() {
 #[test]
 fn cancelled_launches_end() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
-    let inputs = Bindings::new().with("A", matrix(1600));
+    let inputs = Bindings::new().with("A", matrix(600));
     let device = session(Target::cuda(0));
     let prepared = device.prepare(PLAN, &inputs).unwrap();
     // The first run compiles the kernels.

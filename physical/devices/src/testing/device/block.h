@@ -2,11 +2,13 @@
 // C++.
 //
 // Each thread of a block is a context, which runs until it waits for others or ends; the next one
-// to run is drawn at random. Synchronization is checked by the rules of the programming guide: it
+// to run is drawn at random. A context is entered by `swapcontext` once; later switches are jumps,
+// because `swapcontext` calls the kernel to save the mask of signals. Synchronization is checked by the rules of the programming guide: it
 // is between lanes of one warp that all name each other, or between all threads of a block.
 //
 // The headers of C++ come first; from then on, the types that units define have other names.
 #include <cmath>
+#include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -58,15 +60,16 @@ struct emulated_meeting {
 };
 
 struct emulated_thread {
-    ucontext_t context;
+    // Where the thread continues once it has started.
+    jmp_buf place;
     const emulated_meeting *waits;
-    bool ended;
+    bool started, ended;
 };
 
 // For each lane, the synchronization of the lanes whose first one it is.
 static emulated_meeting emulated_lanes[emulated_max_threads], emulated_block;
 static emulated_thread emulated_threads[emulated_max_threads];
-static ucontext_t emulated_scheduler;
+static jmp_buf emulated_scheduler;
 static unsigned emulated_alive;
 static void (*emulated_run)();
 
@@ -84,13 +87,14 @@ static void emulated_meet(emulated_meeting &meeting, unsigned first, unsigned si
         meeting.size = size;
         meeting.mask = mask;
         meeting.what = what;
-    } else if (meeting.size != size || meeting.mask != mask || std::strcmp(meeting.what, what) != 0) {
+    } else if (meeting.size != size || meeting.mask != mask ||
+               (meeting.what != what && std::strcmp(meeting.what, what) != 0)) {
         emulated_fault("the threads of a barrier have different masks or call different functions");
     }
     if (++meeting.arrived < size) {
         const unsigned self = threadIdx.x;
         emulated_threads[self].waits = &meeting;
-        swapcontext(&emulated_threads[self].context, &emulated_scheduler);
+        if (_setjmp(emulated_threads[self].place) == 0) _longjmp(emulated_scheduler, 1);
         return;
     }
     meeting.arrived = 0;
@@ -219,10 +223,25 @@ struct emulated_argument {
     unsigned long long words[9];
 };
 
-static void emulated_start() {
+[[noreturn]] static void emulated_start() {
     emulated_run();
     emulated_threads[threadIdx.x].ended = true;
     emulated_alive--;
+    _longjmp(emulated_scheduler, 1);
+}
+
+// Runs a thread until it waits or ends.
+static void emulated_continue(emulated_thread &thread, unsigned char *stack) {
+    if (_setjmp(emulated_scheduler) != 0) return;
+    if (thread.started) _longjmp(thread.place, 1);
+    thread.started = true;
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_link = nullptr;
+    context.uc_stack.ss_sp = stack;
+    context.uc_stack.ss_size = emulated_stack;
+    makecontext(&context, emulated_start, 0);
+    setcontext(&context);
 }
 
 // Runs the threads of a block until all have ended.
@@ -233,12 +252,7 @@ static void emulated_run_block(unsigned char *stacks, unsigned long long &drawn)
         emulated_thread &thread = emulated_threads[k];
         emulated_lanes[k].arrived = 0;
         thread.waits = nullptr;
-        thread.ended = false;
-        getcontext(&thread.context);
-        thread.context.uc_stack.ss_sp = stacks + k * emulated_stack;
-        thread.context.uc_stack.ss_size = emulated_stack;
-        thread.context.uc_link = &emulated_scheduler;
-        makecontext(&thread.context, emulated_start, 0);
+        thread.started = thread.ended = false;
     }
     while (emulated_alive > 0) {
         // Draws by xorshift (G. Marsaglia, "Xorshift RNGs", 2003), then takes the next thread that
@@ -253,7 +267,7 @@ static void emulated_run_block(unsigned char *stacks, unsigned long long &drawn)
         }
         if (tried == blockDim.x) emulated_fault("threads wait for threads that never arrive");
         threadIdx.x = next;
-        swapcontext(&emulated_scheduler, &emulated_threads[next].context);
+        emulated_continue(emulated_threads[next], stacks + next * emulated_stack);
     }
 }
 
