@@ -80,7 +80,8 @@ fn replan(
     let executable = executable.adapt(after, &adaptive, bindings)?;
     let compiled = CompiledPlan { plan: plan.clone(), adaptive, statistics: statistics.clone() };
     let kind = CompiledKind::Plan(Box::new(compiled));
-    Ok(Some(Arc::new(CompiledForm { kind, executable, adapted: OnceLock::from(None) })))
+    let schedules = form.schedules.clone();
+    Ok(Some(Arc::new(CompiledForm { kind, executable, schedules, adapted: OnceLock::from(None) })))
 }
 
 /// Returns the results and the tensors that the rest of a plan may read, as planned or after

@@ -21,6 +21,18 @@ pub enum Error {
         /// The cause.
         source: Box<redpoll_kernels::Error>,
     },
+    /// The text is not a schedule. The fault is its author's.
+    #[error("schedule, {0}; `redpoll run --schedule-table` lists the transformations")]
+    Schedule(#[source] redpoll_logic::Error),
+    /// A schedule is of no query of the plan, or does not say which query it is of. The fault is its
+    /// author's.
+    #[error("{}; its queries are {}", scheduled_query(.query), name_list(.queries))]
+    ScheduledQuery {
+        /// The query that the schedule names.
+        query: Option<Alias>,
+        /// The outputs of the queries of the plan.
+        queries: Vec<Alias>,
+    },
     /// An environment variable has an invalid value. The fault is the user's.
     #[error("{0}")]
     Environment(&'static str),
@@ -172,6 +184,17 @@ pub struct UnboundTable {
 #[cfg(feature = "files")]
 fn sample_names() -> String {
     redpoll_datasets::SAMPLES.map(|sample| sample.file_name).join(", ")
+}
+
+fn scheduled_query(query: &Option<Alias>) -> String {
+    match query {
+        Some(name) => format!("schedule of `{name}`: the optimized plan has no query of that name"),
+        None => "schedule: the plan has several results; name a query, as in `NAME: parallel(i)`".to_owned(),
+    }
+}
+
+fn name_list(names: &[Alias]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn table_list(tables: &[UnboundTable]) -> String {

@@ -3,11 +3,12 @@
 use crate::bindings::Bindings;
 use crate::config::Config;
 use crate::engine::{
-    DeviceState, KernelOptions, OptimizingTier, Placement, Reason, RunEstimate, Stage, StageLoops, StageWork,
-    TierChoice, choose_target, run_in_tiers, run_kernel, run_notation,
+    DeviceState, KernelOptions, OptimizingTier, Placement, Reason, RunEstimate, Scheduling, Stage, StageLoops,
+    StageWork, TierChoice, choose_target, run_in_tiers, run_kernel, run_notation,
 };
 use crate::error::Error;
 use crate::run::Run;
+use crate::schedules::Schedules;
 use crate::target::Target;
 use crate::timings::Phase;
 use rayon::prelude::*;
@@ -92,7 +93,10 @@ impl Executable {
         adaptive: &AdaptivePlan,
         bindings: &Bindings,
     ) -> Result<Executable, Error> {
-        let stages = Stage::build_all(adaptive, bindings, &self.stages[..=after])?;
+        // Plans with schedules are not adapted.
+        let results = &adaptive.physical.produces;
+        let scheduling = Scheduling { schedules: &Schedules::default(), results, mode: self.mode() };
+        let stages = Stage::build_all(adaptive, bindings, scheduling, &self.stages[..=after])?;
         let executable = Executable::new(&self.config, stages, adaptive.physical.produces.clone(), None);
         executable.compile()?;
         Ok(executable)
@@ -289,6 +293,10 @@ impl Executable {
         observer: &mut StageObserver<'_>,
     ) -> Result<(), Error> {
         let stage = &self.stages[number];
+        if let StageWork::Loops(loops) = &stage.work {
+            let derived = loops.shares.compute(|name| state.tensor(name));
+            state.tensors.extend(derived);
+        }
         let input = |name: &Alias| state.tensor(name).expect("inputs are bound or written by earlier stages");
         let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
         let (limits, start) = (&state.limits, Instant::now());

@@ -70,6 +70,7 @@ mod prepare;
 mod profile;
 mod program;
 mod run;
+mod schedules;
 mod session;
 #[cfg(feature = "sql")]
 pub mod sql;
@@ -79,8 +80,8 @@ mod timings;
 mod warm_up;
 
 pub use array::{
-    Array, ArrayError, Axes, Builder, Contraction, DuplicatePolicy, Index, Operand, Overlap, RangeValue, Side,
-    SortOrder, Unique, Value,
+    Array, ArrayError, Axes, Builder, Contraction, DuplicatePolicy, Index, Operand, Overlap, RangeValue,
+    ScheduledArray, Side, SortOrder, Unique, Value,
 };
 #[cfg(feature = "files")]
 pub use array::{CoordinateNames, FileScan, RandomArray};
@@ -98,6 +99,9 @@ pub use run::Run;
 pub use session::Session;
 pub use target::{ParseTargetError, Target};
 pub use timings::{Phase, Timings};
+
+/// Transformations of the loops of a query.
+pub use redpoll_compiler::notation::Schedule;
 
 /// Notation, lowering and Assembly.
 pub use redpoll_compiler as compiler;

@@ -6,11 +6,12 @@ use crate::config::Config;
 use crate::error::{Error, UnboundTable};
 use crate::prepare::{CompilationCache, Prepared, Request, prepare};
 use crate::program::Program;
+use crate::schedules::Schedules;
 use crate::statistics::StatisticsInput;
 use crate::target::Target;
 use crate::timings::{Phase, Timings};
 use crate::warm_up::warm_up;
-use redpoll_compiler::notation::is_program;
+use redpoll_compiler::notation::{Schedule, is_program};
 use redpoll_kernels::run::Limits;
 use redpoll_logic::text::{Catalog, free_tables, parse};
 use redpoll_logic::{FloatMode, LiftedConstant, LiftedPlan, Plan};
@@ -103,12 +104,43 @@ impl Session {
     /// Fails if the text is neither a plan nor a program, or a table that a plan reads is not
     /// bound; also the errors of [`Session::prepare_plan`] and [`Session::prepare_program`].
     pub fn prepare(&self, text: &str, bindings: &Bindings) -> Result<Prepared, Error> {
+        self.prepare_scheduled(text, bindings, &[])
+    }
+
+    /// Compiles a plan or program like [`Session::prepare`], with transformed loops. A schedule
+    /// names a query of the optimized plan and its loops, as `explain` shows them. It never changes
+    /// results beyond the order in which floats are added in the relaxed mode. `(schedule ..)` forms after the plan
+    /// in the text come first. A plan with schedules is not adapted in its first run.
+    ///
+    /// ```
+    /// use redpoll::prelude::*;
+    /// use redpoll::{Bindings, Session};
+    ///
+    /// let session = Session::default();
+    /// let (matrix, vector) = (session.sample("karate")?.collect()?, session.vector([1.0; 34]).collect()?);
+    /// let bindings = Bindings::new().with("A", matrix).with("x", vector);
+    /// let schedule = "split(i, io, ii, 8) parallel(io)".parse()?;
+    /// let prepared = session.prepare_scheduled("y(i) = A(i,j) * x(j)", &bindings, &[schedule])?;
+    /// assert_eq!(prepared.run()?.get("y").unwrap().ty().shape, [34]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Session::prepare`]; also if a schedule is of no query, or a transformation
+    /// does not apply to the loops or would let rounds race.
+    pub fn prepare_scheduled(
+        &self,
+        text: &str,
+        bindings: &Bindings,
+        schedules: &[Schedule],
+    ) -> Result<Prepared, Error> {
         if is_program(text) {
-            return self.prepare_program(&Program::new(text)?, bindings);
+            return self.prepare_scheduled_program(&Program::new(text)?, bindings, schedules);
         }
         let mut timings = Timings::default();
         let plan = timings.time(Phase::Parse, || read_plan(text, bindings))?;
-        prepare(self, Request::Plan(plan, StatisticsInput::Tensors), bindings, timings)
+        let schedules = Schedules::of_plan_text(text, schedules)?;
+        prepare(self, (Request::Plan(plan, StatisticsInput::Tensors), &schedules), bindings, timings)
     }
 
     /// Compiles a plan to kernels.
@@ -117,7 +149,18 @@ impl Session {
     /// Fails if a table that the plan reads is not bound to a tensor of its type, or a phase
     /// rejects the plan.
     pub fn prepare_plan(&self, plan: Plan, bindings: &Bindings) -> Result<Prepared, Error> {
-        prepare(self, Request::Plan(plan, StatisticsInput::Tensors), bindings, Timings::default())
+        self.prepare_scheduled_plan(plan, bindings, &[])
+    }
+
+    /// Compiles a plan with schedules.
+    pub(crate) fn prepare_scheduled_plan(
+        &self,
+        plan: Plan,
+        bindings: &Bindings,
+        schedules: &[Schedule],
+    ) -> Result<Prepared, Error> {
+        let request = Request::Plan(plan, StatisticsInput::Tensors);
+        prepare(self, (request, &Schedules::from(schedules)), bindings, Timings::default())
     }
 
     /// Replaces the constants of a plan by inputs and binds their values. Plans that differ only in
@@ -142,7 +185,17 @@ impl Session {
     /// Fails if an input is not bound, a tensor does not have the declared type, or the program
     /// breaks a rule. The error has line and column if they are known.
     pub fn prepare_program(&self, program: &Program, bindings: &Bindings) -> Result<Prepared, Error> {
-        prepare(self, Request::Program(program), bindings, Timings::default())
+        self.prepare_scheduled_program(program, bindings, &[])
+    }
+
+    /// Compiles a program with schedules that are added to its own.
+    fn prepare_scheduled_program(
+        &self,
+        program: &Program,
+        bindings: &Bindings,
+        schedules: &[Schedule],
+    ) -> Result<Prepared, Error> {
+        prepare(self, (Request::Program(program), &Schedules::from(schedules)), bindings, Timings::default())
     }
 }
 

@@ -4,6 +4,7 @@
 //! files NAME` runs one file again, with the same cases. The optimizing tier runs a sample of the
 //! kernels of each file, since a C compiler takes longer than everything else. `REDPOLL_OPTIMIZED`
 //! sets the number of cases of each file, from the first, whose kernels all run in this tier.
+//! `REDPOLL_COMBINATIONS` sets up to how many combinations of formats all are tried.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use redpoll_logic::{FloatMode, Format};
@@ -15,11 +16,10 @@ use redpoll_testing::program::{CaseChoice, ProgramFile};
 use redpoll_testing::rng;
 use std::path::Path;
 
-/// Number of random combinations of formats for one or two operands, in addition to the enumerated
-/// pairs.
-const RANDOM_FORMATS: usize = 100;
-/// Number of random combinations of formats for more operands.
-const RANDOM_FORMATS_OF_MANY: usize = 200;
+/// Minimum number of random combinations of formats.
+const MIN_RANDOM_FORMATS: usize = 60;
+/// The default number of combinations of formats up to which all are tried.
+const ENUMERATED_FORMATS: usize = 80;
 /// Number of cases whose kernels are compiled together.
 const BATCH_SIZE: usize = 40;
 /// Number of failures of a file that are shown in full.
@@ -41,9 +41,13 @@ fn main() {
     libtest_mimic::run(&arguments, trials.collect()).exit();
 }
 
+fn number_from_environment(name: &str) -> Option<usize> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, not `{text}`")))
+}
+
 fn check_file(file: &ProgramFile) -> Result<(), Failed> {
-    let optimized = std::env::var("REDPOLL_OPTIMIZED")
-        .map_or(0, |count| count.parse().expect("REDPOLL_OPTIMIZED is a number of cases of each file"));
+    let optimized = number_from_environment("REDPOLL_OPTIMIZED").unwrap_or(0);
     let (mut total, mut faulted, mut kernels) = (CaseReport::default(), 0, 0);
     let (mut failures, mut details) = (Vec::new(), Vec::new());
     let choices = case_choices(file);
@@ -119,9 +123,8 @@ fn case_choices(file: &ProgramFile) -> Vec<CaseChoice> {
             kinds.iter().for_each(|kind| add(formats.clone(), size, *kind, rng.bits()));
         }
     }
-    let ranks = file.ranks();
-    for formats in combinations(&mut rng, &ranks, if ranks.len() > 2 { RANDOM_FORMATS_OF_MANY } else { RANDOM_FORMATS })
-    {
+    let enumerated = number_from_environment("REDPOLL_COMBINATIONS").unwrap_or(ENUMERATED_FORMATS);
+    for formats in combinations(&mut rng, &file.ranks(), MIN_RANDOM_FORMATS, enumerated) {
         let size = if rng.chance(70) { 0 } else { rng.index(file.sizes.len()) };
         let kind = *rng.pick(&[kinds[0], kinds[0], kinds[1], kinds[2], kinds[3]]);
         add(formats, size, kind, rng.bits());

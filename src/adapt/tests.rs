@@ -7,6 +7,7 @@ use crate::explain::Detail;
 use crate::prepare::{Prepared, Request, prepare};
 use crate::profile::OutputProfile;
 use crate::run::Run;
+use crate::schedules::Schedules;
 use crate::session::Session;
 use crate::statistics::StatisticsInput;
 use crate::target::Target;
@@ -172,7 +173,8 @@ impl AdaptivityCase {
         } else {
             StatisticsInput::Tensors
         };
-        prepare(session, Request::Plan(plan, statistics), &bindings, Timings::default()).unwrap()
+        prepare(session, (Request::Plan(plan, statistics), &Schedules::default()), &bindings, Timings::default())
+            .unwrap()
     }
 
     /// Returns the work of the first run.

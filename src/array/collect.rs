@@ -14,6 +14,7 @@ use crate::flow::Flow;
 use crate::prepare::Prepared;
 use crate::profile::Profile;
 use crate::session::Session;
+use redpoll_compiler::notation::Schedule;
 use redpoll_logic::physical::FormatDisplay;
 use redpoll_logic::{Alias, Format, LiftedConstant, LiftedPlan, Plan, Scalar, TensorType};
 use redpoll_storage::{Tensor, convert};
@@ -36,7 +37,7 @@ impl Session {
     /// # Errors
     /// The errors of [`Array::collect`].
     pub fn collect_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<Vec<Tensor>, Error> {
-        self.evaluate(&states(arrays)?, self.config().target)
+        self.evaluate(&states(arrays)?, &[], self.config().target)
     }
 
     /// Compiles several arrays in one plan; the results are in the order of the arrays.
@@ -44,15 +45,25 @@ impl Session {
     /// # Errors
     /// The errors of [`Array::prepare`].
     pub fn prepare_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<Prepared, Error> {
-        self.prepare_arrays(self.plan_states(&states(arrays)?)?)
+        self.prepare_arrays(self.plan_states(&states(arrays)?)?, &[])
+    }
+
+    /// Compiles an array under the given schedules.
+    pub(super) fn prepare_scheduled_array(&self, array: &Array, schedules: &[Schedule]) -> Result<Prepared, Error> {
+        self.prepare_arrays(self.plan_states(&[array.state()?])?, schedules)
     }
 
     /// Returns the tensors of arrays: those that are stored, and those of a plan that computes the
-    /// others.
+    /// others under the given schedules.
     ///
     /// A run that fails because of its memory limit or a device may succeed without the kept
     /// tensors that it reads. The tensors are evicted, and the run starts again.
-    pub(super) fn evaluate(&self, states: &[ArrayState], target: Target) -> Result<Vec<Tensor>, Error> {
+    pub(super) fn evaluate(
+        &self,
+        states: &[ArrayState],
+        schedules: &[Schedule],
+        target: Target,
+    ) -> Result<Vec<Tensor>, Error> {
         let stored: Vec<Option<Tensor>> =
             states.iter().map(|state| stored_tensor(self, state)).collect::<Result<_, _>>()?;
         let missing: Vec<ArrayState> =
@@ -62,10 +73,10 @@ impl Session {
             let mut plan = self.plan_states(&missing)?;
             let kept = std::mem::take(&mut plan.kept);
             // The tensors that are evicted must have no other owner.
-            let first = self.prepare_arrays(plan).and_then(|prepared| prepared.run_with(target));
+            let first = self.prepare_arrays(plan, schedules).and_then(|prepared| prepared.run_with(target));
             let run = match first {
                 Err(error) if (error.is_out_of_memory() || error.is_device_failure()) && evict(&kept) => {
-                    self.prepare_arrays(self.plan_states(&missing)?)?.run_with(target)?
+                    self.prepare_arrays(self.plan_states(&missing)?, schedules)?.run_with(target)?
                 }
                 run => run?,
             };
@@ -93,8 +104,8 @@ impl Session {
     }
 
     /// Compiles the plan of arrays.
-    fn prepare_arrays(&self, plan: ArrayPlan) -> Result<Prepared, Error> {
-        Ok(self.prepare_plan(plan.plan, &plan.bindings)?.with_fills(plan.fills))
+    fn prepare_arrays(&self, plan: ArrayPlan, schedules: &[Schedule]) -> Result<Prepared, Error> {
+        Ok(self.prepare_scheduled_plan(plan.plan, &plan.bindings, schedules)?.with_fills(plan.fills))
     }
 }
 
@@ -164,7 +175,7 @@ impl Array {
         let state = self.state()?;
         match stored_element(&self.session, &state)? {
             Some(tensor) => Ok(tensor),
-            None => Ok(self.session.evaluate(&[state], self.session.config().target)?.swap_remove(0)),
+            None => Ok(self.session.evaluate(&[state], &[], self.session.config().target)?.swap_remove(0)),
         }
     }
 
@@ -183,7 +194,7 @@ impl Array {
     /// # Errors
     /// The errors of [`Array::collect`].
     pub fn collect_with(&self, target: Target) -> Result<Tensor, Error> {
-        Ok(self.session.evaluate(&[self.state()?], target)?.swap_remove(0))
+        Ok(self.session.evaluate(&[self.state()?], &[], target)?.swap_remove(0))
     }
 
     /// Computes the array and returns its values in row-major order.
@@ -216,9 +227,14 @@ impl Array {
     /// # Errors
     /// The errors of [`Array::prepare`].
     pub fn explain(&self) -> Result<Vec<Section>, Error> {
+        self.explain_scheduled(&[])
+    }
+
+    /// Explains the plan of the array under the given schedules.
+    pub(super) fn explain_scheduled(&self, schedules: &[Schedule]) -> Result<Vec<Section>, Error> {
         let ArrayPlan { plan, bindings, kept, constants, .. } = self.session.plan_states(&[self.state()?])?;
         let tables = plan.inputs();
-        let prepared = self.session.prepare_plan(plan, &bindings)?;
+        let prepared = self.session.prepare_scheduled_plan(plan, &bindings, schedules)?;
         // A plan from the cache has other names for its inputs, in the same order.
         let names = prepared.plan().map(Plan::inputs).unwrap_or_default();
         let inputs: Vec<(Alias, Alias)> = names.into_iter().zip(tables).collect();

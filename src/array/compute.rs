@@ -27,7 +27,7 @@ impl Session {
     /// The errors of [`Array::collect`].
     pub fn compute_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<Vec<Tensor>, Error> {
         let arrays: Vec<&Array> = arrays.into_iter().collect();
-        let tensors = self.evaluate(&states(arrays.iter().copied())?, self.config().target)?;
+        let tensors = self.evaluate(&states(arrays.iter().copied())?, &[], self.config().target)?;
         arrays.iter().zip(&tensors).for_each(|(array, tensor)| array.keep(self, tensor));
         Ok(tensors)
     }
@@ -71,7 +71,7 @@ impl Array {
     }
 
     /// Keeps the tensor of the array, which a session has computed.
-    fn keep(&self, session: &Session, tensor: &Tensor) {
+    pub(super) fn keep(&self, session: &Session, tensor: &Tensor) {
         let mode = session.config().optimizer.float_mode;
         self.state.replace(|state| {
             if let Node::Table { tensor: name, .. } = state.expr.node() {

@@ -61,6 +61,7 @@ mod reduce;
 mod resolve;
 mod runs;
 mod scatter;
+mod schedule;
 mod shape;
 mod slice;
 mod source;
@@ -84,6 +85,7 @@ pub use ordered::{Side, SortOrder, Unique};
 pub use products::Contraction;
 #[cfg(feature = "files")]
 pub use random::RandomArray;
+pub use schedule::ScheduledArray;
 pub use slice::Index;
 pub use value::Value;
 pub use windows::Overlap;

@@ -1,7 +1,7 @@
 //! `redpoll explain`: shows the forms of a plan, phase by phase, or its queries as a graph.
 
 use super::failure::CommandFailure;
-use super::plan::{PlanArgs, note};
+use super::plan::{PlanArgs, note, write_schedule_table};
 use super::stand_in::StandInArgs;
 use super::style::TerminalStyle;
 use super::summary::PEAK_DESCRIPTION;
@@ -97,6 +97,9 @@ enum OutputForm {
 }
 
 pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
+    if args.plan.schedule_table {
+        return write_schedule_table(out);
+    }
     args.stand_ins.check()?;
     let loaded = args.plan.load_or(limit, Some(&args.stand_ins))?;
     let prepared = args.plan.prepare(&loaded)?;

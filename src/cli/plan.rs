@@ -4,7 +4,7 @@ use super::bind::{BindArg, NUMBER, RequiredInput, load};
 use super::failure::CommandFailure;
 use super::stand_in::StandInArgs;
 use super::style::TerminalStyle;
-use crate::compiler::notation::is_program;
+use crate::compiler::notation::{TRANSFORMATIONS, TransformationText, is_program};
 use crate::datasets::Memory;
 use crate::kernels::run::Workers;
 use crate::logic::text::{format_to_sexpr, free_tables};
@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 pub(super) struct PlanArgs {
     /// The file of a plan or of a program in Notation, `-` for standard input, or statements in
     /// index notation, such as 'y(i) = A(i,j) * x(j)'
-    #[arg(value_name = "PLAN")]
-    plan: PlanSource,
+    #[arg(value_name = "PLAN", required_unless_present = "schedule_table")]
+    plan: Option<PlanSource>,
 
     /// Read table NAME from FILE and store it in FORMAT, a shorthand such as csr or a level list;
     /// see `redpoll formats`. For a program, NAME may be a number: NAME=5
@@ -35,6 +35,16 @@ pub(super) struct PlanArgs {
     /// The number of threads of kernels; results do not depend on it
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
+
+    /// Transform the loops of a query, named unless it computes the only result: 'C: split(i, io,
+    /// ii, 32) parallel(io)'; see --schedule-table, and `redpoll explain` for the names of queries and
+    /// loops. Results stay the same. May be given several times
+    #[arg(long, value_name = "SCHEDULE")]
+    schedule: Vec<String>,
+
+    /// Print the transformations of schedules and their preconditions
+    #[arg(long)]
+    pub(super) schedule_table: bool,
 
     /// Use the plain path of the optimizer, which does not rewrite expressions
     #[arg(long, conflicts_with = "without")]
@@ -143,7 +153,7 @@ impl PlanArgs {
         let start = Instant::now();
         let session = self.session(limit)?;
         let memory = Memory::of(session.limits().memory.clone());
-        let text = self.plan.read()?;
+        let text = self.source().read()?;
         let required = self.required_inputs(&text)?;
         let mut bindings = load(&self.bind, &required, &memory, &mut note)?;
         for input in &required {
@@ -180,17 +190,23 @@ impl PlanArgs {
 
     /// Compiles the loaded plan or program.
     pub(super) fn prepare(&self, loaded: &LoadedPlan) -> Result<Prepared, CommandFailure> {
-        loaded.session.prepare(&loaded.text, &loaded.bindings).map_err(|e| self.in_plan(e))
+        let schedules = self.schedule.iter().map(|text| text.parse().map_err(Error::Schedule));
+        let schedules = schedules.collect::<Result<Vec<_>, _>>()?;
+        loaded.session.prepare_scheduled(&loaded.text, &loaded.bindings, &schedules).map_err(|e| self.in_plan(e))
+    }
+
+    fn source(&self) -> &PlanSource {
+        self.plan.as_ref().expect("the parser requires a plan")
     }
 
     /// Adds the name of the plan's file to errors of its text.
     pub(super) fn in_plan(&self, error: Error) -> CommandFailure {
         match error {
-            Error::Parse(e) => CommandFailure::Error { error: format!("{}: {e}", self.plan).into(), hint: None },
+            Error::Parse(e) => CommandFailure::Error { error: format!("{}: {e}", self.source()).into(), hint: None },
             e @ Error::Program { .. } => {
                 let words = e.to_string();
                 let words = words.strip_prefix("program, ").unwrap_or(&words);
-                CommandFailure::Error { error: format!("{}: {words}", self.plan).into(), hint: None }
+                CommandFailure::Error { error: format!("{}: {words}", self.source()).into(), hint: None }
             }
             other => other.into(),
         }
@@ -226,6 +242,16 @@ impl PlanArgs {
         }
         Ok(Session::new(config))
     }
+}
+
+/// Writes the transformations that `--schedule` takes.
+pub(super) fn write_schedule_table(out: &mut impl Write) -> Result<(), CommandFailure> {
+    let style = TerminalStyle::of(&io::stdout());
+    for TransformationText { forms, effect, precondition } in TRANSFORMATIONS {
+        forms.iter().try_for_each(|form| writeln!(out, "{}", style.title(form)))?;
+        writeln!(out, "  effect: {effect}\n  precondition: {precondition}")?;
+    }
+    Ok(())
 }
 
 fn tier_parser() -> impl TypedValueParser<Value = Target> {

@@ -3,7 +3,7 @@
 use super::failure::CommandFailure;
 use super::json::report_json;
 use super::out::{OutArg, check_files};
-use super::plan::{PlanArgs, note};
+use super::plan::{PlanArgs, note, write_schedule_table};
 use super::summary::{StepTimes, report_text};
 use crate::{Error, Phase, Placement, Prepared, Run};
 use std::io::Write;
@@ -36,6 +36,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
+    if args.plan.schedule_table {
+        return write_schedule_table(out);
+    }
     check_files(&args.out)?;
     let loaded = args.plan.load(limit)?;
     let start = Instant::now();

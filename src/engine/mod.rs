@@ -7,6 +7,7 @@ mod logic;
 mod notation;
 mod optimizing;
 mod placement;
+mod shares;
 mod stage;
 mod trial;
 
@@ -16,6 +17,6 @@ pub(crate) use notation::run_notation;
 pub(crate) use optimizing::{OptimizingTier, compile_error};
 pub(crate) use placement::{DeviceState, RunEstimate, choose_target};
 pub use placement::{Placement, Reason};
-pub(crate) use stage::{KernelOptions, Layouts, Stage, StageLoops, StageWork};
+pub(crate) use stage::{KernelOptions, Layouts, Scheduling, Stage, StageLoops, StageWork};
 pub use trial::TierChoice;
 pub(crate) use trial::TierTrial;

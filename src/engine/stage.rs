@@ -1,13 +1,17 @@
 //! A stage: one query of a physical plan with its programs and kernels.
 
+use super::shares::SharesOf;
 use super::{TierChoice, TierTrial};
 use crate::bindings::Bindings;
 use crate::config::Config;
 use crate::error::Error;
+use crate::schedules::Schedules;
 use crate::target::{TARGET_COUNT, Target};
 use crate::timings::Phase;
 use redpoll_compiler::lower::{Draft, InputLayout, ListLengths, specials};
-use redpoll_compiler::notation::{Program, Role, from_physical, normalize};
+use redpoll_compiler::notation::{
+    Program, Role, Transformation, apply_schedule, from_physical, normalize, verify_parallel,
+};
 use redpoll_kernels::kernel::Kernel;
 use redpoll_logic::physical::{Output, PhysicalQuery};
 use redpoll_logic::{Alias, FloatMode, Format, LevelFormat, Special, TensorType};
@@ -62,8 +66,27 @@ pub(crate) struct StageLoops {
     draft: OnceLock<Draft>,
     /// The kernels, by the slots of their targets.
     kernels: [OnceLock<Kernel>; TARGET_COUNT],
+    /// The inputs whose values are computed from other inputs.
+    pub(crate) shares: SharesOf,
     /// The trial that chooses between the tiers.
     pub(crate) trial: TierTrial,
+}
+
+/// The schedules of the queries of a plan.
+#[derive(Clone, Copy)]
+pub(crate) struct Scheduling<'a> {
+    pub(crate) schedules: &'a Schedules,
+    /// The results of the plan.
+    pub(crate) results: &'a [Alias],
+    /// The float mode.
+    pub(crate) mode: FloatMode,
+}
+
+impl Scheduling<'_> {
+    /// Returns the transformations of the loops of a query.
+    fn of_query(&self, query: &PhysicalQuery) -> Vec<Transformation> {
+        self.schedules.of_query(query, self.results)
+    }
 }
 
 /// Options for compiling kernels.
@@ -86,6 +109,7 @@ impl Stage {
     pub(crate) fn build_all(
         adaptive: &AdaptivePlan,
         bindings: &Bindings,
+        scheduling: Scheduling<'_>,
         first: &[Stage],
     ) -> Result<Vec<Stage>, Error> {
         let AdaptivePlan { physical: plan, report, .. } = adaptive;
@@ -98,7 +122,7 @@ impl Stage {
                 Some(stage) => stage.clone(),
                 None => Stage {
                     output_bytes: output_bytes(decision),
-                    ..Stage::new(query, decision.cost, &types, &layouts)?
+                    ..Stage::new(query, decision.cost, (&types, &layouts), scheduling)?
                 },
             });
             layouts.record_shared(query);
@@ -117,16 +141,19 @@ impl Stage {
     fn new(
         query: &PhysicalQuery,
         cost: f64,
-        types: &HashMap<Alias, Arc<TensorType>>,
-        layouts: &Layouts<'_>,
+        (types, layouts): (&HashMap<Alias, Arc<TensorType>>, &Layouts<'_>),
+        scheduling: Scheduling<'_>,
     ) -> Result<Stage, Error> {
         let names: Vec<&str> = query.outputs.iter().map(|o| o.alias.as_str()).collect();
         let name = names.join(", ");
-        if let Some(source) = query.conversion_source(|t| types.get(t).map(AsRef::as_ref)) {
+        let loops = |name: &str| StageLoops::new(name.to_owned(), query, cost, (types, layouts), scheduling);
+        // The conversion of a query with a schedule runs as loops.
+        let is_scheduled = !scheduling.of_query(query).is_empty();
+        if !is_scheduled && let Some(source) = query.conversion_source(|t| types.get(t).map(AsRef::as_ref)) {
             let output = &query.outputs[0];
             let streaming = types.get(source).is_some_and(|source| is_streaming(&source.format, output));
             // Loops are optional: Notation rejects unordered storage, for example.
-            let loops = streaming.then(|| StageLoops::new(name.clone(), query, cost, types, layouts).ok()).flatten();
+            let loops = streaming.then(|| loops(&name).ok()).flatten();
             return Ok(Stage {
                 name,
                 reads: vec![source.clone()],
@@ -136,7 +163,7 @@ impl Stage {
                 work: StageWork::Conversion(output.ty.clone(), loops.map(Arc::new)),
             });
         }
-        let loops = StageLoops::new(name.clone(), query, cost, types, layouts)?;
+        let loops = loops(&name)?;
         let (reads, writes) = (loops.tensors(Role::Input), loops.tensors(Role::Output));
         Ok(Stage {
             name,
@@ -200,12 +227,18 @@ impl StageLoops {
         name: String,
         query: &PhysicalQuery,
         cost: f64,
-        types: &HashMap<Alias, Arc<TensorType>>,
-        layouts: &Layouts<'_>,
+        (types, layouts): (&HashMap<Alias, Arc<TensorType>>, &Layouts<'_>),
+        scheduling: Scheduling<'_>,
     ) -> Result<StageLoops, Error> {
         let phase_error = |source| query_error(Phase::Notation, &name, source);
-        let source_program = from_physical(query, types).map_err(phase_error)?;
-        let program = normalize(source_program.clone()).map_err(phase_error)?;
+        let mut source_program = from_physical(query, types).map_err(phase_error)?;
+        source_program.schedule = scheduling.of_query(query);
+        let mode = scheduling.mode;
+        let scheduled = apply_schedule(source_program.clone(), mode).map_err(phase_error)?;
+        let program = normalize(scheduled).map_err(phase_error)?;
+        if !source_program.schedule.is_empty() {
+            verify_parallel(&program, mode).map_err(phase_error)?;
+        }
         Ok(StageLoops::of_program(name, cost, (source_program, program), layouts))
     }
 
@@ -227,6 +260,7 @@ impl StageLoops {
             name,
             cost,
             source_program,
+            shares: SharesOf::new(&program),
             program,
             layouts,
             lists,

@@ -15,6 +15,7 @@
 use super::form::{CompiledForm, CompiledKind};
 use super::request::Request;
 use crate::bindings::Bindings;
+use crate::schedules::Schedules;
 use lru::LruCache;
 use redpoll_logic::{Alias, Prim, Special, TensorType};
 use redpoll_storage::{Array, Tensor};
@@ -40,6 +41,9 @@ struct CacheKey {
     /// The properties of the inputs: of a plan in the order of
     /// [`Plan::inputs`](redpoll_logic::Plan::inputs), of a program by name.
     inputs: Vec<InputProperties>,
+    /// The schedules and the names of the inputs of a plan, which schedules refer to; `None`
+    /// without a schedule.
+    schedules: Option<(String, Vec<Alias>)>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -80,7 +84,7 @@ pub(super) struct RequestKey {
 impl RequestKey {
     /// Returns the key of a request, or `None` if a tensor of a plan is missing or was lost by its
     /// device.
-    pub(super) fn new(request: &Request<'_>, bindings: &Bindings) -> Option<RequestKey> {
+    pub(super) fn new(request: &Request<'_>, schedules: &Schedules, bindings: &Bindings) -> Option<RequestKey> {
         let (source, names, inputs) = match request {
             Request::Plan(plan, _) => {
                 let (congruence, names) = plan.congruence();
@@ -95,7 +99,8 @@ impl RequestKey {
                 (KeySource::Program(program.text.clone()), Vec::new(), inputs)
             }
         };
-        Some(RequestKey { key: CacheKey { source, inputs }, names })
+        let schedules = (!schedules.is_empty()).then(|| (schedules.to_string(), names.clone()));
+        Some(RequestKey { key: CacheKey { source, inputs, schedules }, names })
     }
 }
 

@@ -5,6 +5,7 @@ use super::program::CompiledProgram;
 use crate::bindings::Bindings;
 use crate::error::Error;
 use crate::executable::Executable;
+use crate::schedules::Schedules;
 use std::iter;
 use std::sync::{Arc, OnceLock};
 
@@ -14,6 +15,8 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct CompiledForm {
     pub(crate) kind: CompiledKind,
     pub(crate) executable: Executable,
+    /// The schedules that were added to the plan or program.
+    pub(crate) schedules: Schedules,
     /// The form after adaptation in its first run: empty before that run, `None` if the form was
     /// not changed.
     pub(crate) adapted: OnceLock<Option<Arc<CompiledForm>>>,
@@ -41,11 +44,11 @@ impl CompiledForm {
         }
     }
 
-    /// Returns the text of the plan or program.
+    /// Returns the text of the plan or program, with the schedules.
     pub(crate) fn text(&self) -> String {
         match &self.kind {
-            CompiledKind::Plan(compiled) => compiled.plan.to_string(),
-            CompiledKind::Program(compiled) => compiled.text.to_string(),
+            CompiledKind::Plan(compiled) => format!("{}{}", compiled.plan, self.schedules),
+            CompiledKind::Program(compiled) => format!("{}{}", compiled.text, self.schedules),
         }
     }
 
@@ -63,14 +66,6 @@ impl CompiledForm {
     /// part of its key in the cache.
     pub(crate) fn check_inputs(&self, bindings: &Bindings) -> Result<(), Error> {
         self.plan().map_or(Ok(()), |compiled| check_inputs(&compiled.adaptive.physical, bindings))
-    }
-
-    /// Adds the inputs that a program derives from other inputs.
-    pub(crate) fn with_derived_inputs(&self, bindings: Bindings) -> Bindings {
-        match &self.kind {
-            CompiledKind::Plan(_) => bindings,
-            CompiledKind::Program(compiled) => compiled.with_derived_inputs(bindings),
-        }
     }
 
     /// Converts an error of a run: an error caused by the text of a program is reported like other

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::dump;
 use crate::error::Error;
 use crate::explain::Detail;
+use crate::schedules::Schedules;
 use crate::session::Session;
 use crate::target::Target;
 use crate::timings::Timings;
@@ -21,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 /// targets on first use.
 pub(crate) fn prepare(
     session: &Session,
-    request: Request<'_>,
+    (request, schedules): (Request<'_>, &Schedules),
     bindings: &Bindings,
     mut timings: Timings,
 ) -> Result<Prepared, Error> {
@@ -29,7 +30,7 @@ pub(crate) fn prepare(
     let request = request.in_mode(config.optimizer.float_mode)?;
     let bindings = request.bind(bindings)?;
     bindings.iter().try_for_each(|(_, tensor)| tensor.load_files())?;
-    let key = if bypasses_cache(config) { None } else { RequestKey::new(&request, &bindings) };
+    let key = if bypasses_cache(config) { None } else { RequestKey::new(&request, schedules, &bindings) };
     let found = key.as_ref().and_then(|key| cache.find(key, &request, &bindings));
     let (form, bindings) = match found {
         Some((form, renamed)) => {
@@ -38,14 +39,13 @@ pub(crate) fn prepare(
             (form, bindings)
         }
         None => {
-            let form = Arc::new(compile(config, request, &bindings, &mut timings)?);
+            let form = Arc::new(compile(config, (request, schedules), &bindings, &mut timings)?);
             if let Some(key) = key {
                 cache.insert(key, form.clone());
             }
             (form, bindings.into_owned())
         }
     };
-    let bindings = form.with_derived_inputs(bindings);
     let prepared = Prepared { form, limits: session.limits().clone(), bindings, timings, fills: Vec::new() };
     if let Some(folder) = &config.dump {
         let executable = &prepared.form.executable;
@@ -64,23 +64,23 @@ fn bypasses_cache(config: &Config) -> bool {
 /// Compiles a plan or program for bound tensors.
 fn compile(
     config: &Config,
-    request: Request<'_>,
+    (request, schedules): (Request<'_>, &Schedules),
     bindings: &Bindings,
     timings: &mut Timings,
 ) -> Result<CompiledForm, Error> {
     config.check_environment()?;
     let (kind, executable) = match request {
         Request::Plan(plan, statistics) => {
-            let (compiled, executable) = compile_plan(config, plan, (bindings, statistics), timings)?;
+            let (compiled, executable) = compile_plan(config, (plan, schedules), (bindings, statistics), timings)?;
             (CompiledKind::Plan(Box::new(compiled)), executable)
         }
         Request::Program(program) => {
-            let (compiled, executable) = compile_program(config, program, bindings, timings)?;
+            let (compiled, executable) = compile_program(config, (program, schedules), bindings, timings)?;
             (CompiledKind::Program(compiled), executable)
         }
     };
-    // A program is one stage, which leaves nothing to adapt.
-    let adapts = executable.stages.len() > 1 && config.optimizer.adaptivity != Adaptivity::Off;
+    // A program is one stage, which leaves nothing to adapt. Schedules name loops of this plan.
+    let adapts = executable.stages.len() > 1 && schedules.is_empty() && config.optimizer.adaptivity != Adaptivity::Off;
     let adapted = if adapts && !bypasses_cache(config) { OnceLock::new() } else { OnceLock::from(None) };
-    Ok(CompiledForm { kind, executable, adapted })
+    Ok(CompiledForm { kind, executable, schedules: schedules.clone(), adapted })
 }

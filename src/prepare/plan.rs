@@ -3,9 +3,10 @@
 use crate::bindings::Bindings;
 use crate::config::Config;
 use crate::dump;
-use crate::engine::Stage;
+use crate::engine::{Scheduling, Stage};
 use crate::error::{Error, UnboundTable};
 use crate::executable::Executable;
+use crate::schedules::Schedules;
 use crate::statistics::StatisticsInput;
 use crate::timings::{Phase, Timings};
 use redpoll_logic::physical::{PhysicalPlan, verify};
@@ -35,7 +36,7 @@ impl CompiledPlan {
 /// Runs all phases on a plan; `statistics` is the source of statistics of the tensors.
 pub(super) fn compile_plan(
     config: &Config,
-    plan: Plan,
+    (plan, schedules): (Plan, &Schedules),
     (bindings, statistics): (&Bindings, StatisticsInput),
     timings: &mut Timings,
 ) -> Result<(CompiledPlan, Executable), Error> {
@@ -47,7 +48,10 @@ pub(super) fn compile_plan(
     drop(source);
     timings.time(Phase::Verify, || verify::verify(&adaptive.physical)).map_err(Error::VerifyPhysical)?;
     check_inputs(&adaptive.physical, bindings)?;
-    let stages = timings.time(Phase::Notation, || Stage::build_all(&adaptive, bindings, &[]))?;
+    schedules.check_plan(&adaptive.physical)?;
+    let mode = config.optimizer.float_mode;
+    let scheduling = Scheduling { schedules, results: &adaptive.physical.produces, mode };
+    let stages = timings.time(Phase::Notation, || Stage::build_all(&adaptive, bindings, scheduling, &[]))?;
     let edited_text = dump::read_edited(config, &plan.to_string(), &plan.produces)?;
     let executable = Executable::new(config, stages, adaptive.physical.produces.clone(), edited_text);
     timings.time(Phase::Compile, || executable.compile())?;

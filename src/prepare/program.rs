@@ -7,6 +7,7 @@ use crate::engine::{Layouts, Stage, StageLoops};
 use crate::error::Error;
 use crate::executable::Executable;
 use crate::program::Program;
+use crate::schedules::Schedules;
 use crate::timings::{Phase, Timings};
 use redpoll_compiler::notation::{
     self, Role, apply_schedule, bounds_checks, normalize, parse_with_inputs, verify_parallel,
@@ -20,7 +21,6 @@ use std::sync::Arc;
 /// A program with the properties of its inputs that its kernel depends on.
 pub(crate) struct CompiledProgram {
     pub(crate) text: Arc<str>,
-    derived_inputs: DerivedInputs,
     /// Assumed ranges of the values of inputs. Coordinates that are in bounds for these values are
     /// not checked.
     pub(crate) assumed_ranges: Vec<AssumedRange>,
@@ -37,60 +37,23 @@ impl CompiledProgram {
             range.is_some_and(|(a, b)| least <= &a && &b <= greatest)
         })
     }
-
-    /// Adds the derived inputs to the bindings.
-    pub(crate) fn with_derived_inputs(&self, bindings: Bindings) -> Bindings {
-        self.derived_inputs.add_to(bindings)
-    }
-}
-
-/// An input with the bounds of blocks of another input, such that each block has an equal share of
-/// its stored entries.
-struct DerivedInput {
-    input: String,
-    of: String,
-    modes: usize,
-    blocks: u64,
-}
-
-/// The inputs whose values are derived from other inputs.
-struct DerivedInputs(Vec<DerivedInput>);
-
-impl DerivedInputs {
-    fn of(program: &notation::Program) -> DerivedInputs {
-        let name = |t: notation::TensorId| program.tensors[t.index()].name.clone();
-        let one = |s: &notation::Shares| DerivedInput {
-            input: name(s.input),
-            of: name(s.of),
-            modes: s.modes,
-            blocks: s.blocks,
-        };
-        DerivedInputs(program.shares.iter().map(one).collect())
-    }
-
-    /// Adds the inputs to the bindings.
-    fn add_to(&self, mut bindings: Bindings) -> Bindings {
-        for DerivedInput { input, of, modes, blocks } in &self.0 {
-            if let Some(bounds) = bindings.get(of).map(|tensor| tensor.equal_shares(*modes, *blocks)) {
-                bindings.insert(input.as_str(), bounds);
-            }
-        }
-        bindings
-    }
 }
 
 /// Runs all phases on a program over tensors of its inputs.
 pub(super) fn compile_program(
     config: &Config,
-    program: &Program,
+    (program, schedules): (&Program, &Schedules),
     bindings: &Bindings,
     timings: &mut Timings,
 ) -> Result<(CompiledProgram, Executable), Error> {
     let text = &program.text;
     let ty = |name: &str| bindings.get(name).map(|tensor| tensor.ty().clone());
-    let (source_program, marks) = timings
+    let (mut source_program, marks) = timings
         .time(Phase::Parse, || parse_with_inputs(text, &[], &ty).map_err(Box::new))
         .map_err(|source| Error::Program { at: None, source: Box::new((*source).into()) })?;
+    let results = source_program.outputs().map(|t| Alias::from(source_program.tensors[t.index()].name.as_str()));
+    let added = schedules.of_program(&results.collect::<Vec<_>>())?;
+    source_program.schedule.extend(added);
     let mode = config.optimizer.float_mode;
     let normal = timings.time(Phase::Notation, || {
         let transformed = apply_schedule(source_program.clone(), mode).map_err(Box::new)?;
@@ -100,17 +63,15 @@ pub(super) fn compile_program(
     let normal = normal.map(|normal| remove_proved_checks(normal, bindings));
     let (normal, assumed_ranges) =
         normal.map_err(|source| Error::Program { at: marks.position(&source), source: Box::new((*source).into()) })?;
-    let derived_inputs = DerivedInputs::of(&normal);
-    let bindings = derived_inputs.add_to(bindings.clone());
     let outputs = normal.tensors.iter().filter(|t| t.role == Role::Output);
     let produces: Vec<Alias> = outputs.map(|t| Alias::from(t.name.as_str())).collect();
     let name = produces.iter().map(Alias::as_str).collect::<Vec<_>>().join(", ");
     // The number of iterations of a `while` is unknown, so the cost is taken as infinite.
-    let loops = StageLoops::of_program(name, f64::INFINITY, (source_program, normal), &Layouts::of(&bindings));
+    let loops = StageLoops::of_program(name, f64::INFINITY, (source_program, normal), &Layouts::of(bindings));
     let edited_text = dump::read_edited(config, text, &produces)?;
     let executable = Executable::new(config, vec![Stage::of_program(loops)], produces, edited_text);
     timings.time(Phase::Compile, || executable.compile())?;
-    Ok((CompiledProgram { text: text.clone(), derived_inputs, assumed_ranges }, executable))
+    Ok((CompiledProgram { text: text.clone(), assumed_ranges }, executable))
 }
 
 /// Removes the checks of coordinates that are in bounds by the values of bound tensors, and returns

@@ -52,7 +52,7 @@ mod tests;
 pub use format::{block_shorthands, format_from_sexpr, format_to_sexpr, parse_format, shorthands};
 pub use name::{name_to_sexpr, parse_name};
 pub use operators::Operators;
-pub use parse::{free_tables, parse};
+pub use parse::{free_tables, parse, schedule_forms};
 
 pub(crate) use index::{parse_field, parse_subscript, subscript_to_sexpr};
 

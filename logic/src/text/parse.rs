@@ -10,7 +10,7 @@ use crate::expr::{ComputedFills, Expr, fold_dtype};
 use crate::field::{Alias, Field};
 use crate::format::TensorType;
 use crate::plan::{Plan, Query};
-use crate::sexpr::{Sexpr, read_one};
+use crate::sexpr::{Sexpr, read, read_one};
 use std::sync::Arc;
 
 /// Heads of expressions, and their syntax.
@@ -38,7 +38,7 @@ pub fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
     if index_notation::is_index_notation(text) {
         return index_notation::parse(text, catalog);
     }
-    let form = read_one(text)?;
+    let (form, _) = plan_and_schedules(text)?;
     let mut reader = PlanReader { catalog, ops: Operators::default(), results: Vec::new(), queries: Vec::new() };
     let produces = reader.plan(&form)?;
     if produces.is_empty() {
@@ -58,8 +58,31 @@ pub fn free_tables(text: &str) -> Result<Vec<(Alias, Vec<Field>)>, Error> {
         return index_notation::free_tables(text);
     }
     let (mut bound, mut free) = (Vec::new(), Vec::new());
-    collect_free(&read_one(text)?, &mut bound, &mut free)?;
+    collect_free(&plan_and_schedules(text)?.0, &mut bound, &mut free)?;
     Ok(free)
+}
+
+/// Returns the forms `(schedule ..)` that follow the plan in a text. They say how loops run, not
+/// what they compute, so [`parse`] ignores them.
+///
+/// # Errors
+/// Returns an error if the text is no s-expression.
+pub fn schedule_forms(text: &str) -> Result<Vec<Sexpr>, Error> {
+    if index_notation::is_index_notation(text) {
+        return Ok(Vec::new());
+    }
+    Ok(plan_and_schedules(text)?.1)
+}
+
+/// Reads the form of a plan, and the schedules that follow it.
+fn plan_and_schedules(text: &str) -> Result<(Sexpr, Vec<Sexpr>), Error> {
+    let mut forms = read(text)?;
+    let is_schedule = |form: &Sexpr| matches!(form.as_form(), Some(("schedule", _)));
+    if forms.len() < 2 || !forms[1..].iter().all(is_schedule) {
+        return Ok((read_one(text)?, Vec::new()));
+    }
+    let schedules = forms.split_off(1);
+    Ok((forms.swap_remove(0), schedules))
 }
 
 fn collect_free(s: &Sexpr, bound: &mut Vec<String>, free: &mut Vec<(Alias, Vec<Field>)>) -> Result<(), Error> {

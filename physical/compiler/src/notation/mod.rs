@@ -78,7 +78,7 @@ pub use join_rounds::join_rounds;
 pub use lifecycles::insert_lifecycles;
 pub use linear::{Atom, Linear};
 pub use nodes::*;
-pub use schedule::apply_schedule;
+pub use schedule::{TRANSFORMATIONS, TransformationText, apply_schedule};
 pub use scopes::resolve_scopes;
 pub use sections::{Sections, find_sections};
 pub use single_rounds::inline_single_rounds;

@@ -3,7 +3,7 @@
 use redpoll_logic::cursor::TextPosition;
 use redpoll_logic::op::Op;
 use redpoll_logic::physical::{Loop, Protocol};
-use redpoll_logic::{DType, Format, Scalar, TensorType};
+use redpoll_logic::{Alias, DType, Format, Scalar, TensorType};
 use std::sync::Arc;
 
 macro_rules! define_id {
@@ -138,6 +138,19 @@ pub enum Transformation {
         /// The number of copies; one for each round of the loop if `None`.
         copies: Option<u64>,
     },
+}
+
+/// Transformations of the loops of a query or program, requested outside of its text.
+///
+/// The text form names the query, unless it computes the only result:
+/// `C: split(i, io, ii, 32) parallel(io)`.
+/// A transformation is written as a call, or as in the text of a program: `(parallel io)`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Schedule {
+    /// An output of the query; `None` for the query that computes the only result.
+    pub query: Option<Alias>,
+    /// The transformations, in order.
+    pub transformations: Vec<Transformation>,
 }
 
 /// An input with the bounds that cut the stored entries of another input into equal shares, as

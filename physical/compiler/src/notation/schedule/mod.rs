@@ -5,17 +5,7 @@
 //! once loops have extents, before subscripts are made concordant. The result is verified
 //! afterwards like any other program.
 //!
-//! | text | effect | precondition |
-//! |---|---|---|
-//! | `(reorder k i j)` | nests these loops in that order | rounds can run in any order; no extent depends on a loop that would be inside; only loops, conditions and variables stand between the loops |
-//! | `(split i io ii 64)` `(split i io ii (into 4))` | makes a loop over blocks of rounds around a loop over the rounds of a block; gives the size of a block, or the number of blocks | none: rounds stay in order |
-//! | `(split i io ii (into 4 (stored A)))` | the same in position space: blocks with equal shares of the stored entries of `A`, whose bounds are read from its arrays | `A` is an input whose outermost storage mode the loop iterates over; for a product, its outermost storage modes |
-//! | `(collapse i j p)` | names the product `p` of two loops, so that `split` can cut it into blocks that begin and end within the rounds of the outer loop; inside of a block both loops keep their names, and the rounds of a block can be split again; either loop may be a product itself | one loop is directly inside of the other, both extents are constant |
-//! | `(bound i 64)` | none; a loop with another number of rounds is an error | the number of rounds is constant |
-//! | `(precompute w y (A B) (j jc jp))` | computes the part of the assignment of `y` that reads `A` and `B` in advance, over the loop of `j`, into a workspace; `()` stands for the whole value | those loops are the innermost ones; where the workspace accumulates several rounds, the operator around the part distributes over that of the assignment |
-//! | `(parallel i)` | allows chunks of the loop to run in parallel | see `verify_parallel` |
-//! | `(lanes i 4)` | folds rounds in this many lanes, if the loop only folds one value | 2, 4, 8 or 16 lanes; rounds can run in any order |
-//! | `(unroll i)` `(unroll i 4)` | repeats the body once for each round, or this many times per round; remaining rounds are guarded if the number of rounds is computed at run time; a loop from one stored entry to the next handles this many entries per round | without a number of copies, the number of rounds has a constant bound |
+//! [`TRANSFORMATIONS`] lists the transformations with their effects and preconditions.
 //!
 //! Floats may be added in another order, as everywhere in redpoll in the relaxed float mode.
 //!
@@ -28,7 +18,10 @@ mod precompute;
 mod reorder;
 mod shares;
 mod split;
+mod table;
 mod unroll;
+
+pub use table::{TRANSFORMATIONS, TransformationText};
 
 use super::text::print_transformation;
 use super::verify::{ProgramRule, verify};

@@ -3,6 +3,7 @@
 use super::super::linear::Linear;
 use super::super::text::label;
 use super::super::{Expr, Index, Program, Rounds, Stmt, Var};
+use std::collections::BTreeSet;
 
 /// The parts of a loop with an extent.
 #[derive(Clone)]
@@ -45,17 +46,22 @@ impl Stmt {
 
 /// Returns the index of the only loop of that name.
 pub(super) fn find(program: &Program, name: &str) -> Result<Index, String> {
-    let mut found = Vec::new();
+    let (mut found, mut others) = (Vec::new(), BTreeSet::new());
     program.body.walk(&mut |s| {
-        if let Stmt::For { index, .. } = s
-            && program.indices[index.index()] == name
-        {
-            found.push(*index);
+        if let Stmt::For { index, .. } = s {
+            match program.indices[index.index()].as_str() {
+                other if other != name => drop(others.insert(format!("`{other}`"))),
+                _ => found.push(*index),
+            }
         }
     });
     match found[..] {
         [index] => Ok(index),
-        [] => Err(format!("there is no loop of `{name}`")),
+        [] if others.is_empty() => Err("there are no loops".to_owned()),
+        [] => {
+            let others = others.into_iter().collect::<Vec<_>>().join(", ");
+            Err(format!("there is no loop of `{name}`, but of {others}"))
+        }
         _ => Err(format!("there are {} loops of `{name}`; give each a name of its own", found.len())),
     }
 }

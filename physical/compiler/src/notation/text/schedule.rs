@@ -1,10 +1,89 @@
-//! The text form of transformations; the module `schedule` lists them.
+//! The text forms of transformations and schedules; the module `schedule` lists transformations.
 
 use super::types::name;
-use crate::notation::{BlockPartition, Transformation};
-use redpoll_logic::Error;
-use redpoll_logic::sexpr::Sexpr;
+use crate::notation::{BlockPartition, Schedule, TRANSFORMATIONS, Transformation};
+use redpoll_logic::sexpr::{Sexpr, read};
 use redpoll_logic::text::{format_from_sexpr, format_to_sexpr, parse_name};
+use redpoll_logic::{Alias, Error};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+impl FromStr for Schedule {
+    type Err = Error;
+
+    /// Reads a schedule: transformations as calls or s-expressions, after `NAME:` if they are of a
+    /// named query.
+    fn from_str(text: &str) -> Result<Schedule, Error> {
+        let (query, calls) = match text.split_once(':') {
+            Some((query, calls)) if !query.contains('(') => (Some(Alias::from(query.trim())), calls),
+            _ => (None, text),
+        };
+        let forms = if calls.trim_start().starts_with('(') { read(calls)? } else { read(&forms_of_calls(calls))? };
+        let transformations = forms.iter().map(transformation).collect::<Result<_, Error>>()?;
+        Ok(Schedule { query, transformations })
+    }
+}
+
+impl Schedule {
+    /// Reads the form `(schedule NAME transformation ..)`, in which the name of the query may be
+    /// left out.
+    ///
+    /// # Errors
+    /// Fails if the form is malformed.
+    pub fn from_sexpr(form: &Sexpr) -> Result<Schedule, Error> {
+        let Some(("schedule", rest)) = form.as_form() else {
+            return Err(form.error(format!("expected `(schedule QUERY transformation ..)`, found {form}")));
+        };
+        let (query, transformations) = match rest.split_first() {
+            Some((first, rest)) if first.as_list().is_none() => {
+                (Some(Alias::from(parse_name(first, "the name of a query")?)), rest)
+            }
+            _ => (None, rest),
+        };
+        Ok(Schedule { query, transformations: transformations.iter().map(transformation).collect::<Result<_, _>>()? })
+    }
+}
+
+impl fmt::Display for Schedule {
+    /// Writes the form that [`Schedule::from_sexpr`] reads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let query = self.query.iter().map(|query| name(query.as_str()));
+        let form = Sexpr::form("schedule", query.chain(self.transformations.iter().map(print_transformation)));
+        write!(f, "{form}")
+    }
+}
+
+/// Converts calls to forms: `f(a, g(b), (c, d))` becomes `(f a (g b) (c d))`.
+fn forms_of_calls(text: &str) -> String {
+    let (mut forms, mut word, mut depth) = (String::new(), String::new(), 0_usize);
+    for c in text.chars() {
+        depth = match c {
+            '(' => depth + 1,
+            ')' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        match c {
+            '(' => {
+                forms.push('(');
+                forms.push_str(&std::mem::take(&mut word));
+                forms.push(' ');
+            }
+            ')' | ',' => {
+                forms.push_str(&std::mem::take(&mut word));
+                forms.push(if c == ',' { ' ' } else { c });
+            }
+            // A space may stand before the arguments of a transformation.
+            c if c.is_whitespace() && depth == 0 && !word.is_empty() => {}
+            c if c.is_whitespace() => {
+                forms.push_str(&std::mem::take(&mut word));
+                forms.push(c);
+            }
+            c => word.push(c),
+        }
+    }
+    forms + &word
+}
 
 /// Parses a transformation.
 pub(super) fn transformation(s: &Sexpr) -> Result<Transformation, Error> {
@@ -54,8 +133,16 @@ pub(super) fn transformation(s: &Sexpr) -> Result<Transformation, Error> {
         ("unroll", [of]) => Transformation::Unroll { index: index(of)?, copies: None },
         ("unroll", [of, copies]) => Transformation::Unroll { index: index(of)?, copies: Some(positive(copies)?) },
         _ => {
-            let forms = "`reorder`, `split`, `collapse`, `bound`, `precompute`, `parallel`, `lanes` or `unroll`";
-            return Err(s.error(format!("expected {forms} with their arguments, found {s}")));
+            let forms = TRANSFORMATIONS.iter().flat_map(|t| t.forms);
+            let same = forms.clone().filter(|form| form.split('(').next() == Some(head));
+            let expected = match same.map(|form| format!("`{form}`")).collect::<Vec<_>>() {
+                same if same.is_empty() => {
+                    let heads: BTreeSet<_> = forms.filter_map(|form| form.split('(').next()).collect();
+                    heads.into_iter().map(|head| format!("`{head}`")).collect::<Vec<_>>().join(", ")
+                }
+                same => same.join(" or "),
+            };
+            return Err(s.error(format!("expected {expected}, found {s}")));
         }
     })
 }

@@ -2,9 +2,10 @@
 // C++.
 //
 // Each thread of a block is a context, which runs until it waits for others or ends; the next one
-// to run is drawn at random. A context is entered by `swapcontext` once; later switches are jumps,
-// because `swapcontext` calls the kernel to save the mask of signals. Synchronization is checked by the rules of the programming guide: it
-// is between lanes of one warp that all name each other, or between all threads of a block.
+// to run is drawn at random. The first switch to a thread sets its context. Later ones are jumps,
+// since switches of contexts call the kernel to save signal masks. Synchronization is checked by
+// the rules of the programming guide: it is between lanes of one warp that all name each other, or
+// between all threads of a block.
 //
 // The headers of C++ come first; from then on, the types that units define have other names.
 #include <cmath>

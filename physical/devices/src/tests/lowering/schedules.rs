@@ -231,7 +231,7 @@ fn preconditions() {
     let v = MATRIX_VECTOR;
     check_errors(
         &expect![[r#"
-            invalid program, at `(reorder i k)`: there is no loop of `k`
+            invalid program, at `(reorder i k)`: there is no loop of `k`, but of `i`, `j`
             invalid program, at `(reorder i i)`: a loop is named twice
             invalid program, at `(reorder j i)`: the extent of the loop of `j` depends on `i`, which would be inside of it
             invalid program, at `(reorder j i)`: another order of rounds would change `y`, whose writes are not folds by one associative and commutative operator

@@ -1,0 +1,71 @@
+//! The transformations in words.
+
+/// The description of a transformation.
+pub struct TransformationText {
+    /// The text forms as calls; in programs, `f(a, b)` is written `(f a b)`.
+    pub forms: &'static [&'static str],
+    /// What it does to the loops.
+    pub effect: &'static str,
+    /// What must hold of the loops.
+    pub precondition: &'static str,
+}
+
+/// The descriptions of all transformations.
+pub const TRANSFORMATIONS: &[TransformationText] = &[
+    TransformationText {
+        forms: &["reorder(k, i, j)"],
+        effect: "nests these loops in that order",
+        precondition: "rounds can run in any order; no extent depends on a loop that would be inside; only loops, \
+                       conditions and variables stand between the loops",
+    },
+    TransformationText {
+        forms: &["split(i, io, ii, 64)", "split(i, io, ii, into(4))"],
+        effect: "makes a loop over blocks of rounds around a loop over the rounds of a block; gives the size of a \
+                 block, or the number of blocks",
+        precondition: "none: rounds stay in order",
+    },
+    TransformationText {
+        forms: &["split(i, io, ii, into(4, stored(A)))"],
+        effect: "the same in position space: blocks with equal shares of the stored entries of A, whose bounds are \
+                 read from its arrays",
+        precondition: "A is an input whose outermost storage mode the loop iterates over; for a product, its \
+                       outermost storage modes",
+    },
+    TransformationText {
+        forms: &["collapse(i, j, p)"],
+        effect: "names the product p of two loops, so that split can cut it into blocks that begin and end within \
+                 the rounds of the outer loop; inside of a block both loops keep their names, and the rounds of a \
+                 block can be split again; either loop may be a product itself",
+        precondition: "one loop is directly inside of the other, both extents are constant",
+    },
+    TransformationText {
+        forms: &["bound(i, 64)"],
+        effect: "none; a loop with another number of rounds is an error",
+        precondition: "the number of rounds is constant",
+    },
+    TransformationText {
+        forms: &["precompute(w, y, (A, B), (j, jc, jp))"],
+        effect: "computes the part of the assignment of y that reads A and B in advance, over the loop of j, into \
+                 a workspace w; () stands for the whole value; a format may follow",
+        precondition: "those loops are the innermost ones; where the workspace accumulates several rounds, the \
+                       operator around the part distributes over that of the assignment",
+    },
+    TransformationText {
+        forms: &["parallel(i)"],
+        effect: "allows chunks of the loop to run in parallel",
+        precondition: "no two rounds write one entry, or all writes of it fold with an operator whose order does \
+                       not matter; results do not depend on the number of threads",
+    },
+    TransformationText {
+        forms: &["lanes(i, 4)"],
+        effect: "folds rounds in this many lanes, if the loop only folds one value",
+        precondition: "2, 4, 8 or 16 lanes; rounds can run in any order",
+    },
+    TransformationText {
+        forms: &["unroll(i)", "unroll(i, 4)"],
+        effect: "repeats the body once for each round, or this many times per round; remaining rounds are guarded \
+                 if the number of rounds is computed at run time; a loop from one stored entry to the next handles \
+                 this many entries per round",
+        precondition: "without a number of copies, the number of rounds has a constant bound",
+    },
+];

@@ -1,0 +1,86 @@
+//! Arrays whose loops are transformed by a schedule.
+
+use super::Array;
+use crate::error::Error;
+use crate::explain::Section;
+use crate::prepare::Prepared;
+use redpoll_compiler::notation::Schedule;
+use redpoll_storage::Tensor;
+
+/// An array with schedules for the queries that compute it, from [`Array::schedule`].
+#[derive(Clone, Debug)]
+pub struct ScheduledArray {
+    array: Array,
+    schedules: Vec<Schedule>,
+}
+
+impl Array {
+    /// Transforms the loops that compute the array. The text names loops as [`Array::explain`]
+    /// shows them, and their query unless it is that of the result: `result: split(d0, o, i, 64) parallel(o)`.
+    /// `redpoll run --schedule-table` lists the transformations with their preconditions.
+    ///
+    /// The schedule holds for what the returned value computes. Expressions over the array do not
+    /// inherit it; they read the tensor if [`ScheduledArray::compute`] keeps it.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// let a = session.dense([4, 3], (0..12).map(f64::from));
+    /// let sums = a.sum(1);
+    /// let tensor = sums.schedule("split(d0, o, i, 2) parallel(o)")?.collect()?;
+    /// assert_eq!(tensor.sum()?, Some(66.0));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if the text is not a schedule.
+    pub fn schedule(&self, text: &str) -> Result<ScheduledArray, Error> {
+        ScheduledArray { array: self.clone(), schedules: Vec::new() }.schedule(text)
+    }
+}
+
+impl ScheduledArray {
+    /// Adds a schedule, such as that of another query.
+    ///
+    /// # Errors
+    /// Fails if the text is not a schedule.
+    pub fn schedule(mut self, text: &str) -> Result<ScheduledArray, Error> {
+        self.schedules.push(text.parse().map_err(Error::Schedule)?);
+        Ok(self)
+    }
+
+    /// Computes the array, as [`Array::collect`] does.
+    ///
+    /// # Errors
+    /// The errors of [`ScheduledArray::prepare`] and [`Array::collect`].
+    pub fn collect(&self) -> Result<Tensor, Error> {
+        let session = &self.array.session;
+        Ok(session.evaluate(&[self.array.state()?], &self.schedules, session.config().target)?.swap_remove(0))
+    }
+
+    /// Computes the array and keeps its tensor, as [`Array::compute`] does.
+    ///
+    /// # Errors
+    /// The errors of [`ScheduledArray::collect`].
+    pub fn compute(&self) -> Result<Tensor, Error> {
+        let tensor = self.collect()?;
+        self.array.keep(&self.array.session, &tensor);
+        Ok(tensor)
+    }
+
+    /// Compiles the array to kernels.
+    ///
+    /// # Errors
+    /// The errors of [`Array::prepare`]; also if a schedule is of no query, or a transformation does
+    /// not apply to the loops or would let rounds race.
+    pub fn prepare(&self) -> Result<Prepared, Error> {
+        self.array.session.prepare_scheduled_array(&self.array, &self.schedules)
+    }
+
+    /// Explains the plan, as [`Array::explain`] does.
+    ///
+    /// # Errors
+    /// The errors of [`ScheduledArray::prepare`].
+    pub fn explain(&self) -> Result<Vec<Section>, Error> {
+        self.array.explain_scheduled(&self.schedules)
+    }
+}
