@@ -583,6 +583,46 @@ fn explain_shows_kernels_to_read() {
     assert_eq!(explain(&["--analyze"]).code, Some(2));
 }
 
+/// Schedules transform the loops of a query, or the message says why not.
+#[test]
+fn schedules_transform_loops() {
+    let sandbox = Sandbox::new();
+    let run = |command: &str, schedule: &str, options: &[&str]| {
+        let plan = "y(i) = A(i,j) * A(i,j)";
+        sandbox.run(&[&[command, plan, "--bind", "A=a.mtx:csr", "--schedule", schedule], options].concat())
+    };
+    let result = run("explain", "y: split (i, io, ii, 2) parallel(io)", &["--section", "notation of y"]);
+    assert!(result.out.contains("(schedule (split i io ii 2) (parallel io))"), "{}{}", result.out, result.err);
+    let sum = |result: &CommandOutput| json(result)["outputs"][0]["sum"].clone();
+    let plain = sandbox.run(&["run", "y(i) = A(i,j) * A(i,j)", "--bind", "A=a.mtx:csr", "--json"]);
+    for schedule in ["split(i, io, ii, 2)", "(unroll j 2)", "lanes(j, 4)"] {
+        assert_eq!(sum(&run("run", schedule, &["--json"])), sum(&plain), "{schedule}");
+    }
+    for (schedule, message) in [
+        ("split(q, a, b, 8)", "there is no loop of `q`, but of `i`, `j`"),
+        ("C: parallel(i)", "schedule of `C`: the optimized plan has no query of that name; its queries are `y`"),
+        ("parallel(j)", "`j` cannot be cut into chunks"),
+        ("split(i)", "expected `split(i, io, ii, 64)` or"),
+        ("tile(i)", "expected `bound`, `collapse`"),
+    ] {
+        let result = run("run", schedule, &[]);
+        assert_eq!(result.code, Some(1), "{schedule}: {}", result.out);
+        assert!(result.err.contains(message), "{schedule}: {}", result.err);
+    }
+    let result = sandbox.run(&["run", "--schedule-table"]);
+    assert!(result.out.contains("collapse(i, j, p)\n  effect: "), "{}", result.out);
+}
+
+/// Schedules may follow the plan in its text.
+#[test]
+fn plans_contain_schedules() {
+    let sandbox = Sandbox::new();
+    let plan = "(plan (query y (aggregate + 0 (table A i j) j)) (produces y))\n(schedule y (split i o k 2))\n";
+    std::fs::write(sandbox.dir.path().join("scheduled.rp"), plan).unwrap();
+    let result = sandbox.run(&["explain", "scheduled.rp", "--bind", "A=a.mtx:csr", "--section", "normal notation"]);
+    assert!(result.out.contains("(for o "), "{}{}", result.out, result.err);
+}
+
 /// `explain --section` shows the sections whose title begins with a text, or lists the titles.
 #[test]
 fn explain_shows_one_section() {

@@ -4,7 +4,7 @@
 //! files NAME` runs one file again, with the same cases. The optimizing tier runs a sample of the
 //! kernels of each file, since a C compiler takes longer than everything else. `REDPOLL_OPTIMIZED`
 //! sets the number of cases of each file, from the first, whose kernels all run in this tier.
-//! `REDPOLL_COMBINATIONS` sets up to how many combinations of formats all are tried.
+//! `REDPOLL_COMBINATIONS` sets the number of combinations of formats.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use redpoll_logic::{FloatMode, Format};
@@ -16,10 +16,9 @@ use redpoll_testing::program::{CaseChoice, ProgramFile};
 use redpoll_testing::rng;
 use std::path::Path;
 
-/// Minimum number of random combinations of formats.
-const MIN_RANDOM_FORMATS: usize = 60;
-/// The default number of combinations of formats up to which all are tried.
-const ENUMERATED_FORMATS: usize = 80;
+/// The default number of combinations of formats for each file, apart from its own. Pairs of levels
+/// are the subject of `matrix.rs`.
+const COMBINATIONS: usize = 50;
 /// Number of cases whose kernels are compiled together.
 const BATCH_SIZE: usize = 40;
 /// Number of failures of a file that are shown in full.
@@ -123,8 +122,8 @@ fn case_choices(file: &ProgramFile) -> Vec<CaseChoice> {
             kinds.iter().for_each(|kind| add(formats.clone(), size, *kind, rng.bits()));
         }
     }
-    let enumerated = number_from_environment("REDPOLL_COMBINATIONS").unwrap_or(ENUMERATED_FORMATS);
-    for formats in combinations(&mut rng, &file.ranks(), MIN_RANDOM_FORMATS, enumerated) {
+    let count = number_from_environment("REDPOLL_COMBINATIONS").unwrap_or(COMBINATIONS);
+    for formats in combinations(&mut rng, &file.ranks(), count) {
         let size = if rng.chance(70) { 0 } else { rng.index(file.sizes.len()) };
         let kind = *rng.pick(&[kinds[0], kinds[0], kinds[1], kinds[2], kinds[3]]);
         add(formats, size, kind, rng.bits());
