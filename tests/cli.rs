@@ -241,6 +241,14 @@ fn failures_have_messages_and_exit_codes() {
         (&["explain", "sum.rp", "--without", "magic"], 2, &["magic", "elimination", "distribution"]),
         (&["explain", "sum.rp", "--bind", "A=a.mtx", "--output", "svg"], 2, &["svg", "text, dot, mermaid"]),
         (&["explain", "sum.rp", "--bind", "A=a.mtx", "--output", "dot", "--c"], 2, &["--c", "cannot be used"]),
+        (&["plot", "none.mtx"], 1, &["none.mtx", "No such file"]),
+        (&["plot", "a.mtx", "--out", "p.gif"], 1, &["--out p.gif", ".png or .svg"]),
+        (&["plot", "a.mtx", "--out", "no/p.svg"], 1, &["no/p.svg", "No such file"]),
+        (&["plot", "a.mtx", "--modes", "0,2"], 1, &["no mode 2", "2 modes, counted from 0"]),
+        (&["plot", "a.mtx", "--modes", "1,1"], 2, &["two different ones"]),
+        (&["plot", "a.mtx", "--modes", "0", "--kind", "runs"], 2, &["--modes has no meaning for --kind runs"]),
+        (&["plot", "a.mtx", "--size", "5"], 2, &["64..=4096"]),
+        (&["plot", "a.mtx", "--kind", "pie"], 2, &["pie", "degrees"]),
         (&["info", "none.mtx"], 1, &["none.mtx"]),
         (&["info", "sum.rp"], 1, &["unknown file format"]),
         (
@@ -749,10 +757,11 @@ fn listings_and_help_have_their_contents() {
     let cases: &[(&[&str], &[&str])] = &[
         (&["info", "a.mtx"], &["Matrix Market", "2 x 3", "f64", "entries   3", "structure", "bytes by format"]),
         (&["formats"], &["sparse-list", "byte-map", "csr", "bcsr", ".tns", ".npz", ".csv", ".tsv"]),
-        (&["--help"], &["run", "explain", "info", "generate", "convert", "formats", "Examples:"]),
+        (&["--help"], &["run", "explain", "info", "plot", "generate", "convert", "formats", "Examples:"]),
         (&["generate", "--help"], &["rmat", "erdos-renyi", "grid", "banded", "blocks", "uniform", "ratings", "image"]),
         (&["generate", "ratings", "--help"], &["--users", "--stars", "--seed", "--out", "--values", "--memory"]),
         (&["convert", "--help"], &["IN", "OUT", "--bipartite", "--delimiter", "Exit codes"]),
+        (&["plot", "--help"], &["PICTURE", "pattern", "degrees", "runs", "blocks", "--modes", "Exit codes"]),
         (&["run", "--help"], &["--bind", "--repeat", "--out", "Exit codes"]),
         (&["--version"], &["redpoll 0"]),
     ];
@@ -878,6 +887,7 @@ fn every_command_has_a_memory_limit() {
         &["convert", "big.tns", "c.mtx"],
         &["convert", "big.mtx.gz", "c.csv"],
         &["info", "big.mtx"],
+        &["plot", "big.mtx"],
         &["run", "sum.rp", "--bind", "A=big.mtx"],
         &["explain", "sum.rp", "--bind", "A=big.tns"],
     ] {
@@ -923,5 +933,21 @@ fn small_address_spaces_are_errors() {
             decode_output(Command::new("sh").args(["-c", &line]).current_dir(sandbox.dir.path()).output().unwrap());
         assert_eq!(result.code, Some(1), "{args}: {}{}", result.out, result.err);
         assert!(result.err.contains("cannot allocate") && !result.err.contains("damaged"), "{args}: {}", result.err);
+    }
+}
+
+/// Pictures are files of their own, named on standard output.
+#[test]
+fn pictures_are_written() {
+    let sandbox = Sandbox::new();
+    let file = |name: &str| fs::read(sandbox.dir.path().join(name)).unwrap();
+    for kind in ["pattern", "degrees", "runs", "blocks"] {
+        let result = sandbox.run(&["plot", "a.mtx", "--kind", kind]);
+        assert_eq!((result.code, result.err.as_str()), (Some(0), ""));
+        assert_eq!(result.out, format!("a-{kind}.png    {kind} of 2 x 3 f64\n"));
+        assert!(file(&format!("a-{kind}.png")).starts_with(b"\x89PNG"));
+        let result = sandbox.run(&["plot", "a.mtx", "--kind", kind, "--out", "a.SVG", "--size", "64"]);
+        assert_eq!(result.code, Some(0), "{}", result.err);
+        assert!(file("a.SVG").starts_with(b"<svg xmlns="));
     }
 }

@@ -52,6 +52,21 @@ pub(crate) fn write_data(path: &Path, data: &WrittenData<'_>, options: &WriteOpt
     Ok(())
 }
 
+/// Writes the bytes of a file of any kind, such as a picture, as atomically as [`write_content`].
+///
+/// # Errors
+/// Fails if the system refuses an operation.
+pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), Error> {
+    let path = path.as_ref();
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || {
+        let (_unfinished, mut temporary) = temporary_file(folder)?;
+        temporary.write_all(bytes)?;
+        temporary.persist(path).map_err(|e| e.error)
+    };
+    write().map(drop).map_err(|source| Error::Io { path: path.into(), source })
+}
+
 /// Returns the bytes that [`write_content`] would write to a file of the given name.
 ///
 /// # Errors

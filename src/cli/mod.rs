@@ -1,5 +1,5 @@
-//! The command line: `redpoll run`, `explain`, `info`, `generate`, `convert`, `formats` and `sql`,
-//! one file per command.
+//! The command line: `redpoll run`, `explain`, `info`, `plot`, `generate`, `convert`, `formats` and
+//! `sql`, one file or folder per command.
 //!
 //! Results go to standard output, errors and notes to standard error. The exit code is 0 for
 //! success, 1 for a failure, 2 for a wrong command line.
@@ -17,6 +17,7 @@ mod json;
 mod memory;
 mod out;
 mod plan;
+mod plot;
 mod run;
 #[cfg(feature = "sql")]
 mod sql;
@@ -51,6 +52,7 @@ Examples:
   redpoll run plans/triangles.rp --bind E=datasets/data/karate.mtx
   redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx
   redpoll info datasets/data/davis.mtx
+  redpoll plot datasets/data/davis.mtx
   redpoll generate rmat --scale 16 --edges 1000000 --out graph.mtx.zst
   redpoll convert graph.mtx.zst graph.npz
   redpoll formats
@@ -62,6 +64,7 @@ enum Command {
     Run(run::Args),
     Explain(explain::Args),
     Info(info::Args),
+    Plot(plot::Args),
     Generate(generate::Args),
     Convert(convert::Args),
     Formats(formats::Args),
@@ -102,6 +105,7 @@ fn run(cli: Cli) -> ExitCode {
         Some(Command::Run(args)) => run::run(&args, limit, &mut out),
         Some(Command::Explain(args)) => explain::explain(&args, limit, &mut out),
         Some(Command::Info(args)) => info::info(&args, &memory, &mut out),
+        Some(Command::Plot(args)) => plot::plot(&args, &memory, &mut out),
         Some(Command::Generate(args)) => generate::generate(&args, &memory, &mut out),
         Some(Command::Convert(args)) => convert::convert(&args, &memory, &mut out),
         Some(Command::Formats(args)) => formats::formats(&args, &mut out),

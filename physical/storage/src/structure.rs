@@ -108,21 +108,37 @@ pub(super) fn row_major(tensor: &Tensor) -> Result<Triples, Error> {
     Ok(Triples { shape: triples.shape, coordinates: sorted.columns, values })
 }
 
+/// The sequences that start at an entry.
+pub(super) struct Starts {
+    /// Whether a fiber of the last mode starts.
+    pub(super) fiber: bool,
+    /// Whether a block starts.
+    pub(super) block: bool,
+    /// Whether a run starts.
+    pub(super) run: bool,
+}
+
+/// Returns the sequences that start at entry `k` of entries sorted row-major.
+pub(super) fn starts_at(triples: &Triples, k: usize) -> Starts {
+    let same_fiber = |(last, outer): (&Vec<u64>, &[Vec<u64>])| {
+        let same = k > 0 && outer.iter().all(|c| c[k - 1] == c[k]);
+        (same, same && last[k - 1] + 1 == last[k])
+    };
+    let (same, adjacent) = triples.coordinates.split_last().map_or((false, false), same_fiber);
+    Starts { fiber: !same, block: !adjacent, run: !adjacent || !triples.values.are_same(k - 1, k) }
+}
+
 impl Structure {
     /// Returns the structure of entries that are sorted row-major, with distinct coordinates.
     pub(super) fn of(triples: &Triples) -> Result<Structure, Error> {
         let (mut runs, mut blocks) = (0, 0);
         let (mut filled, mut min, mut max, mut of_fiber) = (0, u64::MAX, 0, 0);
-        let (outer, last) = match triples.coordinates.split_last() {
-            Some((last, outer)) => (outer, &last[..]),
-            None => (&[][..], &[][..]),
-        };
+        let outer = triples.coordinates.split_last().map_or(&[][..], |(_, outer)| outer);
         for k in 0..triples.len() {
-            let same_fiber = k > 0 && outer.iter().all(|c| c[k - 1] == c[k]);
-            let adjacent = same_fiber && last[k - 1] + 1 == last[k];
-            blocks += u64::from(!adjacent);
-            runs += u64::from(!adjacent || !triples.values.are_same(k - 1, k));
-            if !same_fiber {
+            let starts = starts_at(triples, k);
+            blocks += u64::from(starts.block);
+            runs += u64::from(starts.run);
+            if starts.fiber {
                 (filled, of_fiber) = (filled + 1, 0);
             }
             of_fiber += 1;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::formats_of_rank;
-use crate::{Error, MatrixStructure, MatrixSymmetry, Structure, Survey, convert};
+use crate::{Error, Histogram, MatrixStructure, MatrixSymmetry, SequenceLengths, Structure, Survey, convert};
 
 /// Returns the entries of a sample, sorted.
 fn sorted(sample: &TensorSample) -> Vec<(Vec<u64>, Scalar)> {
@@ -72,6 +72,40 @@ fn naive(sample: &TensorSample) -> Structure {
     }
 }
 
+/// Counts the coordinates of a mode by their number of entries.
+fn degrees(sample: &TensorSample, mode: usize) -> Histogram {
+    let mut histogram = Histogram::new();
+    for i in 0..sample.shape[mode] {
+        let degree = sample.entries.iter().filter(|(p, _)| p[mode] == i).count() as u64;
+        *histogram.entry(degree).or_default() += 1;
+    }
+    histogram
+}
+
+/// Counts the sequences of adjacent entries along the last mode, as decided by `joined`, by length.
+fn lengths(sample: &TensorSample, joined: impl Fn(&Scalar, &Scalar) -> bool) -> Histogram {
+    let (mut histogram, mut length) = (Histogram::new(), 0);
+    let mut before: Option<(Vec<u64>, Scalar)> = None;
+    let end = |histogram: &mut Histogram, length: u64| {
+        *histogram.entry(length).or_default() += 1;
+    };
+    for (coordinates, value) in sorted(sample) {
+        let (last, outer) = coordinates.split_last().expect("the rank is at least 1");
+        let continues = before.as_ref().is_some_and(|(place, other)| {
+            place[..outer.len()] == *outer && place[outer.len()] + 1 == *last && joined(other, &value)
+        });
+        if !continues && length > 0 {
+            end(&mut histogram, length);
+        }
+        length = if continues { length + 1 } else { 1 };
+        before = Some((coordinates, value));
+    }
+    if length > 0 {
+        end(&mut histogram, length);
+    }
+    histogram
+}
+
 /// Returns a matrix with its upper triangle mirrored; if not `exact`, every third mirrored value is
 /// replaced.
 pub(super) fn mirrored(mut sample: TensorSample, exact: bool) -> TensorSample {
@@ -98,6 +132,27 @@ proptest! {
             let sample = mirrored(sample, exact);
             prop_assert_eq!(sample.tensor(&list(2)).structure().unwrap(), naive(&sample));
             prop_assert_eq!(sample.tensor(&list(2).permuted(&[1, 0])).structure().unwrap(), naive(&sample));
+        }
+    }
+
+    /// Histograms count the entries of every coordinate, and the lengths of all runs and blocks.
+    #[test]
+    fn histograms_are_those_of_the_entries(
+        sample in (1usize..4).prop_flat_map(any_sample),
+        pick in any::<proptest::sample::Index>(),
+    ) {
+        let list = sample.tensor(&Format::csf(sample.shape.len()));
+        for mode in 0..sample.shape.len() {
+            prop_assert_eq!(list.degrees(mode).unwrap(), degrees(&sample, mode));
+        }
+        let lengths = SequenceLengths { runs: lengths(&sample, same), blocks: lengths(&sample, |_, _| true) };
+        prop_assert_eq!(list.sequence_lengths().unwrap(), lengths);
+        let formats = formats_of_rank(sample.shape.len());
+        if let Ok(other) = convert(&list, pick.get(&formats)) {
+            let entries = other.to_triples().unwrap();
+            let mut visited = vec![Vec::new(); sample.shape.len()];
+            other.for_each_entry(|c| visited.iter_mut().zip(c).for_each(|(list, i)| list.push(*i))).unwrap();
+            prop_assert_eq!(visited, entries.coordinates);
         }
     }
 
@@ -144,4 +199,16 @@ fn nothing_huge_is_built() {
     assert_eq!(survey.bytes(&Format::dense(2)).unwrap(), None);
     assert_eq!(survey.bytes(&Format::dia()).unwrap(), Some(8 + 2 * 4 + 2 * n * 8));
     assert_eq!(survey.bytes(&Format::coo(2)).unwrap(), Some(tensor.bytes() - 3 * 4));
+}
+
+/// Degrees of a huge mode take memory for its entries alone.
+#[test]
+fn degrees_of_a_huge_mode_are_counted() {
+    let n = 1u64 << 40;
+    let ty = TensorType { shape: vec![n, n], dtype: DType::F64, fill: Scalar::F64(0.0), format: Format::coo(2) };
+    let coordinates = vec![vec![0, 7, 7, n - 1], vec![3, 3, n - 1, 3]];
+    let triples = Triples { shape: vec![n, n], coordinates, values: vec![1.0, 2.0, 3.0, 4.0].into() };
+    let (tensor, _) = Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap();
+    assert_eq!(tensor.degrees(0).unwrap(), [(0, n - 3), (1, 2), (2, 1)].into());
+    assert_eq!(tensor.degrees(1).unwrap(), [(0, n - 2), (1, 1), (3, 1)].into());
 }
