@@ -299,7 +299,9 @@ impl Executable {
         }
         let input = |name: &Alias| state.tensor(name).expect("inputs are bound or written by earlier stages");
         let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
-        let (limits, start) = (&state.limits, Instant::now());
+        let progress = state.limits.progress.as_ref().map(|p| p.for_query(&stage.name, number, self.stages.len()));
+        let (limits, start) = (&Limits { progress, ..state.limits.clone() }, Instant::now());
+        limits.progress.iter().for_each(|progress| progress.report(0.0));
         let (mut counts, mut device_time, mut target) = (None, None, state.target.kernel_target());
         let outputs = match (&stage.work, state.target.kernel_target()) {
             (StageWork::Conversion(_, Some(loops)), Some(target)) if self.converts_in_kernel(target, inputs[0]) => {

@@ -100,6 +100,9 @@ pub use session::Session;
 pub use target::{ParseTargetError, Target};
 pub use timings::{Phase, Timings};
 
+/// The progress of a run.
+pub use redpoll_kernels::run::Progress;
+
 /// Transformations of the loops of a query.
 pub use redpoll_compiler::notation::Schedule;
 

@@ -12,11 +12,12 @@ use crate::target::Target;
 use crate::timings::{Phase, Timings};
 use crate::warm_up::warm_up;
 use redpoll_compiler::notation::{Schedule, is_program};
-use redpoll_kernels::run::Limits;
+use redpoll_kernels::run::{Limits, Progress, ProgressReporter};
 use redpoll_logic::text::{Catalog, free_tables, parse};
 use redpoll_logic::{FloatMode, LiftedConstant, LiftedPlan, Plan};
 use redpoll_storage::Tensor;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A compiler of plans and programs to kernels under one configuration. Congruent plans (equal up
 /// to the names of their inputs) over similar tensors are compiled once, and so are equal programs
@@ -76,6 +77,27 @@ impl Session {
     #[cfg(feature = "sql")]
     pub(crate) fn without_tables(&self) -> Session {
         Session { database: Arc::default(), ..self.clone() }
+    }
+
+    /// Returns the same session with a callback for the progress of its runs, which is called at
+    /// most once in each interval: when a query starts, and after each chunk of a query that runs
+    /// in chunks. Calls come from the threads of the run, one at a time. They should be short,
+    /// since the thread continues after them; to stop the run, set `cancel` of
+    /// [`Session::limits`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let session = redpoll::Session::default().on_progress(Duration::from_millis(100), |progress| {
+    ///     eprintln!("{} of {} queries, {:.0}%", progress.finished, progress.queries, 100.0 * progress.fraction);
+    /// });
+    /// assert_eq!(session.vector([1.0, 2.0]).sum(..).item::<f64>()?, 3.0);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[must_use]
+    pub fn on_progress(&self, interval: Duration, callback: impl Fn(&Progress) + Send + Sync + 'static) -> Session {
+        let progress = Some(ProgressReporter::new(interval, callback));
+        Session { limits: Limits { progress, ..self.limits.clone() }, ..self.clone() }
     }
 
     /// Returns the configuration.

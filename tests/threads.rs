@@ -3,13 +3,14 @@
 
 use redpoll::kernels::run::Workers;
 use redpoll::storage::{Status, Tensor};
-use redpoll::{Bindings, Config, Error, Session, Target};
+use redpoll::{Bindings, Config, Error, Progress, Session, Target};
 use redpoll_datasets::generate::{Distribution, GenerateOptions, Rmat, generate};
 use redpoll_logic::text::parse_format;
 use redpoll_logic::{Prim, Scalar};
 use std::num::NonZero;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Plans over a skewed matrix with enough entries for several chunks. Results are rows, lists of
 /// rows, columns and numbers.
@@ -146,4 +147,26 @@ fn loops_that_cannot_be_cut_are_rejected() {
     let error = Session::default().prepare_program(&program, &bindings).err().unwrap();
     let chain = format!("{error}: {}", std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default());
     assert!(chain.contains("`i` cannot be cut into chunks: several rounds write one element of `y`"), "{chain}");
+}
+
+/// Progress is reported by one thread at a time: as queries start, and as their chunks end.
+#[test]
+fn runs_report_their_progress() {
+    const PLAN: &str = "(plan (query C (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k))
+        (query s (aggregate max 0 (table C i j) i j)) (produces C s))";
+    let (bindings, reports) = (bindings(Prim::I64, "csr"), Arc::new(Mutex::new(Vec::<Progress>::new())));
+    let shared = reports.clone();
+    let session = session(3, Target::INSTANT).on_progress(Duration::ZERO, move |progress| {
+        // The lock fails if calls overlap.
+        shared.try_lock().unwrap().push(progress.clone());
+    });
+    let prepared = session.prepare(PLAN, &bindings).unwrap();
+    assert!(reports.lock().unwrap().is_empty());
+    prepared.run().unwrap();
+    let reports = std::mem::take(&mut *reports.lock().unwrap());
+    let queries = reports[0].queries;
+    assert!(reports.iter().all(|p| p.queries == queries && p.finished < queries && (0.0..=1.0).contains(&p.fraction)));
+    assert!(reports.is_sorted_by_key(|p| p.finished) && reports.is_sorted_by_key(|p| p.elapsed));
+    assert_eq!(reports.iter().filter(|p| p.fraction == 0.0).count(), queries);
+    assert!(reports.iter().any(|p| &*p.query == "C" && p.fraction > 0.0), "{reports:?}");
 }

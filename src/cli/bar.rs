@@ -1,5 +1,6 @@
 //! Progress bars on standard error, if that is a terminal.
 
+use crate::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -8,6 +9,9 @@ use std::time::Duration;
 pub(super) struct Bar(ProgressBar);
 
 const COUNTED: &str = "{msg:>8} {wide_bar} {human_pos}/{human_len}  {eta}";
+const PERCENTAGE: &str = "{msg:>8} {wide_bar} {percent}%  {elapsed}";
+/// Number of steps of a bar for each query.
+const STEPS: u64 = 1000;
 const UNCOUNTED: &str = "{msg:>8} {spinner} {elapsed}";
 
 fn style(template: &str) -> ProgressStyle {
@@ -35,6 +39,16 @@ impl Bar {
             self.0.set_message(step);
             self.0.enable_steady_tick(Duration::from_millis(100));
         }
+    }
+
+    /// Shows the progress of a run.
+    pub(super) fn show_run(&self, progress: &Progress) {
+        // Queries count alike, whatever their work.
+        let done = progress.finished as f64 + progress.fraction;
+        self.0.set_style(style(PERCENTAGE));
+        self.0.set_message(progress.query.to_string());
+        self.0.set_length(progress.queries as u64 * STEPS);
+        self.0.set_position((done * STEPS as f64) as u64);
     }
 
     /// Removes the bar.

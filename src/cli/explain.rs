@@ -1,7 +1,7 @@
 //! `redpoll explain`: shows the forms of a plan, phase by phase, or its queries as a graph.
 
 use super::failure::CommandFailure;
-use super::plan::{PlanArgs, note, write_schedule_table};
+use super::plan::{LoadedPlan, PlanArgs, note, write_schedule_table};
 use super::stand_in::StandInArgs;
 use super::style::TerminalStyle;
 use super::summary::PEAK_DESCRIPTION;
@@ -110,7 +110,7 @@ pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -
         return write_sections(prepared.explain(detail(args, &prepared))?, args.section.as_deref(), out);
     }
     match args.analyze {
-        true => analyze(&prepared, loaded.session.config().target, args, out),
+        true => analyze(&prepared, &loaded, args, out),
         false => graph(&prepared.flow()?, args.output, out),
     }
 }
@@ -124,8 +124,10 @@ fn detail(args: &Args, prepared: &Prepared) -> Detail {
 }
 
 /// Runs the plan and shows the measurements of the run.
-fn analyze(prepared: &Prepared, target: Target, args: &Args, out: &mut impl Write) -> Result<(), CommandFailure> {
-    let profile = prepared.profile(target)?;
+fn analyze(prepared: &Prepared, loaded: &LoadedPlan, args: &Args, out: &mut impl Write) -> Result<(), CommandFailure> {
+    let profile = prepared.profile(loaded.session.config().target);
+    loaded.bar.clear();
+    let profile = profile?;
     profile.notes.iter().for_each(|message| note(&message.to_string()));
     if args.output != OutputForm::Text {
         return graph(&profile.flow, args.output, out);

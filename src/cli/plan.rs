@@ -1,5 +1,6 @@
 //! The arguments of both `run` and `explain`: a plan file and the files of its tables.
 
+use super::bar::Bar;
 use super::bind::{BindArg, NUMBER, RequiredInput, load};
 use super::failure::CommandFailure;
 use super::stand_in::StandInArgs;
@@ -18,6 +19,9 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Interval of changes of the progress bar.
+const BAR_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The arguments that name a plan and its tables, and the options for compiling and running it.
 #[derive(clap::Args)]
@@ -134,6 +138,8 @@ pub(super) struct LoadedPlan {
     pub(super) memory: Memory,
     /// The time of reading the files.
     pub(super) read: Duration,
+    /// The bar that shows the progress of runs.
+    pub(super) bar: Arc<Bar>,
 }
 
 impl PlanArgs {
@@ -151,7 +157,9 @@ impl PlanArgs {
         stand_ins: Option<&StandInArgs>,
     ) -> Result<LoadedPlan, CommandFailure> {
         let start = Instant::now();
-        let session = self.session(limit)?;
+        let bar = Arc::new(Bar::new());
+        let shown = bar.clone();
+        let session = self.session(limit)?.on_progress(BAR_INTERVAL, move |progress| shown.show_run(progress));
         let memory = Memory::of(session.limits().memory.clone());
         let text = self.source().read()?;
         let required = self.required_inputs(&text)?;
@@ -163,7 +171,7 @@ impl PlanArgs {
                 bindings.insert(input.name.as_str(), tensor);
             }
         }
-        Ok(LoadedPlan { text, bindings, session, memory, read: start.elapsed() })
+        Ok(LoadedPlan { text, bindings, session, memory, read: start.elapsed(), bar })
     }
 
     /// Returns the tables or inputs that a text reads.

@@ -37,7 +37,7 @@ impl MergeKernels {
         mut partials: Vec<Tensor>,
         (backend, limits): (&Arc<dyn Backend>, &Limits),
     ) -> Result<Tensor, Error> {
-        let own = limits.clone().with_workers(Workers::caller());
+        let own = Limits { progress: None, ..limits.clone() }.with_workers(Workers::caller());
         while partials.len() > 1 {
             let mut merged: Vec<Option<Tensor>> = vec![None; partials.len().div_ceil(2)];
             let pairs = partials.chunks(2).zip(&mut merged);

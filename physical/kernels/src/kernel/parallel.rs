@@ -240,6 +240,11 @@ impl ParallelRun<'_> {
                 let mut finished = lock(finished);
                 finished.partials.push((number, partials));
                 finished.counts = [finished.counts, counts].into_iter().flatten().reduce(Add::add);
+                let done = finished.partials.len();
+                drop(finished);
+                if let Some(progress) = &self.limits.progress {
+                    progress.report(done as f64 / self.chunks.len() as f64);
+                }
             }
             if let Some(rounds) = covered {
                 if part > 0 {

@@ -1,6 +1,6 @@
 //! The limits of a run: a budget of bytes, threads, and a flag that asks the run to stop.
 
-use super::Workers;
+use super::{ProgressReporter, Workers};
 use redpoll_storage::MemoryBudget;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,6 +20,8 @@ pub struct Limits {
     /// [`Status::Cancelled`](redpoll_storage::Status::Cancelled): at their next growth, or at the
     /// next round of a loop that contains a loop.
     pub cancel: Arc<AtomicBool>,
+    /// The callback for the progress of the chunks of kernels.
+    pub progress: Option<ProgressReporter>,
 }
 
 impl Limits {
@@ -31,6 +33,7 @@ impl Limits {
             device_memory: usize::MAX,
             workers,
             cancel: Arc::default(),
+            progress: None,
         }
     }
 
@@ -39,7 +42,8 @@ impl Limits {
     #[must_use]
     pub fn for_one_run(&self) -> Limits {
         let memory = MemoryBudget::with_accounts(self.memory.limit(), vec![self.memory.clone()]);
-        Limits { memory: Arc::new(memory), ..self.clone() }
+        let progress = self.progress.as_ref().map(ProgressReporter::for_one_run);
+        Limits { memory: Arc::new(memory), progress, ..self.clone() }
     }
 
     /// Returns the limits with other threads.

@@ -12,6 +12,7 @@ mod crew;
 mod frame;
 mod invocation;
 mod limits;
+mod progress;
 mod sort;
 mod workers;
 
@@ -19,4 +20,5 @@ pub(crate) use frame::{Callbacks, EntryPoint, Frame, Slot};
 pub use invocation::Invocation;
 pub(crate) use invocation::Loan;
 pub use limits::Limits;
+pub use progress::{Progress, ProgressReporter};
 pub use workers::Workers;
