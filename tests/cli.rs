@@ -241,6 +241,8 @@ fn failures_have_messages_and_exit_codes() {
         (&["explain", "sum.rp", "--without", "magic"], 2, &["magic", "elimination", "distribution"]),
         (&["explain", "sum.rp", "--bind", "A=a.mtx", "--output", "svg"], 2, &["svg", "text, dot, mermaid"]),
         (&["explain", "sum.rp", "--bind", "A=a.mtx", "--output", "dot", "--c"], 2, &["--c", "cannot be used"]),
+        (&["explain", "sum.rp", "--bind", "A=a.mtx", "--html", "no/p.html"], 1, &["no/p.html", "No such file"]),
+        (&["explain", "sum.rp", "--bind", "A=a.mtx", "--html", "p.html", "--kernel"], 2, &["--html", "cannot be used"]),
         (&["plot", "none.mtx"], 1, &["none.mtx", "No such file"]),
         (&["plot", "a.mtx", "--out", "p.gif"], 1, &["--out p.gif", ".png or .svg"]),
         (&["plot", "a.mtx", "--out", "no/p.svg"], 1, &["no/p.svg", "No such file"]),
@@ -936,11 +938,23 @@ fn small_address_spaces_are_errors() {
     }
 }
 
-/// Pictures are files of their own, named on standard output.
+/// Pages and pictures are files of their own, named on standard output.
 #[test]
-fn pictures_are_written() {
+fn pages_and_pictures_are_written() {
     let sandbox = Sandbox::new();
     let file = |name: &str| fs::read(sandbox.dir.path().join(name)).unwrap();
+    let bind = ["--bind", "A=a.mtx"];
+    for (options, says) in [(&[][..], "not run"), (&["--analyze"], "as it ran")] {
+        let result = sandbox.run(&[&["explain", "scaled.rp", "--html", "page.html"], &bind[..], options].concat());
+        assert_eq!((result.code, result.err.as_str()), (Some(0), ""));
+        assert!(result.out.starts_with("page.html    ") && result.out.contains(says), "{}", result.out);
+        let page = String::from_utf8(file("page.html")).unwrap();
+        assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+        assert_eq!(page.contains(">not run<"), options.is_empty());
+        for words in ["Plan of C", "<svg", "C to read", "Cranelift IR", "C of the optimizing tier", "CUDA"] {
+            assert!(page.contains(words), "no {words:?}");
+        }
+    }
     for kind in ["pattern", "degrees", "runs", "blocks"] {
         let result = sandbox.run(&["plot", "a.mtx", "--kind", kind]);
         assert_eq!((result.code, result.err.as_str()), (Some(0), ""));

@@ -1,6 +1,7 @@
 //! `redpoll explain`: shows the forms of a plan, phase by phase, or its queries as a graph.
 
 use super::failure::CommandFailure;
+use super::html::write_page;
 use super::plan::{LoadedPlan, PlanArgs, note, write_schedule_table};
 use super::stand_in::StandInArgs;
 use super::style::TerminalStyle;
@@ -9,6 +10,7 @@ use crate::{Detail, Flow, Prepared, Profile, Section, Target};
 use clap::ValueEnum;
 use indicatif::HumanBytes;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 /// Show the result of each phase on a plan
 #[derive(clap::Args)]
@@ -23,6 +25,7 @@ Examples:
   redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx:coo
   redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx --section queries
   redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx --analyze
+  redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx --analyze --html triangles.html
   redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx --output dot | dot -Tsvg > plan.svg")]
 pub(super) struct Args {
     #[command(flatten)]
@@ -38,6 +41,11 @@ pub(super) struct Args {
     /// The output: every phase as text, or the queries and the tensors between them as a graph
     #[arg(long, value_name = "FORM", value_enum, default_value_t = OutputForm::Text)]
     output: OutputForm,
+
+    /// Write one page to FILE, with the plan as a graph, and the loops, formats, sizes, times and
+    /// code of each query; measurements need --analyze
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "section", "assembly", "kernel", "CodeArgs"])]
+    html: Option<PathBuf>,
 
     /// Show only the sections whose title begins with TITLE, such as queries or "assembly of y"
     #[arg(long, value_name = "TITLE", conflicts_with = "output")]
@@ -103,6 +111,9 @@ pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -
     args.stand_ins.check()?;
     let loaded = args.plan.load_or(limit, Some(&args.stand_ins))?;
     let prepared = args.plan.prepare(&loaded)?;
+    if let Some(file) = &args.html {
+        return page(file, args, &loaded, &prepared, out);
+    }
     if args.kernel {
         return write_sections(prepared.kernels(), args.section.as_deref(), out);
     }
@@ -115,6 +126,20 @@ pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -
     }
 }
 
+/// Writes the page of a plan, which runs before if the options say so.
+fn page(
+    file: &Path,
+    args: &Args,
+    loaded: &LoadedPlan,
+    prepared: &Prepared,
+    out: &mut impl Write,
+) -> Result<(), CommandFailure> {
+    let profile = args.analyze.then(|| measure(prepared, loaded)).transpose()?;
+    write_page(file, &loaded.text, prepared, profile.as_ref())?;
+    let run = if args.analyze { "as it ran" } else { "not run; --analyze runs it" };
+    Ok(writeln!(out, "{}    a page of the plan, {run}", file.display())?)
+}
+
 fn detail(args: &Args, prepared: &Prepared) -> Detail {
     match args.code.target() {
         Some(target) => Detail::Code(target),
@@ -123,11 +148,16 @@ fn detail(args: &Args, prepared: &Prepared) -> Detail {
     }
 }
 
-/// Runs the plan and shows the measurements of the run.
-fn analyze(prepared: &Prepared, loaded: &LoadedPlan, args: &Args, out: &mut impl Write) -> Result<(), CommandFailure> {
+/// Runs the plan and returns the measurements of the run.
+fn measure(prepared: &Prepared, loaded: &LoadedPlan) -> Result<Profile, CommandFailure> {
     let profile = prepared.profile(loaded.session.config().target);
     loaded.bar.clear();
-    let profile = profile?;
+    Ok(profile?)
+}
+
+/// Runs the plan and shows the measurements of the run.
+fn analyze(prepared: &Prepared, loaded: &LoadedPlan, args: &Args, out: &mut impl Write) -> Result<(), CommandFailure> {
+    let profile = measure(prepared, loaded)?;
     profile.notes.iter().for_each(|message| note(&message.to_string()));
     if args.output != OutputForm::Text {
         return graph(&profile.flow, args.output, out);

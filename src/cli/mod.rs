@@ -11,6 +11,7 @@ mod explain;
 mod failure;
 mod formats;
 mod generate;
+mod html;
 mod info;
 mod interrupt;
 mod json;

@@ -1,6 +1,5 @@
 //! Flows as nodes and edges, independent of the language of the drawing.
 
-use super::text::protocols;
 use super::{Flow, FlowQuery, FlowRead, Size};
 use redpoll_logic::physical::FormatDisplay;
 use redpoll_logic::{Alias, TensorType};
@@ -122,7 +121,7 @@ fn read(read: &FlowRead) -> Vec<String> {
         None => vec![format.to_string()],
         Some(_) => vec![format!("{} {format}", read.tensor), read.size.to_string()],
     };
-    lines.extend(read.accesses.iter().map(protocols).filter(|p| !p.is_empty()));
+    lines.extend(read.protocols());
     lines
 }
 

@@ -178,6 +178,13 @@ impl ReadableTensors<'_> {
     }
 }
 
+impl FlowRead {
+    /// Returns the protocols of each access, such as `walk i, follow k`, and its workspace.
+    pub(crate) fn protocols(&self) -> Vec<String> {
+        self.accesses.iter().map(text::protocols).filter(|words| !words.is_empty()).collect()
+    }
+}
+
 impl Size {
     pub(crate) fn of(estimated: f64, stored: Option<u64>) -> Size {
         stored.map_or(Size::Estimated(estimated), |stored| Size::Measured { estimated, stored })

@@ -49,7 +49,7 @@ impl fmt::Display for OutputProfile {
 impl fmt::Display for FlowRead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} stored as {}, {}", self.tensor, FormatDisplay(&self.ty.format), self.size)?;
-        let protocols: Vec<String> = self.accesses.iter().map(self::protocols).filter(|p| !p.is_empty()).collect();
+        let protocols = self.protocols();
         if protocols.is_empty() { Ok(()) } else { write!(f, ": {}", protocols.join("; ")) }
     }
 }

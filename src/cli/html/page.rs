@@ -1,0 +1,104 @@
+//! The content of a page: a plan with its graph, queries, times and code, as texts and numbers.
+
+use super::graph::Graph;
+use crate::{Section, Size};
+use std::time::Duration;
+
+/// The content of a page.
+pub(super) struct Page {
+    /// The word for the plan or program.
+    pub(super) kind: &'static str,
+    /// The title.
+    pub(super) title: String,
+    /// The text of the plan or program.
+    pub(super) source: String,
+    /// The target that runs the plan, and the reason.
+    pub(super) engine: String,
+    /// Notes for the author of the plan.
+    pub(super) notes: Vec<String>,
+    /// The tensors and queries.
+    pub(super) graph: Graph,
+    /// The time of each phase of the preparation.
+    pub(super) phases: Vec<(&'static str, Duration)>,
+    /// The measurements of the run, if the plan has run.
+    pub(super) run: Option<RunMeasurements>,
+    /// The queries, in execution order.
+    pub(super) queries: Vec<QueryPart>,
+    /// The plan after each phase of the optimizer.
+    pub(super) plans: Vec<Section>,
+}
+
+/// The measurements of a run.
+pub(super) struct RunMeasurements {
+    pub(super) target: &'static str,
+    pub(super) time: Duration,
+    pub(super) peak_bytes: u64,
+}
+
+/// The part of a page about one query.
+#[derive(Default)]
+pub(super) struct QueryPart {
+    /// The names of the outputs.
+    pub(super) name: String,
+    /// The decisions of the optimizer; `None` for a program.
+    pub(super) decisions: Option<Decisions>,
+    /// The tensors that the query reads.
+    pub(super) reads: Vec<ReadRow>,
+    /// The tensors that the query writes.
+    pub(super) writes: Vec<WriteRow>,
+    /// The way in which threads share the loops, or why they do not.
+    pub(super) threads: Option<String>,
+    /// The measurements, if the plan has run.
+    pub(super) measured: Option<QueryMeasurements>,
+    /// A replanning of the remaining queries.
+    pub(super) adaptation: Option<String>,
+    /// The forms of the query, from its loops to the code of each target.
+    pub(super) forms: Vec<Section>,
+}
+
+/// The decisions of the optimizer for a query.
+pub(super) struct Decisions {
+    /// The reason for a query that is not in the plan.
+    pub(super) origin: Option<&'static str>,
+    /// The loops, outermost first; empty for a conversion of storage or a single value.
+    pub(super) loops: Vec<String>,
+    /// Set when the query only converts storage.
+    pub(super) is_conversion: bool,
+    /// The estimated cost, in steps along a list.
+    pub(super) cost: f64,
+    /// The loop orders that were rejected, with their costs.
+    pub(super) rejected: Vec<(String, f64)>,
+    /// The names and equations of the rules that rewrote the query.
+    pub(super) rules: Vec<(&'static str, &'static str)>,
+}
+
+/// A tensor that a query reads.
+pub(super) struct ReadRow {
+    pub(super) tensor: String,
+    /// The dtype and the shape.
+    pub(super) ty: String,
+    pub(super) format: String,
+    pub(super) size: Option<Size>,
+    /// The protocols of each access.
+    pub(super) accesses: Vec<String>,
+}
+
+/// A tensor that a query writes.
+pub(super) struct WriteRow {
+    pub(super) tensor: String,
+    /// The dtype and the shape.
+    pub(super) ty: String,
+    pub(super) format: String,
+    pub(super) size: Option<Size>,
+    /// The workspace and the pattern, in words.
+    pub(super) details: Vec<String>,
+}
+
+/// The measurements of a query.
+pub(super) struct QueryMeasurements {
+    pub(super) time: Duration,
+    /// The tier or device that ran it.
+    pub(super) target: Option<&'static str>,
+    /// Iterations, loads, stores and bytes, where they are counted.
+    pub(super) work: Option<String>,
+}

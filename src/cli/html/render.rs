@@ -1,0 +1,292 @@
+//! A page as HTML: one file without scripts, whose drawings and style are inline.
+//!
+//! All texts go through `maud`, which escapes them. Elements are closed as in XML, so that any
+//! parser reads the page.
+
+use super::drawing::{draw, query_anchor};
+use super::page::{Decisions, Page, QueryPart, ReadRow, RunMeasurements, WriteRow};
+use crate::{Section, Size};
+use indicatif::{HumanBytes, HumanCount};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::time::Duration;
+
+const STYLE: &str = include_str!("style.css");
+
+/// Returns the text of a page.
+pub(super) fn render(page: &Page) -> String {
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            "\n"
+            head {
+                "\n"
+                meta charset="utf-8";
+                "\n"
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                "\n"
+                title { (page.title) }
+                "\n"
+                style { (PreEscaped(STYLE)) }
+            }
+            "\n"
+            body {
+                "\n"
+                header {
+                    h1 { (page.title) }
+                    p.faint { (page.engine) }
+                }
+                @for note in &page.notes { p.note { "note: " (note) } }
+                "\n"
+                section id="plan" {
+                    "\n"
+                    h2 { (page.kind) }
+                    pre { (page.source) }
+                    div.scroll { (draw(&page.graph)) }
+                    p.legend {
+                        span.table {} " table " span.query {} " query " span.intermediate {} " between queries "
+                        span.result {} " result"
+                    }
+                }
+                (overview(page))
+                (times(page))
+                @for (number, query) in page.queries.iter().enumerate() { (query_section(number, query)) }
+                @if !page.plans.is_empty() {
+                    "\n"
+                    section id="phases" {
+                        "\n"
+                        h2 { "The plan after each phase of the optimizer" }
+                        (details(&page.plans))
+                    }
+                }
+                "\n"
+                footer { "redpoll " (env!("CARGO_PKG_VERSION")) }
+            }
+        }
+    };
+    markup.into_string() + "\n"
+}
+
+/// Text of measurements of a plan that has not run.
+const NOT_RUN: &str = "not run";
+
+/// Renders the table of all queries.
+fn overview(page: &Page) -> Markup {
+    let total: f64 = page.queries.iter().filter_map(|query| Some(query.decisions.as_ref()?.cost)).sum();
+    let times = page.queries.iter().filter_map(|query| Some(query.measured.as_ref()?.time));
+    let total_time: Duration = times.sum();
+    html! {
+        "\n"
+        section id="queries" {
+            "\n"
+            h2 { "Queries" }
+            div.scroll {
+                table {
+                    "\n"
+                    thead { tr {
+                        th { "query" } th { "loops" } th.number { "estimated cost" } th {} th.number { "time" } th {}
+                        th.number { "estimated values" } th.number { "true values" }
+                    } }
+                    tbody {
+                        @for (number, query) in page.queries.iter().enumerate() {
+                            "\n"
+                            tr {
+                                td { a href=(format!("#{}", query_anchor(number))) { (query.name) } }
+                                td { @if let Some(decisions) = &query.decisions { (short_loops(decisions)) } }
+                                td.number { @if let Some(d) = &query.decisions { (count(d.cost)) } }
+                                td { @if let Some(d) = &query.decisions { (share(d.cost, total)) } }
+                                td.number { (query.measured.as_ref().map_or(NOT_RUN.to_owned(), |m| time(m.time))) }
+                                td {
+                                    @if let Some(m) = &query.measured {
+                                        (share(m.time.as_secs_f64(), total_time.as_secs_f64()))
+                                    }
+                                }
+                                td.number { (lines(query.writes.iter().map(|w| w.size.map_or_else(String::new, estimate)))) }
+                                td.number { (lines(query.writes.iter().map(|w| w.size.map_or_else(String::new, truth)))) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn short_loops(decisions: &Decisions) -> String {
+    if decisions.loops.is_empty() { decisions.loops_text() } else { decisions.loops.join(" ") }
+}
+
+/// Renders the share of a number in a total as a bar.
+fn share(part: f64, total: f64) -> Markup {
+    let percent = if total > 0.0 { 100.0 * part / total } else { 0.0 };
+    html! {
+        span.bar title=(format!("{percent:.0} %")) { span style=(format!("width: {percent:.1}%")) {} }
+    }
+}
+
+/// Renders several lines of a cell.
+fn lines(texts: impl Iterator<Item = String>) -> Markup {
+    html! { @for text in texts { div { (text) } } }
+}
+
+/// Renders the times of the phases and of the run.
+fn times(page: &Page) -> Markup {
+    let run = page.run.as_ref();
+    let total: Duration = page.phases.iter().map(|(_, time)| *time).chain(run.map(|run| run.time)).sum();
+    html! {
+        "\n"
+        section id="times" {
+            "\n"
+            h2 { "Times" }
+            div.scroll {
+                table {
+                    tbody {
+                        @for (name, elapsed) in &page.phases {
+                            "\n"
+                            tr {
+                                td { (name) }
+                                td.number { (time(*elapsed)) }
+                                td { (share(elapsed.as_secs_f64(), total.as_secs_f64())) }
+                            }
+                        }
+                        "\n"
+                        tr {
+                            td { "run" }
+                            @match run {
+                                Some(RunMeasurements { target, time: elapsed, peak_bytes }) => {
+                                    td.number { (time(*elapsed)) }
+                                    td { (share(elapsed.as_secs_f64(), total.as_secs_f64())) }
+                                    td.faint { (target) ", peak memory " (HumanBytes(*peak_bytes)) }
+                                }
+                                None => { td.number { (NOT_RUN) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Renders the part of a query.
+fn query_section(number: usize, query: &QueryPart) -> Markup {
+    html! {
+        "\n"
+        section id=(query_anchor(number)) {
+            "\n"
+            h2 {
+                (query.name)
+                @if let Some(origin) = query.decisions.as_ref().and_then(|d| d.origin) { " " small { (origin) } }
+            }
+            @if let Some(decisions) = &query.decisions {
+                "\n"
+                p { (decisions.loops_text()) ", estimated cost " (count(decisions.cost)) }
+                @for (order, cost) in &decisions.rejected {
+                    "\n"
+                    p.faint { "rejected: loops " (order) ", cost " (count(*cost)) }
+                }
+                @for (name, equation) in &decisions.rules {
+                    "\n"
+                    p.faint { "rewritten by " (name) ": " code { (equation) } }
+                }
+            }
+            @if let Some(threads) = &query.threads { p { (threads) } }
+            "\n"
+            p {
+                @match &query.measured {
+                    Some(measured) => {
+                        "took " (time(measured.time))
+                        @if let Some(target) = measured.target { " (" (target) ")" }
+                        @if let Some(work) = &measured.work { ": " (work) }
+                    }
+                    None => (NOT_RUN),
+                }
+            }
+            @if let Some(adaptation) = &query.adaptation { p.note { (adaptation) } }
+            (tensors(query))
+            (details(&query.forms))
+        }
+    }
+}
+
+/// Renders the tensors that a query reads and writes.
+fn tensors(query: &QueryPart) -> Markup {
+    html! {
+        div.scroll {
+            table {
+                "\n"
+                thead { tr {
+                    th {} th { "tensor" } th { "type" } th { "format" } th.number { "estimated values" }
+                    th.number { "true values" } th { "access" }
+                } }
+                tbody {
+                    @for ReadRow { tensor, ty, format, size, accesses } in &query.reads {
+                        (row("reads", [tensor, ty, format], *size, accesses))
+                    }
+                    @for WriteRow { tensor, ty, format, size, details } in &query.writes {
+                        (row("writes", [tensor, ty, format], *size, details))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn row(verb: &str, [tensor, ty, format]: [&String; 3], size: Option<Size>, details: &[String]) -> Markup {
+    html! {
+        "\n"
+        tr {
+            td.faint { (verb) }
+            td { (tensor) }
+            td { (ty) }
+            td { code { (format) } }
+            td.number { (size.map_or_else(String::new, estimate)) }
+            td.number { (size.map_or_else(|| NOT_RUN.to_owned(), truth)) }
+            td { (lines(details.iter().cloned())) }
+        }
+    }
+}
+
+/// Returns the estimated number of values; a dash for a number that was never estimated.
+fn estimate(size: Size) -> String {
+    match size {
+        Size::Exact(_) => "–".to_owned(),
+        Size::Estimated(estimated) | Size::Measured { estimated, .. } => count(estimated),
+    }
+}
+
+/// Returns the true number of values.
+fn truth(size: Size) -> String {
+    match size {
+        Size::Exact(stored) | Size::Measured { stored, .. } => HumanCount(stored).to_string(),
+        Size::Estimated(_) => NOT_RUN.to_owned(),
+    }
+}
+
+/// Renders texts that are shown on a click.
+fn details(sections: &[Section]) -> Markup {
+    html! {
+        @for Section { title, text } in sections {
+            "\n"
+            details {
+                summary { (title) " " span.faint { (line_count(text)) } }
+                pre { code { (text.trim_end()) } }
+            }
+        }
+    }
+}
+
+fn line_count(text: &str) -> String {
+    match text.trim_end().lines().count() {
+        1 => "1 line".to_owned(),
+        count => format!("{count} lines"),
+    }
+}
+
+/// Formats an estimate as a whole number, or with a power of ten.
+fn count(number: f64) -> String {
+    if number < 1e15 { HumanCount(number.round() as u64).to_string() } else { format!("{number:.2e}") }
+}
+
+fn time(elapsed: Duration) -> String {
+    format!("{elapsed:.1?}")
+}
