@@ -131,8 +131,9 @@ impl Session {
 
     /// Compiles a plan or program like [`Session::prepare`], with transformed loops. A schedule
     /// names a query of the optimized plan and its loops, as `explain` shows them. It never changes
-    /// results beyond the order in which floats are added in the relaxed mode. `(schedule ..)` forms after the plan
-    /// in the text come first. A plan with schedules is not adapted in its first run.
+    /// results beyond the order in which floats are added in the relaxed mode. `(schedule ..)`
+    /// forms after the plan in the text come first. A plan with schedules is not adapted in its
+    /// first run.
     ///
     /// ```
     /// use redpoll::prelude::*;

@@ -4,9 +4,9 @@
 pub struct TransformationText {
     /// The text forms as calls; in programs, `f(a, b)` is written `(f a b)`.
     pub forms: &'static [&'static str],
-    /// What it does to the loops.
+    /// The effect on the loops.
     pub effect: &'static str,
-    /// What must hold of the loops.
+    /// The condition on the loops.
     pub precondition: &'static str,
 }
 
