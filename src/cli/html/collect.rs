@@ -6,6 +6,7 @@ use super::page::{Decisions, Page, QueryMeasurements, QueryPart, ReadRow, RunMea
 use crate::compiler::assembly::Counts;
 use crate::logic::physical::FormatDisplay;
 use crate::logic::{Alias, TensorType};
+use crate::storage::Tensor;
 use crate::{Error, Flow, FlowQuery, Prepared, Profile, Section, Size};
 
 /// Returns the page of a plan or program with its text. Without a profile, it has not run.
@@ -95,7 +96,7 @@ fn flow_part(query: &FlowQuery, forms: QueryForms) -> QueryPart {
 /// Returns the part of a program, which has no decisions.
 fn program_part(prepared: &Prepared, forms: QueryForms) -> QueryPart {
     let read = |alias: &Alias| {
-        let ty = prepared.bindings.get(alias.as_str()).map(|tensor| tensor.ty());
+        let ty = prepared.bindings.get(alias.as_str()).map(Tensor::ty);
         ReadRow {
             tensor: alias.to_string(),
             ty: ty.map_or_else(String::new, |ty| type_text(ty)),

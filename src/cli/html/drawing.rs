@@ -147,5 +147,5 @@ fn draw_edge(edge: &Edge, path: &[usize], places: &[Place]) -> Markup {
 }
 
 fn rounded(number: f64) -> String {
-    format!("{:.0}", number)
+    format!("{number:.0}")
 }

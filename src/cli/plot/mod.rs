@@ -25,6 +25,7 @@ use clap::ValueEnum;
 use indicatif::HumanCount;
 use pattern::PatternModes;
 use scene::Scene;
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -97,7 +98,7 @@ enum PictureFormat {
 
 impl PictureFormat {
     fn of(file: &Path) -> Result<PictureFormat, CommandFailure> {
-        match file.extension().map(|e| e.to_ascii_lowercase()) {
+        match file.extension().map(OsStr::to_ascii_lowercase) {
             Some(extension) if extension == "png" => Ok(PictureFormat::Png),
             Some(extension) if extension == "svg" => Ok(PictureFormat::Svg),
             _ => {
@@ -117,13 +118,12 @@ impl PictureFormat {
 }
 
 /// Texts around a picture.
+#[derive(Clone, Copy)]
 struct Caption<'a> {
     /// The name of the file.
     name: &'a str,
     /// The shape of the tensor.
     shape: &'a str,
-    /// The titles of the modes of a pattern, vertical first, unless they are rows and columns.
-    modes: Option<[String; 2]>,
 }
 
 /// Space around a picture in pixels.
@@ -139,7 +139,7 @@ pub(super) fn plot(args: &Args, memory: &Memory, out: &mut impl Write) -> Result
     bar.wait("drawing");
     let shape = shape_text(&opened.tensor);
     let name = args.file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let scene = draw(&opened.tensor, args, Caption { name: &name, shape: &shape, modes: None })?;
+    let scene = draw(&opened.tensor, args, Caption { name: &name, shape: &shape })?;
     write_file(&file, &format.encode(&scene))?;
     bar.clear();
     repetition_note(&args.file, opened.repeated).iter().for_each(|text| note(text));
@@ -169,7 +169,6 @@ fn draw(tensor: &Tensor, args: &Args, caption: Caption<'_>) -> Result<Scene, Com
     match args.kind {
         PlotKind::Pattern => {
             let modes = pattern_modes(&args.modes, rank)?;
-            let caption = Caption { modes: pattern_titles(modes, rank), ..caption };
             Ok(pattern::draw(tensor, modes, caption, args.size)?)
         }
         PlotKind::Degrees => draw_degrees(tensor, &args.modes, caption, args.size),
@@ -194,13 +193,6 @@ fn pattern_modes(modes: &[usize], rank: usize) -> Result<PatternModes, CommandFa
             "--modes of a pattern takes one mode, or two different ones, as in --modes 0,2".into(),
         )),
     }
-}
-
-/// Returns the titles of the axes if they are not the rows and columns of a matrix.
-fn pattern_titles(modes: PatternModes, rank: usize) -> Option<[String; 2]> {
-    let title = |mode: Option<usize>| mode.map_or_else(String::new, |mode| format!("mode {mode}"));
-    let are_rows_and_columns = rank == 2 && modes == PatternModes { vertical: Some(0), horizontal: Some(1) };
-    (!are_rows_and_columns).then(|| [title(modes.vertical), title(modes.horizontal)])
 }
 
 /// Draws the degrees of modes.

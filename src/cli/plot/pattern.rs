@@ -15,6 +15,17 @@ pub(super) struct PatternModes {
     pub(super) horizontal: Option<usize>,
 }
 
+impl PatternModes {
+    /// Returns the titles of the axes: rows and columns of a matrix, else the numbers of the modes.
+    fn titles(self, rank: usize) -> [String; 2] {
+        if rank == 2 && self == (PatternModes { vertical: Some(0), horizontal: Some(1) }) {
+            return ["row", "column"].map(str::to_owned);
+        }
+        let title = |mode: Option<usize>| mode.map_or_else(String::new, |mode| format!("mode {mode}"));
+        [title(self.vertical), title(self.horizontal)]
+    }
+}
+
 /// Shortest side of a pattern in pixels: strips of long matrices remain visible.
 const SHORTEST: u32 = 48;
 /// Size of cells from which on they are apart, in pixels.
@@ -116,8 +127,7 @@ pub(super) fn draw(
     let mut scene = Scene::new(page_width, page_height);
     scene.text((MARGIN, MARGIN + 8), Anchor::Start, INK, fit(caption.name, page_width - 2 * MARGIN));
     scene.text((MARGIN, MARGIN + LINE_HEIGHT + 8), Anchor::Start, FAINT, details);
-    let titles = ["row", "column"].map(str::to_owned);
-    let [vertical, horizontal] = caption.modes.unwrap_or(titles);
+    let [vertical, horizontal] = modes.titles(shape.len());
     scene.text((MARGIN, area.y - GAP - 9), Anchor::Start, FAINT, vertical);
     let below = area.y + height + MARK + GAP + LINE_HEIGHT + 12;
     scene.text((area.x + width / 2, below), Anchor::Middle, FAINT, horizontal);

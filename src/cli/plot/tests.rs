@@ -29,17 +29,16 @@ fn tensor(shape: &[u64], entries: &[&[u64]]) -> Tensor {
 fn scene(tensor: &Tensor, options: &[&str]) -> Scene {
     let args = PlotCommand::parse_from([&["plot", "a<b>.mtx"], options].concat()).args;
     let shape = shape_text(tensor);
-    draw(tensor, &args, Caption { name: "a<b>.mtx", shape: &shape, modes: None })
-        .unwrap_or_else(|_| panic!("{options:?}"))
+    draw(tensor, &args, Caption { name: "a<b>.mtx", shape: &shape }).unwrap_or_else(|_| panic!("{options:?}"))
 }
 
 /// Returns the image of the pattern within a scene.
 fn image(scene: &Scene) -> &Raster {
-    let images = scene.parts.iter().filter_map(|part| match part {
+    let mut images = scene.parts.iter().filter_map(|part| match part {
         Part::Raster { raster, .. } => Some(raster),
         _ => None,
     });
-    images.last().expect("a pattern has an image")
+    images.next_back().expect("a pattern has an image")
 }
 
 /// Returns the texts of a scene.
