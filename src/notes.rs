@@ -1,10 +1,14 @@
-//! Notes on a prepared plan: results that become dense, and operators whose values in the default
-//! float mode differ from IEEE 754.
+//! Notes on a prepared plan or program: results that become dense, operators whose values in the
+//! default float mode differ from IEEE 754, copies in other formats, and coordinates that are
+//! checked.
 
-use crate::engine::Stage;
+use crate::engine::{Stage, StageWork};
 use crate::prepare::{CompiledPlan, Prepared};
+use redpoll_compiler::notation::{BoundsCheck, bounds_checks};
+use redpoll_logic::cursor::TextPosition;
 use redpoll_logic::op::{Op, cast_to};
-use redpoll_logic::{Alias, DType, Expr, FloatMode, Node, Scalar, TensorType};
+use redpoll_logic::physical::FormatDisplay;
+use redpoll_logic::{Alias, DType, Expr, FloatMode, Format, Node, Scalar, TensorType};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
@@ -41,6 +45,24 @@ pub enum Note {
         /// The result in the strict mode.
         strict: Scalar,
     },
+    /// A tensor that is copied because its format does not fit the loops that read it.
+    Copy {
+        /// The copy.
+        tensor: Alias,
+        /// The copied tensor.
+        of: Alias,
+        /// The format of the copy.
+        format: Format,
+    },
+    /// A coordinate of a program that is checked in every round.
+    CheckedCoordinate {
+        /// The position in the text.
+        at: TextPosition,
+        /// The subscript.
+        subscript: String,
+        /// The access with the subscript.
+        access: String,
+    },
 }
 
 impl fmt::Display for Note {
@@ -54,6 +76,15 @@ impl fmt::Display for Note {
                 let fills = fills.join(" ");
                 let (head, tail) = ("for elements that are not stored", "in the strict mode (`--strict`)");
                 return write!(f, "query `{query}`: {head}, ({op} {fills}) is {value}; {tail} it is {strict}");
+            }
+            Note::Copy { tensor, of, format } => {
+                return write!(f, "`{of}` is copied to `{tensor}` in the format {}", FormatDisplay(format));
+            }
+            Note::CheckedCoordinate { at: TextPosition { line, column }, subscript, access } => {
+                return write!(
+                    f,
+                    "line {line}, column {column}: `{subscript}` of `{access}` is checked to be in bounds in every round"
+                );
             }
         };
         let names: Vec<String> = sparse_operands.iter().map(|s| format!("`{s}`")).collect();
@@ -70,12 +101,14 @@ impl fmt::Display for Note {
 
 impl Prepared {
     /// Returns notes for the author of a plan: tensors that are dense without a requested format,
-    /// and operators on fill values whose results differ between the float modes. A program
-    /// declares its formats and has no notes.
+    /// copies in other formats, and operators on fill values whose results differ between the float
+    /// modes. Notes on a program are on coordinates that are checked in every round.
     pub fn notes(&self) -> Vec<Note> {
         let form = self.current();
-        let Some(compiled) = form.plan() else { return Vec::new() };
-        let mut notes = dense_tensors(compiled, &form.executable.stages);
+        let stages = &form.executable.stages;
+        let Some(compiled) = form.plan() else { return checked_coordinates(stages) };
+        let mut notes = dense_tensors(compiled, stages);
+        notes.extend(copies(compiled, stages));
         if form.executable.mode() == FloatMode::Relaxed {
             let mut visited = HashSet::new();
             for query in &compiled.plan.queries {
@@ -86,16 +119,40 @@ impl Prepared {
     }
 }
 
+/// Returns whether the plan requests the format of a tensor.
+fn has_requested_format(compiled: &CompiledPlan, alias: &Alias) -> bool {
+    let query = compiled.plan.queries.iter().find(|q| q.alias == *alias);
+    query.is_some_and(|q| q.expr.stored_format().is_some())
+}
+
+/// Returns notes on the copies that the plan does not request.
+fn copies(compiled: &CompiledPlan, stages: &[Stage]) -> Vec<Note> {
+    let copy = |stage: &Stage| match &stage.work {
+        StageWork::Conversion(ty, _) if !has_requested_format(compiled, &stage.writes[0]) => {
+            Some(Note::Copy { tensor: stage.writes[0].clone(), of: stage.reads[0].clone(), format: ty.format.clone() })
+        }
+        _ => None,
+    };
+    stages.iter().filter_map(copy).collect()
+}
+
+/// Returns notes on the coordinates of a program that are checked.
+fn checked_coordinates(stages: &[Stage]) -> Vec<Note> {
+    let checks = stages.iter().filter_map(Stage::loops).flat_map(|loops| bounds_checks(&loops.program));
+    let note = |check: BoundsCheck| Note::CheckedCoordinate {
+        at: check.site.at,
+        subscript: check.site.subscript.clone(),
+        access: check.site.access.clone(),
+    };
+    checks.map(note).collect()
+}
+
 /// Returns notes on the tensors of a plan that are dense without a requested format.
 fn dense_tensors(compiled: &CompiledPlan, stages: &[Stage]) -> Vec<Note> {
-    let is_requested = |alias: &Alias| {
-        let query = compiled.plan.queries.iter().find(|q| q.alias == *alias);
-        query.is_some_and(|q| q.expr.stored_format().is_some())
-    };
     let mut notes = Vec::new();
     for output in compiled.adaptive.report.decisions.iter().flat_map(|d| &d.outputs) {
         let elements = elements(&output.ty);
-        if elements <= 1 || !is_dense(&output.ty) || is_requested(&output.alias) {
+        if elements <= 1 || !is_dense(&output.ty) || has_requested_format(compiled, &output.alias) {
             continue;
         }
         let sparse_operands = sparse_operands(compiled, stages, &output.alias, elements);

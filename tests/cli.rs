@@ -428,6 +428,25 @@ fn dense_results_of_sparse_operands_have_a_note() {
     }
 }
 
+/// Copies that the optimizer adds, and coordinates that are checked, have notes.
+#[test]
+fn copies_and_checks_have_notes() {
+    let sandbox = Sandbox::new();
+    sandbox.write("square.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1.5\n2 1 2\n");
+    let result = sandbox.run(&["run", "y(i) = A(i,j) * A(j,i)", "--bind", "A=square.mtx:csr"]);
+    assert!(result.err.contains("note: `A` is copied to `A.1` in the format"), "{}", result.err);
+    let square = "(* (p i j) (p i j))";
+    let program = format!(
+        "(program (input p (shape n m) i64) (output y (shape 9) i64 0 dense)\n(for i (for j (+= (y {square}) 1))))"
+    );
+    sandbox.write("squares.rp", &program);
+    sandbox.write("p.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 2 -2\n");
+    let result = sandbox.run(&["run", "squares.rp", "--bind", "p=p.mtx"]);
+    let note =
+        format!("note: line 2, column 19: `{square}` of `(y {square})` is checked to be in bounds in every round");
+    assert!(result.err.contains(&note), "{}", result.err);
+}
+
 /// A small case of each kind, with a unique size.
 const KINDS: &[(&str, &str)] = &[
     ("rmat --scale 6 --edges 200 --noise 0.05 --undirected", "64 x 64 bool"),

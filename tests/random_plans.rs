@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The default seeds.
-const SEEDS: Range<u64> = 0..4500;
+const SEEDS: Range<u64> = 0..3000;
 /// Number of default seeds that also run in the optimizing tier.
 const OPTIMIZED: u64 = 600;
 /// Number of neighbouring seeds whose kernels are compiled together. Blocks are the same in every
