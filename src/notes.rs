@@ -108,13 +108,13 @@ impl Prepared {
         let stages = &form.executable.stages;
         let Some(compiled) = form.plan() else { return checked_coordinates(stages) };
         let mut notes = dense_tensors(compiled, stages);
-        notes.extend(copies(compiled, stages));
         if form.executable.mode() == FloatMode::Relaxed {
             let mut visited = HashSet::new();
             for query in &compiled.plan.queries {
                 float_mode_differences(&query.alias, &query.expr, &mut visited, &mut notes);
             }
         }
+        notes.extend(copies(compiled, stages));
         notes
     }
 }

@@ -777,6 +777,7 @@ fn listings_and_help_have_their_contents() {
     let sandbox = Sandbox::new();
     let cases: &[(&[&str], &[&str])] = &[
         (&["info", "a.mtx"], &["Matrix Market", "2 x 3", "f64", "entries   3", "structure", "bytes by format"]),
+        (&["operators"], &["max          2 or more", "cast-f64", "floordiv"]),
         (&["formats"], &["sparse-list", "byte-map", "csr", "bcsr", ".tns", ".npz", ".csv", ".tsv"]),
         (&["--help"], &["run", "explain", "info", "plot", "generate", "convert", "formats", "Examples:"]),
         (&["generate", "--help"], &["rmat", "erdos-renyi", "grid", "banded", "blocks", "uniform", "ratings", "image"]),

@@ -358,7 +358,7 @@ fn the_repl_continues_after_errors() {
         "SELECT 9 AS nine;",
     ]);
     let out = result.out;
-    assert_eq!(result.code, Some(0), "{out}{}", result.err);
+    assert_eq!(result.code, Some(1), "{out}{}", result.err);
     contains_all(
         &out,
         &[
@@ -405,6 +405,10 @@ fn statements_name_files() {
         rows(&format!("SELECT a.column_2 AS v FROM {plain} AS a JOIN {plain} b ON a.column_1 + 1 = b.column_1")),
         "v\nx\n"
     );
+    sandbox.write("semicolons.csv", "a;b\n1;x\n2;\n");
+    assert_eq!(rows("SELECT sum(a) AS s FROM read_csv('semicolons.csv')"), "s\n3\n");
+    let json = sandbox.sql(&["SELECT * FROM read_csv('semicolons.csv') ORDER BY a", "--format", "json"]);
+    assert_eq!(json.expect_success(), "{\"a\":1,\"b\":\"x\"}\n{\"a\":2,\"b\":null}\n");
     assert_eq!(rows("SELECT read_json.city FROM read_json('cities.json') WHERE city > 'C'"), "city\nUlm\n");
     assert_eq!(rows("WITH t AS (SELECT * FROM 'people.csv') SELECT count(*) AS n FROM t"), "n\n2\n");
     // Files that statements name are no tables of the session.
@@ -551,7 +555,8 @@ fn interrupted_statements_end_and_the_session_continues() {
     assert!(rest < 4_900_000, "{rest} rows were printed");
     cancelled.recv_timeout(Duration::from_secs(60)).unwrap();
     drop(input);
-    assert!(child.wait().unwrap().success());
+    // The interrupted statement has failed.
+    assert_eq!(child.wait().unwrap().code(), Some(1));
     assert!(!reader.join().unwrap().contains("panicked"));
 }
 

@@ -19,6 +19,8 @@ pub(super) enum CommandFailure {
     Usage(String),
     /// The reader of standard output has closed it. Nothing is reported.
     ClosedPipe,
+    /// A failure that has been reported.
+    Reported,
 }
 
 impl CommandFailure {
@@ -34,6 +36,7 @@ impl CommandFailure {
         // Errors of standard error are ignored; the exit code remains.
         let _ = match self {
             CommandFailure::ClosedPipe => return ExitCode::SUCCESS,
+            CommandFailure::Reported => Ok(()),
             CommandFailure::Usage(message) => {
                 writeln!(err, "{} {message}\n\nFor more information, try '--help'.", style.error("error:"))
             }

@@ -16,6 +16,7 @@ mod info;
 mod interrupt;
 mod json;
 mod memory;
+mod operators;
 mod out;
 mod plan;
 mod plot;
@@ -69,6 +70,7 @@ enum Command {
     Generate(generate::Args),
     Convert(convert::Args),
     Formats(formats::Args),
+    Operators(operators::Args),
     #[cfg(feature = "sql")]
     Sql(sql::Args),
 }
@@ -110,6 +112,7 @@ fn run(cli: Cli) -> ExitCode {
         Some(Command::Generate(args)) => generate::generate(&args, &memory, &mut out),
         Some(Command::Convert(args)) => convert::convert(&args, &memory, &mut out),
         Some(Command::Formats(args)) => formats::formats(&args, &mut out),
+        Some(Command::Operators(args)) => operators::operators(&args, &mut out),
         #[cfg(feature = "sql")]
         Some(Command::Sql(args)) => sql::sql(&args, limit, &mut out),
         #[cfg(feature = "sql")]

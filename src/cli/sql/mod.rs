@@ -41,7 +41,7 @@ pub(super) struct Args {
     #[arg(required_unless_present = "file")]
     statements: Option<String>,
 
-    /// Read the statements from FILE
+    /// Read the statements from FILE, `-` for standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "statements")]
     file: Option<PathBuf>,
 
@@ -91,6 +91,7 @@ impl FromStr for TableFile {
 pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
     let text = match (&args.statements, &args.file) {
         (Some(text), _) => text.clone(),
+        (None, Some(file)) if file.as_os_str() == "-" => std::io::read_to_string(std::io::stdin())?,
         (None, Some(file)) => std::fs::read_to_string(file).map_err(|e| {
             CommandFailure::new(format!("{}: {e}", file.display()), "-f needs a file of SQL statements")
         })?,

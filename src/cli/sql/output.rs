@@ -89,7 +89,8 @@ pub(super) fn print(
             }
         }
         OutputMode::Json => {
-            let mut writer = json::LineDelimitedWriter::new(out);
+            let builder = json::WriterBuilder::new().with_explicit_nulls(true);
+            let mut writer = builder.build::<_, json::writer::LineDelimited>(out);
             for part in parts(batches.to_vec()) {
                 writer.write(&part?).map_err(failure)?;
             }

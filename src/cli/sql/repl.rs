@@ -14,7 +14,8 @@ use rustyline::history::FileHistory;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
-/// Reads statements from standard input and runs them until its end.
+/// Reads statements from standard input and runs them until its end. Without a terminal, the
+/// command fails if a statement has failed.
 pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
     let runtime = runtime(None)?;
     let database = database(memory_limit);
@@ -36,7 +37,7 @@ pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<
     writeln!(out, "redpoll {}; `.help` lists the commands", env!("CARGO_PKG_VERSION"))?;
     out.flush()?;
     let terminal = std::io::stdin().is_terminal();
-    let mut statement = String::new();
+    let (mut statement, mut failures) = (String::new(), 0);
     loop {
         let line = match editor.readline(if statement.is_empty() { "redpoll> " } else { "    ...> " }) {
             Ok(line) => line,
@@ -79,6 +80,7 @@ pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<
             Ok(Continuation::End) => break,
             Err(CommandFailure::ClosedPipe) => return Err(CommandFailure::ClosedPipe),
             Err(failure) => {
+                failures += 1;
                 failure.report();
             }
         }
@@ -86,7 +88,7 @@ pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<
             runtime.block_on(completer.update(&database));
         }
     }
-    Ok(())
+    if failures > 0 && !terminal { Err(CommandFailure::Reported) } else { Ok(()) }
 }
 
 /// Action on an unfinished statement at the end of the input.

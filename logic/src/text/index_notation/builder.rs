@@ -1,6 +1,7 @@
 //! The expressions of statements.
 
 use super::{IndexExpr, IndexStatement};
+use crate::dtype::{DType, Prim};
 use crate::error::Error;
 use crate::expr::Expr;
 use crate::field::{Alias, Field};
@@ -9,6 +10,15 @@ use crate::mode::FloatMode;
 use crate::op::{Builtin, Op};
 use crate::text::Catalog;
 use std::sync::Arc;
+
+/// Casts booleans and integers to 64-bit integers, in which sums and products are computed.
+fn widen(expr: Expr) -> Result<Expr, Error> {
+    match expr.info().dtype.prim() {
+        Some(Prim::Bool | Prim::I8 | Prim::I16 | Prim::I32) => expr.cast(&DType::I64),
+        Some(Prim::U8 | Prim::U16 | Prim::U32) => expr.cast(&Prim::U64.into()),
+        _ => Ok(expr),
+    }
+}
 
 /// Builds the expression of a statement.
 pub(super) struct ExprBuilder<'a> {
@@ -21,6 +31,7 @@ impl ExprBuilder<'_> {
     pub(super) fn expr(&self) -> Result<Expr, Error> {
         let IndexStatement { indices, fold, value, .. } = self.statement;
         let expr = match fold {
+            Some(op @ Op::Builtin(Builtin::Add | Builtin::Mul)) => self.folded(op, widen(self.value(value)?)?)?,
             Some(op) => self.folded(op, self.value(value)?)?,
             None => self.summed(value)?,
         };
@@ -38,8 +49,47 @@ impl ExprBuilder<'_> {
                 let args = args.iter().map(|arg| self.summed(arg)).collect::<Result<Vec<_>, _>>()?;
                 Expr::mapjoin(*op, args).map_err(|e| e.with_position(at.line, at.column))
             }
-            value => self.folded(&Builtin::Add.into(), self.value(value)?),
+            value => {
+                self.check_sums(value, &[])?;
+                let expr = self.value(value)?;
+                let is_summed = expr.info().fields.iter().any(|field| !self.statement.indices.contains(field));
+                self.folded(&Builtin::Add.into(), if is_summed { widen(expr)? } else { expr })
+            }
         }
+    }
+
+    /// Checks that the terms of a sum within a product agree in the indices to sum over, apart from
+    /// those that other factors have. Otherwise, a sum of the product would repeat the other terms.
+    fn check_sums(&self, value: &IndexExpr, of_factors: &[Field]) -> Result<(), Error> {
+        let IndexExpr::Call(Op::Builtin(op), args, at) = value else { return Ok(()) };
+        match op {
+            Builtin::Mul | Builtin::Div => (0..args.len()).try_for_each(|k| {
+                let others = args.iter().enumerate().filter(|(other, _)| *other != k);
+                let others = others.flat_map(|(_, arg)| self.summed_indices(arg));
+                self.check_sums(&args[k], &others.chain(of_factors.iter().cloned()).collect::<Vec<_>>())
+            }),
+            Builtin::Add | Builtin::Sub => {
+                let terms: Vec<Vec<Field>> = args.iter().map(|arg| self.summed_indices(arg)).collect();
+                let lacks = |index: &&Field| !of_factors.contains(index) && terms.iter().any(|t| !t.contains(index));
+                if let Some(index) = terms.iter().flatten().find(lacks) {
+                    let message = format!(
+                        "only one side of `{op}` has the index `{index}`, which is summed over; compute that sum in a \
+                         statement of its own, or write `+=` to sum the whole right side"
+                    );
+                    return Err(Error::Syntax(message).with_position(at.line, at.column));
+                }
+                args.iter().try_for_each(|arg| self.check_sums(arg, of_factors))
+            }
+            Builtin::Neg => self.check_sums(&args[0], of_factors),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the indices of a value that are not on the left.
+    fn summed_indices(&self, value: &IndexExpr) -> Vec<Field> {
+        let mut indices = value.indices();
+        indices.retain(|index| !self.statement.indices.contains(index));
+        indices
     }
 
     /// Folds the indices that are not on the left.

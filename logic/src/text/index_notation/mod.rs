@@ -11,8 +11,9 @@
 //! ```
 //!
 //! A repeated index selects a diagonal. An index that is not on the left is summed over, in each
-//! term of a sum by itself: `y(i) = b(i) - A(i,j) * x(j)` subtracts the sum over `j`. With an
-//! operator before `=`, as in `d(i) min= A(i,k) + x(k)`, the whole right side is folded with it. An
+//! term of a sum by itself: `y(i) = b(i) - A(i,j) * x(j)` subtracts the sum over `j`. A sum within a
+//! product, only some terms of which have the index, is an error. Booleans and integers are summed
+//! in 64 bits. With an operator before `=`, as in `d(i) min= A(i,k) + x(k)`, the whole right side is folded with it. An
 //! index alone is its coordinate. Statements read the results of earlier ones; a plan produces the
 //! results that no later statement reads.
 //!
@@ -111,6 +112,20 @@ impl IndexExpr {
             IndexExpr::Access(name, indices, at) => visit(name, indices, *at),
             IndexExpr::Call(_, args, _) => args.iter().try_for_each(|arg| arg.visit_accesses(visit)),
         }
+    }
+
+    /// Returns the indices of the value, each once.
+    fn indices(&self) -> Vec<Field> {
+        let mut indices = Vec::new();
+        match self {
+            IndexExpr::Number(_) => {}
+            IndexExpr::Coordinate(index) => indices.push(index.clone()),
+            IndexExpr::Access(_, list, _) => indices.extend(list.iter().cloned()),
+            IndexExpr::Call(_, args, _) => indices.extend(args.iter().flat_map(IndexExpr::indices)),
+        }
+        indices.sort_unstable();
+        indices.dedup();
+        indices
     }
 
     fn reads(&self, name: &Alias) -> bool {
@@ -227,6 +242,25 @@ mod tests {
         );
     }
 
+    /// Factors may have the indices that a sum lacks, and casts have names without signs.
+    #[test]
+    fn sums_in_products_have_one_meaning() {
+        check(
+            "y(i) = A(i,j) * (x(j) + 1)",
+            &expect![[r#"
+                (plan
+                  (query y (aggregate + 0.0 (mapjoin * (table A i j) (mapjoin + (table x j) 1.0)) j))
+                  (produces y))"#]],
+        );
+        check(
+            "n = cast_u8(x(j) > 0)",
+            &expect![[r#"
+                (plan
+                  (query n (aggregate + 0 (mapjoin cast-u64 (mapjoin cast-u8 (mapjoin gt (table x j) 0.0))) j))
+                  (produces n))"#]],
+        );
+    }
+
     /// A plan produces the results that no later statement reads.
     #[test]
     fn statements_read_earlier_results() {
@@ -265,6 +299,36 @@ mod tests {
             &expect!["error: line 1, column 1: index `k` is on the left, but no tensor on the right has it"],
         );
         check("y(i) foo= b(i)", &expect!["error: line 1, column 6: unknown operator `foo`"]);
+        check(
+            "y = -1 * (x(i) + 1)",
+            &expect![
+                "error: line 1, column 16: only one side of `+` has the index `i`, which is summed over; compute that sum in a statement of its own, or write `+=` to sum the whole right side"
+            ],
+        );
+        check(
+            "y(i) = foo(A(i,j))",
+            &expect![
+                "error: line 1, column 13: expected `,` or `)`, since `foo` is no operator and its subscripts are indices, found `(`"
+            ],
+        );
+        check(
+            "y(i) = b(i)^2",
+            &expect![
+                "error: line 1, column 12: expected an operator or the end of the statement, found `^`; write `pow(x, 2)`"
+            ],
+        );
+        check("y[i] = b(i)", &expect!["error: line 1, column 2: expected `=`, an operator or `(`, found `[`"]);
+        check(
+            "b(i) = b(i)",
+            &expect!["error: line 1, column 8: `b` is assigned by this statement itself; give its result another name"],
+        );
+        check(
+            "y = n / 2; n += b(i)",
+            &expect![
+                "error: line 1, column 5: `n` is assigned by a later statement; move that statement up, or give its result another name"
+            ],
+        );
+        check("y(i) |= b(i)", &expect!["error: line 1, column 6: unknown operator `|`; write `or`"]);
         check("y(i,i) = S(i,i)", &expect!["error: line 1, column 1: index `i` is on the left twice"]);
         check(
             "y(i) -= b(i) * x(j)",

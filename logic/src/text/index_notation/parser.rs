@@ -28,6 +28,7 @@ impl<'t> StatementParser<'t> {
         loop {
             self.cursor.take_while(|c| c.is_whitespace() || c == ';');
             if self.cursor.peek().is_none() {
+                self.check_order(&statements)?;
                 return Ok(statements);
             }
             let statement = self.statement()?;
@@ -39,15 +40,33 @@ impl<'t> StatementParser<'t> {
         }
     }
 
+    /// Checks that each result is read by later statements only.
+    fn check_order(&self, statements: &[IndexStatement]) -> Result<(), Error> {
+        for (k, statement) in statements.iter().enumerate() {
+            statement.value.visit_accesses(&mut |name, _, at| {
+                let advice = match statements[k..].iter().position(|later| later.name == *name) {
+                    None => return Ok(()),
+                    Some(0) => "this statement itself; give its result another name",
+                    Some(_) => "a later statement; move that statement up, or give its result another name",
+                };
+                Err(self.error_at(at, format!("`{name}` is assigned by {advice}")))
+            })?;
+        }
+        Ok(())
+    }
+
     fn statement(&mut self) -> Result<IndexStatement, Error> {
         let at = self.cursor.position();
         let name = Alias::from(self.name("the name of a result")?);
-        let indices = self.optional_indices()?.unwrap_or_default();
+        let indices = self.subscripts(name.as_str())?;
         if let Some(k) = (1..indices.len()).find(|k| indices[..*k].contains(&indices[*k])) {
             return Err(self.error_at(at, format!("index `{}` is on the left twice", indices[k])));
         }
         self.skip_blanks();
         let op_at = self.cursor.position();
+        if matches!(self.cursor.peek(), Some('[' | '{')) {
+            return Err(self.expected("`=`, an operator or `(`"));
+        }
         let word = self.cursor.take_while(|c| c != '=' && c != '\n' && c != ';').trim_end();
         let fold = match word {
             "" => None,
@@ -56,8 +75,9 @@ impl<'t> StatementParser<'t> {
         self.expect('=')?;
         let value = self.value()?;
         self.skip_blanks();
-        if self.cursor.peek().is_some_and(|c| c != ';' && c != '\n') {
-            return Err(self.expected("an operator or the end of the statement"));
+        if let Some(c) = self.cursor.peek().filter(|c| *c != ';' && *c != '\n') {
+            let advice = advice(c).map(|advice| format!("; write `{advice}`")).unwrap_or_default();
+            return Err(self.expected_with("an operator or the end of the statement", &advice));
         }
         let mut all = indices.clone();
         value.visit_accesses(&mut |_, list, _| {
@@ -132,7 +152,7 @@ impl<'t> StatementParser<'t> {
             _ => {
                 let name = self.name("a value")?;
                 self.skip_blanks();
-                let called = Op::from_name(name).filter(|_| self.cursor.peek() == Some('('));
+                let called = called_operator(name).filter(|_| self.cursor.peek() == Some('('));
                 match called {
                     Some(op) => self.nested(|parser| {
                         parser.cursor.advance();
@@ -143,7 +163,7 @@ impl<'t> StatementParser<'t> {
                         parser.expect(')')?;
                         Ok(IndexExpr::Call(op, args, at))
                     }),
-                    None => Ok(IndexExpr::Access(name.into(), self.optional_indices()?.unwrap_or_default(), at)),
+                    None => Ok(IndexExpr::Access(name.into(), self.subscripts(name)?, at)),
                 }
             }
         }
@@ -160,11 +180,11 @@ impl<'t> StatementParser<'t> {
         value
     }
 
-    /// Reads `(i, j, ..)`, if there is one.
-    fn optional_indices(&mut self) -> Result<Option<Vec<Field>>, Error> {
+    /// Reads the indices `(i, j, ..)` behind a name, if there are any.
+    fn subscripts(&mut self, name: &str) -> Result<Vec<Field>, Error> {
         self.skip_blanks();
         if self.cursor.peek() != Some('(') {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         self.cursor.advance();
         let mut indices = vec![Field::from(self.name("an index")?)];
@@ -173,12 +193,16 @@ impl<'t> StatementParser<'t> {
             match self.cursor.peek() {
                 Some(',') => _ = self.cursor.advance(),
                 Some(')') => break,
+                Some('(') => {
+                    let expected = format!("`,` or `)`, since `{name}` is no operator and its subscripts are indices");
+                    return Err(self.expected(&expected));
+                }
                 _ => return Err(self.expected("`,` or `)`, as every subscript is an index")),
             }
             indices.push(Field::from(self.name("an index")?));
         }
         self.cursor.advance();
-        Ok(Some(indices))
+        Ok(indices)
     }
 
     fn name(&mut self, expected: &str) -> Result<&'t str, Error> {
@@ -224,12 +248,16 @@ impl<'t> StatementParser<'t> {
     }
 
     fn expected(&self, expected: &str) -> Error {
+        self.expected_with(expected, "")
+    }
+
+    fn expected_with(&self, expected: &str, advice: &str) -> Error {
         let found = match self.cursor.peek() {
             None => "the end of the text".to_owned(),
             Some('\n') => "the end of the line".to_owned(),
             Some(c) => format!("`{c}`"),
         };
-        self.error_at(self.cursor.position(), format!("expected {expected}, found {found}"))
+        self.error_at(self.cursor.position(), format!("expected {expected}, found {found}{advice}"))
     }
 
     fn error_at(&self, at: TextPosition, message: String) -> Error {
@@ -237,8 +265,30 @@ impl<'t> StatementParser<'t> {
     }
 }
 
+/// Returns the operator that a call names. A `-` in the name of an operator is written `_`.
+fn called_operator(name: &str) -> Option<Op> {
+    Op::from_name(name).or_else(|| Op::from_name(&name.replace('_', "-")))
+}
+
+/// Returns what index notation has in place of an operator of other languages.
+fn advice(sign: char) -> Option<&'static str> {
+    Some(match sign {
+        '^' => "pow(x, 2)",
+        '%' => "rem(x, 2)",
+        '&' => "and(x, y)",
+        '|' => "or(x, y)",
+        '!' => "not(x)",
+        '[' => "A(i, j)",
+        _ => return None,
+    })
+}
+
 /// Returns the built-in operator of a name.
 fn operator(name: &str) -> Result<Op, Error> {
+    let sign = ["|", "||", "&", "&&"].contains(&name);
+    if let Some(named) = sign.then(|| if name.starts_with('|') { "or" } else { "and" }) {
+        return Err(Error::Syntax(format!("unknown operator `{name}`; write `{named}`")));
+    }
     Op::from_name(name)
         .ok_or_else(|| Error::unknown("operator", name, Builtin::ALL.iter().map(|builtin| builtin.name())))
 }
