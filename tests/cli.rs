@@ -428,6 +428,19 @@ fn dense_results_of_sparse_operands_have_a_note() {
     }
 }
 
+/// Tables without indices are numbers on the command line, or files of one number.
+#[test]
+fn numbers_are_bound_by_their_values() {
+    let sandbox = Sandbox::new();
+    let run =
+        |number: &str| sandbox.run(&["run", "s = alpha * A(i,j)", "--bind", "A=a.mtx", "--bind", number, "--json"]);
+    for (number, sum) in [("alpha=2", 5.0), ("alpha=-0.5", -1.25)] {
+        assert_eq!(json(&run(number))["outputs"]["s"]["sum"], sum);
+    }
+    let result = run("alpha=two");
+    assert!(result.err.contains("`alpha` is a number, as in --bind alpha=0"), "{}", result.err);
+}
+
 /// Copies that the optimizer adds, and coordinates that are checked, have notes.
 #[test]
 fn copies_and_checks_have_notes() {
@@ -622,7 +635,7 @@ fn schedules_transform_loops() {
     };
     let result = run("explain", "y: split (i, io, ii, 2) parallel(io)", &["--section", "notation of y"]);
     assert!(result.out.contains("(schedule (split i io ii 2) (parallel io))"), "{}{}", result.out, result.err);
-    let sum = |result: &CommandOutput| json(result)["outputs"][0]["sum"].clone();
+    let sum = |result: &CommandOutput| json(result)["outputs"]["y"]["sum"].as_f64().expect("a sum");
     let plain = sandbox.run(&["run", "y(i) = A(i,j) * A(i,j)", "--bind", "A=a.mtx:csr", "--json"]);
     for schedule in ["split(i, io, ii, 2)", "(unroll j 2)", "lanes(j, 4)"] {
         assert_eq!(sum(&run("run", schedule, &["--json"])), sum(&plain), "{schedule}");

@@ -83,6 +83,13 @@ pub(super) fn load(
             bindings.insert(bind.name.as_str(), number(bind, dtype)?);
             continue;
         }
+        // A table without indices is a number.
+        if required.fields.is_empty() && !bind.file.exists() {
+            let is_integer = bind.file.to_str().is_some_and(|text| text.parse::<i64>().is_ok());
+            let dtype = if is_integer { DType::I64 } else { NUMBER };
+            bindings.insert(bind.name.as_str(), number(bind, &dtype)?);
+            continue;
+        }
         let text = bind.format.as_deref().or(required.format.as_deref());
         let option = || format!("--bind {}={}:{}", bind.name, bind.file.display(), text.unwrap_or_default());
         let format = |info: &Info| text.map(|text| storage_format(text, info.shape.len(), option)).transpose();
