@@ -20,6 +20,7 @@ pub(super) enum CommandFailure {
     /// The reader of standard output has closed it. Nothing is reported.
     ClosedPipe,
     /// A failure that has been reported.
+    #[cfg(feature = "sql")]
     Reported,
 }
 
@@ -36,6 +37,7 @@ impl CommandFailure {
         // Errors of standard error are ignored; the exit code remains.
         let _ = match self {
             CommandFailure::ClosedPipe => return ExitCode::SUCCESS,
+            #[cfg(feature = "sql")]
             CommandFailure::Reported => Ok(()),
             CommandFailure::Usage(message) => {
                 writeln!(err, "{} {message}\n\nFor more information, try '--help'.", style.error("error:"))
