@@ -660,7 +660,7 @@ fn schedules_transform_loops() {
 fn plans_contain_schedules() {
     let sandbox = Sandbox::new();
     let plan = "(plan (query y (aggregate + 0 (table A i j) j)) (produces y))\n(schedule y (split i o k 2))\n";
-    std::fs::write(sandbox.dir.path().join("scheduled.rp"), plan).unwrap();
+    sandbox.write("scheduled.rp", plan);
     let result = sandbox.run(&["explain", "scheduled.rp", "--bind", "A=a.mtx:csr", "--section", "normal notation"]);
     assert!(result.out.contains("(for o "), "{}{}", result.out, result.err);
 }

@@ -1,5 +1,5 @@
-//! The command line: `redpoll run`, `explain`, `info`, `plot`, `generate`, `convert`, `formats` and
-//! `sql`, one file or folder per command.
+//! The command line: `redpoll run`, `explain`, `info`, `plot`, `generate`, `convert`, `formats`,
+//! `operators` and `sql`, one file or folder per command.
 //!
 //! Results go to standard output, errors and notes to standard error. The exit code is 0 for
 //! success, 1 for a failure, 2 for a wrong command line.
