@@ -155,7 +155,9 @@ fn results_of_sparse_operands_stay_sparse() {
     ];
     for (name, array, max_stored) in cases {
         let prepared = array.prepare().unwrap();
-        assert!(prepared.notes().is_empty(), "{name}: {:?}", prepared.notes());
+        // A product with the transposed matrix copies it in another order.
+        let notes: Vec<Note> = prepared.notes().into_iter().filter(|n| !matches!(n, Note::Copy { .. })).collect();
+        assert!(notes.is_empty(), "{name}: {notes:?}");
         let result = &prepared.run().unwrap().outputs[0].1;
         assert!(
             result.count_stored().unwrap() <= max_stored,
