@@ -50,6 +50,16 @@ impl Prim {
         Prim::F64,
     ];
 
+    /// Returns the primitive in which sums and products of values are computed: integers in 64
+    /// bits, booleans as `i64`, floats as they are.
+    pub fn widened(self) -> Prim {
+        match self {
+            Prim::Bool | Prim::I8 | Prim::I16 | Prim::I32 => Prim::I64,
+            Prim::U8 | Prim::U16 | Prim::U32 => Prim::U64,
+            Prim::I64 | Prim::U64 | Prim::F32 | Prim::F64 => self,
+        }
+    }
+
     /// Returns the name in text forms: `bool`, `i8`, .., `f64`.
     pub fn name(self) -> &'static str {
         match self {

@@ -230,11 +230,22 @@ pub fn read(text: &str) -> Result<Vec<Sexpr>, Error> {
 /// # Errors
 /// Returns the errors of [`read`], and an error if there is no expression or more than one.
 pub fn read_one(text: &str) -> Result<Sexpr, Error> {
-    let mut all = read(text)?;
-    if let Some(second) = all.get(1) {
-        return Err(second.error(format!("expected the end of the text, found {second}")));
+    let (first, _) = read_with_rest(text, |_| false)?;
+    Ok(first)
+}
+
+/// Reads an s-expression and those that follow it, which `follows` accepts.
+///
+/// # Errors
+/// Returns the errors of [`read`], and an error if there is no expression or another one follows.
+pub(crate) fn read_with_rest(text: &str, follows: impl Fn(&Sexpr) -> bool) -> Result<(Sexpr, Vec<Sexpr>), Error> {
+    let mut all = read(text)?.into_iter();
+    let first = all.next().ok_or_else(|| Error::Syntax("the text is empty".to_owned()))?;
+    let rest: Vec<Sexpr> = all.collect();
+    match rest.iter().find(|other| !follows(other)) {
+        Some(other) => Err(other.error(format!("expected the end of the text, found {other}"))),
+        None => Ok((first, rest)),
     }
-    all.pop().ok_or_else(|| Error::Syntax("the text is empty".to_owned()))
 }
 
 /// Reads a string, from its opening quote.

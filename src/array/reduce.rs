@@ -80,12 +80,11 @@ fn to_counts(state: &ArrayState) -> Result<ArrayState, Cause> {
     to_bool(state)?.cast(&DType::I64)
 }
 
-/// Casts booleans and integers to 64-bit integers.
+/// Casts values to the primitive in which their sums and products are computed.
 pub(crate) fn widen(state: &ArrayState) -> Result<ArrayState, Cause> {
     match state.prim() {
-        Some(Prim::Bool | Prim::I8 | Prim::I16 | Prim::I32) => state.cast(&DType::I64),
-        Some(Prim::U8 | Prim::U16 | Prim::U32) => state.cast(&Prim::U64.into()),
-        _ => Ok(state.clone()),
+        Some(prim) => state.cast(&prim.widened().into()),
+        None => Ok(state.clone()),
     }
 }
 

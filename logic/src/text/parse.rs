@@ -10,7 +10,7 @@ use crate::expr::{ComputedFills, Expr, fold_dtype};
 use crate::field::{Alias, Field};
 use crate::format::TensorType;
 use crate::plan::{Plan, Query};
-use crate::sexpr::{Sexpr, read, read_one};
+use crate::sexpr::{Sexpr, read_with_rest};
 use std::sync::Arc;
 
 /// Heads of expressions, and their syntax.
@@ -76,13 +76,7 @@ pub fn schedule_forms(text: &str) -> Result<Vec<Sexpr>, Error> {
 
 /// Reads the form of a plan, and the schedules that follow it.
 fn plan_and_schedules(text: &str) -> Result<(Sexpr, Vec<Sexpr>), Error> {
-    let mut forms = read(text)?;
-    let is_schedule = |form: &Sexpr| matches!(form.as_form(), Some(("schedule", _)));
-    if forms.len() < 2 || !forms[1..].iter().all(is_schedule) {
-        return Ok((read_one(text)?, Vec::new()));
-    }
-    let schedules = forms.split_off(1);
-    Ok((forms.swap_remove(0), schedules))
+    read_with_rest(text, |form| matches!(form.as_form(), Some(("schedule", _))))
 }
 
 fn collect_free(s: &Sexpr, bound: &mut Vec<String>, free: &mut Vec<(Alias, Vec<Field>)>) -> Result<(), Error> {

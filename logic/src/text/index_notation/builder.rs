@@ -1,7 +1,6 @@
 //! The expressions of statements.
 
 use super::{IndexExpr, IndexStatement};
-use crate::dtype::{DType, Prim};
 use crate::error::Error;
 use crate::expr::Expr;
 use crate::field::{Alias, Field};
@@ -11,12 +10,11 @@ use crate::op::{Builtin, Op};
 use crate::text::Catalog;
 use std::sync::Arc;
 
-/// Casts booleans and integers to 64-bit integers, in which sums and products are computed.
+/// Casts values to the primitive in which their sums and products are computed.
 fn widen(expr: Expr) -> Result<Expr, Error> {
     match expr.info().dtype.prim() {
-        Some(Prim::Bool | Prim::I8 | Prim::I16 | Prim::I32) => expr.cast(&DType::I64),
-        Some(Prim::U8 | Prim::U16 | Prim::U32) => expr.cast(&Prim::U64.into()),
-        _ => Ok(expr),
+        Some(prim) => expr.cast(&prim.widened().into()),
+        None => Ok(expr),
     }
 }
 

@@ -75,8 +75,9 @@ impl<'t> StatementParser<'t> {
         self.expect('=')?;
         let value = self.value()?;
         self.skip_blanks();
-        if let Some(c) = self.cursor.peek().filter(|c| *c != ';' && *c != '\n') {
-            let advice = advice(c).map(|advice| format!("; write `{advice}`")).unwrap_or_default();
+        if self.cursor.peek().is_some_and(|c| c != ';' && c != '\n') {
+            let known = SIGNS.iter().find(|(sign, ..)| self.cursor.rest().starts_with(sign));
+            let advice = known.map(|(.., call)| format!("; write `{call}`")).unwrap_or_default();
             return Err(self.expected_with("an operator or the end of the statement", &advice));
         }
         let mut all = indices.clone();
@@ -270,23 +271,20 @@ fn called_operator(name: &str) -> Option<Op> {
     Op::from_name(name).or_else(|| Op::from_name(&name.replace('_', "-")))
 }
 
-/// Returns what index notation has in place of an operator of other languages.
-fn advice(sign: char) -> Option<&'static str> {
-    Some(match sign {
-        '^' => "pow(x, 2)",
-        '%' => "rem(x, 2)",
-        '&' => "and(x, y)",
-        '|' => "or(x, y)",
-        '!' => "not(x)",
-        '[' => "A(i, j)",
-        _ => return None,
-    })
-}
+/// Operators of other languages, with those of index notation and an example of a call.
+const SIGNS: [(&str, &str, &str); 7] = [
+    ("^", "pow", "pow(x, 2)"),
+    ("%", "rem", "rem(x, 2)"),
+    ("&&", "and", "and(x, y)"),
+    ("&", "and", "and(x, y)"),
+    ("||", "or", "or(x, y)"),
+    ("|", "or", "or(x, y)"),
+    ("!", "not", "not(x)"),
+];
 
 /// Returns the built-in operator of a name.
 fn operator(name: &str) -> Result<Op, Error> {
-    let sign = ["|", "||", "&", "&&"].contains(&name);
-    if let Some(named) = sign.then(|| if name.starts_with('|') { "or" } else { "and" }) {
+    if let Some((_, named, _)) = SIGNS.iter().find(|(sign, ..)| *sign == name) {
         return Err(Error::Syntax(format!("unknown operator `{name}`; write `{named}`")));
     }
     Op::from_name(name)
