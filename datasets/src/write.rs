@@ -8,6 +8,7 @@ use crate::file_formats::edge_list::{CSV, TSV};
 use crate::memory::MemoryScope;
 use crate::read::parse_file_name;
 use redpoll_storage::Tensor;
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,17 +36,18 @@ pub(crate) enum WrittenData<'a> {
 pub(crate) fn write_data(path: &Path, data: &WrittenData<'_>, options: &WriteOptions) -> Result<(), Error> {
     let (by_name, compression) = parse_file_name(path);
     let file_format = options.file_format.or(by_name).ok_or_else(|| Error::unknown_format(path))?;
-    let io_error = |source| Error::Io { path: path.into(), source };
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (_unfinished, mut temporary) = temporary_file(folder).map_err(io_error)?;
-    write_stream(temporary.as_file_mut(), file_format, compression, data, options).map_err(|e| match e {
-        WriteError::Io(source) => io_error(source),
-        WriteError::Fault(fault) => Error::Unwritable { path: path.into(), fault },
+    let mut file = replace_file(path, |temporary| {
+        write_stream(temporary, file_format, compression, data, options).map_err(|e| match e {
+            WriteError::Io(source) => Error::Io { path: path.into(), source },
+            WriteError::Fault(fault) => Error::Unwritable { path: path.into(), fault },
+        })?;
+        match data {
+            WrittenData::Arrays(tensor) => {
+                tensor.check_files().map_err(|source| Error::Storage { path: path.into(), source: source.into() })
+            }
+            WrittenData::Entries(_) => Ok(()),
+        }
     })?;
-    if let WrittenData::Arrays(tensor) = data {
-        tensor.check_files().map_err(|source| Error::Storage { path: path.into(), source: source.into() })?;
-    }
-    let mut file = temporary.persist(path).map_err(|e| io_error(e.error))?;
     if let (WrittenData::Arrays(tensor), Compression::None, Some(stored)) = (data, compression, &file_format.stored) {
         (stored.record_written)(path, &mut file, tensor, &options.records);
     }
@@ -58,13 +60,18 @@ pub(crate) fn write_data(path: &Path, data: &WrittenData<'_>, options: &WriteOpt
 /// Fails if the system refuses an operation.
 pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), Error> {
     let path = path.as_ref();
+    let write = |file: &mut File| file.write_all(bytes).map_err(|source| Error::Io { path: path.into(), source });
+    replace_file(path, write).map(drop)
+}
+
+/// Writes a temporary file, which replaces the file of that name once it is complete, and returns
+/// it.
+fn replace_file(path: &Path, write: impl FnOnce(&mut File) -> Result<(), Error>) -> Result<File, Error> {
+    let io_error = |source| Error::Io { path: path.into(), source };
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let write = || {
-        let (_unfinished, mut temporary) = temporary_file(folder)?;
-        temporary.write_all(bytes)?;
-        temporary.persist(path).map_err(|e| e.error)
-    };
-    write().map(drop).map_err(|source| Error::Io { path: path.into(), source })
+    let (_unfinished, mut temporary) = temporary_file(folder).map_err(io_error)?;
+    write(temporary.as_file_mut())?;
+    temporary.persist(path).map_err(|e| io_error(e.error))
 }
 
 /// Returns the bytes that [`write_content`] would write to a file of the given name.

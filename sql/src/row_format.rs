@@ -98,17 +98,19 @@ impl RowReader {
                 _ => of_extension("json")?.unwrap_or(RowFormat::Json { array: false }),
             }),
             RowReader::Text { delimiter, header, comment } => {
-                let recognized = match of_extension("txt")? {
-                    Some(RowFormat::Text(text)) => text,
-                    _ => TextFormat::with_header(b','),
+                let recognized = || {
+                    Ok::<_, io::Error>(match of_extension("txt")? {
+                        Some(RowFormat::Text(text)) => text,
+                        _ => TextFormat::with_header(b','),
+                    })
                 };
                 let mut text = match of_extension(extension)? {
                     // Files of this extension often have other delimiters.
-                    Some(RowFormat::Text(text)) if text.delimiter == b',' => {
-                        TextFormat { delimiter: recognized.delimiter, ..text }
+                    Some(RowFormat::Text(text)) if text.delimiter == b',' && delimiter.is_none() => {
+                        TextFormat { delimiter: recognized()?.delimiter, ..text }
                     }
                     Some(RowFormat::Text(text)) => text,
-                    _ => recognized,
+                    _ => recognized()?,
                 };
                 text.delimiter = delimiter.unwrap_or(text.delimiter);
                 text.header = header.unwrap_or(text.header);

@@ -63,6 +63,17 @@ pub(super) struct RequiredInput {
     pub(super) format: Option<String>,
 }
 
+impl RequiredInput {
+    /// Returns the dtype of a number that is written instead of a file: for an input of a program
+    /// that is a number, and for a table without indices unless there is such a file.
+    fn dtype_of_number(&self, bind: &BindArg) -> Option<DType> {
+        let is_table = self.number.is_none() && self.fields.is_empty() && !bind.file.exists();
+        let is_integer = || bind.file.to_str().is_some_and(|text| text.parse::<i64>().is_ok());
+        let dtype = is_table.then(|| if is_integer() { DType::I64 } else { NUMBER });
+        self.number.clone().or(dtype)
+    }
+}
+
 /// Reads the files of the tables that are read.
 pub(super) fn load(
     binds: &[BindArg],
@@ -79,14 +90,7 @@ pub(super) fn load(
             note(&format!("the plan reads no table `{}`; its file is ignored", bind.name));
             continue;
         };
-        if let Some(dtype) = &required.number {
-            bindings.insert(bind.name.as_str(), number(bind, dtype)?);
-            continue;
-        }
-        // A table without indices is a number.
-        if required.fields.is_empty() && !bind.file.exists() {
-            let is_integer = bind.file.to_str().is_some_and(|text| text.parse::<i64>().is_ok());
-            let dtype = if is_integer { DType::I64 } else { NUMBER };
+        if let Some(dtype) = required.dtype_of_number(bind) {
             bindings.insert(bind.name.as_str(), number(bind, &dtype)?);
             continue;
         }

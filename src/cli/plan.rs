@@ -32,7 +32,7 @@ pub(super) struct PlanArgs {
     plan: Option<PlanSource>,
 
     /// Read table NAME from FILE and store it in FORMAT, a shorthand such as csr or a level list;
-    /// see `redpoll formats`. For a program, NAME may be a number: NAME=5
+    /// see `redpoll formats`. A table without indices may be a number: NAME=5
     #[arg(long, value_name = "NAME=FILE[:FORMAT]")]
     bind: Vec<BindArg>,
 

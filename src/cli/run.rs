@@ -47,10 +47,7 @@ pub(super) fn run(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Re
         target.check(&prepared)?;
     }
     let placement = prepared.placement();
-    let first = prepared.run().map_err(|e| {
-        loaded.bar.clear();
-        args.plan.in_plan(e)
-    })?;
+    let first = prepared.run().map_err(|e| args.plan.in_plan(e))?;
     first.outputs.iter().try_for_each(|(_, tensor)| tensor.fetch().map_err(Error::from))?;
     let cold = start.elapsed();
     let warm = (0..args.repeat).map(|_| Ok(prepared.run()?.time)).collect::<Result<Vec<_>, CommandFailure>>()?;

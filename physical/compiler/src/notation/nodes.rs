@@ -140,7 +140,7 @@ pub enum Transformation {
     },
 }
 
-/// Transformations of the loops of a query or program, requested outside of its text.
+/// Transformations of the loops of a query or program, apart from what it computes.
 ///
 /// The text form names the query, unless it computes the only result:
 /// `C: split(i, io, ii, 32) parallel(io)`.

@@ -34,8 +34,8 @@ pub struct ProgressReporter {
 }
 
 impl ProgressReporter {
-    /// Returns a reporter that calls back at most once in each interval, on any thread of a run,
-    /// one call at a time.
+    /// Returns a reporter that calls back at most once in each interval, on any thread of a run.
+    /// Calls of one run do not overlap.
     pub fn new(interval: Duration, callback: impl Fn(&Progress) + Send + Sync + 'static) -> ProgressReporter {
         let now = Instant::now();
         ProgressReporter {

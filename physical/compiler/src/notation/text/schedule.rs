@@ -20,8 +20,11 @@ impl FromStr for Schedule {
             _ => (None, text),
         };
         let forms = if calls.trim_start().starts_with('(') { read(calls)? } else { read(&forms_of_calls(calls))? };
-        let transformations = forms.iter().map(transformation).collect::<Result<_, Error>>()?;
-        Ok(Schedule { query, transformations })
+        let transformations = forms.iter().map(transformation).collect::<Result<Vec<_>, Error>>()?;
+        match transformations.is_empty() {
+            true => Err(Error::Syntax("expected a transformation, found the end of the text".to_owned())),
+            false => Ok(Schedule { query, transformations }),
+        }
     }
 }
 

@@ -3,9 +3,9 @@
 //
 // Each thread of a block is a context, which runs until it waits for others or ends; the next one
 // to run is drawn at random. The first switch to a thread sets its context. Later ones are jumps,
-// since each switch of contexts is a system call, which saves the mask of signals. Synchronization is checked by
-// the rules of the programming guide: it is between lanes of one warp that all name each other, or
-// between all threads of a block.
+// since each switch of contexts is a system call, which saves the mask of signals. Synchronization
+// is checked by the rules of the programming guide: it is between lanes of one warp that all name
+// each other, or between all threads of a block.
 //
 // The headers of C++ come first; from then on, the types that units define have other names.
 #include <cmath>
