@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::executable::{CompletedStage, RunState, StageObserver};
 use crate::prepare::{CompiledForm, CompiledKind, CompiledPlan, check_inputs};
 use crate::run::Run;
+use crate::schedules::Schedules;
 use redpoll_kernels::run::Limits;
 use redpoll_logic::Alias;
 use redpoll_logic::physical::verify;
@@ -80,7 +81,8 @@ fn replan(
     let executable = executable.adapt(after, &adaptive, bindings)?;
     let compiled = CompiledPlan { plan: plan.clone(), adaptive, statistics: statistics.clone() };
     let kind = CompiledKind::Plan(Box::new(compiled));
-    let schedules = form.schedules.clone();
+    // Plans with schedules are not adapted.
+    let schedules = Schedules::default();
     Ok(Some(Arc::new(CompiledForm { kind, executable, schedules, adapted: OnceLock::from(None) })))
 }
 

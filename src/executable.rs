@@ -3,12 +3,12 @@
 use crate::bindings::Bindings;
 use crate::config::Config;
 use crate::engine::{
-    DeviceState, KernelOptions, OptimizingTier, Placement, Reason, RunEstimate, Scheduling, Stage, StageLoops,
-    StageWork, TierChoice, choose_target, run_in_tiers, run_kernel, run_notation,
+    DeviceState, KernelOptions, OptimizingTier, Placement, Reason, RunEstimate, Stage, StageLoops, StageWork,
+    TierChoice, choose_target, run_in_tiers, run_kernel, run_notation,
 };
 use crate::error::Error;
 use crate::run::Run;
-use crate::schedules::Schedules;
+use crate::schedules::{Schedules, Scheduling};
 use crate::target::Target;
 use crate::timings::Phase;
 use rayon::prelude::*;

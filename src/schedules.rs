@@ -2,9 +2,9 @@
 
 use crate::error::Error;
 use redpoll_compiler::notation::{Schedule, Transformation};
-use redpoll_logic::Alias;
 use redpoll_logic::physical::{PhysicalPlan, PhysicalQuery};
 use redpoll_logic::text::schedule_forms;
+use redpoll_logic::{Alias, FloatMode};
 use std::fmt;
 
 /// The schedules of a plan or program.
@@ -21,18 +21,6 @@ impl Schedules {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    /// Returns the transformations of the loops of a query of a plan with these results, in order.
-    pub(crate) fn of_query(&self, query: &PhysicalQuery, results: &[Alias]) -> Vec<Transformation> {
-        let writes = |name: &Alias| query.outputs.iter().any(|output| output.alias == *name);
-        let is_of_query = |schedule: &&Schedule| match (&schedule.query, results) {
-            (Some(name), _) => writes(name),
-            (None, [result]) => writes(result),
-            (None, _) => false,
-        };
-        let own = self.0.iter().filter(is_of_query);
-        own.flat_map(|schedule| schedule.transformations.iter().cloned()).collect()
     }
 
     /// Returns the transformations of the loops of a program with these results, in order.
@@ -61,6 +49,29 @@ impl Schedules {
             Some(schedule) => Err(Error::ScheduledQuery { query: schedule.query.clone(), queries: outputs.to_vec() }),
             None => Ok(()),
         }
+    }
+}
+
+/// The schedules of a plan with its results, which schedules without a name are of.
+#[derive(Clone, Copy)]
+pub(crate) struct Scheduling<'a> {
+    pub(crate) schedules: &'a Schedules,
+    pub(crate) results: &'a [Alias],
+    /// The float mode, on which preconditions depend.
+    pub(crate) mode: FloatMode,
+}
+
+impl Scheduling<'_> {
+    /// Returns the transformations of the loops of a query, in order.
+    pub(crate) fn of_query(&self, query: &PhysicalQuery) -> Vec<Transformation> {
+        let writes = |name: &Alias| query.outputs.iter().any(|output| output.alias == *name);
+        let is_of_query = |schedule: &&Schedule| match (&schedule.query, self.results) {
+            (Some(name), _) => writes(name),
+            (None, [result]) => writes(result),
+            (None, _) => false,
+        };
+        let own = self.schedules.0.iter().filter(is_of_query);
+        own.flat_map(|schedule| schedule.transformations.iter().cloned()).collect()
     }
 }
 

@@ -81,8 +81,8 @@ impl Session {
 
     /// Returns the same session with a callback for the progress of its runs, which is called at
     /// most once in each interval: when a query starts, and after each chunk of a query that runs
-    /// in chunks. Calls come from the threads of the run, one at a time. They should be short,
-    /// since the thread continues after them; to stop the run, set `cancel` of
+    /// in chunks. Calls come from the threads of the run; those of one run do not overlap. They
+    /// should be short, since the thread continues after them; to stop the run, set `cancel` of
     /// [`Session::limits`].
     ///
     /// ```

@@ -646,6 +646,7 @@ fn schedules_transform_loops() {
         ("parallel(j)", "`j` cannot be cut into chunks"),
         ("split(i)", "expected `split(i, io, ii, 64)` or"),
         ("tile(i)", "expected `bound`, `collapse`"),
+        ("y:", "expected a transformation, found the end of the text"),
     ] {
         let result = run("run", schedule, &[]);
         assert_eq!(result.code, Some(1), "{schedule}: {}", result.out);

@@ -17,6 +17,6 @@ pub(crate) use notation::run_notation;
 pub(crate) use optimizing::{OptimizingTier, compile_error};
 pub(crate) use placement::{DeviceState, RunEstimate, choose_target};
 pub use placement::{Placement, Reason};
-pub(crate) use stage::{KernelOptions, Layouts, Scheduling, Stage, StageLoops, StageWork};
+pub(crate) use stage::{KernelOptions, Layouts, Stage, StageLoops, StageWork};
 pub use trial::TierChoice;
 pub(crate) use trial::TierTrial;

@@ -5,13 +5,11 @@ use super::{TierChoice, TierTrial};
 use crate::bindings::Bindings;
 use crate::config::Config;
 use crate::error::Error;
-use crate::schedules::Schedules;
+use crate::schedules::Scheduling;
 use crate::target::{TARGET_COUNT, Target};
 use crate::timings::Phase;
 use redpoll_compiler::lower::{Draft, InputLayout, ListLengths, specials};
-use redpoll_compiler::notation::{
-    Program, Role, Transformation, apply_schedule, from_physical, normalize, verify_parallel,
-};
+use redpoll_compiler::notation::{Program, Role, apply_schedule, from_physical, normalize, verify_parallel};
 use redpoll_kernels::kernel::Kernel;
 use redpoll_logic::physical::{Output, PhysicalQuery};
 use redpoll_logic::{Alias, FloatMode, Format, LevelFormat, Special, TensorType};
@@ -70,23 +68,6 @@ pub(crate) struct StageLoops {
     pub(crate) shares: SharesOf,
     /// The trial that chooses between the tiers.
     pub(crate) trial: TierTrial,
-}
-
-/// The schedules of the queries of a plan.
-#[derive(Clone, Copy)]
-pub(crate) struct Scheduling<'a> {
-    pub(crate) schedules: &'a Schedules,
-    /// The results of the plan.
-    pub(crate) results: &'a [Alias],
-    /// The float mode.
-    pub(crate) mode: FloatMode,
-}
-
-impl Scheduling<'_> {
-    /// Returns the transformations of the loops of a query.
-    fn of_query(&self, query: &PhysicalQuery) -> Vec<Transformation> {
-        self.schedules.of_query(query, self.results)
-    }
 }
 
 /// Options for compiling kernels.

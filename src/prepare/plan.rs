@@ -3,10 +3,10 @@
 use crate::bindings::Bindings;
 use crate::config::Config;
 use crate::dump;
-use crate::engine::{Scheduling, Stage};
+use crate::engine::Stage;
 use crate::error::{Error, UnboundTable};
 use crate::executable::Executable;
-use crate::schedules::Schedules;
+use crate::schedules::{Schedules, Scheduling};
 use crate::statistics::StatisticsInput;
 use crate::timings::{Phase, Timings};
 use redpoll_logic::physical::{PhysicalPlan, verify};
