@@ -25,10 +25,9 @@ impl Array {
     ///
     /// ```
     /// let session = redpoll::Session::default();
-    /// let a = session.dense([4, 3], (0..12).map(f64::from));
-    /// let sums = a.sum(1);
-    /// let tensor = sums.schedule("split(d0, o, i, 2) parallel(o)")?.collect()?;
-    /// assert_eq!(tensor.sum()?, Some(66.0));
+    /// let a = session.dense([300, 200], (0..60_000).map(f64::from));
+    /// let tensor = a.sum(1).schedule("split(d0, o, i, 64) parallel(o)")?.collect()?;
+    /// assert_eq!(tensor.sum()?, Some(1_799_970_000.0));
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     ///
