@@ -47,6 +47,11 @@ impl Pending {
         self.0.iter().zip(&next.0).any(|(a, b)| a.conflicts_with(*b))
     }
 
+    /// Returns that no access is pending to any of these arrays.
+    fn none(&self) -> Pending {
+        Pending(vec![Accesses::default(); self.0.len()])
+    }
+
     fn union(&self, other: &Pending) -> Pending {
         Pending(self.0.iter().zip(&other.0).map(|(a, b)| a.union(*b)).collect())
     }
@@ -54,16 +59,60 @@ impl Pending {
 
 /// Inserts the barriers that a team of several lanes requires.
 pub(super) fn with_barriers(function: &Function, body: Vec<Stmt>) -> Vec<Stmt> {
-    let pass = BarrierPass { function };
-    let none = pass.no_accesses();
-    pass.block(body, none).0
+    let reader = AccessReader { function };
+    let mut steps = reader.steps(&body);
+    place_barriers(&mut steps, reader.no_accesses());
+    insert_barriers(body, steps)
 }
 
-struct BarrierPass<'f> {
+/// A statement's accesses, read once, and whether a barrier goes before it.
+struct Step {
+    /// The accesses at the start of the statement: those of its condition or bounds, or all if the
+    /// statement is analyzed as one.
+    first: Pending,
+    kind: StepKind,
+    barrier: bool,
+}
+
+enum StepKind {
+    /// No barrier goes into the statement.
+    Plain,
+    /// A barrier, or a sort, which begins with a barrier before it reads its bounds.
+    Barrier,
+    /// A swap exchanges addresses only, so it leaves no accesses pending.
+    Swap,
+    If([Vec<Step>; 2]),
+    Loop(LoopStep),
+}
+
+struct LoopStep {
+    body: Vec<Step>,
+    /// The accesses of a condition that is evaluated after each round.
+    cond: Pending,
+    /// The accesses that are pending if a `break` ends the loop: all, since it may stand anywhere.
+    /// None if there is no `break`.
+    broken: Pending,
+    /// Whether a barrier goes to the end of the body.
+    barrier: bool,
+    solution: Option<LoopSolution>,
+}
+
+/// Accesses pending around a loop. They are kept because loops around this one are analyzed
+/// repeatedly, mostly with the same pending accesses.
+struct LoopSolution {
+    /// The accesses pending before the loop and its condition.
+    before: Pending,
+    /// The accesses pending before any round.
+    each_round: Pending,
+    after: Pending,
+}
+
+/// Reads accesses off statements.
+struct AccessReader<'f> {
     function: &'f Function,
 }
 
-impl BarrierPass<'_> {
+impl AccessReader<'_> {
     fn no_accesses(&self) -> Pending {
         Pending(vec![Accesses::default(); self.function.buffers.len()])
     }
@@ -126,79 +175,120 @@ impl BarrierPass<'_> {
         stmt.bodies().into_iter().flatten().for_each(|s| self.add_accesses(s, into));
     }
 
-    /// Inserts barriers into a block, given the accesses pending before it; also returns the
-    /// accesses pending after it.
-    fn block(&self, body: Vec<Stmt>, mut pending: Pending) -> (Vec<Stmt>, Pending) {
-        let mut out = Vec::new();
-        for stmt in body {
-            let mut first = match &stmt {
-                Stmt::If { cond: e, .. } | Stmt::While { cond: e, .. } => self.reads_of(&[e]),
-                Stmt::For { lo, hi, .. } => self.reads_of(&[lo, hi]),
-                _ => {
-                    let mut all = self.no_accesses();
-                    self.add_accesses(&stmt, &mut all);
-                    all
-                }
-            };
-            // A sort begins with a barrier, before it reads its bounds.
-            if matches!(stmt, Stmt::Extension(TeamStmt::Barrier) | Stmt::Sort { .. } | Stmt::SortBy { .. }) {
-                (pending, first) = (self.no_accesses(), self.no_accesses());
-            }
-            if pending.conflicts_with(&first) {
-                out.push(Stmt::Extension(TeamStmt::Barrier));
-                pending = self.no_accesses();
-            }
-            let stmt = match stmt {
-                Stmt::If { cond, then, other } => {
-                    pending = pending.union(&first);
-                    let (then, after_then) = self.block(then, pending.clone());
-                    let (other, after_other) = self.block(other, pending);
-                    pending = after_then.union(&after_other);
-                    Stmt::If { cond, then, other }
-                }
-                Stmt::While { cond, body } => {
-                    let body = self.rounds(&body, &first, &mut pending);
-                    Stmt::While { cond, body }
-                }
-                Stmt::For { var, lo, hi, body } => {
-                    pending = pending.union(&first);
-                    let body = self.rounds(&body, &self.no_accesses(), &mut pending);
-                    Stmt::For { var, lo, hi, body }
-                }
-                // A swap exchanges addresses only, so it leaves no accesses pending. Earlier
-                // accesses to its arrays caused a barrier above.
-                Stmt::Swap(a, b) => Stmt::Swap(a, b),
-                stmt => {
-                    pending = pending.union(&first);
-                    stmt
-                }
-            };
-            out.push(stmt);
-        }
-        (out, pending)
+    fn steps(&self, body: &[Stmt]) -> Vec<Step> {
+        body.iter().map(|stmt| self.step(stmt)).collect()
     }
 
-    /// Inserts barriers into the rounds of a loop whose condition has the accesses `cond`. Accesses
-    /// pending after a round are pending before the next.
-    fn rounds(&self, body: &[Stmt], cond: &Pending, pending: &mut Pending) -> Vec<Stmt> {
-        let mut entry = pending.union(cond);
-        loop {
-            let (mut rounds, mut after) = self.block(body.to_vec(), entry.clone());
-            if after.conflicts_with(cond) {
-                rounds.push(Stmt::Extension(TeamStmt::Barrier));
-                after = self.no_accesses();
+    fn step(&self, stmt: &Stmt) -> Step {
+        let (first, kind) = match stmt {
+            Stmt::If { cond, then, other } => {
+                (self.reads_of(&[cond]), StepKind::If([self.steps(then), self.steps(other)]))
             }
-            let next = entry.union(&after).union(cond);
+            Stmt::While { cond, body } => {
+                let first = self.reads_of(&[cond]);
+                let rounds = self.loop_step(body, first.clone());
+                (first, StepKind::Loop(rounds))
+            }
+            Stmt::For { lo, hi, body, .. } => {
+                (self.reads_of(&[lo, hi]), StepKind::Loop(self.loop_step(body, self.no_accesses())))
+            }
+            Stmt::Extension(TeamStmt::Barrier) | Stmt::Sort { .. } | Stmt::SortBy { .. } => {
+                (self.no_accesses(), StepKind::Barrier)
+            }
+            Stmt::Swap(..) => (self.accesses_of([stmt]), StepKind::Swap),
+            _ => (self.accesses_of([stmt]), StepKind::Plain),
+        };
+        Step { first, kind, barrier: false }
+    }
+
+    fn loop_step(&self, body: &[Stmt], cond: Pending) -> LoopStep {
+        let breaks = body.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::Break)));
+        let broken = if breaks { self.accesses_of(body) } else { self.no_accesses() };
+        LoopStep { body: self.steps(body), cond, broken, barrier: false, solution: None }
+    }
+
+    fn accesses_of<'s>(&self, stmts: impl IntoIterator<Item = &'s Stmt>) -> Pending {
+        let mut found = self.no_accesses();
+        stmts.into_iter().for_each(|s| self.add_accesses(s, &mut found));
+        found
+    }
+}
+
+/// Places barriers in a block, given the accesses pending before it; returns those pending after
+/// it.
+fn place_barriers(steps: &mut [Step], mut pending: Pending) -> Pending {
+    for Step { first, kind, barrier } in steps {
+        *barrier = pending.conflicts_with(first);
+        if *barrier || matches!(kind, StepKind::Barrier) {
+            pending = pending.none();
+        }
+        match kind {
+            StepKind::Plain => pending = pending.union(first),
+            // Earlier accesses to the arrays of a swap caused a barrier.
+            StepKind::Barrier | StepKind::Swap => {}
+            StepKind::If([then, other]) => {
+                pending = pending.union(first);
+                pending = place_barriers(then, pending.clone()).union(&place_barriers(other, pending));
+            }
+            StepKind::Loop(rounds) => pending = rounds.place_barriers(pending.union(first)),
+        }
+    }
+    pending
+}
+
+impl LoopStep {
+    /// Places barriers in the rounds of a loop. Accesses pending after a round are pending before
+    /// the next.
+    fn place_barriers(&mut self, before: Pending) -> Pending {
+        if let Some(LoopSolution { before: known, each_round, after }) = &self.solution
+            && (before == *known || before == *each_round)
+        {
+            return after.clone();
+        }
+        let mut entry = before.clone();
+        loop {
+            let mut pending = place_barriers(&mut self.body, entry.clone());
+            self.barrier = pending.conflicts_with(&self.cond);
+            if self.barrier {
+                pending = pending.none();
+            }
+            let next = entry.union(&pending).union(&self.cond);
             if next == entry {
-                // A `break` may end the loop after any part of a round.
-                let mut all = self.no_accesses();
-                if rounds.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::Break))) {
-                    rounds.iter().for_each(|s| self.add_accesses(s, &mut all));
-                }
-                *pending = entry.union(&all);
-                return rounds;
+                break;
             }
             entry = next;
         }
+        let after = entry.union(&self.broken);
+        self.solution = Some(LoopSolution { before, each_round: entry, after: after.clone() });
+        after
     }
+}
+
+/// Inserts the barriers that have been placed into the statements of a block.
+fn insert_barriers(body: Vec<Stmt>, steps: Vec<Step>) -> Vec<Stmt> {
+    let barrier = || Stmt::Extension(TeamStmt::Barrier);
+    let mut out = Vec::with_capacity(body.len());
+    for (stmt, step) in body.into_iter().zip(steps) {
+        if step.barrier {
+            out.push(barrier());
+        }
+        let insert_rounds = |body, rounds: LoopStep| {
+            let mut body = insert_barriers(body, rounds.body);
+            body.extend(rounds.barrier.then(barrier));
+            body
+        };
+        out.push(match (stmt, step.kind) {
+            (Stmt::If { cond, then, other }, StepKind::If([in_then, in_other])) => {
+                Stmt::If { cond, then: insert_barriers(then, in_then), other: insert_barriers(other, in_other) }
+            }
+            (Stmt::While { cond, body }, StepKind::Loop(rounds)) => {
+                Stmt::While { cond, body: insert_rounds(body, rounds) }
+            }
+            (Stmt::For { var, lo, hi, body }, StepKind::Loop(rounds)) => {
+                Stmt::For { var, lo, hi, body: insert_rounds(body, rounds) }
+            }
+            (stmt, _) => stmt,
+        });
+    }
+    out
 }
