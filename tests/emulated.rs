@@ -88,8 +88,8 @@ fn matrix(size: u64) -> Tensor {
 const PLAN: &str = "(plan (query C (reformat csr (aggregate + 0 (mapjoin * (table A i k) (table A k j)) k)))
     (query D (reformat coo (mapjoin * (table C i j) 2))) (query y (aggregate + 0 (table D i j) j)) (produces D y))";
 
-/// A product of dense matrices, which the emulation runs faster than [`PLAN`]. `auto` takes a device
-/// only for much work.
+/// A product of dense matrices, which the emulation runs faster than [`PLAN`]. `auto` takes a
+/// device only for much work.
 const DENSE_PLAN: &str = "(plan (query B (reformat dense (table A i j)))
     (query C (aggregate + 0 (mapjoin * (table B i k) (table B k j)) k))
     (query D (reformat coo (mapjoin * (table C i j) 2))) (query y (aggregate + 0 (table D i j) j)) (produces C D y))";
