@@ -479,6 +479,7 @@ fn commands_of_the_repl() {
         ".timer",
         ".tables a",
         ".schema none",
+        ".help",
     ]);
     contains_all(
         &result.out,
@@ -491,6 +492,7 @@ fn commands_of_the_repl() {
             "| 101 |\n| 102 |\n| ..  |\n| 120 |",
             "20 rows, 3 of them printed",
             "| 230 |",
+            "show the columns of a table, or of all tables (also \\d)",
         ],
     );
     contains_all(
@@ -498,8 +500,10 @@ fn commands_of_the_repl() {
         &[
             "not claimed by redpoll: the aggregate reads a single table",
             "write `.maxrows N`",
+            "`.timer` needs arguments",
             "write `.timer on|off`",
             "unknown arguments `a` of `.tables`",
+            "write `.tables`",
             "none",
         ],
     );

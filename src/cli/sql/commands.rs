@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// A command.
 struct Command {
-    /// Its names; the first one is listed.
+    /// Its names; the first one is listed before its arguments.
     names: &'static [&'static str],
     /// The names of its arguments.
     args: &'static str,
@@ -98,7 +98,11 @@ pub(super) async fn run_command(
     };
     let usage = || {
         let Command { names, args, .. } = command;
-        CommandFailure::new(format!("unknown arguments `{arg}` of `{name}`"), format!("write `{} {args}`", names[0]))
+        let what = match arg {
+            "" => format!("`{name}` needs arguments"),
+            _ => format!("unknown arguments `{arg}` of `{name}`"),
+        };
+        CommandFailure::new(what, format!("write `{}`", format!("{} {args}", names[0]).trim_end()))
     };
     match command.action {
         _ if command.args.is_empty() && !arg.is_empty() => return Err(usage()),
@@ -145,7 +149,11 @@ fn write_help(out: &mut impl Write) -> std::io::Result<()> {
          printed, or\ndiscards an unfinished one; Ctrl-D and `quit` end the session. Tab completes names and files."
     )?;
     for Command { names, args, help, .. } in &COMMANDS {
-        writeln!(out, "  {:<22} {help}", format!("{} {args}", names[0]).trim_end())?;
+        let others = match &names[1..] {
+            [] => String::new(),
+            others => format!(" (also {})", others.join(", ")),
+        };
+        writeln!(out, "  {:<22} {help}{others}", format!("{} {args}", names[0]).trim_end())?;
     }
     writeln!(
         out,
