@@ -18,6 +18,13 @@ struct Command {
     action: Action,
 }
 
+impl Command {
+    /// Returns the first name with the arguments.
+    fn synopsis(&self) -> String {
+        format!("{} {}", self.names[0], self.args).trim_end().to_owned()
+    }
+}
+
 /// The action of a command. Commands with one argument take the rest of the line as the argument.
 enum Action {
     Help,
@@ -97,12 +104,11 @@ pub(super) async fn run_command(
         return Err(CommandFailure::new(format!("unknown command `{line}`"), "`.help` lists the commands"));
     };
     let usage = || {
-        let Command { names, args, .. } = command;
         let what = match arg {
             "" => format!("`{name}` needs arguments"),
             _ => format!("unknown arguments `{arg}` of `{name}`"),
         };
-        CommandFailure::new(what, format!("write `{}`", format!("{} {args}", names[0]).trim_end()))
+        CommandFailure::new(what, format!("write `{}`", command.synopsis()))
     };
     match command.action {
         _ if command.args.is_empty() && !arg.is_empty() => return Err(usage()),
@@ -148,12 +154,12 @@ fn write_help(out: &mut impl Write) -> std::io::Result<()> {
         "Statements end with `;` and may span several lines. Ctrl-C cancels the statement that is running or being \
          printed, or\ndiscards an unfinished one; Ctrl-D and `quit` end the session. Tab completes names and files."
     )?;
-    for Command { names, args, help, .. } in &COMMANDS {
-        let others = match &names[1..] {
+    for command in &COMMANDS {
+        let others = match &command.names[1..] {
             [] => String::new(),
             others => format!(" (also {})", others.join(", ")),
         };
-        writeln!(out, "  {:<22} {help}{others}", format!("{} {args}", names[0]).trim_end())?;
+        writeln!(out, "  {:<22} {}{others}", command.synopsis(), command.help)?;
     }
     writeln!(
         out,

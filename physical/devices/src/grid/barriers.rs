@@ -4,6 +4,10 @@
 //! evaluates the operands of a store and stores. A barrier is required between a store and a later
 //! access by another lane, and between a read and a later store by another lane. It is placed as
 //! late as possible: right before the second access. The pass compares arrays only, not elements.
+//!
+//! The accesses of each statement are read once. Then barriers are placed by a data-flow analysis
+//! that repeats a loop until the accesses pending before its rounds no longer grow; last they are
+//! inserted.
 
 use super::nodes::{ActiveLanes, Stmt, TeamStmt};
 use redpoll_compiler::assembly::{Buffer, BufferRole, Expr, Function};
@@ -47,9 +51,8 @@ impl Pending {
         self.0.iter().zip(&next.0).any(|(a, b)| a.conflicts_with(*b))
     }
 
-    /// Returns that no access is pending to any of these arrays.
-    fn none(&self) -> Pending {
-        Pending(vec![Accesses::default(); self.0.len()])
+    fn clear(&mut self) {
+        self.0.fill(Accesses::default());
     }
 
     fn union(&self, other: &Pending) -> Pending {
@@ -65,7 +68,7 @@ pub(super) fn with_barriers(function: &Function, body: Vec<Stmt>) -> Vec<Stmt> {
     insert_barriers(body, steps)
 }
 
-/// A statement's accesses, read once, and whether a barrier goes before it.
+/// The accesses of a statement, and whether a barrier goes before it.
 struct Step {
     /// The accesses at the start of the statement: those of its condition or bounds, or all if the
     /// statement is analyzed as one.
@@ -89,9 +92,9 @@ struct LoopStep {
     body: Vec<Step>,
     /// The accesses of a condition that is evaluated after each round.
     cond: Pending,
-    /// The accesses that are pending if a `break` ends the loop: all, since it may stand anywhere.
-    /// None if there is no `break`.
-    broken: Pending,
+    /// The accesses that may be pending at a `break`: all of the body, since it may stand anywhere.
+    /// Empty if there is no `break`.
+    at_break: Pending,
     /// Whether a barrier goes to the end of the body.
     barrier: bool,
     solution: Option<LoopSolution>,
@@ -203,8 +206,8 @@ impl AccessReader<'_> {
 
     fn loop_step(&self, body: &[Stmt], cond: Pending) -> LoopStep {
         let breaks = body.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::Break)));
-        let broken = if breaks { self.accesses_of(body) } else { self.no_accesses() };
-        LoopStep { body: self.steps(body), cond, broken, barrier: false, solution: None }
+        let at_break = if breaks { self.accesses_of(body) } else { self.no_accesses() };
+        LoopStep { body: self.steps(body), cond, at_break, barrier: false, solution: None }
     }
 
     fn accesses_of<'s>(&self, stmts: impl IntoIterator<Item = &'s Stmt>) -> Pending {
@@ -220,7 +223,7 @@ fn place_barriers(steps: &mut [Step], mut pending: Pending) -> Pending {
     for Step { first, kind, barrier } in steps {
         *barrier = pending.conflicts_with(first);
         if *barrier || matches!(kind, StepKind::Barrier) {
-            pending = pending.none();
+            pending.clear();
         }
         match kind {
             StepKind::Plain => pending = pending.union(first),
@@ -250,7 +253,7 @@ impl LoopStep {
             let mut pending = place_barriers(&mut self.body, entry.clone());
             self.barrier = pending.conflicts_with(&self.cond);
             if self.barrier {
-                pending = pending.none();
+                pending.clear();
             }
             let next = entry.union(&pending).union(&self.cond);
             if next == entry {
@@ -258,34 +261,37 @@ impl LoopStep {
             }
             entry = next;
         }
-        let after = entry.union(&self.broken);
+        let after = entry.union(&self.at_break);
         self.solution = Some(LoopSolution { before, each_round: entry, after: after.clone() });
         after
     }
+
+    /// Inserts the barriers that have been placed into the body of the loop.
+    fn insert_barriers(self, body: Vec<Stmt>) -> Vec<Stmt> {
+        let mut body = insert_barriers(body, self.body);
+        if self.barrier {
+            body.push(Stmt::Extension(TeamStmt::Barrier));
+        }
+        body
+    }
 }
 
-/// Inserts the barriers that have been placed into the statements of a block.
+/// Inserts the barriers that have been placed into a block.
 fn insert_barriers(body: Vec<Stmt>, steps: Vec<Step>) -> Vec<Stmt> {
-    let barrier = || Stmt::Extension(TeamStmt::Barrier);
     let mut out = Vec::with_capacity(body.len());
     for (stmt, step) in body.into_iter().zip(steps) {
         if step.barrier {
-            out.push(barrier());
+            out.push(Stmt::Extension(TeamStmt::Barrier));
         }
-        let insert_rounds = |body, rounds: LoopStep| {
-            let mut body = insert_barriers(body, rounds.body);
-            body.extend(rounds.barrier.then(barrier));
-            body
-        };
         out.push(match (stmt, step.kind) {
             (Stmt::If { cond, then, other }, StepKind::If([in_then, in_other])) => {
                 Stmt::If { cond, then: insert_barriers(then, in_then), other: insert_barriers(other, in_other) }
             }
-            (Stmt::While { cond, body }, StepKind::Loop(rounds)) => {
-                Stmt::While { cond, body: insert_rounds(body, rounds) }
+            (Stmt::While { cond, body }, StepKind::Loop(step)) => {
+                Stmt::While { cond, body: step.insert_barriers(body) }
             }
-            (Stmt::For { var, lo, hi, body }, StepKind::Loop(rounds)) => {
-                Stmt::For { var, lo, hi, body: insert_rounds(body, rounds) }
+            (Stmt::For { var, lo, hi, body }, StepKind::Loop(step)) => {
+                Stmt::For { var, lo, hi, body: step.insert_barriers(body) }
             }
             (stmt, _) => stmt,
         });

@@ -8,7 +8,8 @@ mod intersections;
 mod sections;
 
 use super::{
-    Grid, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, Walks, WindowExtent, map_to,
+    Grid, GridProgram, GridRunner, Launch, LaunchOutcome, LaunchResult, MemorySpace, Stmt, TeamStmt, Walks,
+    WindowExtent, map_to,
 };
 use crate::Error;
 use arrow_buffer::Buffer as ArrowBuffer;
@@ -124,4 +125,32 @@ fn values(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Vec<Scalar>> {
 /// Returns one chunk of `rounds` rounds.
 fn one(rounds: i64) -> Vec<Range<i64>> {
     std::iter::once(0..rounds).collect()
+}
+
+/// Each of 24 nested loops passes a value through memory and gets barriers. An analysis that
+/// repeats all inner loops for each loop would take 2^24 passes.
+#[test]
+fn deeply_nested_loops_get_barriers() {
+    const DEPTH: usize = 24;
+    let locals: String = (0..DEPTH).map(|k| format!("  local k{k}: i64\n")).collect();
+    let owned: String = (0..DEPTH).map(|k| format!("  owned w{k}: value i64 fill 0\n")).collect();
+    let grown: String = (0..DEPTH).map(|k| format!("  grow w{k}, $n\n")).collect();
+    let opened: String =
+        (0..DEPTH).map(|k| format!("k{k} = 0\nwhile k{k} < $n {{\nw{k}[0] = v\nv = w{k}[0] + v\n")).collect();
+    let closed: String = (0..DEPTH).rev().map(|k| format!("k{k} = k{k} + 1\n}}\n")).collect();
+    let text = format!(
+        "fn nested($n) {{\n{owned}  local lo: i64 local hi: i64 local v: i64\n{locals}  chunk lo, hi\n{grown}v = 1\n{opened}{closed}}}"
+    );
+    let grid = grid(&text, &[MemorySpace::Team; DEPTH], 4);
+    let is_barrier = |s: &Stmt| matches!(s, Stmt::Extension(TeamStmt::Barrier));
+    let mut barriers = 0;
+    let mut body = &grid.body;
+    while let Some(Stmt::While { body: rounds, .. }) = body.iter().find(|s| matches!(s, Stmt::While { .. })) {
+        let in_round = rounds.iter().filter(|s| is_barrier(s)).count();
+        // Between the store and the load, and between the load and the store of the next round.
+        assert!(in_round >= 2, "{grid}");
+        barriers += in_round;
+        body = rounds;
+    }
+    assert!(barriers >= 2 * DEPTH, "{barriers}");
 }
