@@ -294,7 +294,7 @@ impl Executable {
     ) -> Result<(), Error> {
         let stage = &self.stages[number];
         if let StageWork::Loops(loops) = &stage.work {
-            let derived = loops.shares.compute(|name| state.tensor(name));
+            let derived = loops.block_inputs.compute(|name| state.tensor(name))?;
             state.tensors.extend(derived);
         }
         let input = |name: &Alias| state.tensor(name).expect("inputs are bound or written by earlier stages");

@@ -364,20 +364,26 @@ fn products_by_schedule() {
 #[test]
 fn hand_written_schedules_are_programs() {
     let graph = TestGraph::grid(5);
-    let text = |shares: &str| {
+    let text = |blocks: &str| {
         format!(
-            "(program (input A (shape n n)) (input b (type (shape 4) i64 0 dense)) (output s i64 0)
-               (output begins (shape 3) i64) {shares}
+            "(program (input A (shape n n)) (input b (type (shape 4) i64 25 dense)) (output s i64 0)
+               (output begins (shape 3) i64) {blocks}
                (for k (range 0 3) (= (begins k) (b k)) (for i (range (b k) (b (+ k 1))) (+= s 1))))"
         )
     };
-    let run = |shares: &str| {
+    let run = |blocks: &str| {
         let bindings = Bindings::new().with("A", graph.tensor("csr", length));
-        session().prepare_program(&Program::new(&text(shares)).unwrap(), &bindings).and_then(|p| p.run())
+        session().prepare_program(&Program::new(&text(blocks)).unwrap(), &bindings).and_then(|p| p.run())
     };
-    let found = run("(shares b A 1 3)").unwrap();
+    let found = run("(block-inputs A (modes 0 1) (into 3) b)").unwrap();
     assert_eq!((ints(&found, "s"), ints(&found, "begins")), (vec![25], vec![0, 9, 17]));
-    for wrong in ["(shares b A 3 3)", "(shares b A 1 4)", "(shares b A 1 90000000000000)", ""] {
+    for wrong in [
+        "(block-inputs A (modes 0 3) (into 3) b)",
+        "(block-inputs A (modes 0 1) (into 4) b)",
+        "(block-inputs A (modes 0 1) (into 90000000000000) b)",
+        "(block-inputs A (modes 0 1) (of 2) b)",
+        "",
+    ] {
         let message = run(wrong).map(drop).unwrap_err().to_string();
         assert!(message.contains("invalid program") || message.contains("no data for table `b`"), "{wrong}: {message}");
     }

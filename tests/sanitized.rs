@@ -5,7 +5,7 @@
 use redpoll_compiler::Error;
 use redpoll_compiler::assembly::{Status, Stmt};
 use redpoll_compiler::lower::{Draft, InputLayout};
-use redpoll_compiler::notation::{self, Role, apply_schedule, normalize, parse_with_inputs, verify_parallel};
+use redpoll_compiler::notation::{self, Role, TensorId, apply_schedule, normalize, parse_with_inputs, verify_parallel};
 use redpoll_kernels::testing::sanitized::{SanitizedKernel, run_sanitized};
 use redpoll_logic::text::parse_format;
 use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
@@ -117,11 +117,12 @@ fn kernel(text: &str, tensors: &[(&str, Tensor)], mode: FloatMode) -> Result<Bou
     let program = Arc::new(normalize(apply_schedule(parsed, mode)?)?);
     verify_parallel(&program, mode)?;
     let input = |decl: &notation::TensorDecl| {
-        let shares = program.shares.iter().find(|s| program.tensors[s.input.index()].name == decl.name);
-        match shares {
-            Some(s) => lookup(&program.tensors[s.of.index()].name).unwrap().equal_shares(s.modes, s.blocks),
-            None => lookup(&decl.name).unwrap(),
-        }
+        let name = |t: TensorId| &program.tensors[t.index()].name;
+        let Some(blocks) = program.block_inputs.iter().find(|b| b.inputs().any(|t| *name(t) == decl.name)) else {
+            return lookup(&decl.name).unwrap();
+        };
+        let bounds = lookup(name(blocks.of)).unwrap().block_bounds(&blocks.stored).unwrap();
+        if *name(blocks.begins) == decl.name { bounds.begins } else { bounds.counts.unwrap() }
     };
     let inputs: Vec<Tensor> = program.tensors.iter().filter(|t| t.role == Role::Input).map(input).collect();
     let layouts = InputLayout::of_inputs(&program, &inputs.iter().collect::<Vec<_>>());

@@ -34,8 +34,12 @@ fn draw_schedule(rng: &mut Rng, query: &PhysicalQuery) -> Option<(&'static str, 
         3 => ("lanes", format!("lanes({i}, 4)")),
         4 => ("unroll", format!("unroll({i}, {n})")),
         5 => {
-            let read = query.accesses().first()?.tensor.clone();
-            ("split stored", format!("split({i}, outer, inner, into({n}, stored({read})))"))
+            let accesses = query.accesses();
+            let read = &accesses.get(rng.index(accesses.len().max(1)))?.tensor;
+            match rng.below(2) {
+                0 => ("split into stored", format!("split({i}, outer, inner, into({n}, stored({read})))")),
+                _ => ("split of stored", format!("split({i}, outer, inner, of({n}, stored({read})))")),
+            }
         }
         kind => {
             let k = rng.index(loops.len().checked_sub(1).filter(|n| *n > 0)?);
@@ -103,5 +107,5 @@ fn schedules_keep_results() {
         }
     }
     eprintln!("{equal} values are equal; accepted and refused: {counts:?}");
-    assert!(counts.values().all(|[accepted, _]| *accepted > 0) && counts.len() == 8, "{counts:?}");
+    assert!(counts.values().all(|[accepted, _]| *accepted > 0) && counts.len() == 9, "{counts:?}");
 }

@@ -1,13 +1,13 @@
 //! The ways to run the queries of a physical plan, and the choices between a device and the CPU
 //! and between the tiers.
 
+mod block_inputs;
 mod dense;
 mod kernels;
 mod logic;
 mod notation;
 mod optimizing;
 mod placement;
-mod shares;
 mod stage;
 mod trial;
 

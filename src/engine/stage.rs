@@ -1,6 +1,6 @@
 //! A stage: one query of a physical plan with its programs and kernels.
 
-use super::shares::SharesOf;
+use super::block_inputs::BlockInputs;
 use super::{TierChoice, TierTrial};
 use crate::bindings::Bindings;
 use crate::config::Config;
@@ -9,7 +9,9 @@ use crate::schedules::Scheduling;
 use crate::target::{TARGET_COUNT, Target};
 use crate::timings::Phase;
 use redpoll_compiler::lower::{Draft, InputLayout, ListLengths, specials};
-use redpoll_compiler::notation::{Program, Role, apply_schedule, from_physical, normalize, verify_parallel};
+use redpoll_compiler::notation::{
+    Program, Role, TensorDecl, apply_schedule, from_physical, normalize, verify_parallel,
+};
 use redpoll_kernels::kernel::Kernel;
 use redpoll_logic::physical::{Output, PhysicalQuery};
 use redpoll_logic::{Alias, FloatMode, Format, LevelFormat, Special, TensorType};
@@ -65,7 +67,7 @@ pub(crate) struct StageLoops {
     /// The kernels, by the slots of their targets.
     kernels: [OnceLock<Kernel>; TARGET_COUNT],
     /// The inputs whose values are computed from other inputs.
-    pub(crate) shares: SharesOf,
+    pub(crate) block_inputs: BlockInputs,
     /// The trial that chooses between the tiers.
     pub(crate) trial: TierTrial,
 }
@@ -234,14 +236,20 @@ impl StageLoops {
         let inputs = program.tensors.iter().filter(|t| t.role == Role::Input);
         let lists =
             ListLengths::of(&program, &inputs.map(|t| layouts.bindings.get(t.name.as_str())).collect::<Vec<_>>());
-        let layouts =
-            program.tensors.iter().map(|t| (t.role == Role::Input).then(|| layouts.expected_layout(&t.name, &t.ty)));
-        let layouts = layouts.collect();
+        let block_inputs = BlockInputs::new(&program);
+        let layout = |t: &TensorDecl| {
+            let layout = layouts.expected_layout(&t.name, &t.ty);
+            let Some((of, levels)) = block_inputs.shared_levels(&t.name) else { return layout };
+            let of = program.tensors.iter().find(|t| t.name == of.as_str()).expect("bounds of blocks are of an input");
+            let shared = layouts.expected_layout(&of.name, &of.ty).levels.into_iter().take(levels);
+            InputLayout { levels: shared.chain(layout.levels.into_iter().skip(levels)).collect(), ..layout }
+        };
+        let layouts = program.tensors.iter().map(|t| (t.role == Role::Input).then(|| layout(t))).collect();
         StageLoops {
             name,
             cost,
             source_program,
-            shares: SharesOf::new(&program),
+            block_inputs,
             program,
             layouts,
             lists,

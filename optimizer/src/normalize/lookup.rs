@@ -31,6 +31,13 @@ struct EqualityMask {
     coordinate: ModeCoordinate,
 }
 
+impl EqualityMask {
+    /// Returns whether a scan keeps the coordinate from replacing the field.
+    fn is_in_scan(&self, value: &Term) -> bool {
+        value.scans_along(&self.field) || value.scan_captures(&self.field, &self.coordinate)
+    }
+}
+
 /// Applies gathers to the folds of a term, innermost first.
 fn gather_in_folds(term: &Term, sizes: &Sizes, mode: FloatMode) -> Term {
     term.replace(
@@ -75,10 +82,7 @@ fn find_gather(op: &Op, value: &Term, fields: &[Field], sizes: &Sizes, mode: Flo
     let dtype = value.dtype();
     find_masks(value).into_iter().find_map(|mask| {
         let otherwise = value_if_false(value, &mask.term, mode)?;
-        if value.scans_along(&mask.field)
-            || !fields.contains(&mask.field)
-            || !op.is_identity(&otherwise, &dtype, 1, mode)
-        {
+        if mask.is_in_scan(value) || !fields.contains(&mask.field) || !op.is_identity(&otherwise, &dtype, 1, mode) {
             return None;
         }
         let size = sizes.of(&mask.field);
@@ -116,7 +120,7 @@ fn scatter_target(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
         };
         let is_diagonal = matches!(mask.coordinate, ModeCoordinate::Subscript(_));
         let is_repeated = target.coordinates.iter().filter(|at| at.has(&mask.field)).count() > 1;
-        let scans = target.value.scans_along(&mask.field);
+        let scans = mask.is_in_scan(&target.value);
         if !writes_nothing
             || is_repeated
             || scans

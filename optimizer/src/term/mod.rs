@@ -414,6 +414,23 @@ impl Term {
         };
         runs_along || self.children().iter().any(|c| c.scans_along(field))
     }
+
+    /// Returns whether a scan in the term runs along a field of the coordinate, and its argument
+    /// depends on `field`. The coordinate then cannot replace that field: a scan folds with the
+    /// field fixed, while the coordinate would change in each step.
+    pub(crate) fn scan_captures(&self, field: &Field, coordinate: &ModeCoordinate) -> bool {
+        let captures = match self.node() {
+            Node::Fold(f) | Node::Temporary(_, f) => {
+                f.along.iter().any(|along| coordinate.has(along)) && f.arg.fields().contains(field)
+            }
+            Node::Access(r) => r
+                .coordinates
+                .iter()
+                .any(|at| matches!(at, ModeCoordinate::Value(t) if t.scan_captures(field, coordinate))),
+            Node::Literal | Node::Coordinate(_) | Node::Call(..) => false,
+        };
+        captures || self.children().iter().any(|c| c.scan_captures(field, coordinate))
+    }
 }
 
 impl Fold {

@@ -170,8 +170,10 @@ fn add_result(
     dense: DenseArray,
 ) -> Result<ProgramStep, PhaseFailure> {
     let number = operations.len() - 1;
+    // The sum of a mean may be of quotients.
+    let divides = |name: &str| name == "divide" || name == "mean";
     let is_rounded =
-        |name: &str| ROUNDED.iter().any(|group| group.iter().any(|(rounded, _)| *rounded == name)) || name == "divide";
+        |name: &str| ROUNDED.iter().any(|group| group.iter().any(|(rounded, _)| *rounded == name)) || divides(name);
     let (shape, dtype) = run_phase("array", || {
         let shape = array.shape().map_err(|e| error_chain(&e))?;
         Ok((shape, array.dtype().map_err(|e| error_chain(&e))?))
@@ -184,7 +186,7 @@ fn add_result(
     }
     let name = format!("v{number}");
     let prim = dtype.prim();
-    let is_operand_candidate = !is_rounded(operations[number].0) || operations[number].0 == "divide";
+    let is_operand_candidate = !is_rounded(operations[number].0) || divides(operations[number].0);
     let has_exact_values =
         is_operand_candidate && prim.is_some_and(|prim| dense.iter().all(|v| is_exact_in(*v, prim, false)));
     if let (DType::Prim(prim), true) =

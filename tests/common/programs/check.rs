@@ -9,7 +9,7 @@ use crate::engines::{
     EngineResults, KernelBounds, PhaseFailure, error_chain, interpret_notation, run_kernel, run_phase,
 };
 use redpoll_compiler::assembly::Counts;
-use redpoll_compiler::notation::{InterpLimits, Program, Role, run_with_mode};
+use redpoll_compiler::notation::{InterpLimits, Program, Role, TensorId, run_with_mode};
 use redpoll_logic::{Alias, Scalar};
 use redpoll_storage::Tensor;
 use std::collections::HashMap;
@@ -96,12 +96,14 @@ fn run_engines(case: &ProgramCase, program: &Arc<Program>) -> Result<EngineResul
         tensors.insert(&tensor.name, tensor_data.clone());
         inputs.push((Alias::from(&*tensor.name), tensor_data, tensor.values.clone()));
     }
-    for shares in &program.shares {
-        let [name, of] = [shares.input, shares.of].map(|t| program.tensors[t.index()].name.as_str());
-        let bounds = tensors[of].equal_shares(shares.modes, shares.blocks);
-        let dense =
-            bounds.to_dense_scalars().map_err(|e| PhaseFailure { phase: "inputs", message: error_chain(&e) })?;
-        inputs.push((Alias::from(name), bounds, dense));
+    for blocks in &program.block_inputs {
+        let fail = |e| PhaseFailure { phase: "inputs", message: error_chain(&e) };
+        let name = |t: TensorId| program.tensors[t.index()].name.as_str();
+        let bounds = tensors[name(blocks.of)].block_bounds(&blocks.stored).map_err(fail)?;
+        for (input, tensor) in blocks.inputs().zip([bounds.begins].into_iter().chain(bounds.counts)) {
+            let dense = tensor.to_dense_scalars().map_err(fail)?;
+            inputs.push((Alias::from(name(input)), tensor, dense));
+        }
     }
     let mut run = EngineResults::new(inputs);
     interpret_notation(program, case.mode, &mut run)?;

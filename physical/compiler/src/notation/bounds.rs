@@ -311,11 +311,10 @@ impl BoundsPass<'_> {
         }
     }
 
-    /// Returns the least and the greatest value of a tensor. Bounds of shares are computed by this
-    /// crate and checked when they are bound, so they are not negative.
+    /// Returns the least and the greatest value of a tensor. The bounds of blocks are computed by
+    /// this engine, and checked when they are bound.
     fn range(&self, tensor: TensorId) -> Option<(i64, i64)> {
-        let shares = self.program.shares.iter().any(|s| s.input == tensor);
-        if shares { Some((0, i64::MAX)) } else { (self.ranges)(tensor) }
+        self.program.block_input_range(tensor).or_else(|| (self.ranges)(tensor))
     }
 
     /// Returns the least and the greatest value of an operator, without regard to wrapping.

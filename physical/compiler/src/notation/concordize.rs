@@ -40,8 +40,8 @@ pub fn concordize(program: Program) -> Program {
         vars: program.vars,
     };
     let body = c.stmt(program.body);
-    let (schedule, shares) = (program.schedule, program.shares);
-    Program { tensors: c.tensors, indices: c.indices, vars: c.vars, body, schedule, shares }
+    let (schedule, block_inputs) = (program.schedule, program.block_inputs);
+    Program { tensors: c.tensors, indices: c.indices, vars: c.vars, body, schedule, block_inputs }
 }
 
 struct Concordizer {

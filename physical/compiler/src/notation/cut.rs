@@ -89,6 +89,8 @@ pub enum Obstacle {
     /// Several rounds write one element of this output, and not by a fold of one associative
     /// operator from its identity.
     NotFolded(String),
+    /// This output is appended to, and its outermost coordinate is not the index of the loop.
+    Appended(String),
 }
 
 impl fmt::Display for Obstacle {
@@ -101,6 +103,9 @@ impl fmt::Display for Obstacle {
             Obstacle::ReadInside(output) => write!(f, "`{output}` is read inside of the loop"),
             Obstacle::NotFolded(output) => {
                 write!(f, "several rounds write one element of `{output}`, and not by one fold that can be regrouped")
+            }
+            Obstacle::Appended(output) => {
+                write!(f, "`{output}` is appended to, and its outermost coordinate is not the index of this loop")
             }
         }
     }
@@ -134,7 +139,11 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
             return Err(Obstacle::ReadInside(decl.name.clone()));
         }
         let join = output_join(decl, &own, &|at| writes.span(at, index), mode);
-        outputs.push((id, join.ok_or_else(|| Obstacle::NotFolded(decl.name.clone()))?));
+        let obstacle = || match decl.appended_levels() {
+            0 => Obstacle::NotFolded(decl.name.clone()),
+            _ => Obstacle::Appended(decl.name.clone()),
+        };
+        outputs.push((id, join.ok_or_else(obstacle)?));
     }
     let single = program
         .tensors

@@ -4,6 +4,7 @@ use redpoll_logic::cursor::TextPosition;
 use redpoll_logic::op::Op;
 use redpoll_logic::physical::{Loop, Protocol};
 use redpoll_logic::{Alias, DType, Format, Scalar, TensorType};
+use redpoll_storage::{BlockPartition, StoredBlocks};
 use std::sync::Arc;
 
 macro_rules! define_id {
@@ -44,10 +45,19 @@ pub struct Program {
     /// applies them.
     pub schedule: Vec<Transformation>,
     /// The inputs whose values are computed from other inputs instead of being bound.
-    pub shares: Vec<Shares>,
+    pub block_inputs: Vec<BlockInputs>,
 }
 
 impl Program {
+    /// Returns the least and the greatest possible value of an input with the bounds of blocks;
+    /// `None` for other tensors.
+    pub fn block_input_range(&self, input: TensorId) -> Option<(i64, i64)> {
+        let inputs = self.block_inputs.iter().find(|b| b.inputs().any(|t| t == input))?;
+        let rounds = inputs.stored.rounds(&self.tensors[inputs.of.index()].ty)? as i64;
+        // A fiber without rounds has one block.
+        Some(if input == inputs.begins { (0, rounds) } else { (1, rounds.max(1)) })
+    }
+
     /// Returns the outputs, in the order of the tensors.
     pub fn outputs(&self) -> impl Iterator<Item = TensorId> {
         let outputs = (0..).zip(&self.tensors).filter(|(_, decl)| decl.role == Role::Output);
@@ -91,6 +101,8 @@ pub enum Transformation {
         inner: String,
         /// The partition into blocks.
         blocks: BlockPartition,
+        /// The name of the input whose stored entries are cut; `None` to cut the rounds.
+        stored: Option<String>,
     },
     /// Splits two directly nested loops as one loop over their product.
     Collapse {
@@ -101,12 +113,12 @@ pub enum Transformation {
         /// The name of the product.
         product: String,
     },
-    /// Requires a loop to have the given number of rounds.
+    /// Requires a loop to have at most, or exactly, the given number of rounds.
     Bound {
         /// The loop.
         index: String,
         /// The number of rounds.
-        rounds: u64,
+        rounds: RoundBound,
     },
     /// Computes a part of an assignment's value in advance, into a workspace.
     Precompute {
@@ -153,34 +165,37 @@ pub struct Schedule {
     pub transformations: Vec<Transformation>,
 }
 
-/// An input with the bounds that cut the stored entries of another input into equal shares, as
-/// `Tensor::equal_shares` computes them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shares {
-    /// A dense vector of bounds, of length `blocks + 1`.
-    pub input: TensorId,
+/// Inputs with the bounds of blocks of the stored entries of another input, as
+/// `Tensor::block_bounds` computes them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlockInputs {
     /// The input that is cut.
     pub of: TensorId,
-    /// The number of its outer storage modes that are cut as one.
-    pub modes: usize,
-    /// The number of blocks.
-    pub blocks: u64,
+    /// The storage modes that are cut, and the partition.
+    pub stored: StoredBlocks,
+    /// The input with the first round of each block.
+    pub begins: TensorId,
+    /// The input with the number of blocks of each fiber, if the partition does not give it.
+    pub counts: Option<TensorId>,
 }
 
-impl Shares {
-    /// The maximum number of blocks.
+impl BlockInputs {
+    /// The maximum number of blocks of a partition with a given number.
     pub const MAX_BLOCKS: u64 = 1 << 20;
+
+    /// Returns the inputs.
+    pub fn inputs(&self) -> impl Iterator<Item = TensorId> {
+        [self.begins].into_iter().chain(self.counts)
+    }
 }
 
-/// A partition of rounds into blocks.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum BlockPartition {
-    /// Blocks of this many rounds; the last one may be smaller.
-    Of(u64),
-    /// This many blocks, as equal as possible.
-    Into(u64),
-    /// This many blocks, each with an equal share of the stored entries of the named input.
-    Stored(u64, String),
+/// A bound of the number of rounds of a loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RoundBound {
+    /// The exact number.
+    Exactly(u64),
+    /// The maximum number.
+    AtMost(u64),
 }
 
 /// A tensor of a program.

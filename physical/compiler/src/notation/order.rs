@@ -29,6 +29,15 @@ enum EnclosingBinder<'a> {
     While,
 }
 
+/// A loop that may run more than once.
+struct RepeatedLoop {
+    /// The number of the binder.
+    binder: usize,
+    index: Index,
+    /// The maximum number of rounds, if it is constant.
+    rounds: Option<i64>,
+}
+
 /// A tensor with appended levels, between its declaration and its freeze.
 struct AppendedTensor {
     /// The number of binders outside of the declaration.
@@ -88,7 +97,8 @@ impl<'a> WriteOrderVerifier<'a> {
             return self
                 .fail(format!("every round of a `while` writes `{name}` again, but {}", self.append_rule(lhs.tensor)));
         }
-        let loops: Vec<(Index, Option<i64>)> = binders.iter().filter_map(|b| self.rounds(b)).collect();
+        let repeated = self.repeated_loops(binders);
+        let loops: Vec<(Index, Option<i64>)> = repeated.iter().map(|l| (l.index, l.rounds)).collect();
         let (mut resolved, mut write_path) = (0, Vec::new());
         for (mode, subscript) in lhs.subscripts.iter().take(self.appended_levels(lhs.tensor)).enumerate() {
             let form = Linear::of(&subscript.at).and_then(|form| self.expand(form, tensor.start_depth));
@@ -104,7 +114,7 @@ impl<'a> WriteOrderVerifier<'a> {
                 return self
                     .fail(format!("`{name}` is written out of order: {what}, but {}", self.append_rule(lhs.tensor)));
             };
-            let (resolved_by, outside) = self.resolution(&subscript.at, binders);
+            let (resolved_by, outside) = resolution(&subscript.at, binders, &repeated);
             if let Some((index, _)) = loops[next..].first().filter(|_| outside > next) {
                 let index = &self.program.indices[index.index()];
                 let what = format!("each round of the loop of `{index}` repeats its coordinate of level {mode}");
@@ -127,17 +137,42 @@ impl<'a> WriteOrderVerifier<'a> {
         }
     }
 
-    /// Returns the innermost loop among the binders whose index occurs in a subscript, and the
-    /// number of loops up to it that may run more than once.
-    fn resolution(&self, subscript: &Expr, binders: &[EnclosingBinder<'_>]) -> (Option<Index>, usize) {
-        let atoms = subscript.atoms();
-        let mentioned = |binder: &EnclosingBinder<'_>| match binder {
-            EnclosingBinder::Loop { index, .. } => atoms.contains(&Atom::Index(*index)),
-            _ => false,
+    /// Returns the loops among the binders that may run more than once. A loop over blocks of
+    /// stored entries directly around the loop over the rounds of a block is left out, since the
+    /// coordinates of both together ascend like those of one loop.
+    fn repeated_loops(&self, binders: &[EnclosingBinder<'_>]) -> Vec<RepeatedLoop> {
+        let mut loops: Vec<RepeatedLoop> = Vec::new();
+        for (binder, enclosing) in binders.iter().enumerate() {
+            let Some((index, rounds)) = self.rounds(enclosing) else { continue };
+            if let (Some(outer), EnclosingBinder::Loop { extent, .. }) = (loops.last(), enclosing)
+                && self.is_block(extent, outer.index)
+            {
+                loops.pop();
+            }
+            loops.push(RepeatedLoop { binder, index, rounds });
+        }
+        loops
+    }
+
+    /// Returns whether an extent is the block of stored entries whose number is the outer index.
+    fn is_block(&self, (lo, hi): &(Expr, Expr), outer: Index) -> bool {
+        // The bounds of a fiber that is not stored are an exception to the first one.
+        let lo = match lo {
+            Expr::Call(Op::Builtin(Builtin::IfElse), args) => &args[2],
+            lo => lo,
         };
-        let Some(at) = binders.iter().rposition(mentioned) else { return (None, 0) };
-        let EnclosingBinder::Loop { index, .. } = binders[at] else { unreachable!("only loops are mentioned") };
-        (Some(index), binders[..=at].iter().filter(|b| self.rounds(b).is_some()).count())
+        let (Expr::Access(begin), Expr::Access(end)) = (lo, hi) else { return false };
+        let is_bound = self.program.block_inputs.iter().any(|inputs| inputs.begins == begin.tensor);
+        let (Some((number, fiber)), Some((next, other))) = (begin.subscripts.split_last(), end.subscripts.split_last())
+        else {
+            return false;
+        };
+        is_bound
+            && begin.tensor == end.tensor
+            && fiber == other
+            && !fiber.iter().any(|s| s.at.atoms().contains(&Atom::Index(outer)))
+            && number.at == Expr::Index(outer)
+            && Linear::distance(&number.at, &next.at) == Some(1)
     }
 
     /// Returns a loop that may run more than once, or whose begin is not a linear form, with the
@@ -189,6 +224,19 @@ impl<'a> WriteOrderVerifier<'a> {
     fn fail<T>(&self, what: String) -> Result<T, Error> {
         Err(Error::InvalidProgram { rule: ProgramRule::Order, at: location(self.program, &self.path), what })
     }
+}
+
+/// Returns the innermost loop among the binders whose index occurs in a subscript, and the number
+/// of repeated loops up to it.
+fn resolution(subscript: &Expr, binders: &[EnclosingBinder<'_>], repeated: &[RepeatedLoop]) -> (Option<Index>, usize) {
+    let atoms = subscript.atoms();
+    let mentioned = |binder: &EnclosingBinder<'_>| match binder {
+        EnclosingBinder::Loop { index, .. } => atoms.contains(&Atom::Index(*index)),
+        _ => false,
+    };
+    let Some(at) = binders.iter().rposition(mentioned) else { return (None, 0) };
+    let EnclosingBinder::Loop { index, .. } = binders[at] else { unreachable!("only loops are mentioned") };
+    (Some(index), repeated.iter().filter(|l| l.binder <= at).count())
 }
 
 /// Returns whether a loop provably has no rounds.

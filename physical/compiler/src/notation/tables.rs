@@ -1,10 +1,11 @@
 //! The check of the rule **tables**: every id is in its table, and the tables are well-formed. See
 //! the module `verify`.
 
+use super::text::tensor_type;
 use super::verify::ProgramRule;
-use super::{Expr, OPEN_DIMENSION, Program, Role, Shares, Stmt};
+use super::{BlockInputs, Expr, OPEN_DIMENSION, Program, Role, Stmt, TensorId};
 use crate::Error;
-use redpoll_logic::{DType, Format, Prim};
+use redpoll_storage::BlockPartition;
 use std::collections::HashSet;
 
 /// Checks the rule **tables**.
@@ -38,30 +39,7 @@ pub(super) fn check(program: &Program) -> Result<(), Error> {
     if program.tensors.iter().any(|t| t.pattern.is_some_and(|of| of.index() >= program.tensors.len())) {
         return fail("a tensor has the pattern of a tensor that is not in the program's tables".to_owned());
     }
-    for shares in &program.shares {
-        let [Some(input), Some(of)] = [shares.input, shares.of].map(|t| program.tensors.get(t.index())) else {
-            return fail("the bounds of shares name a tensor that is not in the program's tables".to_owned());
-        };
-        let bounds = (shares.blocks <= Shares::MAX_BLOCKS).then(|| vec![shares.blocks + 1]);
-        let is_vector = Some(&input.ty.shape) == bounds.as_ref()
-            && input.ty.format == Format::dense(1)
-            && input.ty.dtype == DType::Prim(Prim::I64);
-        if input.role != Role::Input || of.role != Role::Input || !is_vector {
-            let blocks = shares.blocks;
-            return fail(format!(
-                "the bounds of {blocks} blocks of an input are an input, too, a dense vector of {blocks} + 1 numbers of \
-                 i64; `{}` of `{}` is not",
-                input.name, of.name
-            ));
-        }
-        let levels = of.ty.format.levels.len();
-        if shares.modes == 0 || shares.modes > levels {
-            return fail(format!(
-                "`{}` has {levels} storage modes, so {} of them cannot be cut",
-                of.name, shares.modes
-            ));
-        }
-    }
+    program.block_inputs.iter().try_for_each(|inputs| check_block_inputs(program, inputs).or_else(fail))?;
     let mut bad = None;
     program.body.walk(&mut |s| {
         let bound = match s {
@@ -93,4 +71,41 @@ pub(super) fn check(program: &Program) -> Result<(), Error> {
         Some(what) => fail(format!("{what} names an index, variable or tensor that is not in the program's tables")),
         None => Ok(()),
     }
+}
+
+/// Checks that the inputs with the bounds of blocks are inputs, and have the types of such bounds.
+fn check_block_inputs(program: &Program, inputs: &BlockInputs) -> Result<(), String> {
+    let input = |t: TensorId| {
+        let found = program.tensors.get(t.index()).filter(|decl| decl.role == Role::Input);
+        found.ok_or_else(|| "the bounds of blocks are inputs, and of an input; a name is of another tensor".to_owned())
+    };
+    let (of, stored) = (input(inputs.of)?, &inputs.stored);
+    let levels = of.ty.format.levels.len();
+    if stored.modes.is_empty() || stored.modes.end > levels {
+        let modes = &stored.modes;
+        return Err(format!("`{}` has {levels} storage modes, so modes {modes:?} cannot be cut", of.name));
+    }
+    if let BlockPartition::Into(blocks) = stored.blocks
+        && blocks > BlockInputs::MAX_BLOCKS
+    {
+        return Err(format!("{blocks} blocks exceed the maximum of {}", BlockInputs::MAX_BLOCKS));
+    }
+    let begins = stored.begins_type(&of.ty).ok_or_else(|| format!("`{}` has too many coordinates to cut", of.name))?;
+    let counts = stored.counts_type(&of.ty);
+    if counts.is_some() != inputs.counts.is_some() {
+        return Err("blocks of a given size, and no others, have an input with their numbers".to_owned());
+    }
+    for (found, expected) in inputs.inputs().zip([begins].into_iter().chain(counts)) {
+        let found = input(found)?;
+        if *found.ty != expected {
+            return Err(format!(
+                "`{}` cannot have the bounds of blocks of `{}`: its type is {}, not {}",
+                found.name,
+                of.name,
+                tensor_type(&found.ty),
+                tensor_type(&expected)
+            ));
+        }
+    }
+    Ok(())
 }

@@ -139,7 +139,7 @@ fn program(
         vars: Vec::new(),
         body: loops.into_iter().fold(body, add_loop),
         schedule: Vec::new(),
-        shares: Vec::new(),
+        block_inputs: Vec::new(),
     })?)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use redpoll_compiler::lower::{Binding, LoweredFunction, ParamSource};
-use redpoll_compiler::notation::{Program, Role, TensorId};
+use redpoll_compiler::notation::{BlockInputs, Program, Role, TensorId};
 use redpoll_storage::{Array, Tensor};
 
 /// Returns the input arrays, in the order of the function's table, and the parameters.
@@ -33,10 +33,12 @@ pub(super) fn bind(
     if given.next().is_some() {
         return Err(Error::InvalidInvocation(format!("{} inputs are more than the program has", inputs.len())));
     }
-    for shares in &program.shares {
-        if tensors[shares.input.index()].and_then(Tensor::value_range).is_none_or(|(least, _)| least < 0) {
-            let name = &program.tensors[shares.input.index()].name;
-            return Err(Error::InvalidInvocation(format!("input `{name}` does not hold the bounds of shares")));
+    for input in program.block_inputs.iter().flat_map(BlockInputs::inputs) {
+        let range = program.block_input_range(input).expect("the input has the bounds of blocks");
+        let found = tensors[input.index()].and_then(Tensor::value_range);
+        if found.is_none_or(|(least, greatest)| least < range.0 || greatest > range.1) {
+            let name = &program.tensors[input.index()].name;
+            return Err(Error::InvalidInvocation(format!("input `{name}` does not hold the bounds of blocks")));
         }
     }
     let array = |id: TensorId, level: usize, array: usize| -> Option<&Array> {

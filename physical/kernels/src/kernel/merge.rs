@@ -99,6 +99,6 @@ fn pairwise(ty: &Arc<TensorType>, op: &Op) -> Result<Program, Error> {
         vars: Vec::new(),
         body,
         schedule: Vec::new(),
-        shares: Vec::new(),
+        block_inputs: Vec::new(),
     })?)
 }

@@ -84,14 +84,17 @@ fn transformation(rng: &mut Rng, case: &ProgramCase, loops: &[TextLoop]) -> Vec<
     let inputs: Vec<&str> = input.map(|t| t.name.as_str()).collect();
     let blocks = |rng: &mut Rng| match rng.below(4) {
         0 | 1 => format!("{}", 1 + rng.below(4)),
-        2 if !inputs.is_empty() => format!("(into {} (stored {}))", 1 + rng.below(3), rng.pick(&inputs)),
+        2 if !inputs.is_empty() => {
+            let blocks = if rng.chance(50) { "into" } else { "of" };
+            format!("({blocks} {} (stored {}))", 1 + rng.below(3), rng.pick(&inputs))
+        }
         _ => format!("(into {})", 1 + rng.below(3)),
     };
     match rng.below(10) {
         0 | 1 => vec![format!("(split {name} {outer} {inner} {})", blocks(rng))],
         2 => match &l.inner {
             Some(other) => vec![format!("(reorder {other} {name})")],
-            None => vec![format!("(bound {name} {})", l.bounds.map_or(1, |(lo, hi)| (hi - lo).max(0)))],
+            None => vec![format!("(bound {name} (at-most {}))", rng.below(6))],
         },
         3 | 4 => match &l.inner {
             Some(other) => vec![
@@ -115,6 +118,12 @@ fn transformation(rng: &mut Rng, case: &ProgramCase, loops: &[TextLoop]) -> Vec<
             0 => vec![format!("(unroll {name})")],
             _ => vec![format!("(unroll {name} {})", 1 + rng.below(4))],
         },
-        _ => vec![format!("(bound {name} {})", l.bounds.map_or(1, |(lo, hi)| (hi - lo).max(0)))],
+        _ => {
+            let rounds = l.bounds.map_or_else(|| rng.below(4) as i64, |(lo, hi)| (hi - lo).max(0));
+            match rng.below(2) {
+                0 => vec![format!("(bound {name} (at-most {}))", rounds + rng.below(2) as i64)],
+                _ => vec![format!("(bound {name} {rounds})")],
+            }
+        }
     }
 }

@@ -73,7 +73,7 @@ mod tests {
             vars: vec![],
             body: crate::notation::Stmt::Block(vec![]),
             schedule: vec![],
-            shares: vec![],
+            block_inputs: vec![],
         };
         let mut cx = Cx::new(&program, Specials::of(&program, &[]), LoweringOptions::default());
         let parts = Rc::new(vec![cx.new_local("s", Prim::I64)]);

@@ -86,7 +86,14 @@ pub fn from_physical(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorTyp
         let value = Expr::Access(access(*input, []));
         Stmt::Let { var: *var, value, body: Box::new(body) }
     });
-    Ok(Program { tensors: b.tensors, indices: b.indices, vars: b.vars, body, schedule: Vec::new(), shares: Vec::new() })
+    Ok(Program {
+        tensors: b.tensors,
+        indices: b.indices,
+        vars: b.vars,
+        body,
+        schedule: Vec::new(),
+        block_inputs: Vec::new(),
+    })
 }
 
 fn invalid(what: impl Into<String>) -> Error {

@@ -11,13 +11,14 @@
 //!
 //! Source: Kjolstad, "Sparse Tensor Algebra Compilation", chapter 6, except for `lanes`.
 
+mod bound;
 mod extent;
 mod nest;
 mod order_independence;
 mod precompute;
 mod reorder;
-mod shares;
 mod split;
+mod stored;
 mod table;
 mod unroll;
 
@@ -66,14 +67,15 @@ fn apply(
 ) -> Result<Program, String> {
     let product = |name: &String| products.iter().position(|p| p.name == *name);
     match transformation {
-        Transformation::Split { index, outer, inner, blocks } => match product(index) {
-            Some(at) => {
-                let (program, rest) = split::split_product(program, products.remove(at), (outer, inner), blocks)?;
-                products.push(rest);
-                Ok(program)
-            }
-            None => split::split(program, index, (outer, inner), blocks),
-        },
+        Transformation::Split { index, outer, inner, blocks, stored } => {
+            let blocks = (*blocks, stored.as_deref());
+            let Some(at) = product(index) else {
+                return split::split(program, index, (outer, inner), blocks);
+            };
+            let (program, rest) = split::split_product(program, products.remove(at), (outer, inner), blocks)?;
+            products.push(rest);
+            Ok(program)
+        }
         Transformation::Collapse { outer, inner, product: name } => {
             check_unused(&program, name)?;
             let inner_loops = match product(inner) {
@@ -89,19 +91,7 @@ fn apply(
             Ok(program)
         }
         Transformation::Reorder(names) => reorder::reorder(program, names, mode),
-        Transformation::Bound { index, rounds } => {
-            let at = find(&program, index)?;
-            let mut found = None;
-            replace(program.body.clone(), at, &mut |l| {
-                found = l.length();
-                Ok(l.into())
-            })?;
-            match found {
-                Some(n) if n == i128::from(*rounds) => Ok(program),
-                Some(n) => Err(format!("the loop of `{index}` has {n} rounds")),
-                None => Err(format!("the number of rounds of the loop of `{index}` is computed at run time")),
-            }
-        }
+        Transformation::Bound { index, rounds } => bound::bound(program, index, *rounds),
         Transformation::Precompute { workspace, target, of, over, format } => {
             precompute::precompute(program, (workspace, format.as_ref()), (target, of), over, mode)
         }

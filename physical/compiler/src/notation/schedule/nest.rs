@@ -2,6 +2,7 @@
 
 use super::super::linear::Linear;
 use super::super::text::label;
+use super::super::types::dtype_of;
 use super::super::{Expr, Index, Program, Rounds, Stmt, Var};
 use std::collections::BTreeSet;
 
@@ -77,6 +78,56 @@ pub(super) fn replace(
         Ok(l) => Stmt::from(l).map_children(&mut |s| replace(s, index, with)),
         Err(other) => other.map_children(&mut |s| replace(s, index, with)),
     }
+}
+
+/// Replaces the loop of an index in a program, after evaluating its extent in advance where its
+/// rounds change what the extent reads. `with` also returns the program's tables.
+pub(super) fn replace_once(
+    mut program: Program,
+    index: Index,
+    with: impl FnOnce(&mut Program, ForLoop) -> Result<Stmt, String>,
+) -> Result<Program, String> {
+    let mut found = None;
+    replace(program.body.clone(), index, &mut |l| {
+        found = Some(l);
+        Ok(Stmt::Block(Vec::new()))
+    })?;
+    let Some(l) = found else { return Ok(program) };
+    let (l, variables) = evaluate_extent(&mut program, l)?;
+    let stmt = with(&mut program, l)?;
+    let wrap = |body, (var, value)| Stmt::Let { var, value, body: Box::new(body) };
+    let stmt = variables.into_iter().fold(stmt, wrap);
+    let body = replace(program.body, index, &mut |_| Ok(stmt.clone()))?;
+    Ok(Program { body, ..program })
+}
+
+/// Replaces each end of an extent that reads a tensor which the rounds change by a variable.
+/// Returns the variables with their values.
+fn evaluate_extent(program: &mut Program, l: ForLoop) -> Result<(ForLoop, Vec<(Var, Expr)>), String> {
+    let mut changed = Vec::new();
+    l.body.walk(&mut |s| match s {
+        Stmt::Assign { lhs, .. } => changed.push(lhs.tensor),
+        Stmt::Declare(t) | Stmt::Thaw(t) => changed.push(*t),
+        Stmt::Swap(t, u) => changed.extend([*t, *u]),
+        _ => {}
+    });
+    let mut variables = Vec::new();
+    let mut evaluate = |end: Expr| {
+        if !end.accesses().into_iter().any(|access| changed.contains(&access.tensor)) {
+            return Ok(end);
+        }
+        let var = new_variable(program, "end", &end)?;
+        variables.push((var, end));
+        Ok::<_, String>(Expr::Var(var))
+    };
+    let extent = (evaluate(l.extent.0)?, evaluate(l.extent.1)?);
+    Ok((ForLoop { extent, ..l }, variables))
+}
+
+/// Adds a variable for a value.
+pub(super) fn new_variable(program: &mut Program, name: &str, value: &Expr) -> Result<Var, String> {
+    program.vars.push((name.to_owned(), dtype_of(program, value)?));
+    Ok(Var(program.vars.len() as u32 - 1))
 }
 
 /// Unwraps blocks of a single statement.

@@ -1,35 +1,37 @@
 //! Transformations `split` and `collapse`: blocks of the rounds of a loop, or of a product of
 //! loops.
 
-use super::super::{BlockPartition, Expr, Index, Program, Rounds, Stmt, TensorId};
+use super::super::{Expr, Index, Program, Rounds, Stmt};
 use super::extent::{div_ceil, div_floor, max, min, minus, plus, times};
-use super::nest::{ForLoop, find, replace, unwrap_block};
-use super::shares::{add_shares, block_bounds};
+use super::nest::{ForLoop, find, replace, replace_once, unwrap_block};
+use super::stored::{StoredBounds, add_block_inputs, stored_bounds};
 use super::{check_unused, new_index};
 use crate::lower::seeded_fault::SeededFault;
 use redpoll_logic::op::Builtin;
+use redpoll_storage::BlockPartition;
 
-/// Splits the loop of `name`.
+/// Splits the loop of `name` into blocks of its rounds, or of the stored entries of an input.
 pub(super) fn split(
     mut program: Program,
     name: &str,
     (outer, inner): (&str, &str),
-    blocks: &BlockPartition,
+    (blocks, stored): (BlockPartition, Option<&str>),
 ) -> Result<Program, String> {
     let at = find(&program, name)?;
     let count = new_index(&mut program, outer)?;
-    let bounds = add_stored_bounds(&mut program, blocks, &[at], outer)?;
+    let inputs = stored.map(|of| add_block_inputs(&mut program, of, &[at], (outer, blocks))).transpose()?;
+    let split = BlockSplit { blocks, inputs };
+    let stored = split.stored_bounds(&program, &[at], count)?;
     rename(&mut program, at, inner)?;
-    let body = replace(program.body, at, &mut |l| {
+    replace_once(program, at, |_, l| {
         let (lo, hi) = &l.extent;
-        let BlockBounds { begin, end, blocks, is_even } = cut_block(&minus(hi, lo), blocks, bounds, count)?;
+        let BlockBounds { begin, end, blocks, is_even } = split.cut_block(&minus(hi, lo), stored, count)?;
         let (begin, end) = (plus(lo, &begin), plus(lo, &end));
         let end = if is_even || SeededFault::LastBlock.is_active() { end } else { min(end, hi.clone()) };
         let (outside, within) = l.rounds.split_modes();
         let inside = ForLoop { extent: (begin, end), rounds: within, ..l };
         Ok(wrap_in_blocks(count, blocks, outside, inside))
-    })?;
-    Ok(Program { body, ..program })
+    })
 }
 
 /// Perfectly nested loops whose rounds are split as one sequence.
@@ -39,9 +41,8 @@ pub(super) struct LoopProduct {
     loops: Vec<String>,
     /// The bounds of the loops before the product was split.
     bounds: Vec<(i64, i64)>,
-    /// The previous splits of the product: the name of the loop over blocks, the kind of blocks,
-    /// and the input with their bounds if they are in position space.
-    splits: Vec<(String, BlockPartition, Option<TensorId>)>,
+    /// The previous splits of the product, each with the name of the loop over blocks.
+    splits: Vec<(String, BlockSplit)>,
 }
 
 impl LoopProduct {
@@ -97,36 +98,38 @@ pub(super) fn split_product(
     mut program: Program,
     mut product: LoopProduct,
     (outer, inner): (&str, &str),
-    blocks: &BlockPartition,
+    (blocks, stored): (BlockPartition, Option<&str>),
 ) -> Result<(Program, LoopProduct), String> {
     check_unused(&program, inner)?;
     let at = product.loops.iter().map(|l| find(&program, l)).collect::<Result<Vec<_>, _>>()?;
     let count = new_index(&mut program, outer)?;
-    let bounds = match product.splits.is_empty() {
-        true => add_stored_bounds(&mut program, blocks, &at, outer)?,
-        false if matches!(blocks, BlockPartition::Stored(..)) => {
-            return Err(format!(
-                "`{}` is part of a product that was split before; split it by stored entries first",
-                product.name
-            ));
-        }
-        false => None,
-    };
+    if stored.is_some() && !product.splits.is_empty() {
+        return Err(format!(
+            "`{}` is part of a product that was split before; split it by stored entries first",
+            product.name
+        ));
+    }
+    let inputs = stored.map(|of| add_block_inputs(&mut program, of, &at, (outer, blocks))).transpose()?;
     let mut counts: Vec<Index> =
-        product.splits.iter().map(|(name, ..)| find(&program, name)).collect::<Result<_, _>>()?;
+        product.splits.iter().map(|(name, _)| find(&program, name)).collect::<Result<_, _>>()?;
     counts.push(count);
-    product.splits.push((outer.to_owned(), blocks.clone(), bounds));
-    let body = replace(program.body, at[0], &mut |l| {
+    product.splits.push((outer.to_owned(), BlockSplit { blocks, inputs }));
+    let range = product.range(&program, &at, &counts)?;
+    let body = replace(program.body.clone(), at[0], &mut |l| {
         let changed = || format!("the loops of `{}` have changed since it was collapsed", product.name);
         let (nest, body) = nested(l, &at[1..]).ok_or_else(changed)?;
-        let range = product.range(&counts)?;
         let (outside, within) = nest[0].rounds.split_modes();
         let mut nest: Vec<ForLoop> =
             nest.into_iter().zip(product.extents(&at, &range)).map(|(l, extent)| ForLoop { extent, ..l }).collect();
         nest[0].rounds = within;
         let inside = nest.into_iter().rev().fold(body, |body, l| ForLoop { body: Box::new(body), ..l }.into());
-        Ok(ForLoop { index: count, extent: (Expr::int(0), range.blocks), rounds: outside, body: Box::new(inside) }
-            .into())
+        Ok(ForLoop {
+            index: count,
+            extent: (Expr::int(0), range.blocks.clone()),
+            rounds: outside,
+            body: Box::new(inside),
+        }
+        .into())
     })?;
     product.name = inner.to_owned();
     Ok((Program { body, ..program }, product))
@@ -148,12 +151,13 @@ impl LoopProduct {
     }
 
     /// Returns the range of rounds of the current blocks of all splits.
-    fn range(&self, counts: &[Index]) -> Result<ProductRange, String> {
+    fn range(&self, program: &Program, loops: &[Index], counts: &[Index]) -> Result<ProductRange, String> {
         let all = Expr::int(self.rounds(0)?);
         let mut range = ProductRange { begin: Expr::int(0), end: all, blocks: Expr::int(1) };
-        for ((_, blocks, bounds), count) in self.splits.iter().zip(counts) {
+        for ((_, split), count) in self.splits.iter().zip(counts) {
+            let stored = split.stored_bounds(program, loops, *count)?;
             let BlockBounds { begin, end, blocks, is_even } =
-                cut_block(&minus(&range.end, &range.begin), blocks, *bounds, *count)?;
+                split.cut_block(&minus(&range.end, &range.begin), stored, *count)?;
             let last = plus(&range.begin, &end);
             let end = if is_even { last } else { min(last, range.end) };
             range = ProductRange { begin: plus(&range.begin, &begin), end, blocks };
@@ -189,51 +193,50 @@ struct BlockBounds {
     is_even: bool,
 }
 
-/// Adds the input with the bounds of blocks in position space; returns `None` for other blocks.
-fn add_stored_bounds(
-    program: &mut Program,
-    blocks: &BlockPartition,
-    loops: &[Index],
-    outer: &str,
-) -> Result<Option<TensorId>, String> {
-    match blocks {
-        BlockPartition::Stored(blocks, of) => add_shares(program, of, loops, (outer, *blocks)).map(Some),
-        BlockPartition::Of(_) | BlockPartition::Into(_) => Ok(None),
-    }
+/// A split of a loop or a product of loops into blocks.
+struct BlockSplit {
+    blocks: BlockPartition,
+    /// For blocks of stored entries, the number of the inputs with their bounds.
+    inputs: Option<usize>,
 }
 
-/// Returns the block of number `count` out of the given number of rounds.
-fn cut_block(
-    rounds: &Expr,
-    blocks: &BlockPartition,
-    bounds: Option<TensorId>,
-    count: Index,
-) -> Result<BlockBounds, String> {
-    let number = |n: &u64| {
-        i64::try_from(*n).ok().filter(|n| *n > 0).ok_or("the size and the number of blocks must be at least 1")
-    };
-    if let (BlockPartition::Stored(blocks, _), Some(bounds)) = (blocks, bounds) {
-        let (begin, end) = block_bounds(bounds, count);
-        return Ok(BlockBounds { begin, end, blocks: Expr::int(number(blocks)?), is_even: true });
+impl BlockSplit {
+    /// Returns the bounds of block `count` of the rounds of loops, if it is one of stored entries.
+    fn stored_bounds(&self, program: &Program, loops: &[Index], count: Index) -> Result<Option<StoredBounds>, String> {
+        self.inputs.map(|inputs| stored_bounds(program, inputs, loops, count)).transpose()
     }
-    let (size, blocks) = match blocks {
-        BlockPartition::Of(size) => {
-            let size = number(size)?;
-            (Expr::int(size), div_ceil(rounds, size))
+
+    /// Returns the block of number `count` out of the given number of rounds.
+    fn cut_block(&self, rounds: &Expr, stored: Option<StoredBounds>, count: Index) -> Result<BlockBounds, String> {
+        let number = |n: u64| {
+            i64::try_from(n).ok().filter(|n| *n > 0).ok_or("the size and the number of blocks must be at least 1")
+        };
+        if let Some(StoredBounds { begin, end, count }) = stored {
+            let blocks = match (count, self.blocks) {
+                (Some(count), _) => count,
+                (None, BlockPartition::Into(n) | BlockPartition::Of(n)) => Expr::int(number(n)?),
+            };
+            return Ok(BlockBounds { begin, end, blocks, is_even: true });
         }
-        // Trailing blocks may be empty if the number of rounds is computed at run time.
-        BlockPartition::Into(blocks) | BlockPartition::Stored(blocks, _) => {
-            let blocks = number(blocks)?;
-            let size = max(Expr::int(1), div_ceil(rounds, blocks));
-            let blocks = size.as_int().map_or(Expr::int(blocks), |size| div_ceil(rounds, size));
-            (size, blocks)
-        }
-    };
-    let begin = block_begin(&Expr::Index(count), &size);
-    let end = plus(&begin, &size);
-    let all = size.as_int().zip(blocks.as_int()).map(|(size, blocks)| i128::from(size) * i128::from(blocks));
-    let is_even = all.is_some() && all == rounds.as_int().map(i128::from);
-    Ok(BlockBounds { begin, end, blocks, is_even })
+        let (size, blocks) = match self.blocks {
+            BlockPartition::Of(size) => {
+                let size = number(size)?;
+                (Expr::int(size), div_ceil(rounds, size))
+            }
+            // Trailing blocks may be empty if the number of rounds is computed at run time.
+            BlockPartition::Into(blocks) => {
+                let blocks = number(blocks)?;
+                let size = max(Expr::int(1), div_ceil(rounds, blocks));
+                let blocks = size.as_int().map_or(Expr::int(blocks), |size| div_ceil(rounds, size));
+                (size, blocks)
+            }
+        };
+        let begin = block_begin(&Expr::Index(count), &size);
+        let end = plus(&begin, &size);
+        let all = size.as_int().zip(blocks.as_int()).map(|(size, blocks)| i128::from(size) * i128::from(blocks));
+        let is_even = all.is_some() && all == rounds.as_int().map(i128::from);
+        Ok(BlockBounds { begin, end, blocks, is_even })
+    }
 }
 
 /// Wraps a loop over blocks around a loop.

@@ -25,11 +25,11 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
         precondition: "none: rounds stay in order",
     },
     TransformationText {
-        forms: &["split(i, io, ii, into(4, stored(A)))"],
-        effect: "the same in position space: blocks with equal shares of the stored entries of A, whose bounds are \
-                 read from its arrays",
-        precondition: "A is an input whose outermost storage mode the loop iterates over; for a product, its \
-                       outermost storage modes",
+        forms: &["split(i, io, ii, of(64, stored(A)))", "split(i, io, ii, into(4, stored(A)))"],
+        effect: "the same in position space: blocks of so many stored entries of A, or with equal shares of them, \
+                 whose bounds are read from its arrays; below the outermost storage mode, each fiber is cut by itself",
+        precondition: "A is an input, and the loop iterates over one of its storage modes, inside of the loops over \
+                       the modes before it; a product, over adjacent ones",
     },
     TransformationText {
         forms: &["collapse(i, j, p)"],
@@ -39,9 +39,10 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
         precondition: "one loop is directly inside of the other, both extents are constant",
     },
     TransformationText {
-        forms: &["bound(i, 64)"],
-        effect: "none; a loop with another number of rounds is an error",
-        precondition: "the number of rounds is constant",
+        forms: &["bound(i, 64)", "bound(i, at-most(64))"],
+        effect: "states the number of rounds, or its maximum; if the number is computed at run time, rounds beyond \
+                 the maximum move to a second loop, named i_rest, so that `unroll(i)` needs no number of copies",
+        precondition: "a constant number of rounds is as stated; one computed at run time has a maximum only",
     },
     TransformationText {
         forms: &["precompute(w, y, (A, B), (j, jc, jp))"],

@@ -5,7 +5,7 @@ use super::super::order::max_rounds;
 use super::super::visit::infallible;
 use super::super::{Expr, Index, Program, Rounds, Stmt, TensorId};
 use super::extent::{div_floor, max, minus, plus, times};
-use super::nest::{ForLoop, find, replace};
+use super::nest::{ForLoop, find, replace_once};
 use redpoll_logic::op::Builtin;
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -17,21 +17,20 @@ pub(super) fn unroll(mut program: Program, name: &str, copies: Option<u64>) -> R
     let at = find(&program, name)?;
     let count = Index(program.indices.len() as u32);
     program.indices.push(name.to_owned());
-    let mut unroller = LoopUnroller { program: program.clone(), name, copied: false };
-    let body = replace(program.body, at, &mut |l| {
+    replace_once(program, at, |program, l| {
+        let mut unroller = LoopUnroller { program, name, copied: false };
         let iterates_entries = unroller.iterates_entries(&l);
         match l.length() {
             _ if iterates_entries && copies != Some(1) => unroll_entries(l, copies),
             Some(length) => unroller.of_length(&l, count, length, copies),
             None => unroller.of_open_length(&l, count, copies),
         }
-    })?;
-    Ok(Program { body, tensors: unroller.program.tensors, ..program })
+    })
 }
 
 struct LoopUnroller<'a> {
     /// The program, to which the locals of copies are added.
-    program: Program,
+    program: &'a mut Program,
     name: &'a str,
     /// True once a copy uses the locals of the original body.
     copied: bool,
@@ -121,24 +120,24 @@ impl LoopUnroller<'_> {
         let copy = |k: u64| {
             let at = plus(from, &Expr::int(k as i64));
             let body = (*l.body).clone().with_index(l.index, &at);
-            if std::mem::replace(&mut self.copied, true) { self.rename_locals(body) } else { body }
+            if std::mem::replace(&mut self.copied, true) { rename_locals(self.program, body) } else { body }
         };
         Stmt::block((0..count).map(copy))
     }
+}
 
-    /// Replaces the locals declared in a body by new ones.
-    fn rename_locals(&mut self, body: Stmt) -> Stmt {
-        let mut renamed: HashMap<TensorId, TensorId> = HashMap::new();
-        body.walk(&mut |s| {
-            if let Stmt::Declare(t) = s {
-                let mut decl = self.program.tensors[t.index()].clone();
-                decl.name = unused_name(&self.program, &decl.name);
-                renamed.insert(*t, TensorId(self.program.tensors.len() as u32));
-                self.program.tensors.push(decl);
-            }
-        });
-        if renamed.is_empty() { body } else { rename_tensors(body, &|t| renamed.get(&t).copied().unwrap_or(t)) }
-    }
+/// Replaces the locals declared in a copy of a body by new ones.
+pub(super) fn rename_locals(program: &mut Program, body: Stmt) -> Stmt {
+    let mut renamed: HashMap<TensorId, TensorId> = HashMap::new();
+    body.walk(&mut |s| {
+        if let Stmt::Declare(t) = s {
+            let mut decl = program.tensors[t.index()].clone();
+            decl.name = unused_name(program, &decl.name);
+            renamed.insert(*t, TensorId(program.tensors.len() as u32));
+            program.tensors.push(decl);
+        }
+    });
+    if renamed.is_empty() { body } else { rename_tensors(body, &|t| renamed.get(&t).copied().unwrap_or(t)) }
 }
 
 /// Marks a loop over stored entries to handle that many entries per round.

@@ -100,7 +100,8 @@ pub(super) fn inputs(items: &[Sexpr]) -> Result<Vec<InputText>, TextError> {
     let is_computed = |name: &str| {
         items
             .iter()
-            .any(|item| matches!(item.as_form(), Some(("shares", [of, ..])) if parse_name(of, "").ok() == Some(name)))
+            .filter_map(|item| item.as_form().filter(|(head, _)| *head == "block-inputs"))
+            .any(|(_, parts)| parts.iter().skip(3).any(|input| parse_name(input, "").ok() == Some(name)))
     };
     parts.iter().filter(|p| p.role == Role::Input && !is_computed(p.name)).map(input).collect()
 }

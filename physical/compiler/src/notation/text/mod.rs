@@ -26,7 +26,8 @@
 //! | `(* a b)`, `(call f a b)` | an operator; the long form for user-defined ones |
 //! | `1` `1.5` `true` `(lit f32 1.5)` `(fill A)` `n` | constants: `i64`, `f64`, `bool`, any; a fill value; a size |
 //! | `"a b"` | a name that is not a word |
-//! | `(shares b A 2 8)` | the input `b` is not bound: it has the bounds of 8 blocks of the first two storage modes of `A`, with equal shares of the stored entries |
+//! | `(block-inputs A (modes 0 2) (into 8) b)` | the input `b` is not bound: it has the begins of 8 blocks of storage modes 0 and 1 of `A`, with equal shares of the stored entries |
+//! | `(block-inputs A (modes 1 2) (of 64) b n)` | the same for blocks of 64 stored entries of each fiber; `n` has their numbers |
 //! | `(pattern y A)` | the output `y` stores a value for each stored entry of the input `A`, and shares its levels |
 //! | `(schedule (split i io ii 64) ..)` | transformations of the loops, in order; the module `schedule` lists them |
 //!
@@ -67,6 +68,7 @@ pub(super) use print::label;
 pub use print::{print, print_expr};
 pub(super) use schedule::print_transformation;
 pub use source_map::SourceMap;
+pub(super) use types::tensor_type;
 
 /// Words that start a form; a tensor of such a name is accessed by the long form.
 const RESERVED: [&str; 9] = ["access", "call", "fill", "lit", "walk", "gallop", "follow", "outside", "range"];

@@ -1,15 +1,15 @@
 //! Parsing of programs.
 
 use super::declare::{Declarations, InputText, InputTypes, declarations, inputs};
-use super::schedule::{print_transformation, transformation};
+use super::schedule::{parse_blocks, print_transformation, transformation};
 use super::source_map::SourceMap;
 use super::types::convert_exactly;
 use crate::Error;
 use crate::notation::from_physical::coordinates::storage_coordinate;
 use crate::notation::types::dtype_of;
 use crate::notation::{
-    Access, AccessSubscript, Bounds, Expr, Index, OPEN_DIMENSION, Program, Rounds, Shares, Site, Stmt, TensorId, Var,
-    Write,
+    Access, AccessSubscript, BlockInputs, Bounds, Expr, Index, OPEN_DIMENSION, Program, Rounds, Site, Stmt, TensorId,
+    Var, Write,
 };
 use redpoll_logic::Error as TextError;
 use redpoll_logic::literal::{read_bare, read_literal, read_value};
@@ -18,6 +18,7 @@ use redpoll_logic::physical::Protocol;
 use redpoll_logic::sexpr::{self, Sexpr, SexprKind, strip_byte_order_mark};
 use redpoll_logic::text::{Operators, parse_name};
 use redpoll_logic::{DType, Prim, Scalar, StorageMode, TensorType};
+use redpoll_storage::StoredBlocks;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -87,7 +88,7 @@ fn program(text: &str, ops: &[Arc<UserOp>], input_types: InputTypes<'_>) -> Resu
         vars: Vec::new(),
         body: Stmt::Block(Vec::new()),
         schedule: Vec::new(),
-        shares: Vec::new(),
+        block_inputs: Vec::new(),
     };
     let mut p = ProgramParser {
         program,
@@ -104,10 +105,17 @@ fn program(text: &str, ops: &[Arc<UserOp>], input_types: InputTypes<'_>) -> Resu
             Some(("input" | "output" | "local", [name, ..])) => {
                 p.source_map.tensor(parse_name(name, "the name of a tensor")?, item.position);
             }
-            Some(("shares", [input, of, modes, blocks])) => {
-                let (input, of) = (p.tensor_named(input)?, p.tensor_named(of)?);
-                let (modes, blocks) = (modes.number("a number of modes")?, blocks.number("a number of blocks")?);
-                p.program.shares.push(Shares { input, of, modes, blocks });
+            Some(("block-inputs", [of, modes, blocks, begins, counts @ ..])) if counts.len() < 2 => {
+                let (of, begins) = (p.tensor_named(of)?, p.tensor_named(begins)?);
+                let counts = counts.first().map(|counts| p.tensor_named(counts)).transpose()?;
+                let Some(("modes", [start, end])) = modes.as_form() else {
+                    return Err(modes.error(format!("expected `(modes 0 1)`, found {modes}")))?;
+                };
+                let modes = start.number("a storage mode")?..end.number("a storage mode")?;
+                let (blocks, None) = parse_blocks(blocks)? else {
+                    return Err(blocks.error(format!("expected `(into 4)` or `(of 64)`, found {blocks}")))?;
+                };
+                p.program.block_inputs.push(BlockInputs { of, stored: StoredBlocks { modes, blocks }, begins, counts });
             }
             Some(("pattern", [output, of])) => {
                 let (output, of) = (p.tensor_named(output)?, p.tensor_named(of)?);

@@ -4,7 +4,7 @@
 //! scope; then it gets a number.
 
 use super::RESERVED;
-use super::schedule::print_transformation;
+use super::schedule::{print_blocks, print_transformation};
 use super::types::{name, tensor_type, write_constant};
 use crate::notation::{Access, Expr, Index, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Var, Write};
 use redpoll_logic::op::Op;
@@ -17,10 +17,11 @@ use std::collections::HashMap;
 pub fn print(program: &Program) -> String {
     let mut p = ProgramPrinter::new(program);
     let mut parts: Vec<Sexpr> = program.tensors.iter().map(tensor).collect();
-    parts.extend(program.shares.iter().map(|s| {
+    parts.extend(program.block_inputs.iter().map(|b| {
         let tensor = |t: TensorId| name(&program.tensors[t.index()].name);
-        let numbers = [s.modes.to_string(), s.blocks.to_string()].map(Sexpr::atom);
-        Sexpr::form("shares", [tensor(s.input), tensor(s.of)].into_iter().chain(numbers))
+        let modes = [b.stored.modes.start, b.stored.modes.end].map(|k| Sexpr::atom(k.to_string()));
+        let parts = [tensor(b.of), Sexpr::form("modes", modes), print_blocks(b.stored.blocks)];
+        Sexpr::form("block-inputs", parts.into_iter().chain(b.inputs().map(tensor)))
     }));
     parts.extend(program.tensors.iter().filter_map(|t| {
         let of = &program.tensors[t.pattern?.index()];

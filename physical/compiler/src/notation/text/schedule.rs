@@ -1,10 +1,11 @@
 //! The text forms of transformations and schedules; the module `schedule` lists transformations.
 
 use super::types::name;
-use crate::notation::{BlockPartition, Schedule, TRANSFORMATIONS, Transformation};
+use crate::notation::{RoundBound, Schedule, TRANSFORMATIONS, Transformation};
 use redpoll_logic::sexpr::{Sexpr, read};
 use redpoll_logic::text::{format_from_sexpr, format_to_sexpr, parse_name};
 use redpoll_logic::{Alias, Error};
+use redpoll_storage::BlockPartition;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -95,23 +96,20 @@ pub(super) fn transformation(s: &Sexpr) -> Result<Transformation, Error> {
         ("reorder", indices @ [_, ..]) => {
             Transformation::Reorder(indices.iter().map(index).collect::<Result<_, Error>>()?)
         }
-        ("split", [of, outer, inner, blocks]) => Transformation::Split {
-            index: index(of)?,
-            outer: index(outer)?,
-            inner: index(inner)?,
-            blocks: match blocks.as_form() {
-                Some(("into", [count])) => BlockPartition::Into(positive(count)?),
-                Some(("into", [count, of])) => match of.as_form() {
-                    Some(("stored", [of])) => BlockPartition::Stored(positive(count)?, tensor(of)?),
-                    _ => return Err(of.error(format!("expected `(stored A)`, found {of}"))),
-                },
-                _ => BlockPartition::Of(positive(blocks)?),
-            },
-        },
+        ("split", [of, outer, inner, blocks]) => {
+            let (blocks, stored) = parse_blocks(blocks)?;
+            Transformation::Split { index: index(of)?, outer: index(outer)?, inner: index(inner)?, blocks, stored }
+        }
         ("collapse", [outer, inner, product]) => {
             Transformation::Collapse { outer: index(outer)?, inner: index(inner)?, product: index(product)? }
         }
-        ("bound", [of, rounds]) => Transformation::Bound { index: index(of)?, rounds: number(rounds)? },
+        ("bound", [of, rounds]) => {
+            let rounds = match rounds.as_form() {
+                Some(("at-most", [rounds])) => RoundBound::AtMost(number(rounds)?),
+                _ => RoundBound::Exactly(number(rounds)?),
+            };
+            Transformation::Bound { index: index(of)?, rounds }
+        }
         ("precompute", [workspace, target, of, rest @ ..]) => {
             let of = of
                 .as_list()
@@ -176,17 +174,45 @@ fn positive(s: &Sexpr) -> Result<u64, Error> {
     }
 }
 
+/// Reads a partition into blocks, and the name of the tensor whose stored entries it is of.
+pub(super) fn parse_blocks(s: &Sexpr) -> Result<(BlockPartition, Option<String>), Error> {
+    let (partition, of) = match s.as_form() {
+        Some(("into", [count, of @ ..])) if of.len() < 2 => (BlockPartition::Into(positive(count)?), of.first()),
+        Some(("of", [size, of @ ..])) if of.len() < 2 => (BlockPartition::Of(positive(size)?), of.first()),
+        _ => (BlockPartition::Of(positive(s)?), None),
+    };
+    let stored = of.map(|of| match of.as_form() {
+        Some(("stored", [of])) => tensor(of),
+        _ => Err(of.error(format!("expected `(stored A)`, found {of}"))),
+    });
+    Ok((partition, stored.transpose()?))
+}
+
+/// Returns the text of a partition into blocks.
+pub(super) fn print_blocks(blocks: BlockPartition) -> Sexpr {
+    let (head, n) = parts_of_blocks(blocks);
+    Sexpr::form(head, [Sexpr::atom(n.to_string())])
+}
+
+fn parts_of_blocks(blocks: BlockPartition) -> (&'static str, u64) {
+    match blocks {
+        BlockPartition::Of(size) => ("of", size),
+        BlockPartition::Into(number) => ("into", number),
+    }
+}
+
 /// Returns the text of a transformation.
 pub(in crate::notation) fn print_transformation(t: &Transformation) -> Sexpr {
     let count = |n: &u64| Sexpr::atom(n.to_string());
     match t {
         Transformation::Reorder(indices) => Sexpr::form("reorder", indices.iter().map(|i| name(i))),
-        Transformation::Split { index, outer, inner, blocks } => {
-            let blocks = match blocks {
-                BlockPartition::Of(size) => count(size),
-                BlockPartition::Into(number) => Sexpr::form("into", [count(number)]),
-                BlockPartition::Stored(number, of) => {
-                    Sexpr::form("into", [count(number), Sexpr::form("stored", [name(of)])])
+        Transformation::Split { index, outer, inner, blocks, stored } => {
+            let blocks = match (blocks, stored) {
+                (BlockPartition::Of(size), None) => count(size),
+                (blocks, None) => print_blocks(*blocks),
+                (blocks, Some(of)) => {
+                    let (head, n) = parts_of_blocks(*blocks);
+                    Sexpr::form(head, [count(&n), Sexpr::form("stored", [name(of)])])
                 }
             };
             Sexpr::form("split", [name(index), name(outer), name(inner), blocks])
@@ -194,7 +220,13 @@ pub(in crate::notation) fn print_transformation(t: &Transformation) -> Sexpr {
         Transformation::Collapse { outer, inner, product } => {
             Sexpr::form("collapse", [name(outer), name(inner), name(product)])
         }
-        Transformation::Bound { index, rounds } => Sexpr::form("bound", [name(index), count(rounds)]),
+        Transformation::Bound { index, rounds } => {
+            let rounds = match rounds {
+                RoundBound::Exactly(rounds) => count(rounds),
+                RoundBound::AtMost(rounds) => Sexpr::form("at-most", [count(rounds)]),
+            };
+            Sexpr::form("bound", [name(index), rounds])
+        }
         Transformation::Precompute { workspace, target, of, over, format } => {
             let of = Sexpr::list(of.iter().map(|t| name(t)));
             let over = over.iter().map(|names| Sexpr::list(names.iter().map(|n| name(n))));

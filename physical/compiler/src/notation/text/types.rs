@@ -34,7 +34,7 @@ pub(super) fn convert_exactly(value: &Scalar, prim: Prim) -> Option<Scalar> {
 }
 
 /// Writes `(type (shape n ..) dtype fill format)`.
-pub(super) fn tensor_type(ty: &TensorType) -> Sexpr {
+pub(in crate::notation) fn tensor_type(ty: &TensorType) -> Sexpr {
     let size = |n: &u64| Sexpr::atom(if *n == OPEN_DIMENSION { "_".to_owned() } else { n.to_string() });
     let shape = Sexpr::form("shape", ty.shape.iter().map(size));
     Sexpr::form("type", [shape, write_dtype(&ty.dtype), write_value(&ty.fill), format_to_sexpr(&ty.format)])

@@ -124,7 +124,7 @@ fn is_as_defined(case: &ProgramCase) -> Option<bool> {
     let inputs = || case.tensors.iter().filter(|t| t.role == Role::Input);
     let dense = inputs().map(|t| (t.name.clone(), t.values.clone())).collect();
     let defined = run(&written_program(case).ok()?, &dense).ok()?;
-    let program = Arc::new(normal_form(case).ok().filter(|p| p.shares.is_empty())?);
+    let program = Arc::new(normal_form(case).ok().filter(|p| p.block_inputs.is_empty())?);
     let tensors = inputs().map(|t| store_values(&t.ty, &t.ty.format, &t.values).expect("it was drawn to fit"));
     let tensors: Vec<Tensor> = tensors.collect();
     let tensors: Vec<&Tensor> = tensors.iter().collect();

@@ -204,10 +204,11 @@ fn compare_in_formats(
     let mut contents = HashMap::new();
     let mut tensors = Vec::new();
     for (id, decl) in (0..).map(TensorId).zip(&program.tensors).filter(|(_, t)| t.role == Role::Input) {
-        if let Some(shares) = program.shares.iter().find(|s| s.input == id) {
-            let inputs = program.tensors[..shares.of.index()].iter().filter(|t| t.role == Role::Input);
+        if let Some(blocks) = program.block_inputs.iter().find(|b| b.inputs().any(|t| t == id)) {
+            let inputs = program.tensors[..blocks.of.index()].iter().filter(|t| t.role == Role::Input);
             let of: &Tensor = &tensors[inputs.count()];
-            let bounds = of.equal_shares(shares.modes, shares.blocks);
+            let bounds = of.block_bounds(&blocks.stored).unwrap();
+            let bounds = if blocks.begins == id { bounds.begins } else { bounds.counts.unwrap() };
             contents.insert(decl.name.clone(), bounds.to_dense_scalars().unwrap());
             tensors.push(bounds);
             continue;

@@ -1,10 +1,8 @@
-//! Splits of the stored elements of a tensor into equal shares, computed from its arrays.
+//! Numbers of stored elements before given coordinates, computed from the arrays of a tensor.
 
 use super::Tensor;
 use super::array::Indices;
-use super::values::Values;
 use crate::levels::{Concatenation, level, lower_bound};
-use redpoll_logic::{DType, Format, Prim, Scalar, TensorType};
 use std::ops::Range;
 
 /// The arrays that give the number of innermost positions before given coordinates, looked up once
@@ -22,26 +20,33 @@ enum CountMethod<'a> {
     Lists { ptr: Indices<'a>, idx: Option<Indices<'a>> },
     /// One for each parent position; the coordinate within a list is not searched for.
     Entries,
-    /// The coordinates themselves, for an outermost level whose arrays do not give positions.
+    /// The coordinates themselves, for a first level whose arrays do not give positions.
     Coordinates { dimension: u64 },
 }
 
 impl<'a> PositionCounter<'a> {
     /// Prepares queries by the first `given` storage coordinates.
     pub fn of(tensor: &'a Tensor, given: usize) -> PositionCounter<'a> {
+        PositionCounter::of_fibers(tensor, 0..given)
+    }
+
+    /// Prepares queries within fibers by the storage coordinates of `modes`; a fiber is given by
+    /// the position above them.
+    pub fn of_fibers(tensor: &'a Tensor, modes: Range<usize>) -> PositionCounter<'a> {
         let mut levels = Vec::new();
-        for k in 0..tensor.ty().format.levels.len() {
+        for k in modes.start..tensor.ty().format.levels.len() {
+            let is_first = k == modes.start;
             let data = tensor.level(k);
             let (array, dimension) = (|n: usize| data.arrays[n].indices(), data.dimension);
             let ordered = data.format.ordered;
             levels.push(match level(data.format.kind).concatenation() {
                 Concatenation::Full => CountMethod::Full { dimension },
-                Concatenation::List if ordered || k > 0 => {
-                    CountMethod::Lists { ptr: array(0), idx: (ordered && k < given).then(|| array(1)) }
+                Concatenation::List if ordered || !is_first => {
+                    CountMethod::Lists { ptr: array(0), idx: (ordered && k < modes.end).then(|| array(1)) }
                 }
-                Concatenation::Entry if k > 0 => CountMethod::Entries,
+                Concatenation::Entry if !is_first => CountMethod::Entries,
                 _ => {
-                    if k == 0 {
+                    if is_first {
                         levels.push(CountMethod::Coordinates { dimension });
                     }
                     break;
@@ -55,9 +60,15 @@ impl<'a> PositionCounter<'a> {
     /// storage coordinates, at most as many as announced. Below a level whose arrays do not give
     /// positions, a fiber counts as one. The number is monotonic in the coordinates.
     pub fn count_before(&self, coordinates: &[u64]) -> u64 {
+        self.count_before_in(0, coordinates)
+    }
+
+    /// Returns the same for an element of a fiber. The positions of earlier fibers count, so only
+    /// differences of numbers of one fiber are meaningful.
+    pub fn count_before_in(&self, fiber: u64, coordinates: &[u64]) -> u64 {
         // The number of positions of the level before, and the position of the element itself, if
         // it is stored.
-        let (mut before, mut at) = (0u64, Some(0u64));
+        let (mut before, mut at) = (fiber, Some(fiber));
         for (k, method) in self.levels.iter().enumerate() {
             // Nothing is before the first coordinate, whether or not that is stored.
             at = at.filter(|_| k < coordinates.len());
@@ -121,78 +132,5 @@ impl Tensor {
             }
         }
         before
-    }
-
-    /// Returns the bounds of `blocks` blocks with equal shares of the stored elements, as a dense
-    /// vector of `blocks + 1` numbers. A bound is the linear index of coordinates in the first
-    /// `modes` storage modes. Blocks may be empty.
-    pub fn equal_shares(&self, modes: usize, blocks: u64) -> Tensor {
-        let modes = modes.min(self.ty().format.levels.len());
-        let sizes: Vec<u64> = (0..modes).map(|k| self.level(k).dimension).collect();
-        let coordinates_of = |mut number: u64| {
-            let mut coordinates = vec![0; sizes.len()];
-            for (k, size) in sizes.iter().enumerate().skip(1).rev() {
-                coordinates[k] = number % size.max(&1);
-                number /= size.max(&1);
-            }
-            if let Some(first) = coordinates.first_mut() {
-                *first = number;
-            }
-            coordinates
-        };
-        let all = sizes.iter().copied().fold(1, u64::saturating_mul).min(i64::MAX as u64);
-        let counter = PositionCounter::of(self, modes);
-        let total = counter.count_before(&coordinates_of(all));
-        let mut bounds = vec![0i64];
-        let mut last = 0;
-        for k in 1..=blocks {
-            let share = (u128::from(total) * u128::from(k) / u128::from(blocks.max(1))) as u64;
-            last = if k == blocks {
-                all
-            } else {
-                lower_bound(last..all, |n| counter.count_before(&coordinates_of(n)) < share)
-            };
-            bounds.push(last as i64);
-        }
-        let dtype = DType::Prim(Prim::I64);
-        let ty = TensorType { shape: vec![blocks + 1], dtype, fill: Scalar::I64(0), format: Format::dense(1) };
-        Tensor::from_dense(ty, &Values::from(bounds)).expect("there is one bound more than blocks")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Duplicates, Triples};
-    use redpoll_logic::text::parse_format;
-
-    fn matrix(format: &str) -> Tensor {
-        let format = parse_format(format, 2).unwrap();
-        let ty = TensorType { shape: vec![4, 6], dtype: DType::Prim(Prim::F64), fill: Scalar::F64(0.0), format };
-        let coordinates = vec![vec![0, 0, 0, 0, 0, 2, 3, 3], vec![0, 1, 2, 4, 5, 3, 0, 5]];
-        let triples = Triples { shape: vec![4, 6], coordinates, values: Values::from(vec![1.0; 8]) };
-        Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap().0
-    }
-
-    fn bounds(tensor: &Tensor, modes: usize, blocks: u64) -> Vec<i64> {
-        let all = tensor.equal_shares(modes, blocks).to_dense_scalars().unwrap();
-        all.iter().map(|v| v.to_i128().unwrap() as i64).collect()
-    }
-
-    /// Blocks are balanced: by rows as closely as rows allow, by elements exactly.
-    #[test]
-    fn blocks_have_equal_shares_of_stored_elements() {
-        for format in ["csr", "dcsr"] {
-            assert_eq!(bounds(&matrix(format), 1, 2), [0, 1, 4], "{format}");
-            assert_eq!(bounds(&matrix(format), 2, 2), [0, 5, 24], "{format}");
-            assert_eq!(bounds(&matrix(format), 2, 4), [0, 2, 5, 16, 24], "{format}");
-            assert_eq!(bounds(&matrix(format), 1, 1), [0, 4], "{format}");
-        }
-        assert_eq!(bounds(&matrix("dense"), 2, 2), [0, 12, 24]);
-        assert_eq!(bounds(&matrix("csc"), 1, 3), [0, 1, 4, 6]);
-        for format in ["coo", "dense", "csr"] {
-            let bounds = bounds(&matrix(format), 2, 7);
-            assert!(bounds.is_sorted() && bounds[0] == 0 && bounds[7] == 24, "{format}: {bounds:?}");
-        }
     }
 }

@@ -1,0 +1,53 @@
+//! Transformation `bound`: states the number of rounds of a loop.
+
+use super::super::linear::Linear;
+use super::super::order::max_rounds;
+use super::super::{Expr, Program, RoundBound, Stmt};
+use super::extent::{min, plus};
+use super::nest::{ForLoop, find, new_variable, replace_once};
+use super::new_index;
+use super::unroll::rename_locals;
+
+/// Checks the number of rounds of the loop of `name`. If the number is computed at run time and has
+/// an upper bound, rounds beyond the bound move to a second loop, so that the first one has a
+/// constant bound.
+pub(super) fn bound(mut program: Program, name: &str, rounds: RoundBound) -> Result<Program, String> {
+    let at = find(&program, name)?;
+    let rest = new_index(&mut program, &format!("{name}_rest"))?;
+    replace_once(program, at, |program, l| {
+        let maximum = match (l.length(), rounds) {
+            (Some(n), RoundBound::Exactly(rounds)) if n == i128::from(rounds) => return Ok(l.into()),
+            (Some(n), RoundBound::AtMost(rounds)) if n <= i128::from(rounds) => return Ok(l.into()),
+            (Some(n), _) => return Err(format!("the loop of `{name}` has {n} rounds")),
+            (None, RoundBound::Exactly(_)) => {
+                return Err(format!(
+                    "the number of rounds of the loop of `{name}` is computed at run time; give an upper bound, \
+                     `at-most(N)`"
+                ));
+            }
+            (None, RoundBound::AtMost(rounds)) => {
+                i64::try_from(rounds).map_err(|_| format!("{rounds} rounds do not fit an i64"))?
+            }
+        };
+        let (begin, hi) = l.extent.clone();
+        // The distance from a variable is a constant, that from a value which is read is not.
+        let variable = match Linear::of(&begin) {
+            Some(_) => None,
+            None => Some(new_variable(program, "begin", &begin)?),
+        };
+        let lo = variable.map_or_else(|| begin.clone(), Expr::Var);
+        if max_rounds(&lo, &hi).is_some_and(|n| n <= maximum) {
+            return Ok(l.into());
+        }
+        let limit = plus(&lo, &Expr::int(maximum));
+        let body = rename_locals(program, l.body.clone().with_index(at, &Expr::Index(rest)));
+        let remaining = (limit.clone(), hi.clone());
+        let remaining = ForLoop { index: rest, extent: remaining, rounds: l.rounds, body: Box::new(body) };
+        let first = ForLoop { extent: (lo, min(limit, hi)), ..l };
+        let loops = Stmt::block([first.into(), remaining.into()]);
+        Ok(match variable {
+            Some(var) => Stmt::Let { var, value: begin, body: Box::new(loops) },
+            None => loops,
+        })
+    })
+}

@@ -1,0 +1,55 @@
+//! Inputs with the bounds of blocks of the stored entries of other inputs.
+
+use redpoll_compiler::notation::{Program, TensorId};
+use redpoll_logic::Alias;
+use redpoll_storage::{Error, StoredBlocks, Tensor};
+
+/// The inputs of a program whose values are computed from other inputs.
+pub(crate) struct BlockInputs(Vec<DerivedInputs>);
+
+/// Inputs with the bounds of blocks of the stored entries of another input.
+struct DerivedInputs {
+    of: Alias,
+    stored: StoredBlocks,
+    begins: Alias,
+    counts: Option<Alias>,
+}
+
+impl BlockInputs {
+    /// Returns those of a program.
+    pub(crate) fn new(program: &Program) -> BlockInputs {
+        let name = |t: TensorId| Alias::from(program.tensors[t.index()].name.as_str());
+        let derived = program.block_inputs.iter().map(|b| DerivedInputs {
+            of: name(b.of),
+            stored: b.stored.clone(),
+            begins: name(b.begins),
+            counts: b.counts.map(name),
+        });
+        BlockInputs(derived.collect())
+    }
+
+    /// Returns the inputs, computed from the tensors that `tensor` finds.
+    ///
+    /// # Errors
+    /// When the bounds do not fit in memory.
+    pub(crate) fn compute<'t>(
+        &self,
+        tensor: impl Fn(&Alias) -> Option<&'t Tensor>,
+    ) -> Result<Vec<(Alias, Tensor)>, Error> {
+        let mut inputs = Vec::new();
+        for derived in &self.0 {
+            let Some(of) = tensor(&derived.of) else { continue };
+            let bounds = of.block_bounds(&derived.stored)?;
+            inputs.push((derived.begins.clone(), bounds.begins));
+            inputs.extend(derived.counts.clone().zip(bounds.counts));
+        }
+        Ok(inputs)
+    }
+
+    /// Returns the tensor whose outer levels an input shares, and their number.
+    pub(crate) fn shared_levels(&self, input: &str) -> Option<(&Alias, usize)> {
+        let is_of =
+            |d: &&DerivedInputs| [Some(&d.begins), d.counts.as_ref()].iter().flatten().any(|n| n.as_str() == input);
+        self.0.iter().find(is_of).map(|d| (&d.of, d.stored.modes.start))
+    }
+}
