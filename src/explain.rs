@@ -12,8 +12,9 @@ use redpoll_compiler::notation::{self, bounds_checks};
 use redpoll_kernels::backend::Backend;
 use redpoll_kernels::c::reading_text;
 use redpoll_logic::physical::FormatDisplay;
-use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
+use std::{fmt, slice, vec};
 
 /// Level of detail of an explanation. All levels include the loops of each kernel in Notation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,6 +41,59 @@ pub struct Section {
 impl fmt::Display for Section {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "== {} ==\n{}", self.title, self.text.trim_end())
+    }
+}
+
+/// The forms of a plan or program, in order. Prints as their texts, each below its title.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Explanation(Vec<Section>);
+
+impl Explanation {
+    /// Inserts sections before the section of that number.
+    pub(crate) fn insert(&mut self, at: usize, sections: impl IntoIterator<Item = Section>) {
+        self.0.splice(at..at, sections);
+    }
+}
+
+impl Deref for Explanation {
+    type Target = [Section];
+
+    fn deref(&self) -> &[Section] {
+        &self.0
+    }
+}
+
+impl FromIterator<Section> for Explanation {
+    fn from_iter<I: IntoIterator<Item = Section>>(sections: I) -> Explanation {
+        Explanation(sections.into_iter().collect())
+    }
+}
+
+impl IntoIterator for Explanation {
+    type Item = Section;
+    type IntoIter = vec::IntoIter<Section>;
+
+    fn into_iter(self) -> vec::IntoIter<Section> {
+        self.0.into_iter()
+    }
+}
+
+impl<'e> IntoIterator for &'e Explanation {
+    type Item = &'e Section;
+    type IntoIter = slice::Iter<'e, Section>;
+
+    fn into_iter(self) -> slice::Iter<'e, Section> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (k, section) in self.iter().enumerate() {
+            let gap = if k == 0 { "" } else { "\n" };
+            write!(f, "{gap}{section}")?;
+        }
+        Ok(())
     }
 }
 
@@ -95,14 +149,14 @@ impl Prepared {
     /// # Errors
     /// Fails if an input was on a device that lost it, or if the requested code of the kernels
     /// cannot be generated.
-    pub fn explain(&self, detail: Detail) -> Result<Vec<Section>, Error> {
+    pub fn explain(&self, detail: Detail) -> Result<Explanation, Error> {
         let form = self.current();
         let mut sections = match &form.kind {
             CompiledKind::Plan(compiled) => self.plan_sections(compiled, &form.executable, detail)?,
             CompiledKind::Program(compiled) => self.program_sections(compiled, &form.executable, detail)?,
         };
         sections.extend(source_section(&form.executable, detail)?);
-        Ok(sections)
+        Ok(Explanation(sections))
     }
 
     /// Returns each kernel as C to read: its loops over plain arrays, under short names, without
@@ -119,7 +173,7 @@ impl Prepared {
     /// assert!(kernels[0].text.contains("A_ptr"), "{}", kernels[0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn kernels(&self) -> Vec<Section> {
+    pub fn kernels(&self) -> Explanation {
         let form = self.current();
         let executable = &form.executable;
         let kernel = |stage: &Stage| {

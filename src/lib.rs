@@ -89,7 +89,7 @@ pub use bindings::Bindings;
 pub use config::Config;
 pub use engine::{Placement, Reason, TierChoice};
 pub use error::{Error, UnboundTable};
-pub use explain::{Detail, Section};
+pub use explain::{Detail, Explanation, Section};
 pub use flow::{Flow, FlowQuery, FlowRead, Size};
 pub use notes::Note;
 pub use prepare::Prepared;

@@ -165,6 +165,15 @@ fn results_are_written_and_read_back() {
     }
 }
 
+#[test]
+fn values_are_printed() {
+    let sandbox = Sandbox::new();
+    let printed = |plan: &str| sandbox.run(&["run", plan, "--bind", "A=a.mtx", "--print"]).out;
+    assert_eq!(printed("s = A(i,j)"), "s\n2.5\n");
+    let both = printed("s = A(i,j); rows(i) = A(i,j)");
+    assert!(both.starts_with("s\n2.5\n\nrows\n") && both.contains("fill 0.0"), "{both}");
+}
+
 /// Failures have messages and exit codes, and leave no files.
 #[test]
 fn failures_have_messages_and_exit_codes() {
@@ -195,7 +204,12 @@ fn failures_have_messages_and_exit_codes() {
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--threads", "0"], 2, &["--threads"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--out", "t=t.npy"], 1, &["does not produce `t`", "it produces s"]),
         (&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=c.xyz"], 1, &["c.xyz", ".mtx"]),
-        (&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=no/c.mtx"], 1, &["no/c.mtx", "No such file"]),
+        (&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=no/c.mtx"], 1, &["no/c.mtx", "no folder no", "hint:"]),
+        (&["run", ""], 2, &["the plan is empty", "y(i) = A(i,j) * x(j)"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx", "--threads", "0"], 2, &["--threads", "at least 1"]),
+        (&["generate", "uniform", "--shape", "10x10", "--density", "1", "--out", "u.mtx"], 2, &["--shape", "10,20"]),
+        (&["explain", "y(i) = A(i,j)", "--format", "B=csr"], 2, &["--format B", "there are `A`"]),
+        (&["explain", "y(i) = A(i,j)", "--size", "k=3"], 2, &["--size k", "there are `i`, `j`"]),
         (&["run", "op.rp", "--bind", "A=a.mtx"], 1, &["op.rp", "line 2, column", "unknown operator `mulx`"]),
         (&["run", "field.rp", "--bind", "A=a.mtx"], 1, &["field.rp", "line 1", "field `k`"]),
         (&["run", "open.rp", "--bind", "A=a.mtx"], 1, &["open.rp", "line 1"]),

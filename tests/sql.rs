@@ -47,8 +47,14 @@ impl Sandbox {
 
     /// Runs `redpoll` with the given lines on standard input.
     fn repl(&self, lines: &[&str]) -> CommandOutput {
+        self.repl_with(&[], lines)
+    }
+
+    /// Runs `redpoll` with the given arguments, and with the given lines on standard input.
+    fn repl_with(&self, args: &[&str], lines: &[&str]) -> CommandOutput {
         let mut command = self.command();
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         lines.iter().for_each(|line| writeln!(input, "{line}").unwrap());
         drop(input);
@@ -268,8 +274,30 @@ fn statements_of_a_file_run_in_order() {
     sandbox.sql(&["-f", "missing.sql"]).expect_failure(&["missing.sql", "No such file", "hint:"]);
     let both = sandbox.sql(&["SELECT 1", "-f", "q.sql"]);
     assert_eq!(both.code, Some(2));
-    let neither = sandbox.sql(&[]);
-    assert_eq!(neither.code, Some(2));
+}
+
+/// Without statements, `redpoll sql` starts a session, which has the tables of its options.
+#[test]
+fn sessions_have_options() {
+    let sandbox = Sandbox::new();
+    let out = sandbox
+        .repl_with(&["sql", "--table", "a=a.mtx", "--format", "csv"], &["FROM a;", "SELECT count(*) AS n FROM a;"]);
+    contains_all(&out.expect_success(), &["i0,i1,value\n", "n\n3\n"]);
+}
+
+/// A `FROM` alone reads all columns.
+#[test]
+fn queries_may_begin_with_from() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", "name,n\na,1\nb,2\n");
+    sandbox.write("empty.csv", "");
+    let rows = |sql: &str| sandbox.sql(&[sql, "--format", "csv"]);
+    assert_eq!(rows("FROM 't.csv'").expect_success(), "name,n\na,1\nb,2\n");
+    assert_eq!(rows("FROM 't.csv' SELECT n").expect_success(), "n\n1\n2\n");
+    assert_eq!(rows("SELECT sum(n) AS s FROM (FROM 't.csv')").expect_success(), "s\n3\n");
+    rows("FROM 'empty.csv'").expect_failure(&["empty.csv", "no columns"]);
+    let failed = sandbox.sql(&["FROM tt", "--table", "t=t.csv"]);
+    failed.expect_failure(&["'datafusion.public.tt' not found; did you mean `t`?", "hint:"]);
 }
 
 /// Errors say what is wrong, where, and what to do next.
@@ -290,6 +318,8 @@ fn errors_name_the_cause_and_the_next_step() {
     on("SELECT j FROM a").expect_failure(&["No field named j", "Valid fields are", "a.i0"]);
     on("SELECT i0 + 'x' FROM a").expect_failure(&["x", "hint:"]);
     on("SELECT date_part(i0) FROM a").expect_failure(&["date_part", "hint:"]);
+    sandbox.write("short.csv", "a,b\n1,2\n3\n");
+    on("FROM 'short.csv'").expect_failure(&["line 3", "as many fields"]);
     on("SELECT sum(i0) FROM a WHERE value = TRUE AND i0 LIKE 3").expect_failure(&["hint:"]);
     on("SELECT 1 / 0").expect_failure(&["Divide by zero"]);
     let failed = on("SELECT sum(i0 || 'a') FROM a");

@@ -170,16 +170,21 @@ impl Error {
         }
     }
 
-    /// Creates the error for an unknown name, with up to three known names that are similar to it.
+    /// Creates the error for an unknown name, with up to three known names that are similar to it,
+    /// or those that differ in case alone.
     pub fn unknown<'a>(kind: &'static str, name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Error {
         let limit = name.chars().count().div_ceil(3).max(1);
+        let steps = |k: &str| if k.eq_ignore_ascii_case(name) { 0 } else { distance(name, k) };
         let mut similar: Vec<(usize, &str)> = candidates
             .into_iter()
-            .map(|k| (distance(name, k), k))
+            .map(|k| (steps(k), k))
             .filter(|(d, k)| *d <= limit && *d < k.chars().count().max(2))
             .collect();
         similar.sort_unstable();
         similar.dedup();
+        if similar.iter().any(|(d, _)| *d == 0) {
+            similar.retain(|(d, _)| *d == 0);
+        }
         let similar = similar.into_iter().take(3).map(|(_, k)| k.to_owned()).collect();
         Error::Unknown { kind, name: name.to_owned(), similar }
     }

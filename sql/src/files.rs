@@ -155,6 +155,9 @@ impl Database {
         };
         let url = ListingTableUrl::parse(path)?.with_table_ref(table.into());
         let schema = options.infer_schema(&context.state(), &url).await?;
+        if schema.fields().is_empty() {
+            return Err(DataFusionError::Plan(format!("table `{table}`: {path} has no columns; is it empty?")));
+        }
         let config = ListingTableConfig::new(url).with_listing_options(options).with_schema(schema);
         let cache = context.runtime_env().cache_manager.get_file_statistic_cache();
         Ok(Arc::new(ListingTable::try_new(config)?.with_cache(cache)))

@@ -9,7 +9,7 @@ use super::value::Value;
 use crate::Target;
 use crate::bindings::Bindings;
 use crate::error::Error;
-use crate::explain::{Detail, Section};
+use crate::explain::{Detail, Explanation, Section};
 use crate::flow::Flow;
 use crate::prepare::Prepared;
 use crate::profile::Profile;
@@ -219,30 +219,31 @@ impl Array {
     ///
     /// ```
     /// let session = redpoll::Session::default();
-    /// let sections = (session.vector([1.0, 2.0]) + 1.0).explain()?;
-    /// assert!(sections.iter().any(|s| s.title == "logic"));
+    /// let explanation = (session.vector([1.0, 2.0]) + 1.0).explain()?;
+    /// assert!(explanation.iter().any(|section| section.title == "logic"));
+    /// assert!(explanation.to_string().starts_with("== logic ==\n(plan"));
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     ///
     /// # Errors
     /// The errors of [`Array::prepare`].
-    pub fn explain(&self) -> Result<Vec<Section>, Error> {
+    pub fn explain(&self) -> Result<Explanation, Error> {
         self.explain_scheduled(&[])
     }
 
     /// Explains the plan of the array under the given schedules.
-    pub(super) fn explain_scheduled(&self, schedules: &[Schedule]) -> Result<Vec<Section>, Error> {
+    pub(super) fn explain_scheduled(&self, schedules: &[Schedule]) -> Result<Explanation, Error> {
         let ArrayPlan { plan, bindings, kept, constants, .. } = self.session.plan_states(&[self.state()?])?;
         let tables = plan.inputs();
         let prepared = self.session.prepare_scheduled_plan(plan, &bindings, schedules)?;
         // A plan from the cache has other names for its inputs, in the same order.
         let names = prepared.plan().map(Plan::inputs).unwrap_or_default();
         let inputs: Vec<(Alias, Alias)> = names.into_iter().zip(tables).collect();
-        let mut sections = prepared.explain(Detail::Assembly)?;
+        let mut explanation = prepared.explain(Detail::Assembly)?;
+        let kept = describe_kept(&inputs, &bindings, &kept);
         // The first section is the Logic plan.
-        describe_constants(&inputs, &constants).into_iter().for_each(|section| sections.insert(1, section));
-        describe_kept(&inputs, &bindings, &kept).into_iter().for_each(|section| sections.insert(1, section));
-        Ok(sections)
+        explanation.insert(1, kept.into_iter().chain(describe_constants(&inputs, &constants)));
+        Ok(explanation)
     }
 
     /// Returns the queries that compute the array and the tensors between them. [`Flow`] prints as

@@ -2,7 +2,7 @@
 
 use super::Array;
 use crate::error::Error;
-use crate::explain::Section;
+use crate::explain::Explanation;
 use crate::prepare::Prepared;
 use redpoll_compiler::notation::Schedule;
 use redpoll_storage::Tensor;
@@ -80,7 +80,7 @@ impl ScheduledArray {
     ///
     /// # Errors
     /// The errors of [`ScheduledArray::prepare`].
-    pub fn explain(&self) -> Result<Vec<Section>, Error> {
+    pub fn explain(&self) -> Result<Explanation, Error> {
         self.array.explain_scheduled(&self.schedules)
     }
 }

@@ -3,7 +3,7 @@
 use super::bar::Bar;
 use super::bind::storage_format;
 use super::failure::CommandFailure;
-use super::out::{check_extension, check_size};
+use super::out::{check_file, check_size};
 use super::plan::{note, repetition_note};
 use crate::datasets::file_formats::FileFormat;
 use crate::datasets::file_formats::edge_list::{Column, Delimiter, EdgeListOptions, Ids, Vertices, Weight};
@@ -125,7 +125,7 @@ impl EdgeListArgs {
 }
 
 pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), CommandFailure> {
-    check_extension("", &args.to)?;
+    check_file("", &args.to)?;
     let to = FileFormat::of_file_name(&args.to).expect("the extension was checked");
     if to.stores_arrays() {
         return convert_arrays(args, memory, out);

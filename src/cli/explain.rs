@@ -6,7 +6,7 @@ use super::plan::{LoadedPlan, PlanArgs, note, write_schedule_table};
 use super::stand_in::StandInArgs;
 use super::style::TerminalStyle;
 use super::summary::PEAK_DESCRIPTION;
-use crate::{Detail, Flow, Prepared, Profile, Section, Target};
+use crate::{Detail, Explanation, Flow, Prepared, Profile, Section, Target};
 use clap::ValueEnum;
 use indicatif::HumanBytes;
 use std::io::{self, Write};
@@ -186,7 +186,7 @@ fn graph(flow: &Flow, form: OutputForm, out: &mut impl Write) -> Result<(), Comm
 }
 
 /// Writes the sections, or those whose title begins with `title`.
-fn write_sections(sections: Vec<Section>, title: Option<&str>, out: &mut impl Write) -> Result<(), CommandFailure> {
+fn write_sections(sections: Explanation, title: Option<&str>, out: &mut impl Write) -> Result<(), CommandFailure> {
     let style = TerminalStyle::of(&io::stdout());
     let heading = |section: &Section| style.title(&format!("== {} ==", section.title));
     let Some(title) = title else {

@@ -27,6 +27,7 @@ mod stand_in;
 mod structure;
 mod style;
 mod summary;
+mod values;
 
 use crate::kernels::run::Workers;
 use clap::{Parser, Subcommand};
@@ -116,7 +117,7 @@ fn run(cli: Cli) -> ExitCode {
         #[cfg(feature = "sql")]
         Some(Command::Sql(args)) => sql::sql(&args, limit, &mut out),
         #[cfg(feature = "sql")]
-        None => sql::repl(limit, &mut out),
+        None => sql::session(limit, &mut out),
         #[cfg(not(feature = "sql"))]
         None => unreachable!("clap shows the help if there is no command"),
     };

@@ -33,7 +33,7 @@ impl OutArg {
             let message = format!("--out {}={}: the plan does not produce `{0}`", self.name, self.file.display());
             return Err(CommandFailure::new(message, format!("it produces {}", names.join(", "))));
         }
-        check_extension(&format!("--out {}=", self.name), &self.file)
+        check_file(&format!("--out {}=", self.name), &self.file)
     }
 
     /// Writes the result atomically.
@@ -66,8 +66,13 @@ fn canonical_path(file: &Path) -> PathBuf {
     path.unwrap_or_else(|| file.to_owned())
 }
 
-/// Rejects a file name without a known extension; `option` precedes the name in the message.
-pub(super) fn check_extension(option: &str, file: &Path) -> Result<(), CommandFailure> {
+/// Rejects a file in a folder that does not exist, or without a known extension; `option` precedes
+/// the name in the message.
+pub(super) fn check_file(option: &str, file: &Path) -> Result<(), CommandFailure> {
+    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        let message = format!("{option}{}: there is no folder {}", file.display(), folder.display());
+        return Err(CommandFailure::new(message, "create the folder first"));
+    }
     if FileFormat::of_file_name(file).is_some() {
         return Ok(());
     }

@@ -5,6 +5,7 @@ use super::bind::{BindArg, NUMBER, RequiredInput, load};
 use super::failure::CommandFailure;
 use super::stand_in::StandInArgs;
 use super::style::TerminalStyle;
+use super::values::threads;
 use crate::compiler::notation::{TRANSFORMATIONS, TransformationText, is_program};
 use crate::datasets::Memory;
 use crate::kernels::run::Workers;
@@ -23,6 +24,9 @@ use std::time::{Duration, Instant};
 /// Interval of changes of the progress bar.
 const BAR_INTERVAL: Duration = Duration::from_millis(200);
 
+/// The forms of the argument that gives a plan.
+const PLAN_FORMS: &str = "the first argument is the file of a plan, `-`, or a statement such as 'y(i) = A(i,j) * x(j)'";
+
 /// The arguments that name a plan and its tables, and the options for compiling and running it.
 #[derive(clap::Args)]
 pub(super) struct PlanArgs {
@@ -37,7 +41,7 @@ pub(super) struct PlanArgs {
     bind: Vec<BindArg>,
 
     /// The number of threads of kernels; results do not depend on it
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<NonZero<usize>>,
 
     /// Transform the loops of a query, named unless it computes the only result: 'C: split(i, io,
@@ -118,11 +122,13 @@ impl PlanSource {
     fn read(&self) -> Result<String, CommandFailure> {
         let text = match self {
             PlanSource::Text(text) => return Ok(text.clone()),
+            PlanSource::File(path) if path.as_os_str().is_empty() => {
+                return Err(CommandFailure::Usage(format!("the plan is empty; {PLAN_FORMS}")));
+            }
             PlanSource::File(path) => std::fs::read_to_string(path),
             PlanSource::StandardInput => io::read_to_string(io::stdin()),
         };
-        let advice = "the first argument is the file of a plan, `-`, or a statement such as 'y(i) = A(i,j) * x(j)'";
-        text.map_err(|e| CommandFailure::new(format!("{self}: {e}"), advice))
+        text.map_err(|e| CommandFailure::new(format!("{self}: {e}"), PLAN_FORMS))
     }
 }
 
@@ -164,11 +170,13 @@ impl PlanArgs {
         let text = self.source().read()?;
         let required = self.required_inputs(&text)?;
         let mut bindings = load(&self.bind, &required, &memory, &mut note)?;
-        for input in &required {
-            if let Some(stand_ins) = stand_ins.filter(|_| bindings.get(&input.name).is_none())
-                && let Some(tensor) = stand_ins.tensor(input, &session)?
-            {
-                bindings.insert(input.name.as_str(), tensor);
+        if let Some(stand_ins) = stand_ins {
+            let unbound: Vec<&RequiredInput> = required.iter().filter(|i| bindings.get(&i.name).is_none()).collect();
+            stand_ins.check_names(&text, &unbound)?;
+            for input in unbound {
+                if let Some(tensor) = stand_ins.tensor(input, &session)? {
+                    bindings.insert(input.name.as_str(), tensor);
+                }
             }
         }
         Ok(LoadedPlan { text, bindings, session, memory, read: start.elapsed(), bar })
@@ -215,6 +223,9 @@ impl PlanArgs {
                 let words = e.to_string();
                 let words = words.strip_prefix("program, ").unwrap_or(&words);
                 CommandFailure::Error { error: format!("{}: {words}", self.source()).into(), hint: None }
+            }
+            Error::Verify(e) if matches!(self.source(), PlanSource::File(_)) => {
+                CommandFailure::Error { error: format!("{}: {e}", self.source()).into(), hint: None }
             }
             other => other.into(),
         }

@@ -4,7 +4,7 @@ use super::failure::CommandFailure;
 use super::json::report_json;
 use super::out::{OutArg, check_files};
 use super::plan::{PlanArgs, note, write_schedule_table};
-use super::summary::{StepTimes, report_text};
+use super::summary::{StepTimes, print_values, report_text};
 use crate::{Error, Phase, Placement, Prepared, Run};
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 #[command(after_help = "\
 Examples:
   redpoll run plans/triangles.rp --bind E=datasets/data/karate.mtx
+  redpoll run 'degree(i) = A(i,j)' --bind A=datasets/data/karate.mtx --print
   redpoll run programs/bfs_push.rp --bind A=datasets/data/karate.mtx --bind source=0
   redpoll run spmv.rp --bind A=a.mtx.gz:csc --bind x=x.npy --out y=y.npy --repeat 10 --json
 
@@ -29,6 +30,10 @@ pub(super) struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+
+    /// Print the values of the results, cut in the middle, in place of the plan and the times
+    #[arg(long, conflicts_with = "json")]
+    print: bool,
 
     /// Write result NAME to FILE, in the file format of its extension
     #[arg(long, value_name = "NAME=FILE")]
@@ -67,9 +72,10 @@ fn show(
     step_times: &StepTimes,
     out: &mut impl Write,
 ) -> Result<(), CommandFailure> {
-    match args.json {
-        true => Ok(writeln!(out, "{}", report_json(prepared, placement, run, step_times)?)?),
-        false => report_text(prepared, run, step_times, out),
+    match (args.json, args.print) {
+        (true, _) => Ok(writeln!(out, "{}", report_json(prepared, placement, run, step_times)?)?),
+        (false, true) => print_values(run, out),
+        (false, false) => report_text(prepared, run, step_times, out),
     }
 }
 

@@ -6,6 +6,7 @@ use super::plan::note;
 use crate::logic::Format;
 use crate::storage::Tensor;
 use crate::{Error, Session};
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 /// Options for the tables without a file.
@@ -58,6 +59,25 @@ impl StandInArgs {
         Ok(())
     }
 
+    /// Rejects formats of other tables than these, and sizes of indices that do not occur in the
+    /// text of the plan.
+    pub(super) fn check_names(&self, text: &str, tables: &[&RequiredInput]) -> Result<(), CommandFailure> {
+        let names: BTreeSet<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+        let indices: BTreeSet<&str> = tables.iter().flat_map(|table| &table.fields).map(String::as_str).collect();
+        let unknown = |message: String, known: &BTreeSet<&str>| {
+            let known = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            let known = if known.is_empty() { "none".to_owned() } else { known };
+            Err(CommandFailure::Usage(format!("{message}; there are {known}")))
+        };
+        if let Some(Named { name, .. }) = self.format.iter().find(|format| !names.contains(format.name.as_str())) {
+            return unknown(format!("--format {name}: no table without a file has this name"), &names);
+        }
+        if let Some(Named { name, .. }) = self.size.iter().find(|size| !occurs(&size.name, text)) {
+            return unknown(format!("--size {name}: the plan has no index of this name"), &indices);
+        }
+        Ok(())
+    }
+
     /// Returns a random tensor for a table, or `None` for a number.
     pub(super) fn tensor(&self, input: &RequiredInput, session: &Session) -> Result<Option<Tensor>, CommandFailure> {
         if input.number.is_some() {
@@ -91,4 +111,9 @@ impl StandInArgs {
         note(&format!("table `{name}` has no file: {entries} random numbers in {sizes}"));
         Ok(Some(session.random(shape).entries(entries).format(format).array()?.collect()?))
     }
+}
+
+/// Returns whether a word occurs in a text.
+fn occurs(word: &str, text: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|other| other == word)
 }

@@ -64,6 +64,18 @@ pub(super) fn report_text(
     Ok(writeln!(out, "  {:<9} {:>10}   {PEAK_DESCRIPTION}", "memory", HumanBytes(run.peak_bytes as u64).to_string())?)
 }
 
+/// Writes the values of all results, cut in the middle.
+pub(super) fn print_values(run: &Run, out: &mut impl Write) -> Result<(), CommandFailure> {
+    let style = TerminalStyle::of(&io::stdout());
+    for (k, (name, tensor)) in run.outputs.iter().enumerate() {
+        if k > 0 {
+            writeln!(out)?;
+        }
+        writeln!(out, "{}\n{}", style.title(name.as_str()), tensor.to_string().trim_end())?;
+    }
+    Ok(())
+}
+
 /// Formats a result in one line: the value of a scalar, or a summary of a tensor.
 fn result(name: &Alias, tensor: &Tensor) -> Result<String, CommandFailure> {
     let ty = tensor.ty();

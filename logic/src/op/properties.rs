@@ -279,6 +279,7 @@ impl ShortCircuit {
             ShortCircuit::Equal(value) => accumulator == value,
             // `choose` treats 0.0 and -0.0 alike, but the two scalars are not equal.
             ShortCircuit::NotEqual(value) if is_zero(value) => !is_zero(accumulator),
+            ShortCircuit::NotEqual(value) if value.is_nan() => !accumulator.is_nan(),
             ShortCircuit::NotEqual(value) => accumulator != value,
         }
     }

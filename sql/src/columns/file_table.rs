@@ -84,7 +84,7 @@ impl FileVersion {
     }
 
     /// Returns the size of all files.
-    fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.0.iter().map(|(_, bytes, _)| bytes).sum()
     }
 }

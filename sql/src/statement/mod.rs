@@ -1,7 +1,8 @@
-//! From a statement to DataFusion's plan. Named files become tables, and merged columns and names
-//! in another case are corrected first.
+//! From a statement to DataFusion's plan. A `FROM` alone selects all columns, named files become
+//! tables, and merged columns and names in another case are corrected first.
 
 mod deep_stack;
+mod from_first;
 mod merged;
 mod named_files;
 mod names;
@@ -14,6 +15,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
+use from_first::ColumnSelector;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use merged::ColumnMerger;
@@ -29,6 +31,7 @@ impl Database {
     /// If the statement does not fit the registered tables.
     pub(crate) fn plan(&self, mut statement: Statement) -> BoxFuture<'_, Result<LogicalPlan>> {
         let plan = async move {
+            visit(&mut statement, &mut ColumnSelector);
             self.add_named_files(&mut statement).await?;
             let mut first_error = None;
             for _ in 0..MAX_RESPELLINGS {
@@ -42,7 +45,8 @@ impl Database {
                 let respelled = names::respell(&mut statement, &error, &columns);
                 let error = first_error.get_or_insert(error);
                 if !respelled {
-                    return Err(std::mem::replace(error, DataFusionError::Plan(String::new())));
+                    let error = std::mem::replace(error, DataFusionError::Plan(String::new()));
+                    return Err(self.with_similar_tables(error));
                 }
             }
             Err(first_error.unwrap_or_else(|| {
@@ -52,6 +56,23 @@ impl Database {
             }))
         };
         plan.boxed()
+    }
+
+    /// Adds the tables with similar names to the error for a table that does not exist.
+    fn with_similar_tables(&self, error: DataFusionError) -> DataFusionError {
+        let DataFusionError::Plan(text) = error.find_root() else { return error };
+        let missing = text.strip_prefix("table '").and_then(|rest| rest.strip_suffix("' not found"));
+        let Some(name) = missing.and_then(|name| name.rsplit('.').next()) else { return error };
+        let state = self.context().state();
+        let defaults = &state.config_options().catalog;
+        let (catalog, schema) = (&defaults.default_catalog, &defaults.default_schema);
+        let schema = self.context().catalog(catalog).and_then(|catalog| catalog.schema(schema));
+        let tables = schema.map_or_else(Vec::new, |schema| schema.table_names());
+        let similar = redpoll_logic::Error::unknown("table", name, tables.iter().map(String::as_str)).to_string();
+        match similar.split_once("; ") {
+            Some((_, guess)) => DataFusionError::Plan(format!("{text}; {guess}")),
+            None => error,
+        }
     }
 
     /// Returns the columns of all tables that a statement reads.

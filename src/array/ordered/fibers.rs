@@ -41,6 +41,13 @@ impl StoredFibers {
         let triples = convert(tensor, &Format::csf(rank).permuted(&order))?.to_triples()?;
         let length = along.iter().fold(1, |n, mode| u64::saturating_mul(n, ty.shape[*mode]));
         let stored = stored_places(&triples.values, &ty.fill);
+        let is_whole = stored.len() == triples.values.len();
+        let values = if is_whole { triples.values.clone() } else { triples.values.gather(&stored)? };
+        let mut coordinates = triples.coordinates;
+        if is_whole && rank == 1 && !along.is_empty() {
+            let (starts, indices) = (single_fiber(stored.len()), coordinates.swap_remove(0));
+            return Ok(StoredFibers { ty: ty.clone(), coordinates: Vec::new(), kept, length, starts, indices, values });
+        }
         let mut fibers = StoredFibers {
             ty: ty.clone(),
             coordinates: vec![Vec::new(); kept.len()],
@@ -48,13 +55,12 @@ impl StoredFibers {
             length,
             starts: Vec::new(),
             indices: Vec::with_capacity(stored.len()),
-            values: triples.values.gather(&stored)?,
+            values,
         };
         let mut previous = None;
         for (k, place) in stored.iter().map(|place| *place as usize).enumerate() {
-            let at = |mode: &usize| triples.coordinates[*mode][place];
-            let differs =
-                |previous: usize| fibers.kept.iter().any(|mode| at(mode) != triples.coordinates[*mode][previous]);
+            let at = |mode: &usize| coordinates[*mode][place];
+            let differs = |previous: usize| fibers.kept.iter().any(|mode| at(mode) != coordinates[*mode][previous]);
             if previous.is_none_or(differs) {
                 fibers.starts.push(k);
                 fibers.coordinates.iter_mut().zip(&fibers.kept).for_each(|(list, mode)| list.push(at(mode)));
@@ -85,6 +91,11 @@ impl StoredFibers {
     pub(super) fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         self.starts.windows(2).map(|pair| pair[0]..pair[1])
     }
+}
+
+/// Returns the starts of fibers if all values are of one fiber, which is listed if it has any.
+fn single_fiber(count: usize) -> Vec<usize> {
+    if count == 0 { vec![0] } else { vec![0, count] }
 }
 
 /// Returns a scalar in its Rust type.

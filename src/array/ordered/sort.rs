@@ -1,7 +1,7 @@
 //! Sorts along an axis.
 
 use super::fibers::{StoredFibers, assemble};
-use super::value::{OrderedValue, match_prim};
+use super::value::{OrderedValue, match_prim, sorted_places};
 use crate::array::{Array, ArrayError, Axes, Index};
 use crate::error::Error;
 use redpoll_logic::op::Builtin;
@@ -25,6 +25,26 @@ impl SortOrder {
             SortOrder::Descending if !a.is_nan() && !b.is_nan() => b.compare(a),
             _ => a.compare(b),
         }
+    }
+
+    /// Returns a number with the order of the values; that of NaN is the largest.
+    pub(super) fn key<T: OrderedValue>(self, value: T) -> u64 {
+        match self {
+            SortOrder::Descending if !value.is_nan() => !value.key(),
+            _ => value.key(),
+        }
+    }
+
+    /// Sorts values; equal ones in any order.
+    fn sort<T: OrderedValue>(self, values: &mut [T]) {
+        let mut numbers = values.len();
+        for k in (0..values.len()).rev().filter(|_| T::PRIM.is_float()) {
+            if values[k].is_nan() {
+                numbers -= 1;
+                values.swap(k, numbers);
+            }
+        }
+        T::sort_numbers(&mut values[..numbers], self);
     }
 }
 
@@ -143,7 +163,7 @@ fn sorted<T: OrderedValue>(fibers: &StoredFibers, order: SortOrder) -> (Vec<u64>
     let mut indices = Vec::with_capacity(values.len());
     for range in fibers.ranges() {
         let fiber = &mut values[range];
-        fiber.sort_unstable_by(|a, b| order.compare(*a, *b));
+        order.sort(fiber);
         let before = fiber.partition_point(|value| order.compare(*value, fill) == Ordering::Less) as u64;
         let after = fibers.length - (fiber.len() as u64 - before);
         indices.extend((0..before).chain(after..fibers.length));
@@ -186,21 +206,17 @@ impl Runs {
 fn offsets<T: OrderedValue>(fibers: &StoredFibers, order: SortOrder) -> Runs {
     let (values, fill) = (fibers.values::<T>(), fibers.fill::<T>());
     let mut runs = Runs::default();
-    let mut sorted: Vec<usize> = Vec::new();
     for range in fibers.ranges() {
-        sorted.clear();
-        sorted.extend(range.clone());
-        // Values of one fiber are listed by ascending index, so a stable sort keeps equal values in
-        // order.
-        sorted.sort_by(|a, b| order.compare(values[*a], values[*b]));
-        let before = sorted.partition_point(|k| order.compare(values[*k], fill) == Ordering::Less);
+        // Values of one fiber are listed by ascending index.
+        let sorted = sorted_places(&values[range.clone()], range.start, order);
+        let before = sorted.partition_point(|place| place.key() < order.key(fill));
         let (head, tail) = sorted.split_at(before);
         let mut place = 0;
         let push_value = |runs: &mut Runs, place: &mut u64, k: usize| {
             runs.push(*place..*place + 1, fibers.indices[k] as i64 - *place as i64);
             *place += 1;
         };
-        head.iter().for_each(|k| push_value(&mut runs, &mut place, *k));
+        head.iter().for_each(|k| push_value(&mut runs, &mut place, k.place()));
         // The elements with the fill value are between those that are stored.
         let mut next = 0;
         for stored in fibers.indices[range].iter().copied().chain([fibers.length]) {
@@ -209,7 +225,7 @@ fn offsets<T: OrderedValue>(fibers: &StoredFibers, order: SortOrder) -> Runs {
             place += count;
             next = stored + 1;
         }
-        tail.iter().for_each(|k| push_value(&mut runs, &mut place, *k));
+        tail.iter().for_each(|k| push_value(&mut runs, &mut place, k.place()));
         runs.end_fiber();
     }
     runs

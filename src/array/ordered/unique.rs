@@ -1,12 +1,12 @@
 //! Distinct values.
 
 use super::fibers::{StoredFibers, assemble, value_of};
-use super::value::{OrderedValue, match_prim};
+use super::sort::SortOrder;
+use super::value::{OrderedValue, match_prim, sorted_places};
 use crate::array::Array;
 use crate::error::Error;
 use redpoll_logic::{Format, Scalar};
 use redpoll_storage::Array as Buffer;
-use std::cmp::Ordering;
 
 /// The distinct values of an array, see [`Array::unique`].
 #[derive(Clone, Debug)]
@@ -85,11 +85,10 @@ struct DistinctValues {
 fn distinct<T: OrderedValue>(fibers: &StoredFibers) -> DistinctValues {
     let (stored, fill): (Vec<T>, T) = (fibers.values(), value_of(&fibers.ty.fill));
     let unstored = fibers.length - stored.len() as u64;
-    let mut order: Vec<usize> = (0..stored.len()).collect();
-    // Equal values stay in the order of their indices.
-    order.sort_by(|a, b| stored[*a].compare(stored[*b]));
-    let before = order.partition_point(|k| stored[*k].compare(fill) == Ordering::Less);
+    let order = sorted_places(&stored, 0, SortOrder::Ascending);
+    let before = order.partition_point(|place| place.key() < fill.key());
     let mut values: Vec<T> = Vec::new();
+    let mut last = None;
     let (mut indices, mut counts, mut inverse) = (Vec::new(), Vec::new(), vec![0; stored.len()]);
     let mut fill_number = 0;
     for (k, place) in order.iter().map(Some).chain([None]).enumerate() {
@@ -100,13 +99,13 @@ fn distinct<T: OrderedValue>(fibers: &StoredFibers) -> DistinctValues {
             counts.push(unstored as i64);
         }
         let Some(place) = place else { break };
-        if values.last().is_none_or(|last| last.compare(stored[*place]) != Ordering::Equal) {
-            values.push(stored[*place]);
-            indices.push(fibers.indices[*place] as i64);
+        if last.replace(place.key()) != Some(place.key()) {
+            values.push(stored[place.place()]);
+            indices.push(fibers.indices[place.place()] as i64);
             counts.push(0);
         }
         *counts.last_mut().expect("there is a value") += 1;
-        inverse[*place] = values.len() as i64 - 1;
+        inverse[place.place()] = values.len() as i64 - 1;
     }
     DistinctValues { values: T::into_buffer(values), indices, counts, inverse, fill: fill_number }
 }

@@ -1,5 +1,6 @@
 //! Values in order, and dispatch by their primitive type.
 
+use super::sort::SortOrder;
 use crate::array::Value;
 use std::cmp::Ordering;
 
@@ -10,6 +11,12 @@ pub(super) trait OrderedValue: Value {
 
     /// Returns whether the value is NaN.
     fn is_nan(self) -> bool;
+
+    /// Returns a number with the order of the values: equal ones have the same number.
+    fn key(self) -> u64;
+
+    /// Sorts values that are not NaN; equal ones in any order.
+    fn sort_numbers(values: &mut [Self], order: SortOrder);
 
     /// Returns the value as a float, rounded if necessary.
     fn to_f64(self) -> f64;
@@ -24,6 +31,18 @@ macro_rules! impl_ordered {
 
             fn is_nan(self) -> bool {
                 false
+            }
+
+            fn key(self) -> u64 {
+                // The difference from the least value.
+                (self as i128 - <$t>::MIN as i128) as u64
+            }
+
+            fn sort_numbers(values: &mut [$t], order: SortOrder) {
+                match order {
+                    SortOrder::Ascending => values.sort_unstable(),
+                    SortOrder::Descending => values.sort_unstable_by(|a, b| b.cmp(a)),
+                }
             }
 
             fn to_f64(self) -> f64 {
@@ -45,6 +64,22 @@ macro_rules! impl_ordered_float {
                 <$t>::is_nan(self)
             }
 
+            fn key(self) -> u64 {
+                if <$t>::is_nan(self) {
+                    return u64::MAX;
+                }
+                // The sum has no negative zero. Bits of floats ascend with their magnitudes.
+                let bits = (f64::from(self) + 0.0).to_bits();
+                if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+            }
+
+            fn sort_numbers(values: &mut [$t], order: SortOrder) {
+                match order {
+                    SortOrder::Ascending => values.sort_unstable_by(<$t>::total_cmp),
+                    SortOrder::Descending => values.sort_unstable_by(|a, b| b.total_cmp(a)),
+                }
+            }
+
             fn to_f64(self) -> f64 {
                 self.into()
             }
@@ -62,9 +97,47 @@ impl OrderedValue for bool {
         false
     }
 
+    fn key(self) -> u64 {
+        self.into()
+    }
+
+    fn sort_numbers(values: &mut [bool], order: SortOrder) {
+        match order {
+            SortOrder::Ascending => values.sort_unstable(),
+            SortOrder::Descending => values.sort_unstable_by(|a, b| b.cmp(a)),
+        }
+    }
+
     fn to_f64(self) -> f64 {
         self.into()
     }
+}
+
+/// The place of a value among others. Places with equal keys are in the order of their numbers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct KeyedPlace(u128);
+
+impl KeyedPlace {
+    fn new(key: u64, place: usize) -> KeyedPlace {
+        KeyedPlace(u128::from(key) << 64 | place as u128)
+    }
+
+    pub(super) fn key(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    pub(super) fn place(self) -> usize {
+        self.0 as u64 as usize
+    }
+}
+
+/// Returns the places of values in the order of the values; those of equal values ascend, and those
+/// of NaN are last. A place is the number of a value plus `first`.
+pub(super) fn sorted_places<T: OrderedValue>(values: &[T], first: usize, order: SortOrder) -> Vec<KeyedPlace> {
+    let places = values.iter().zip(first..);
+    let mut places: Vec<KeyedPlace> = places.map(|(value, k)| KeyedPlace::new(order.key(*value), k)).collect();
+    places.sort_unstable();
+    places
 }
 
 /// Runs `$body` with `$t` as the Rust type of a primitive.

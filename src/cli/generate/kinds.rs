@@ -1,6 +1,7 @@
 //! The kinds of data of `redpoll generate`, and their options.
 
 use super::super::failure::CommandFailure;
+use super::super::values::size;
 use super::CommonArgs;
 use crate::datasets::generate::{
     Amount, Banded, Blocks, Edges, ErdosRenyi, Generator, Grid, Image, Ratings, Rmat, Stencil, Uniform,
@@ -38,7 +39,7 @@ pub(super) struct RmatArgs {
     #[arg(long, value_name = "N")]
     edges: u64,
     /// The probabilities of the four quadrants: upper left, upper right, lower left, lower right
-    #[arg(long, value_name = "A,B,C,D", value_delimiter = ',', default_values_t = [0.57, 0.19, 0.19, 0.05])]
+    #[arg(long, value_name = "A,B,C,D", value_delimiter = ',', default_value = "0.57,0.19,0.19,0.05")]
     probabilities: Vec<f64>,
     /// The bound of the noise of the probabilities, drawn per level
     #[arg(long, value_name = "X", default_value_t = 0.0)]
@@ -71,7 +72,7 @@ pub(super) struct GridArgs {
     #[command(flatten)]
     common: CommonArgs,
     /// The number of points along each axis
-    #[arg(long, value_name = "N,..", value_delimiter = ',', required = true)]
+    #[arg(long, value_name = "N,..", value_delimiter = ',', required = true, value_parser = size)]
     extents: Vec<u64>,
     /// The neighbours in the stencil
     #[arg(long, value_enum, default_value_t = StencilArg::Star)]
@@ -119,7 +120,7 @@ pub(super) struct BlocksArgs {
     #[arg(long, value_name = "N")]
     columns: Option<u64>,
     /// The rows and columns of a block
-    #[arg(long, value_name = "ROWS,COLUMNS", value_delimiter = ',', num_args = 1, default_values_t = [4, 4])]
+    #[arg(long, value_name = "ROWS,COLUMNS", value_delimiter = ',', num_args = 1, default_value = "4,4")]
     block: Vec<u64>,
     /// The number of full blocks
     #[arg(long, value_name = "N", required_unless_present = "density")]
@@ -134,7 +135,7 @@ pub(super) struct UniformArgs {
     #[command(flatten)]
     common: CommonArgs,
     /// The size of each mode
-    #[arg(long, value_name = "N,..", value_delimiter = ',', required = true)]
+    #[arg(long, value_name = "N,..", value_delimiter = ',', required = true, value_parser = size)]
     shape: Vec<u64>,
     /// The exact number of entries
     #[arg(long, value_name = "N", required_unless_present = "density")]

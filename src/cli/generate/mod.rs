@@ -4,7 +4,7 @@ mod kinds;
 
 use super::bar::Bar;
 use super::failure::CommandFailure;
-use super::out::{check_extension, check_size};
+use super::out::{check_file, check_size};
 use crate::datasets::generate::{Distribution, GenerateOptions, generate as generate_content};
 use crate::datasets::{Error, Memory, WriteOptions, write_content};
 use crate::logic::Prim;
@@ -63,7 +63,7 @@ fn dtype(name: &str) -> Result<Prim, String> {
 
 pub(super) fn generate(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), CommandFailure> {
     let (generator, common) = args.kind.generator()?;
-    check_extension("--out ", &common.out)?;
+    check_file("--out ", &common.out)?;
     let options = GenerateOptions {
         seed: common.seed,
         dtype: common.dtype,

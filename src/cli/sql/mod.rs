@@ -9,9 +9,10 @@ mod statements;
 
 use super::bind::named_file;
 use super::failure::CommandFailure;
+use super::values::threads;
 use crate::logic::FloatMode;
 use crate::sql::datafusion::error::DataFusionError;
-use crate::sql::{Database, STACK_SIZE, message, silence_guarded_panics, with_deep_stack};
+use crate::sql::{STACK_SIZE, message, silence_guarded_panics, with_deep_stack};
 use crate::{Config, Session};
 use output::{OutputMode, RowStyle};
 use redpoll_kernels::run::Workers;
@@ -23,22 +24,20 @@ use std::str::FromStr;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
-pub(super) use repl::repl;
-
-/// Run SQL statements over files
-#[derive(clap::Args)]
+/// Run SQL statements over files, or start an interactive session
+#[derive(clap::Args, Default)]
 #[command(after_help = "\
 Examples:
   redpoll sql \"SELECT count(*) FROM e a, e b, e c WHERE a.i1 = b.i0 AND b.i1 = c.i0 AND c.i1 = a.i0\" --table e=datasets/data/karate.mtx
   redpoll sql \"EXPLAIN SELECT i0, sum(value) FROM m GROUP BY i0\" --table m=matrix.npz --format json
   redpoll sql -f queries.sql --table orders=orders.parquet --repeat 10
+  redpoll sql --table orders=orders.parquet
 
 `FROM 'FILE'` reads a file without `--table`; `SUMMARIZE NAME` shows the values of the columns of a table.
 Tables of tensors have the columns i0, i1, .. and value. `SET redpoll.enabled = false` leaves queries to DataFusion.
 Exit codes: 0 success, 1 failure, 2 wrong command line.")]
 pub(super) struct Args {
-    /// The statements, separated by `;`
-    #[arg(required_unless_present = "file")]
+    /// The statements, separated by `;`; without them, start an interactive session
     statements: Option<String>,
 
     /// Read the statements from FILE, `-` for standard input
@@ -68,7 +67,7 @@ pub(super) struct Args {
     strict: bool,
 
     /// The number of threads of kernels and DataFusion
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<NonZero<usize>>,
 }
 
@@ -90,12 +89,12 @@ impl FromStr for TableFile {
 
 pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
     let text = match (&args.statements, &args.file) {
-        (Some(text), _) => text.clone(),
-        (None, Some(file)) if file.as_os_str() == "-" => std::io::read_to_string(std::io::stdin())?,
-        (None, Some(file)) => std::fs::read_to_string(file).map_err(|e| {
+        (Some(text), _) => Some(text.clone()),
+        (None, Some(file)) if file.as_os_str() == "-" => Some(std::io::read_to_string(std::io::stdin())?),
+        (None, Some(file)) => Some(std::fs::read_to_string(file).map_err(|e| {
             CommandFailure::new(format!("{}: {e}", file.display()), "-f needs a file of SQL statements")
-        })?,
-        (None, None) => return Err(CommandFailure::Usage("no statement to run".into())),
+        })?),
+        (None, None) => None,
     };
     let runtime = runtime(args.threads)?;
     let mut config = Config { memory_limit, ..Config::default() };
@@ -113,13 +112,23 @@ pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write
         for table in &args.table {
             database.register_file(&table.name, &table.file).await?;
         }
-        let mut rows = RowStyle::new(args.format);
-        if let Some(max_rows) = args.max_rows {
-            rows.max_rows = (max_rows > 0).then_some(max_rows);
-        }
-        let options = OutputOptions { rows, repeat: args.repeat, timing: args.repeat > 0 };
-        run_text(&database, &text, &options, out).await
-    })
+        Ok::<_, DataFusionError>(())
+    })?;
+    let mut rows = RowStyle::new(args.format);
+    if let Some(max_rows) = args.max_rows {
+        rows.max_rows = (max_rows > 0).then_some(max_rows);
+    }
+    let timing = args.repeat > 0 || text.is_none();
+    let options = OutputOptions { rows, repeat: args.repeat, timing };
+    match text {
+        Some(text) => runtime.block_on(run_text(&database, &text, &options, out)),
+        None => repl::repl(&runtime, &database, options, out),
+    }
+}
+
+/// Starts an interactive session without options.
+pub(super) fn session(memory_limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
+    sql(&Args::default(), memory_limit, out)
 }
 
 /// Runtime of statements. Dropping it does not wait for cancelled statements.
@@ -172,16 +181,14 @@ fn hint(error: &DataFusionError) -> Option<&'static str> {
             "`--table NAME=FILE`, or `.open NAME FILE` in a session, registers a file as a table; `SHOW TABLES` lists the tables",
         ),
         DataFusionError::SchemaError(..) => Some("`DESCRIBE NAME` shows the columns of a table"),
+        DataFusionError::ArrowError(..) if text.contains("Csv error") => {
+            Some("every line needs as many fields as the first; `read_csv('FILE', delim = ';')` sets the delimiter")
+        }
         DataFusionError::Plan(_) | DataFusionError::ArrowError(..) | DataFusionError::NotImplemented(_)
-            if !text.contains("Divide by zero") =>
+            if ["type", "cast", "coerc", "signature"].iter().any(|word| text.to_lowercase().contains(word)) =>
         {
             Some("`arrow_typeof(x)` shows the type of a value; `CAST(x AS TYPE)` and `TRY_CAST` convert it")
         }
         _ => None,
     }
-}
-
-/// Returns the database of the command line.
-fn database(memory_limit: Option<usize>) -> Database {
-    Session::new(Config { memory_limit, ..Config::default() }).database()
 }

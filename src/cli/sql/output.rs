@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use unicode_width::UnicodeWidthStr;
 
 /// Format of printed rows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
 pub(super) enum OutputMode {
     /// A table with borders.
+    #[default]
     Table,
     /// Comma-separated values with a header.
     Csv,

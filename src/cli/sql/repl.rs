@@ -2,12 +2,12 @@
 //! dot.
 
 use super::super::failure::CommandFailure;
+use super::StatementRuntime;
 use super::commands::{Continuation, run_command};
 use super::completion::NameCompleter;
-use super::output::{OutputMode, RowStyle};
 use super::split::{Completeness, completeness};
 use super::statements::{OutputOptions, run_text};
-use super::{database, runtime};
+use crate::sql::Database;
 use rustyline::Editor;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
@@ -16,10 +16,12 @@ use std::path::PathBuf;
 
 /// Reads statements from standard input and runs them until its end. Without a terminal, the
 /// command fails if a statement has failed.
-pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
-    let runtime = runtime(None)?;
-    let database = database(memory_limit);
-    let mut options = OutputOptions { rows: RowStyle::new(OutputMode::Table), repeat: 0, timing: true };
+pub(super) fn repl(
+    runtime: &StatementRuntime,
+    database: &Database,
+    mut options: OutputOptions,
+    out: &mut impl Write,
+) -> Result<(), CommandFailure> {
     let failed = |e: ReadlineError| {
         CommandFailure::new(
             format!("standard input: {e}"),
@@ -71,8 +73,8 @@ pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<
         let _ = editor.add_history_entry(text.trim_end());
         let _ = history.as_ref().map(|file| editor.append_history(file));
         let done = match text.trim_start().starts_with(['.', '\\']) {
-            true => runtime.block_on(run_command(&database, text.trim(), &mut options, out)),
-            false => runtime.block_on(run_text(&database, &text, &options, out)).map(|()| Continuation::Continue),
+            true => runtime.block_on(run_command(database, text.trim(), &mut options, out)),
+            false => runtime.block_on(run_text(database, &text, &options, out)).map(|()| Continuation::Continue),
         };
         out.flush()?;
         match done {
@@ -85,7 +87,7 @@ pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<
             }
         }
         if let Some(completer) = editor.helper_mut().filter(|_| terminal) {
-            runtime.block_on(completer.update(&database));
+            runtime.block_on(completer.update(database));
         }
     }
     if failures > 0 && !terminal { Err(CommandFailure::Reported) } else { Ok(()) }

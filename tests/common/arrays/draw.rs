@@ -180,6 +180,13 @@ impl OperandSource {
         self.array_in_range(shape, prim, fill, if prim.is_signed() { -3 } else { 0 }, 4)
     }
 
+    /// Draws an array that is no earlier result.
+    pub fn new_array(&mut self, shape: &[usize], prim: Prim) -> (Array, DenseArray) {
+        let value = |v: i64| Scalar::I64(v).cast(prim).expect("a primitive");
+        let least = if prim.is_signed() { -3 } else { 0 };
+        self.array_with_values(shape, &value(0), &|rng| value(least + rng.below(7) as i64))
+    }
+
     /// Draws an array of numbers in `low..high`, with a fill value.
     pub fn array_in_range(
         &mut self,

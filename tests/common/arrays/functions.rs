@@ -101,8 +101,14 @@ pub const OTHERS: &[Operation] = &[
     }),
     ("signbit", |draw| {
         let shape = draw.any_shape(0, 3);
+        let is_negative = |x: DenseArray| x.mapv(|v| f64::from(v.is_sign_negative()));
+        if draw.rng.chance(50) {
+            let (a, x) = draw.new_array(&shape, Prim::F64);
+            return (a.signbit(), is_negative(x));
+        }
+        // The zeros of earlier results may have either sign.
         let (a, x) = draw.array_with_dtype(&shape, Prim::F64);
-        (a.signbit(), x.mapv(|v| f64::from(v.is_sign_negative())))
+        ((&a + 0.25).signbit(), is_negative(x + 0.25))
     }),
     ("operators", |draw| {
         let ((a, x, _), (b, y, _)) = pair(draw, &[Prim::F64]);

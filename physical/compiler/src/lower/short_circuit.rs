@@ -86,6 +86,10 @@ fn decision(cx: &Cx<'_>, state: &LoweringState, a: &Assign) -> Option<Expr> {
         (ShortCircuit::Equal(value), DType::Prim(_)) if matches!(op, Op::User(_)) => {
             Expr::Compare(CompareOp::Eq, Box::new(accumulator), Box::new(Expr::Const(value)))
         }
+        // No value equals NaN, itself included.
+        (ShortCircuit::NotEqual(value), DType::Prim(_)) if value.is_nan() => {
+            Expr::Compare(CompareOp::Eq, Box::new(accumulator.clone()), Box::new(accumulator))
+        }
         (ShortCircuit::NotEqual(value), DType::Prim(_)) => {
             Expr::Compare(CompareOp::Ne, Box::new(accumulator), Box::new(Expr::Const(value)))
         }

@@ -3,7 +3,8 @@
 //!
 //! The layout and the hash function are those of [`redpoll_storage::levels::Hash`]. A write probes
 //! for its entry. A new entry gets the next number, and is inserted once something has been written
-//! below it, or at once if the program writes the tensor by different subscripts.
+//! below it, or at once if the program writes the tensor by different subscripts. Above a pattern,
+//! it is the value itself, and found or inserted after the write.
 
 use super::shared::list::{ListEntries, positions};
 use crate::assembly::{BinaryOp, Buffer, BufferRole, Expr, Local, Stmt};
@@ -12,8 +13,8 @@ use crate::lower::{
     AccessCursor, AssembleMode, Cx, Fiber, FunctionTables, LevelCode, LevelId, LevelLowering, Looplet, Parents, add,
     and, eq, int, load, local, lt, max, mul, plus, truth,
 };
-use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
+use redpoll_logic::{LeafKind, Prim};
 use redpoll_storage::levels::Hash;
 use std::rc::Rc;
 
@@ -78,6 +79,10 @@ impl LevelLowering for Hash {
         let code = cx.level(at).clone();
         let (mode, scattered) = (cx.tensor(at.tensor).assemble_mode, cx.tensor(at.tensor).scattered);
         let fiber = fiber.clone();
+        let format = &cx.program.tensors[at.tensor.index()].ty.format;
+        if format.leaf == LeafKind::Pattern && at.level + 1 == format.levels.len() {
+            return write_pattern(code, fiber);
+        }
         Looplet::Lookup(Rc::new(move |cx, i| {
             let (len, slots) = (code.counter(), code.slot_counter());
             let (entry, dirty) = (cx.new_local("entry", Prim::I64), cx.new_local("dirty", Prim::Bool));
@@ -94,16 +99,7 @@ impl LevelLowering for Hash {
                 cx.assign(dirty, truth(false));
             });
             let slot = slot.expect("the probe ends at a slot");
-            let [table, parent, coordinate] = [TABLE, PARENT, COORDINATE].map(|k| code.arrays[k]);
-            let next = plus(&local(len), 1);
-            let enter = vec![
-                Stmt::Grow { buffer: parent, len: next.clone() },
-                Stmt::Grow { buffer: coordinate, len: next.clone() },
-                Stmt::store(parent, local(len), fiber.lo.clone()),
-                Stmt::store(coordinate, local(len), i.clone()),
-                Stmt::store(table, local(slot), next.clone()),
-                Stmt::Assign(len, next),
-            ];
+            let enter = enter_entry(&code, slot, (&fiber.lo, i));
             let mut child = fiber.child(local(entry));
             if scattered && !SeededFault::SharedEntry.is_active() {
                 // Another coordinate that is looked up before this one is written must get another
@@ -165,6 +161,44 @@ impl LevelLowering for Hash {
         let entries = || own.clone();
         vec![plus(parents, 1), entries(), entries(), slots, entries(), entries()]
     }
+}
+
+/// Returns the looplet of writes above a pattern. An entry is the value `true`, so it is found or
+/// added once it is known that the value is written.
+fn write_pattern(code: LevelCode, fiber: Fiber) -> Looplet {
+    Looplet::Lookup(Rc::new(move |cx, i| {
+        let dirty = cx.new_local("dirty", Prim::Bool);
+        let add = cx.block(|cx| {
+            let entry = cx.new_local("entry", Prim::I64);
+            grow_table(cx, &code);
+            cx.assign(entry, int(-1));
+            let slot = probe(cx, &code, (&local(code.slot_counter()), &fiber.lo, i), entry);
+            let enter = enter_entry(&code, slot, (&fiber.lo, i));
+            cx.push_if(lt(&local(entry), &int(0)), enter, Vec::new());
+        });
+        let mut child = fiber.child(int(0));
+        child.dirty.push(dirty);
+        Looplet::Thunk {
+            preamble: vec![Stmt::Assign(dirty, truth(false))],
+            body: Rc::new(Looplet::Run(AccessCursor::Fiber(child))),
+            epilogue: vec![Stmt::If { cond: local(dirty), then: add, other: Vec::new() }],
+        }
+    }))
+}
+
+/// Returns the code that adds an entry for a coordinate below a parent, in an empty slot.
+fn enter_entry(code: &LevelCode, slot: Local, (p, i): (&Expr, &Expr)) -> Vec<Stmt> {
+    let [table, parent, coordinate] = [TABLE, PARENT, COORDINATE].map(|k| code.arrays[k]);
+    let len = code.counter();
+    let next = plus(&local(len), 1);
+    vec![
+        Stmt::Grow { buffer: parent, len: next.clone() },
+        Stmt::Grow { buffer: coordinate, len: next.clone() },
+        Stmt::store(parent, local(len), p.clone()),
+        Stmt::store(coordinate, local(len), i.clone()),
+        Stmt::store(table, local(slot), next.clone()),
+        Stmt::Assign(len, next),
+    ]
 }
 
 /// Returns the entries of a fiber in ascending order of coordinates, the child of each, and the

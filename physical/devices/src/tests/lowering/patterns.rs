@@ -25,6 +25,25 @@ pub(super) fn share_formats(program: &mut Program) {
     }
 }
 
+/// Several writes enter the entries of a hash level before they are written, but not above a
+/// pattern, in which an entry is the value.
+#[test]
+fn unwritten_entries_of_patterns_are_not_stored() {
+    let program = |write: &str| {
+        format!(
+            "(program (input W (type (shape 4) i64 0 dense)) (output Y (type (shape 3 4) bool false (hash (hash (pattern)))))
+               (for i (range 0 2) (for j ({write} (Y i j) (cast-bool (W j)))))
+               (for k (range 1 3) (for l ({write} (Y k (- 3 l)) (cast-bool (W l))))))"
+        )
+    };
+    check(&program("or="), 100);
+    check(
+        "(program (input W (type (shape 4) i64 0 dense)) (output Y (type (shape 4) bool false (hash (pattern))))
+           (for i (range 0 2) (init (Y i) (cast-bool (W i)))) (for j (range 2 4) (init (Y j) (cast-bool (W j)))))",
+        100,
+    );
+}
+
 /// Checks that an output shares the arrays of the levels of its pattern.
 pub(super) fn are_shared(decl: &TensorDecl, output: &Tensor, inputs: &[&Tensor]) -> Result<(), String> {
     let Some(of) = decl.pattern else { return Ok(()) };

@@ -236,6 +236,16 @@ fn folds_short_circuit_and_integrate() {
            (for i (for j (xor= (y i) (A i j)))))",
         200,
     );
+    // No value equals the one that a fold by `coalesce` leaves, NaN.
+    for fill in ["3.0", "nan"] {
+        check(
+            &format!(
+                "(program (input A (type (shape 4 6) f64 {fill} csr)) (output y (type (shape 4) f64 nan dense))
+                   (for i (for j (coalesce= (y i) (A i j)))))"
+            ),
+            200,
+        );
+    }
 }
 
 #[test]

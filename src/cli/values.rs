@@ -1,0 +1,13 @@
+//! Values of options, with messages that say what is expected.
+
+use std::num::NonZero;
+
+/// Parses a number of threads.
+pub(super) fn threads(text: &str) -> Result<NonZero<usize>, String> {
+    text.parse().map_err(|_| "expected a whole number of at least 1".to_owned())
+}
+
+/// Parses one of several sizes, which commas separate.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "expected sizes separated by commas, such as 10,20".to_owned())
+}
