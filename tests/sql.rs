@@ -283,6 +283,9 @@ fn sessions_have_options() {
     let out = sandbox
         .repl_with(&["sql", "--table", "a=a.mtx", "--format", "csv"], &["FROM a;", "SELECT count(*) AS n FROM a;"]);
     contains_all(&out.expect_success(), &["i0,i1,value\n", "n\n3\n"]);
+    let twice = sandbox.sql(&["SELECT 1", "--table", "a=a.mtx", "--table", "a=a.mtx"]);
+    assert_eq!(twice.code, Some(2));
+    contains_all(&twice.err, &["--table names `a` twice"]);
 }
 
 /// A `FROM` alone reads all columns.
@@ -296,6 +299,9 @@ fn queries_may_begin_with_from() {
     assert_eq!(rows("FROM 't.csv' SELECT n").expect_success(), "n\n1\n2\n");
     assert_eq!(rows("SELECT sum(n) AS s FROM (FROM 't.csv')").expect_success(), "s\n3\n");
     rows("FROM 'empty.csv'").expect_failure(&["empty.csv", "no columns"]);
+    // The first line is the shape, as redpoll writes it.
+    sandbox.write("shaped.csv", "# dims 3 4\ni,j,value\n0,1,2.5\n2,3,1\n");
+    assert_eq!(rows("FROM 'shaped.csv'").expect_success(), "i,j,value\n0,1,2.5\n2,3,1.0\n");
     let failed = sandbox.sql(&["FROM tt", "--table", "t=t.csv"]);
     failed.expect_failure(&["'datafusion.public.tt' not found; did you mean `t`?", "hint:"]);
 }

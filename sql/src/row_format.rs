@@ -62,15 +62,21 @@ const SNIFF_BYTES: u64 = 1 << 16;
 
 impl RowFormat {
     /// Returns the format of files with this extension, in any case; `None` if it is not an
-    /// extension of rows. The start of `file` decides if several formats have the extension.
+    /// extension of rows. The start of `file` decides if several formats have the extension, and
+    /// tells whether text begins with a comment.
     ///
     /// # Errors
     /// If the file cannot be read.
     pub(crate) fn from_extension(extension: &str, file: &Path) -> io::Result<Option<RowFormat>> {
+        let text = |delimiter| {
+            // The shape of a tensor, which `redpoll-datasets` writes.
+            let comment = read_start(file)?.starts_with(b"# dims ").then_some(b'#');
+            Ok::<_, io::Error>(RowFormat::Text(TextFormat { comment, ..TextFormat::with_header(delimiter) }))
+        };
         Ok(Some(match extension.to_ascii_lowercase().as_str() {
-            "csv" => RowFormat::Text(TextFormat::with_header(b',')),
-            "tsv" | "tab" => RowFormat::Text(TextFormat::with_header(b'\t')),
-            "psv" => RowFormat::Text(TextFormat::with_header(b'|')),
+            "csv" => text(b',')?,
+            "tsv" | "tab" => text(b'\t')?,
+            "psv" => text(b'|')?,
             "txt" => match sniff_text(&read_start(file)?) {
                 Some(text) => RowFormat::Text(text),
                 None => return Ok(None),

@@ -46,7 +46,8 @@ pub(super) struct PlanArgs {
 
     /// Transform the loops of a query, named unless it computes the only result: 'C: split(i, io,
     /// ii, 32) parallel(io)'; see --schedule-table, and `redpoll explain` for the names of queries
-    /// and loops. Results stay the same. May be given several times
+    /// and loops. Results stay the same, but floats may be rounded in another order, unless
+    /// --strict is given. May be given several times
     #[arg(long, value_name = "SCHEDULE")]
     schedule: Vec<String>,
 

@@ -5,6 +5,7 @@ use super::json::report_json;
 use super::out::{OutArg, check_files};
 use super::plan::{PlanArgs, note, write_schedule_table};
 use super::summary::{StepTimes, print_values, report_text};
+use super::values::count;
 use crate::{Error, Phase, Placement, Prepared, Run};
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ pub(super) struct Args {
     plan: PlanArgs,
 
     /// Run N more times after the first run, to measure the time of a warm run
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count)]
     repeat: u32,
 
     /// Print one JSON object

@@ -11,3 +11,8 @@ pub(super) fn threads(text: &str) -> Result<NonZero<usize>, String> {
 pub(super) fn size(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "expected sizes separated by commas, such as 10,20".to_owned())
 }
+
+/// Parses a number of repetitions.
+pub(super) fn count(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "expected a whole number".to_owned())
+}

@@ -153,6 +153,10 @@ fn arrays_print() {
     // A run may stand for more elements than fit any list.
     let long = session.vector([1.0, 2.0]).repeat(1 << 40, 0).reformat(runs());
     assert!(long.to_string().ends_with("[1.0, 1.0, 1.0, .., 2.0, 2.0, 2.0]"), "{long}");
+    let lines = session.vector((0..40).collect::<Vec<i64>>()).to_string();
+    let lines: Vec<&str> = lines.lines().skip(1).collect();
+    assert!(lines.len() == 3 && lines.iter().all(|line| line.len() <= 75), "{lines:?}");
+    assert!(lines[0].ends_with("17, 18,") && lines[1].starts_with(" 19, 20"), "{lines:?}");
 }
 
 fn runs() -> Format {

@@ -194,6 +194,9 @@ fn distinct_values_are_those_of_dense_arrays() {
             unique.inverse.to_vec::<i64>().unwrap().into_iter().map(|k| expected[k as usize]).collect();
         assert_equal(&inverse, &values, "inverse");
         assert_eq!(unique.inverse.shape().unwrap(), array.shape().unwrap());
+        let (values, counts) = array.unique_counts().unwrap();
+        assert_equal(&values.to_vec().unwrap(), &expected, &format!("unique counts of {array}"));
+        assert_eq!(counts.to_vec::<i64>().unwrap(), unique.counts.to_vec::<i64>().unwrap());
     }
 }
 

@@ -4,7 +4,6 @@
 
 use anyhow::Result;
 use redpoll::prelude::*;
-use redpoll::storage::Values;
 use redpoll_bench::pairs::Pairs;
 use std::hint::black_box;
 use std::time::Duration;
@@ -21,10 +20,11 @@ const BUDGET: Duration = Duration::from_secs(3);
 /// A function over an array.
 type Function = fn(&Array) -> std::result::Result<(), redpoll::Error>;
 
-const FUNCTIONS: [(&str, Function); 6] = [
+const FUNCTIONS: [(&str, Function); 7] = [
     ("sort", |a| a.sort(-1, SortOrder::Ascending).map(drop)),
     ("argsort", |a| a.argsort(-1, SortOrder::Ascending).map(drop)),
     ("top_k of 100", |a| a.top_k(100, -1).map(drop)),
+    ("unique_counts", |a| a.unique_counts().map(drop)),
     ("unique, with counts and inverse", |a| a.unique().map(drop)),
     ("median", |a| a.median(..).map(drop)),
     ("isin of 1,000 values", |a| a.isin(a.session().arange(0.0, 1000.0, 1.0)).map(drop)),

@@ -14,6 +14,8 @@ const EDGE: u64 = 3;
 const MAX_ENTRIES: usize = 20;
 /// Number of entries written at each end of a longer list.
 const EDGE_ENTRIES: usize = 6;
+/// Maximum number of columns of a line of values, as in NumPy.
+const COLUMNS: usize = 75;
 /// Maximum number of decimals, unless the caller asks for a precision.
 const DECIMALS: usize = 8;
 
@@ -134,10 +136,11 @@ fn write_list(
 ) -> fmt::Result {
     let Some(mode) = modes.get(depth) else { return f.write_str(&texts.next().unwrap_or_default()) };
     f.write_str("[")?;
+    if depth + 1 == modes.len() {
+        return write_row(f, mode, depth, texts);
+    }
     for (k, i) in mode.iter().enumerate() {
-        if k > 0 && depth + 1 == modes.len() {
-            f.write_str(", ")?;
-        } else if k > 0 {
+        if k > 0 {
             // Matrices are separated by an empty line.
             let lines = if depth + 2 == modes.len() { 1 } else { 2 };
             write!(f, ",{}{:indent$}", "\n".repeat(lines), "", indent = depth + 1)?;
@@ -146,6 +149,32 @@ fn write_list(
             None => f.write_str("..")?,
             Some(_) => write_list(f, modes, depth + 1, texts)?,
         }
+    }
+    f.write_str("]")
+}
+
+/// Writes the rest of an innermost list, in lines of at most [`COLUMNS`] unless a text is longer.
+fn write_row(
+    f: &mut fmt::Formatter<'_>,
+    mode: &[Option<u64>],
+    depth: usize,
+    texts: &mut dyn Iterator<Item = String>,
+) -> fmt::Result {
+    let indent = depth + 1;
+    let mut column = indent;
+    for (k, i) in mode.iter().enumerate() {
+        let text = if i.is_some() { texts.next().unwrap_or_default() } else { "..".to_owned() };
+        let width = text.chars().count();
+        // A comma or a bracket follows each text.
+        if k > 0 && column + 2 + width + 1 > COLUMNS {
+            write!(f, ",\n{:indent$}", "")?;
+            column = indent;
+        } else if k > 0 {
+            f.write_str(", ")?;
+            column += 2;
+        }
+        f.write_str(&text)?;
+        column += width;
     }
     f.write_str("]")
 }

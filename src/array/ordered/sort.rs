@@ -36,7 +36,7 @@ impl SortOrder {
     }
 
     /// Sorts values; equal ones in any order.
-    fn sort<T: OrderedValue>(self, values: &mut [T]) {
+    pub(super) fn sort<T: OrderedValue>(self, values: &mut [T]) {
         let mut numbers = values.len();
         for k in (0..values.len()).rev().filter(|_| T::PRIM.is_float()) {
             if values[k].is_nan() {

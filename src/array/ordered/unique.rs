@@ -5,8 +5,9 @@ use super::sort::SortOrder;
 use super::value::{OrderedValue, match_prim, sorted_places};
 use crate::array::Array;
 use crate::error::Error;
-use redpoll_logic::{Format, Scalar};
-use redpoll_storage::Array as Buffer;
+use redpoll_logic::{Format, Scalar, TensorType};
+use redpoll_storage::{Array as Buffer, Tensor};
+use std::cmp::Ordering;
 
 /// The distinct values of an array, see [`Array::unique`].
 #[derive(Clone, Debug)]
@@ -62,12 +63,49 @@ impl Array {
         })
     }
 
+    /// Returns the distinct values in ascending order, a vector, at once, in less time than
+    /// [`Array::unique`]. The fill value is one of them if an element has it. All NaN are one
+    /// value.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([5, 0, 5, 3]).unique_values()?.to_vec::<i32>()?, [0, 3, 5]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::unique`].
+    #[track_caller]
+    pub fn unique_values(&self) -> Result<Array, Error> {
+        Ok(self.unique_counts()?.0)
+    }
+
+    /// Returns the distinct values like [`Array::unique_values`], and the number of elements with
+    /// each.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let (values, counts) = session.vector([5, 0, 5, 3]).unique_counts()?;
+    /// assert_eq!(values.to_vec::<i32>()?, [0, 3, 5]);
+    /// assert_eq!(counts.to_vec::<i64>()?, [1, 1, 2]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Array::unique`].
+    #[track_caller]
+    pub fn unique_counts(&self) -> Result<(Array, Array), Error> {
+        let (tensor, along) = self.collect_along("unique", &(..).into())?;
+        let fibers = StoredFibers::of(&tensor, &along)?;
+        let (values, counts) = match_prim!(fibers.prim(), T => counted::<T>(&fibers));
+        Ok((self.vector_of(values)?, self.vector_of(Buffer::from_vec(counts))?))
+    }
+
     /// Returns a dense vector.
     fn vector_of(&self, values: Buffer) -> Result<Array, Error> {
-        let (size, prim) = (values.len() as u64, values.prim());
-        let coordinates = vec![(0..size).collect()];
-        let dense = Format::dense(1);
-        Ok(self.session().array(assemble((vec![size], Scalar::zero(prim)), &[0], coordinates, values, &dense)?))
+        let (shape, prim) = (vec![values.len() as u64], values.prim());
+        let ty = TensorType { shape, dtype: prim.into(), fill: Scalar::zero(prim), format: Format::dense(1) };
+        Ok(self.session().array(Tensor::try_new(ty, vec![vec![]], vec![values])?))
     }
 }
 
@@ -108,6 +146,31 @@ fn distinct<T: OrderedValue>(fibers: &StoredFibers) -> DistinctValues {
         inverse[place.place()] = values.len() as i64 - 1;
     }
     DistinctValues { values: T::into_buffer(values), indices, counts, inverse, fill: fill_number }
+}
+
+/// Returns the distinct values of one fiber in ascending order, and the number of elements with
+/// each.
+fn counted<T: OrderedValue>(fibers: &StoredFibers) -> (Buffer, Vec<i64>) {
+    let (mut stored, fill): (Vec<T>, T) = (fibers.values(), value_of(&fibers.ty.fill));
+    SortOrder::Ascending.sort(&mut stored);
+    let (mut values, mut counts): (Vec<T>, Vec<i64>) = (Vec::new(), Vec::new());
+    for value in &stored {
+        match (values.last(), counts.last_mut()) {
+            (Some(last), Some(count)) if last.compare(*value) == Ordering::Equal => *count += 1,
+            _ => {
+                values.push(*value);
+                counts.push(1);
+            }
+        }
+    }
+    let unstored = fibers.length - stored.len() as u64;
+    if unstored > 0 {
+        // No stored value equals the fill value.
+        let at = values.partition_point(|value| value.compare(fill) == Ordering::Less);
+        values.insert(at, fill);
+        counts.insert(at, unstored as i64);
+    }
+    (T::into_buffer(values), counts)
 }
 
 /// Returns the first index that is not listed.

@@ -9,7 +9,7 @@ mod statements;
 
 use super::bind::named_file;
 use super::failure::CommandFailure;
-use super::values::threads;
+use super::values::{count, threads};
 use crate::logic::FloatMode;
 use crate::sql::datafusion::error::DataFusionError;
 use crate::sql::{STACK_SIZE, message, silence_guarded_panics, with_deep_stack};
@@ -59,7 +59,7 @@ pub(super) struct Args {
     max_rows: Option<usize>,
 
     /// Run each query N more times after the first, to measure the time of a warm run
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count)]
     repeat: u32,
 
     /// Compute floats exactly as IEEE 754 in queries run by redpoll: sums keep their order
@@ -88,6 +88,10 @@ impl FromStr for TableFile {
 }
 
 pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
+    let names: Vec<&str> = args.table.iter().map(|table| table.name.as_str()).collect();
+    if let Some(k) = (1..names.len()).find(|k| names[..*k].contains(&names[*k])) {
+        return Err(CommandFailure::Usage(format!("--table names `{}` twice", names[k])));
+    }
     let text = match (&args.statements, &args.file) {
         (Some(text), _) => Some(text.clone()),
         (None, Some(file)) if file.as_os_str() == "-" => Some(std::io::read_to_string(std::io::stdin())?),

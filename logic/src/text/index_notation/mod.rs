@@ -329,6 +329,23 @@ mod tests {
             ],
         );
         check("y(i) |= b(i)", &expect!["error: line 1, column 6: unknown operator `|`; write `or`"]);
+        check("y(i) = 1e400 * b(i)", &expect!["error: line 1, column 8: `1e400` does not fit f64; infinity is `inf`"]);
+        check(
+            "y(i) = sqroot(A(i,j))",
+            &expect![
+                "error: line 1, column 16: expected `,` or `)`, since `sqroot` is no operator and its subscripts are indices, found `(`; did you mean `sqrt`?"
+            ],
+        );
+        check(
+            "y(i) = where(A(i,j), 1, 2)",
+            &expect![
+                "error: line 1, column 15: expected `,` or `)`, since `where` is no operator and its subscripts are indices, found `(`; write `ifelse(condition, a, b)`"
+            ],
+        );
+        check(
+            "y(i) = 2 * b[i]",
+            &expect!["error: line 1, column 13: expected an operator or the end of the statement, found `[`; indices are in parentheses"],
+        );
         check("y(i,i) = S(i,i)", &expect!["error: line 1, column 1: index `i` is on the left twice"]);
         check(
             "y(i) -= b(i) * x(j)",

@@ -77,7 +77,11 @@ impl<'t> StatementParser<'t> {
         self.skip_blanks();
         if self.cursor.peek().is_some_and(|c| c != ';' && c != '\n') {
             let known = SIGNS.iter().find(|(sign, ..)| self.cursor.rest().starts_with(sign));
-            let advice = known.map(|(.., call)| format!("; write `{call}`")).unwrap_or_default();
+            let advice = match known {
+                Some((.., call)) => format!("; write `{call}`"),
+                None if self.cursor.peek() == Some('[') => "; indices are in parentheses".to_owned(),
+                None => String::new(),
+            };
             return Err(self.expected_with("an operator or the end of the statement", &advice));
         }
         let mut all = indices.clone();
@@ -196,7 +200,7 @@ impl<'t> StatementParser<'t> {
                 Some(')') => break,
                 Some('(') => {
                     let expected = format!("`,` or `)`, since `{name}` is no operator and its subscripts are indices");
-                    return Err(self.expected(&expected));
+                    return Err(self.expected_with(&expected, &advice(name)));
                 }
                 _ => return Err(self.expected("`,` or `)`, as every subscript is an index")),
             }
@@ -229,8 +233,15 @@ impl<'t> StatementParser<'t> {
         }
         let text = self.cursor.take(len);
         let integer = text.parse::<i64>().ok().map(Scalar::I64);
-        let number = integer.or_else(|| text.parse::<f64>().ok().map(Scalar::F64));
-        number.map(IndexExpr::Number).ok_or_else(|| self.error_at(at, format!("`{text}` is no number")))
+        let fault = |what: &str| self.error_at(at, format!("`{text}` {what}"));
+        if let Some(integer) = integer {
+            return Ok(IndexExpr::Number(integer));
+        }
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(IndexExpr::Number(Scalar::F64(number))),
+            Ok(_) => Err(fault("does not fit f64; infinity is `inf`")),
+            Err(_) => Err(fault("is no number")),
+        }
     }
 
     fn expect(&mut self, c: char) -> Result<(), Error> {
@@ -265,6 +276,23 @@ impl<'t> StatementParser<'t> {
         Error::Syntax(message).with_position(at.line, at.column)
     }
 }
+
+/// Returns advice for a name that is called like an operator, but is none.
+fn advice(name: &str) -> String {
+    let example = CALLS.iter().find(|(names, _)| names.contains(&name)).map(|(_, example)| *example);
+    match (example, Error::unknown("operator", name, Builtin::ALL.iter().map(|builtin| builtin.name()))) {
+        (Some(example), _) => format!("; write {example}"),
+        (None, error) => error.to_string().split_once(';').map_or_else(String::new, |(_, guess)| format!(";{guess}")),
+    }
+}
+
+/// Functions of other languages, with what to write.
+const CALLS: [(&[&str], &str); 4] = [
+    (&["where", "select", "iif", "if"], "`ifelse(condition, a, b)`"),
+    (&["sum"], "`d(i) = E(i, j)`: an index that is on the right side alone is summed over"),
+    (&["mean", "average", "avg"], "a sum, and divide it by the size in a statement of its own"),
+    (&["dot", "matmul"], "`y(i) = A(i, j) * x(j)`"),
+];
 
 /// Returns the operator that a call names. A `-` in the name of an operator is written `_`.
 fn called_operator(name: &str) -> Option<Op> {

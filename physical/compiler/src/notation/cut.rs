@@ -218,7 +218,13 @@ pub fn verify_parallel(program: &Program, mode: FloatMode) -> Result<(), Error> 
         if let Stmt::For { index, rounds: Rounds::Parallel, .. } = stmt {
             let reason = match cut {
                 Ok(cut) if cut.index == *index => None,
-                Ok(cut) => Some(format!("the loop of `{}` is around it", program.indices[cut.index.index()])),
+                Ok(cut) => Some(format!(
+                    "the loop of `{}` is around it, and only the outermost one can be parallel",
+                    program.indices[cut.index.index()]
+                )),
+                Err(Obstacle::OpenExtent) => {
+                    Some(format!("{}; split into a given number of blocks, `into(N, ..)`", Obstacle::OpenExtent))
+                }
                 Err(obstacle) => Some(obstacle.to_string()),
             };
             if let Some(reason) = reason {

@@ -54,8 +54,9 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
     TransformationText {
         forms: &["parallel(i)"],
         effect: "allows chunks of the loop to run in parallel",
-        precondition: "no two rounds write one entry, or all writes of it fold with an operator whose order does \
-                       not matter; results do not depend on the number of threads",
+        precondition: "the loop is the outermost one, and its extent constant, as of blocks of a given number; no two \
+                       rounds write one entry, or all writes of it fold with an operator whose order does not \
+                       matter; results do not depend on the number of threads",
     },
     TransformationText {
         forms: &["lanes(i, 4)"],

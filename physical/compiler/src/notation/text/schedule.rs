@@ -77,6 +77,8 @@ fn forms_of_calls(text: &str) -> String {
                 forms.push_str(&std::mem::take(&mut word));
                 forms.push(if c == ',' { ' ' } else { c });
             }
+            // Transformations may be separated as users of other languages do.
+            ';' if depth == 0 && word.is_empty() => {}
             // A space may stand before the arguments of a transformation.
             c if c.is_whitespace() && depth == 0 && !word.is_empty() => {}
             c if c.is_whitespace() => {
@@ -139,6 +141,10 @@ pub(super) fn transformation(s: &Sexpr) -> Result<Transformation, Error> {
             let expected = match same.map(|form| format!("`{form}`")).collect::<Vec<_>>() {
                 same if same.is_empty() => {
                     let heads: BTreeSet<_> = forms.filter_map(|form| form.split('(').next()).collect();
+                    let unknown = Error::unknown("transformation", head, heads.iter().copied());
+                    if matches!(&unknown, Error::Unknown { similar, .. } if !similar.is_empty()) {
+                        return Err(s.error(unknown.to_string()));
+                    }
                     heads.into_iter().map(|head| format!("`{head}`")).collect::<Vec<_>>().join(", ")
                 }
                 same => same.join(" or "),

@@ -312,6 +312,7 @@ fn preconditions() {
             invalid program, at `(split i io ii (into 9000000000 (stored A)))`: 9000000000 blocks exceed the maximum of 1048576
             program text: line 2, column 80: expected `(stored A)`, found (of A)
             program text: line 2, column 57: expected `bound`, `collapse`, `lanes`, `parallel`, `precompute`, `reorder`, `split`, `unroll`, found (tile i 2)
+            program text: line 2, column 57: unknown transformation `paralel`; did you mean `parallel`?
             invalid program, at `(lanes j 3)`: expected 2, 4, 8 or 16 lanes, found 3
             invalid program, at `(lanes j 32)`: expected 2, 4, 8 or 16 lanes, found 32
             invalid program, at `(lanes j 4)`: another order of rounds would change `y`, whose writes are not folds by one associative and commutative operator
@@ -343,6 +344,7 @@ fn preconditions() {
             (v, product, "(split i io ii (into 9000000000 (stored A)))"),
             (v, product, "(split j jo ji (into 2 (of A)))"),
             (v, product, "(tile i 2)"),
+            (v, product, "(paralel i)"),
             (v, product, "(lanes j 3)"),
             (v, product, "(lanes j 32)"),
             (v, last, "(lanes j 4)"),
