@@ -156,7 +156,7 @@ fn arrays_print() {
     let lines = session.vector((0..40).collect::<Vec<i64>>()).to_string();
     let lines: Vec<&str> = lines.lines().skip(1).collect();
     assert!(lines.len() == 3 && lines.iter().all(|line| line.len() <= 75), "{lines:?}");
-    assert!(lines[0].ends_with("17, 18,") && lines[1].starts_with(" 19, 20"), "{lines:?}");
+    assert!(lines[0].ends_with("16, 17,") && lines[1].starts_with(" 18, 19"), "{lines:?}");
 }
 
 fn runs() -> Format {
