@@ -81,7 +81,7 @@ pub(super) fn replace(
 }
 
 /// Replaces the loop of an index in a program, after evaluating its extent in advance where its
-/// rounds change what the extent reads. `with` also returns the program's tables.
+/// rounds change what the extent reads. `with` may add to the tables of the program.
 pub(super) fn replace_once(
     mut program: Program,
     index: Index,
