@@ -407,7 +407,7 @@ fn the_repl_continues_after_errors() {
             "three\n3\n",
         ],
     );
-    contains_all(&out, &["datafusion,public,a,BASE TABLE"]);
+    contains_all(&out, &["public,a,BASE TABLE"]);
     assert!(!out.contains("nine"), "{out}");
     contains_all(
         &result.err,

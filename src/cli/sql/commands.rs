@@ -115,7 +115,7 @@ pub(super) async fn run_command(
         _ if !command.args.starts_with('[') && !command.args.is_empty() && arg.is_empty() => return Err(usage()),
         Action::Help => write_help(out)?,
         Action::End => return Ok(Continuation::End),
-        Action::Tables => run_text(database, "SHOW TABLES", options, out).await?,
+        Action::Tables => run_text(database, TABLES, options, out).await?,
         Action::Schema if arg.is_empty() => run_text(database, ALL_COLUMNS, options, out).await?,
         Action::Schema => run_text(database, &format!("DESCRIBE {arg}"), options, out).await?,
         Action::Open => match arg.split_once(char::is_whitespace) {
@@ -143,6 +143,10 @@ pub(super) async fn run_command(
     }
     Ok(Continuation::Continue)
 }
+
+/// The query for the tables of the user.
+const TABLES: &str = "SELECT table_schema, table_name, table_type FROM information_schema.tables \
+                      WHERE table_schema <> 'information_schema' ORDER BY 1, 2";
 
 /// The query for the columns of all tables.
 const ALL_COLUMNS: &str = "SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns

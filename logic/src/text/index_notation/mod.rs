@@ -344,7 +344,9 @@ mod tests {
         );
         check(
             "y(i) = 2 * b[i]",
-            &expect!["error: line 1, column 13: expected an operator or the end of the statement, found `[`; indices are in parentheses"],
+            &expect![
+                "error: line 1, column 13: expected an operator or the end of the statement, found `[`; indices are in parentheses"
+            ],
         );
         check("y(i,i) = S(i,i)", &expect!["error: line 1, column 1: index `i` is on the left twice"]);
         check(
