@@ -893,11 +893,11 @@ fn info_reports_the_fill_value() {
 fn signals_leave_no_partial_files() {
     for signal in ["-INT", "-TERM"] {
         let sandbox = Sandbox::new();
-        let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (3000, 1000)}";
+        let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (9000, 1000)}";
         let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
         bytes.extend((header.len() as u16).to_le_bytes());
         bytes.extend(header.as_bytes());
-        bytes.extend((0..3_000_000u32).flat_map(|k| (f64::from(k) / 7.0).to_le_bytes()));
+        bytes.extend((0..9_000_000u32).flat_map(|k| (f64::from(k) / 7.0).to_le_bytes()));
         fs::write(sandbox.dir.path().join("a.npy"), bytes).unwrap();
         let before = sandbox.files();
         let mut child = Command::new(env!("CARGO_BIN_EXE_redpoll"))
