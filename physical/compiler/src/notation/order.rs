@@ -156,9 +156,12 @@ impl<'a> WriteOrderVerifier<'a> {
 
     /// Returns whether an extent is the block of stored entries whose number is the outer index.
     fn is_block(&self, (lo, hi): &(Expr, Expr), outer: Index) -> bool {
-        // The bounds of a fiber that is not stored are an exception to the first one.
+        // The first block begins at 0 in fibers that are not stored, too.
+        let is_first = Expr::call(Builtin::Eq, [Expr::Index(outer), Expr::int(0)]);
         let lo = match lo {
-            Expr::Call(Op::Builtin(Builtin::IfElse), args) => &args[2],
+            Expr::Call(Op::Builtin(Builtin::IfElse), args) if args[0] == is_first && args[1].as_int() == Some(0) => {
+                &args[2]
+            }
             lo => lo,
         };
         let (Expr::Access(begin), Expr::Access(end)) = (lo, hi) else { return false };

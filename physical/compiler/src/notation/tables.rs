@@ -3,10 +3,11 @@
 
 use super::text::tensor_type;
 use super::verify::ProgramRule;
-use super::{BlockInputs, Expr, OPEN_DIMENSION, Program, Role, Stmt, TensorId};
+use super::{BlockInputs, Expr, OPEN_DIMENSION, Program, Role, Stmt, TensorDecl, TensorId};
 use crate::Error;
 use redpoll_storage::BlockPartition;
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// Checks the rule **tables**.
 pub(super) fn check(program: &Program) -> Result<(), Error> {
@@ -85,6 +86,7 @@ fn check_block_inputs(program: &Program, inputs: &BlockInputs) -> Result<(), Str
         let modes = &stored.modes;
         return Err(format!("`{}` has {levels} storage modes, so modes {modes:?} cannot be cut", of.name));
     }
+    check_fibers(of, &stored.modes)?;
     if let BlockPartition::Into(blocks) = stored.blocks
         && blocks > BlockInputs::MAX_BLOCKS
     {
@@ -108,4 +110,14 @@ fn check_block_inputs(program: &Program, inputs: &BlockInputs) -> Result<(), Str
         }
     }
     Ok(())
+}
+
+/// Checks that the entries of each fiber below the modes before `modes` are adjacent.
+pub(super) fn check_fibers(of: &TensorDecl, modes: &Range<usize>) -> Result<(), String> {
+    match of.ty.format.levels[..modes.start].iter().position(|level| !level.unique) {
+        Some(k) => {
+            Err(format!("level {k} of `{}` is not unique, so the entries below a coordinate are not adjacent", of.name))
+        }
+        None => Ok(()),
+    }
 }

@@ -11,9 +11,8 @@ use super::unroll::rename_locals;
 /// Checks the number of rounds of the loop of `name`. If the number is computed at run time and has
 /// an upper bound, rounds beyond the bound move to a second loop, so that the first one has a
 /// constant bound.
-pub(super) fn bound(mut program: Program, name: &str, rounds: RoundBound) -> Result<Program, String> {
+pub(super) fn bound(program: Program, name: &str, rounds: RoundBound) -> Result<Program, String> {
     let at = find(&program, name)?;
-    let rest = new_index(&mut program, &format!("{name}_rest"))?;
     replace_once(program, at, |program, l| {
         let maximum = match (l.length(), rounds) {
             (Some(n), RoundBound::Exactly(rounds)) if n == i128::from(rounds) => return Ok(l.into()),
@@ -39,6 +38,7 @@ pub(super) fn bound(mut program: Program, name: &str, rounds: RoundBound) -> Res
         if max_rounds(&lo, &hi).is_some_and(|n| n <= maximum) {
             return Ok(l.into());
         }
+        let rest = new_index(program, &format!("{name}_rest"))?;
         let limit = plus(&lo, &Expr::int(maximum));
         let body = rename_locals(program, l.body.clone().with_index(at, &Expr::Index(rest)));
         let remaining = (limit.clone(), hi.clone());

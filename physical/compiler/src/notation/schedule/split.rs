@@ -115,7 +115,7 @@ pub(super) fn split_product(
     counts.push(count);
     product.splits.push((outer.to_owned(), BlockSplit { blocks, inputs }));
     let range = product.range(&program, &at, &counts)?;
-    let body = replace(program.body.clone(), at[0], &mut |l| {
+    let body = replace(program.body, at[0], &mut |l| {
         let changed = || format!("the loops of `{}` have changed since it was collapsed", product.name);
         let (nest, body) = nested(l, &at[1..]).ok_or_else(changed)?;
         let (outside, within) = nest[0].rounds.split_modes();

@@ -2,6 +2,7 @@
 //! input.
 
 use super::super::linear::Atom;
+use super::super::tables::check_fibers;
 use super::super::{Access, AccessSubscript, BlockInputs, Expr, Index, Program, Role, Stmt, TensorDecl, TensorId};
 use super::extent::plus;
 use super::unroll::unused_name;
@@ -29,10 +30,8 @@ pub(super) fn add_block_inputs(
     let id = TensorId(id.ok_or_else(|| format!("there is no input `{of}`"))? as u32);
     let (modes, _) = find_access(program, id, loops)?;
     check_extents(program, id, loops, &modes)?;
+    check_fibers(&program.tensors[id.index()], &modes)?;
     let ty = program.tensors[id.index()].ty.clone();
-    if let Some(k) = ty.format.levels[..modes.start].iter().position(|level| !level.unique) {
-        return Err(format!("level {k} of `{of}` is not unique, so the entries below a coordinate are not adjacent"));
-    }
     let stored = StoredBlocks { modes, blocks };
     let begins_type = stored.begins_type(&ty).ok_or_else(|| format!("the loops over `{of}` have too many rounds"))?;
     let counts_type = stored.counts_type(&ty);
@@ -128,7 +127,6 @@ fn loops_around(program: &Program, inner: Index) -> Vec<Index> {
 }
 
 /// The first round of a block, the end of its rounds, and the number of blocks.
-#[derive(Clone)]
 pub(super) struct StoredBounds {
     pub(super) begin: Expr,
     pub(super) end: Expr,

@@ -26,8 +26,8 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
     },
     TransformationText {
         forms: &["split(i, io, ii, of(64, stored(A)))", "split(i, io, ii, into(4, stored(A)))"],
-        effect: "the same in position space: blocks of so many stored entries of A, or with equal shares of them, \
-                 whose bounds are read from its arrays; below the outermost storage mode, each fiber is cut by itself",
+        effect: "the same in position space: blocks with the given number of stored entries of A, or with equal \
+                 shares of them, whose bounds are read from its arrays; below the outermost storage mode, each fiber is cut by itself",
         precondition: "A is an input, and the loop iterates over one of its storage modes, inside of the loops over \
                        the modes before it; a product, over adjacent ones",
     },
