@@ -12,7 +12,7 @@ use redpoll_storage::Tensor;
 use std::fmt;
 use std::time::Duration;
 
-/// The measurements of one run of a plan.
+/// The measurements of one run of a plan or program.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// The target.
@@ -21,7 +21,7 @@ pub struct Profile {
     pub phases: Timings,
     /// The queries, in execution order.
     pub queries: Vec<QueryProfile>,
-    /// The queries as planned, with measurements.
+    /// The queries as planned, with measurements; none for a program.
     pub flow: Flow,
     /// The elapsed time of the run, all queries together.
     pub time: Duration,
@@ -73,14 +73,12 @@ impl OutputProfile {
 
 impl Prepared {
     /// Runs the plan and reports the time of each phase and query, and the stored sizes. The
-    /// interpreter of Logic runs the plan as a whole and reports no queries.
+    /// interpreter of Logic runs the plan as a whole and reports no queries. A program is reported
+    /// like one query.
     ///
     /// # Errors
-    /// The errors of [`Prepared::run_with`]. Fails for a program, which has no queries.
+    /// The errors of [`Prepared::run_with`].
     pub fn profile(&self, target: Target) -> Result<Profile, Error> {
-        if self.plan().is_none() {
-            return Err(Error::NoPlan);
-        }
         let mut queries = Vec::new();
         let run = self.run_observed(target, &mut |completed| {
             let output = |(alias, tensor): (&Alias, &Tensor)| -> Result<OutputProfile, Error> {
@@ -106,7 +104,10 @@ impl Prepared {
         Ok(Profile {
             target,
             phases: self.timings.clone(),
-            flow: self.flow_with(&queries)?,
+            flow: match self.plan() {
+                Some(_) => self.flow_with(&queries)?,
+                None => Flow { queries: Vec::new(), produces: self.produces().to_vec() },
+            },
             queries,
             time: run.time,
             counts: run.counts,

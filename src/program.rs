@@ -37,7 +37,7 @@ impl Program {
     pub(crate) fn bind(&self, bindings: &Bindings) -> Result<Bindings, Error> {
         let bound = |i: &&InputText| bindings.get(&i.name).is_none() && i.value.is_none();
         let missing = self.inputs.iter().filter(bound);
-        let missing: Vec<_> = missing.map(|i| UnboundTable { table: i.name.as_str().into(), rank: i.rank }).collect();
+        let missing: Vec<_> = missing.map(|i| UnboundTable { table: i.name.as_str().into(), rank: i.rank() }).collect();
         if !missing.is_empty() {
             return Err(Error::UnboundTables(missing));
         }

@@ -750,7 +750,24 @@ fn index_notation_needs_no_file() {
     assert!(result.err.contains("table `x` has no file: 200 random numbers in 200"), "{}", result.err);
     assert!(result.out.contains("(modes 1 0 (dense (sparse-list (element))))"), "{}", result.out);
 
-    let failures: [(&[&str], i32, &str); 6] = [
+    // A program declares sizes and dtypes.
+    let program = "(program (input I (shape n) i64 0) (input A (shape 3 4) f64 0.0) (output s (shape n) f64 0.0 (dense (element)))
+        (for i (= (s i) (A (outside 0.0 (I i)) 2))))";
+    sandbox.write("declared.rp", program);
+    let result = sandbox.run(&["explain", "declared.rp", "--size", "n=50"]);
+    assert_eq!(result.code, Some(0), "{}", result.err);
+    assert!(result.err.contains("table `I` has no file: 50 random numbers in 50"), "{}", result.err);
+    assert!(result.err.contains("table `A` has no file: 12 random numbers in 3 x 4"), "{}", result.err);
+
+    let failures: [(&[&str], i32, &str); 10] = [
+        (&["run", "y(i) = A(i,j)", "--bind", "A=b.mtx"], 1, "hint: did you mean `a.mtx`?"),
+        (&["run", "y(i) = A(i,j)", "--bind", "A=none/b.mtx"], 1, "hint: there is no folder `none`"),
+        (&["run", "y(i) = A(i,j)", "--bind", "A=a.mtx:crs"], 1, "unknown format `crs`; did you mean `csr`"),
+        (
+            &["explain", "declared.rp", "--size", "m=50"],
+            2,
+            "--size m: the plan has no index of this name; there are `n`",
+        ),
         (&["explain", "y(i) = x(i)", "--size", "i=99999999999"], 1, "99999999999 random numbers are too many"),
         (&["explain", "y(i) = A(i,j) *", "--size", "i=9"], 1, "the plan: line 1, column 16: expected a value"),
         (&["run", "y(i) = A(i,j)"], 1, "--bind A=FILE"),
@@ -792,11 +809,18 @@ fn explain_measures_and_draws() {
     let program = repository("programs/bfs_push.rp");
     let bind = format!("A={}", repository("datasets/data/karate.mtx").display());
     let program = ["explain", program.to_str().unwrap(), "--bind", &bind, "--bind", "source=0"];
-    for options in [&["--analyze"][..], &["--output", "dot"]] {
+    for options in [&["--output", "dot"][..], &["--analyze", "--output", "dot"]] {
         let result = sandbox.run(&[&program[..], options].concat());
         assert_eq!(result.code, Some(1), "{}", result.out);
         assert!(result.err.contains("a program in Notation has no queries"), "{}", result.err);
     }
+    let result = sandbox.run(&[&program[..], &["--analyze"]].concat());
+    assert_eq!(result.code, Some(0), "{}", result.err);
+    assert!(result.out.contains("== results ==\nparent: 34 stored values\nlevels: 1 stored value\n"), "{}", result.out);
+    let result = sandbox.run(&[&program[..], &["--analyze", "--html", "program.html"]].concat());
+    assert_eq!(result.code, Some(0), "{}", result.err);
+    let page = fs::read_to_string(sandbox.dir.path().join("program.html")).unwrap();
+    assert!(page.contains("i64 34") && page.contains("times"), "{page}");
 }
 
 /// Listings and help have their contents.

@@ -322,6 +322,8 @@ fn errors_name_the_cause_and_the_next_step() {
         "SHOW TABLES",
     ]);
     on("SELECT j FROM a").expect_failure(&["No field named j", "Valid fields are", "a.i0"]);
+    on("SELECT i0 FROM a WHERE i0 = \"Zürich\"")
+        .expect_failure(&["hint: `DESCRIBE NAME` shows", "single quotes: 'Zürich'"]);
     on("SELECT i0 + 'x' FROM a").expect_failure(&["x", "hint:"]);
     on("SELECT date_part(i0) FROM a").expect_failure(&["date_part", "hint:"]);
     sandbox.write("short.csv", "a,b\n1,2\n3\n");

@@ -59,7 +59,8 @@ impl Ratio {
     }
 }
 
-/// Returns the slope of the least-squares line through points; `None` below two points.
+/// Returns the slope of the least-squares line through points; `None` if they have fewer than two
+/// different `x`.
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;

@@ -88,8 +88,8 @@ pub struct Info {
 }
 
 impl Info {
-    /// Returns the header of an uncompressed file of entries without symmetry, of the shape and the
-    /// number of stored entries.
+    /// Returns the header of an uncompressed file of entries without symmetry, with the given shape,
+    /// number of stored entries and fill value.
     pub(crate) fn of_entries(
         file_format: &'static file_formats::FileFormat,
         layout: Layout,
@@ -159,7 +159,7 @@ pub struct Content {
     /// The fill value.
     pub fill: Scalar,
     /// The layout closest to the storage of the tensor. A file format without this layout writes
-    /// coordinates.
+    /// coordinates, or all elements if it is dense.
     pub layout: Layout,
     /// The entries, without repeated coordinates.
     pub data: Data,

@@ -174,7 +174,7 @@ impl Error {
     /// or those that differ in case alone.
     pub fn unknown<'a>(kind: &'static str, name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Error {
         let limit = name.chars().count().div_ceil(3).max(1);
-        let steps = |k: &str| if k.eq_ignore_ascii_case(name) { 0 } else { distance(name, k) };
+        let steps = |k: &str| if k.eq_ignore_ascii_case(name) { 0 } else { strsim::osa_distance(name, k) };
         let mut similar: Vec<(usize, &str)> = candidates
             .into_iter()
             .map(|k| (steps(k), k))
@@ -200,20 +200,4 @@ fn suggestion(similar: &[String]) -> String {
         [] => String::new(),
         _ => format!("; did you mean {}?", similar.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(" or ")),
     }
-}
-
-/// Returns the edit distance (Levenshtein) of two names.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

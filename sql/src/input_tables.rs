@@ -143,8 +143,8 @@ impl Version {
     }
 }
 
-/// Returns whether two lists of batches have the same rows in the same memory, apart from their
-/// order and from cuts.
+/// Returns whether two lists of batches have equally many rows in the same allocations. The order
+/// of the batches may differ, and the places where the rows are cut into batches.
 fn have_same_rows<'a>(
     a: impl Iterator<Item = &'a RecordBatch> + Clone,
     b: impl Iterator<Item = &'a RecordBatch> + Clone,

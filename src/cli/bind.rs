@@ -55,8 +55,11 @@ fn looks_like_format(text: &str) -> bool {
 pub(super) struct RequiredInput {
     /// Its name.
     pub(super) name: String,
-    /// The fields of its modes in the plan; empty names for a program.
+    /// The fields of its modes in the plan; in a program, their sizes as written, empty where they
+    /// are open.
     pub(super) fields: Vec<String>,
+    /// The dtype, if a program declares it.
+    pub(super) dtype: Option<DType>,
     /// The dtype of a number, whose value is written instead of a file.
     pub(super) number: Option<DType>,
     /// The default format, as text.

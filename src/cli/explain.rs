@@ -6,7 +6,7 @@ use super::plan::{LoadedPlan, PlanArgs, note, write_schedule_table};
 use super::stand_in::StandInArgs;
 use super::style::TerminalStyle;
 use super::summary::PEAK_DESCRIPTION;
-use crate::{Detail, Explanation, Flow, Prepared, Profile, Section, Target};
+use crate::{Detail, Error, Explanation, Flow, OutputProfile, Prepared, Profile, Section, Target};
 use clap::ValueEnum;
 use indicatif::HumanBytes;
 use std::io::{self, Write};
@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 /// Show the result of each phase on a plan
 #[derive(clap::Args)]
 #[command(after_help = "\
-A plan depends on the formats and sizes of its tables. Tables without a file hold random numbers: 1000 in each mode, and
-in sparse formats 10 for each coordinate of the first mode.
+A plan depends on the formats and sizes of its tables. Tables without a file hold random numbers: in sparse formats 10
+for each coordinate of the first mode. An index has the size of the tables with a file, or else 1000.
 
 Examples:
   redpoll explain 'y(i) = A(i,j) * x(j)'
@@ -111,6 +111,9 @@ pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -
     args.stand_ins.check()?;
     let loaded = args.plan.load_or(limit, Some(&args.stand_ins))?;
     let prepared = args.plan.prepare(&loaded)?;
+    if args.output != OutputForm::Text && prepared.plan().is_none() {
+        return Err(Error::NoPlan.into());
+    }
     if let Some(file) = &args.html {
         return page(file, args, &loaded, &prepared, out);
     }
@@ -163,9 +166,26 @@ fn analyze(prepared: &Prepared, loaded: &LoadedPlan, args: &Args, out: &mut impl
         return graph(&profile.flow, args.output, out);
     }
     let section = |title: &str, text: String| Section { title: title.to_owned(), text };
-    let physical = prepared.physical().map(|physical| section("physical plan", physical.to_string()));
-    let measured = [section("queries", profile.flow.to_string()), section("times and memory", times(&profile))];
-    write_sections(physical.into_iter().chain(measured).collect(), args.section.as_deref(), out)
+    let mut sections = Vec::new();
+    match prepared.physical() {
+        Some(physical) => {
+            sections.push(section("physical plan", physical.to_string()));
+            sections.push(section("queries", profile.flow.to_string()));
+        }
+        None => sections.push(section("results", results(&profile))),
+    }
+    sections.push(section("times and memory", times(&profile)));
+    write_sections(sections.into_iter().collect(), args.section.as_deref(), out)
+}
+
+/// Formats the sizes of the results of a program.
+fn results(profile: &Profile) -> String {
+    let outputs = profile.queries.iter().flat_map(|query| &query.outputs);
+    let line = |output: &OutputProfile| {
+        let plural = if output.stored == 1 { "" } else { "s" };
+        format!("{}: {} stored value{plural}\n", output.alias, output.stored)
+    };
+    outputs.map(line).collect()
 }
 
 /// Formats the time of each phase, the time of the run, and the peak memory of the run.

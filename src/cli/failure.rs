@@ -1,9 +1,10 @@
 //! Failures of commands: the message on standard error, and the exit code.
 
 use super::style::TerminalStyle;
-use crate::{Error, datasets};
+use crate::{Error, datasets, logic};
 use std::error::Error as Cause;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Cause of an early end of a command.
@@ -100,8 +101,25 @@ impl From<datasets::Error> for CommandFailure {
         if error.is_out_of_memory() {
             return CommandFailure::Error { error: Error::from(error).into(), hint: Some(MORE_MEMORY.into()) };
         }
-        Error::from(error).into()
+        let hint = match &error {
+            datasets::Error::Io { path, source } if source.kind() == io::ErrorKind::NotFound => similar_file(path),
+            _ => None,
+        };
+        CommandFailure::Error { error: Error::from(error).into(), hint }
     }
+}
+
+/// Returns the hint for a file that does not exist, if its folder has files of similar names or
+/// does not exist either.
+pub(super) fn similar_file(path: &Path) -> Option<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(files) = folder.read_dir() else { return Some(format!("there is no folder `{}`", folder.display())) };
+    let names = files.filter_map(|file| file.ok()?.file_name().into_string().ok()).collect::<Vec<_>>();
+    let unknown = logic::Error::unknown("file", path.file_name()?.to_str()?, names.iter().map(String::as_str));
+    let logic::Error::Unknown { similar, .. } = unknown else { return None };
+    let similar = similar.iter().map(|name| format!("`{}`", path.with_file_name(name).display()));
+    let similar = similar.collect::<Vec<_>>().join(" or ");
+    (!similar.is_empty()).then(|| format!("did you mean {similar}?"))
 }
 
 impl From<crate::storage::Error> for CommandFailure {

@@ -22,8 +22,9 @@ pub(super) fn operators(_: &Args, out: &mut impl Write) -> Result<(), CommandFai
     writeln!(
         out,
         "\nPlans apply them by (mapjoin NAME ..) and fold with them by (aggregate NAME ..).\n\
-         Index notation has + - * / < <= > >= == != between values, calls the others, as in max(x, 0), with _ for -\n\
-         in their names, and folds the right side with them by y(i) max= A(i,j)."
+         In index notation, + - * / < <= > >= == != stand between values. The other operators are called, as in\n\
+         max(x, 0), with `_` in place of `-` in their names. An operator before `=` folds the right side, as in\n\
+         y(i) max= A(i,j)."
     )?;
     Ok(())
 }

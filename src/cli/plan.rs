@@ -14,6 +14,7 @@ use crate::logic::{Alias, Field, FloatMode};
 use crate::{Bindings, Config, Error, Prepared, Program, Session, Target};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use redpoll_optimizer::{Adaptivity, Subject, Subjects};
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Write};
 use std::num::NonZero;
@@ -174,8 +175,11 @@ impl PlanArgs {
         if let Some(stand_ins) = stand_ins {
             let unbound: Vec<&RequiredInput> = required.iter().filter(|i| bindings.get(&i.name).is_none()).collect();
             stand_ins.check_names(&text, &unbound)?;
+            let bound = required.iter().filter_map(|input| Some((input, bindings.get(&input.name)?)));
+            let sizes = bound.flat_map(|(input, tensor)| input.fields.iter().cloned().zip(tensor.ty().shape.clone()));
+            let sizes: HashMap<String, u64> = sizes.collect();
             for input in unbound {
-                if let Some(tensor) = stand_ins.tensor(input, &session)? {
+                if let Some(tensor) = stand_ins.tensor(input, &sizes, &session)? {
                     bindings.insert(input.name.as_str(), tensor);
                 }
             }
@@ -190,6 +194,7 @@ impl PlanArgs {
             let table = |(name, fields): (Alias, Vec<Field>)| RequiredInput {
                 name: name.to_string(),
                 fields: fields.iter().map(|field| field.as_str().to_owned()).collect(),
+                dtype: None,
                 number: None,
                 format: None,
             };
@@ -198,8 +203,9 @@ impl PlanArgs {
         let program = Program::new(text).map_err(|e| self.in_plan(e))?;
         let inputs = program.inputs().iter().map(|i| RequiredInput {
             name: i.name.clone(),
-            fields: vec![String::new(); i.rank],
-            number: (i.rank == 0).then(|| i.dtype.clone().unwrap_or(NUMBER)),
+            fields: i.shape.iter().map(|size| size.clone().unwrap_or_default()).collect(),
+            dtype: i.dtype.clone(),
+            number: (i.rank() == 0).then(|| i.dtype.clone().unwrap_or(NUMBER)),
             format: i.format.as_ref().map(|f| format_to_sexpr(f).to_string()),
         });
         Ok(inputs.collect())

@@ -3,10 +3,10 @@
 use super::bind::{RequiredInput, storage_format};
 use super::failure::CommandFailure;
 use super::plan::note;
-use crate::logic::Format;
+use crate::logic::{DType, Format, Prim};
 use crate::storage::Tensor;
 use crate::{Error, Session};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::str::FromStr;
 
 /// Options for the tables without a file.
@@ -17,7 +17,7 @@ pub(super) struct StandInArgs {
     #[arg(long, value_name = "NAME=FORMAT")]
     format: Vec<Named<String>>,
 
-    /// The size of an index, in all tables without a file that have it
+    /// The size of an index, or the named size of a program, in all tables without a file that have it
     #[arg(long, value_name = "INDEX=N")]
     size: Vec<Named<u64>>,
 }
@@ -43,6 +43,8 @@ impl<T: FromStr> FromStr for Named<T> {
 const SIZE: u64 = 1000;
 /// Average number of entries for each coordinate of the first mode of a sparse table.
 const ENTRIES_PER_COORDINATE: u64 = 10;
+/// The greatest random number of a table of integers; the least is 1.
+const MAX_INTEGER: i64 = 9;
 /// Maximum number of random numbers of a table.
 const MAX_ENTRIES: u64 = 1 << 24;
 
@@ -63,7 +65,9 @@ impl StandInArgs {
     /// text of the plan.
     pub(super) fn check_names(&self, text: &str, tables: &[&RequiredInput]) -> Result<(), CommandFailure> {
         let names: BTreeSet<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-        let indices: BTreeSet<&str> = tables.iter().flat_map(|table| &table.fields).map(String::as_str).collect();
+        let fields = tables.iter().flat_map(|table| &table.fields).map(String::as_str);
+        let indices: BTreeSet<&str> =
+            fields.filter(|field| !field.is_empty() && written_size(field).is_none()).collect();
         let unknown = |message: String, known: &BTreeSet<&str>| {
             let known = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
             let known = if known.is_empty() { "none".to_owned() } else { known };
@@ -78,8 +82,14 @@ impl StandInArgs {
         Ok(())
     }
 
-    /// Returns a random tensor for a table, or `None` for a number.
-    pub(super) fn tensor(&self, input: &RequiredInput, session: &Session) -> Result<Option<Tensor>, CommandFailure> {
+    /// Returns a random tensor for a table, or `None` for a number; `sizes` are those of indices in
+    /// bound tables.
+    pub(super) fn tensor(
+        &self,
+        input: &RequiredInput,
+        sizes: &HashMap<String, u64>,
+        session: &Session,
+    ) -> Result<Option<Tensor>, CommandFailure> {
         if input.number.is_some() {
             return Ok(None);
         }
@@ -87,8 +97,10 @@ impl StandInArgs {
             return Ok(Some(Tensor::scalar(&1.0.into()).map_err(Error::from)?));
         }
         let name = &input.name;
-        let size =
-            |field: &String| self.size.iter().find(|named| named.name == *field).map_or(SIZE, |named| named.value);
+        let size = |field: &String| {
+            let given = self.size.iter().find(|named| named.name == *field).map(|named| named.value);
+            given.or(written_size(field)).or(sizes.get(field).copied()).unwrap_or(SIZE)
+        };
         let shape: Vec<u64> = input.fields.iter().map(size).collect();
         let text = self.format.iter().find(|named| named.name == *name).map(|named| named.value.as_str());
         let format = match text.or(input.format.as_deref()) {
@@ -98,19 +110,31 @@ impl StandInArgs {
             None => Format::csf(shape.len()),
         };
         let elements = shape.iter().fold(1, |n, size| u64::saturating_mul(n, *size));
-        let sizes = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ");
+        let extents = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ");
         let rows = shape.first().map_or(1, |rows| rows.saturating_mul(ENTRIES_PER_COORDINATE));
         let entries = match format.is_dense() {
             true if elements > MAX_ENTRIES => {
-                let message = format!("table `{name}` has no file, and {sizes} random numbers are too many");
+                let message = format!("table `{name}` has no file, and {extents} random numbers are too many");
                 return Err(CommandFailure::new(message, "choose a smaller --size, or a sparse --format"));
             }
             true => elements,
             false => elements.min(rows).min(MAX_ENTRIES),
         };
-        note(&format!("table `{name}` has no file: {entries} random numbers in {sizes}"));
-        Ok(Some(session.random(shape).entries(entries).format(format).array()?.collect()?))
+        note(&format!("table `{name}` has no file: {entries} random numbers in {extents}"));
+        let random = session.random(shape).entries(entries).format(format);
+        let random = match &input.dtype {
+            Some(DType::Prim(Prim::Bool)) => random.integers(1, 1).dtype(Prim::Bool),
+            Some(DType::Prim(prim)) if prim.is_float() => random.dtype(*prim),
+            Some(DType::Prim(prim)) => random.integers(1, MAX_INTEGER).dtype(*prim),
+            _ => random,
+        };
+        Ok(Some(random.array()?.collect()?))
     }
+}
+
+/// Returns the size that a program declares for a mode.
+fn written_size(field: &str) -> Option<u64> {
+    field.parse().ok()
 }
 
 /// Returns whether a word occurs in a text.

@@ -1,4 +1,4 @@
-//! Tests of all forms of the flow of a plan with two queries and a conversion.
+//! Tests of all forms of the flow of a plan with two queries.
 
 use crate::{Bindings, Flow, OutputProfile, Session, Size, Target};
 use expect_test::{Expect, expect};
@@ -6,8 +6,8 @@ use redpoll_logic::{Format, Scalar, TensorType};
 use redpoll_storage::{Duplicates, Tensor, Triples, Values};
 use std::time::Duration;
 
-/// Squares of a matrix with nine entries, masked by the matrix, whose name is special in every
-/// graph language.
+/// The product of a matrix of nine entries and its transpose, masked by the matrix. The name of the
+/// matrix has characters that are special in every graph language.
 const PLAN: &str = r#"(plan
     (query P (reformat csr (aggregate + 0 (mapjoin * (table "A<\"1\">" i j) (table "A<\"1\">" k j)) j)))
     (query s (reformat csf (mapjoin * (table P i k) (table "A<\"1\">" i k)))) (produces s))"#;

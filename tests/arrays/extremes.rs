@@ -180,8 +180,8 @@ fn sums_of_an_array_with_itself_do_not_double_the_plan() {
     assert_eq!(a.to_vec::<u64>().unwrap(), [1 << 40, 2 << 40, 3 << 40]);
 }
 
-/// Queries that read one tensor many times must be matched without trying all assignments of
-/// accesses.
+/// The comparison of two queries that read one tensor many times must not try all pairings of their
+/// reads.
 #[test]
 fn products_of_many_reads_are_computed_together() {
     let session = Session::default();

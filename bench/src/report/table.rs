@@ -186,9 +186,9 @@ fn write_slopes(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Re
     Ok(())
 }
 
-/// Writes the preparation of each side: times of reading files and building formats, and peak
-/// memory of its process. For redpoll also writes the peak allocation of a run, the memory of its
-/// results, and the ratio of both.
+/// Writes the preparation of each side: times of reading files, building formats and the first
+/// run, and peak memory of its process. For redpoll also writes the peak allocation of a run, the
+/// memory of its results, and the ratio of both.
 fn write_preparation(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Result {
     writeln!(out, "\n<details><summary>Loading, building, first runs, memory</summary>\n")?;
     writeln!(

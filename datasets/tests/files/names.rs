@@ -55,6 +55,18 @@ fn concatenated_streams_are_one_file() {
     }
 }
 
+/// In a file of an unknown extension, pairs of integers are edges, as in the collection SNAP.
+/// Numbers in three columns are entries with a value.
+#[test]
+fn pairs_of_integers_are_edges() {
+    for text in ["0 1\n1 2\n3 0\n", "# Nodes: 4\n0\t1\n1\t2\n3\t0\n"] {
+        let graph = crate::load("graph.txt", text.as_bytes()).unwrap().info;
+        assert_eq!((graph.shape, graph.fill), (vec![4, 4], Scalar::Bool(false)), "{text}");
+    }
+    let tensor = crate::load("tensor.txt", b"1 1 2\n2 3 4\n").unwrap().info;
+    assert_eq!((tensor.shape, tensor.fill), (vec![2, 3], Scalar::F64(0.0)));
+}
+
 #[test]
 fn unknown_formats_are_rejected() {
     let message = |name: &str, bytes: &[u8]| crate::load(name, bytes).unwrap_err().to_string();

@@ -8,7 +8,7 @@ use crate::literal::{read_bare, read_dtype};
 use crate::scalar::Scalar;
 use crate::sexpr::{Sexpr, SexprKind};
 
-/// Reads a bare number or constant; returns `None` for other words.
+/// Reads a bare value, such as `7`, `-1.5`, `true` or `inf`; returns `None` for other forms.
 pub(super) fn parse_number(s: &Sexpr) -> Option<Scalar> {
     s.as_atom().and_then(read_bare)
 }

@@ -50,8 +50,9 @@ impl Domain {
     }
 
     /// Returns the domain of the values in tuples of columns, and the codes of each tuple's rows.
-    /// `extent` is the dimension of tensors in the domain, which is then the integers below it.
-    /// Rows with other values, or NULL, join no entry.
+    /// If `extent` is given, it is the dimension of the tensor modes that are joined with the
+    /// tuples. The domain is then the integers below `extent`, and rows with other values or NULL
+    /// join no entry.
     ///
     /// # Errors
     /// If Arrow refuses a computation.
@@ -113,7 +114,7 @@ impl Domain {
     /// Returns a dense vector of the values of all codes as numbers; 0 for NULL.
     ///
     /// # Errors
-    /// If the values do not have the number type.
+    /// If the values do not have the number type, or a decimal does not fit an `i64`.
     pub fn numbers(&self, number: Number) -> Result<Tensor> {
         let column = self.decode(&(0..self.size).collect::<Vec<_>>())?.swap_remove(0);
         let unsupported = || {

@@ -12,7 +12,7 @@ use kinds::GeneratorKind;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Generate a graph, matrix, tensor or image of random numbers
+/// Generate a graph, matrix, tensor or image
 #[derive(clap::Args)]
 #[command(after_help = "\
 The same options and seed give the same file on every machine.
@@ -29,10 +29,10 @@ pub(super) struct Args {
     kind: GeneratorKind,
 }
 
-/// Options of all kinds.
+/// The options that every kind of data has.
 #[derive(clap::Args)]
 pub(super) struct CommonArgs {
-    /// Write to FILE, in the format of its extension: .rpt, .mtx, .tns, .npy, .npz, .csv or .tsv,
+    /// Write to FILE, in the format of its extension, such as .rpt, .mtx, .tns, .npz, .csv or .pgm,
     /// optionally followed by .gz or .zst
     #[arg(long, value_name = "FILE")]
     out: PathBuf,

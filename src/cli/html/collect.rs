@@ -7,16 +7,16 @@ use crate::compiler::assembly::Counts;
 use crate::logic::physical::FormatDisplay;
 use crate::logic::{Alias, TensorType};
 use crate::storage::Tensor;
-use crate::{Error, Flow, FlowQuery, Prepared, Profile, Section, Size};
+use crate::{Error, Flow, FlowQuery, Prepared, Profile, QueryProfile, Section, Size};
 
 /// Returns the page of a plan or program with its text. Without a profile, it has not run.
 pub(super) fn collect(source: &str, prepared: &Prepared, profile: Option<&Profile>) -> Result<Page, Error> {
     let produces: Vec<String> = prepared.produces().iter().map(Alias::to_string).collect();
     let forms = query_forms(prepared);
-    let queries = match (profile, prepared.plan()) {
-        (Some(profile), _) => flow_parts(&profile.flow, forms),
-        (None, Some(_)) => flow_parts(&prepared.flow()?, forms),
-        (None, None) => forms.into_iter().map(|forms| program_part(prepared, forms)).collect(),
+    let queries = match (prepared.plan(), profile) {
+        (Some(_), Some(profile)) => flow_parts(&profile.flow, forms),
+        (Some(_), None) => flow_parts(&prepared.flow()?, forms),
+        (None, _) => forms.into_iter().map(|forms| program_part(prepared, forms, profile)).collect(),
     };
     let phases = prepared.report().map_or(&[][..], |report| &report.phases);
     let kind = if prepared.plan().is_some() { "Plan" } else { "Program" };
@@ -83,18 +83,22 @@ fn flow_part(query: &FlowQuery, forms: QueryForms) -> QueryPart {
             Ok(index) => format!("threads take chunks of {index}"),
             Err(obstacle) => format!("runs on one thread: {obstacle}"),
         }),
-        measured: profile.map(|profile| QueryMeasurements {
-            time: profile.time,
-            target: profile.target.map(crate::Target::name),
-            work: profile.counts.as_ref().map(work_text),
-        }),
+        measured: profile.map(measurements),
         adaptation: query.adaptation.as_ref().map(ToString::to_string),
         forms: forms.forms,
     }
 }
 
+fn measurements(profile: &QueryProfile) -> QueryMeasurements {
+    QueryMeasurements {
+        time: profile.time,
+        target: profile.target.map(crate::Target::name),
+        work: profile.counts.as_ref().map(work_text),
+    }
+}
+
 /// Returns the part of a program, which has no decisions.
-fn program_part(prepared: &Prepared, forms: QueryForms) -> QueryPart {
+fn program_part(prepared: &Prepared, forms: QueryForms, profile: Option<&Profile>) -> QueryPart {
     let read = |alias: &Alias| {
         let ty = prepared.bindings.get(alias.as_str()).map(Tensor::ty);
         ReadRow {
@@ -105,16 +109,22 @@ fn program_part(prepared: &Prepared, forms: QueryForms) -> QueryPart {
             accesses: Vec::new(),
         }
     };
-    let write = |alias: &Alias| WriteRow {
-        tensor: alias.to_string(),
-        ty: String::new(),
-        format: String::new(),
-        size: None,
-        details: Vec::new(),
+    // The types of results are known once the program has run.
+    let result = |alias: &Alias| profile?.outputs.iter().find(|(name, _)| name == alias).map(|(_, tensor)| tensor);
+    let write = |alias: &Alias| {
+        let tensor = result(alias);
+        WriteRow {
+            tensor: alias.to_string(),
+            ty: tensor.map_or_else(String::new, |tensor| type_text(tensor.ty())),
+            format: tensor.map_or_else(String::new, |tensor| FormatDisplay(&tensor.ty().format).to_string()),
+            size: tensor.and_then(|tensor| tensor.count_stored().ok()).map(Size::Exact),
+            details: Vec::new(),
+        }
     };
     QueryPart {
         reads: forms.reads.iter().map(read).collect(),
         writes: forms.writes.iter().map(write).collect(),
+        measured: profile.and_then(|profile| profile.queries.first()).map(measurements),
         name: forms.query,
         forms: forms.forms,
         ..QueryPart::default()

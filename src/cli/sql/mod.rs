@@ -8,9 +8,10 @@ mod split;
 mod statements;
 
 use super::bind::named_file;
-use super::failure::CommandFailure;
+use super::failure::{CommandFailure, similar_file};
 use super::values::{count, threads};
 use crate::logic::FloatMode;
+use crate::sql::datafusion::common::SchemaError;
 use crate::sql::datafusion::error::DataFusionError;
 use crate::sql::{STACK_SIZE, message, silence_guarded_panics, with_deep_stack};
 use crate::{Config, Session};
@@ -19,7 +20,7 @@ use redpoll_kernels::run::Workers;
 use statements::{OutputOptions, run_text};
 use std::io::Write;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
@@ -169,30 +170,42 @@ fn runtime(threads: Option<NonZero<usize>>) -> Result<StatementRuntime, CommandF
 
 impl From<DataFusionError> for CommandFailure {
     fn from(error: DataFusionError) -> CommandFailure {
-        let hint = hint(error.find_root()).map(str::to_owned);
+        let hint = hint(error.find_root());
         CommandFailure::Error { error: message(&error).into(), hint }
     }
 }
 
 /// Returns a hint for errors whose DataFusion message does not say the next step.
-fn hint(error: &DataFusionError) -> Option<&'static str> {
+fn hint(error: &DataFusionError) -> Option<String> {
     let text = error.to_string();
-    match error {
-        DataFusionError::SQL(..) => {
-            Some("statements are separated by `;`; lines and columns are counted from the first one")
+    let hint = match error {
+        DataFusionError::SQL(..) => "statements are separated by `;`; lines and columns are counted from the first one",
+        DataFusionError::Plan(_) if text.contains("not found") || text.contains("there is no file") => {
+            let missing = text.split_once("there is no file ").map(|(_, path)| Path::new(path));
+            if let Some(similar) = missing.and_then(similar_file) {
+                return Some(similar);
+            }
+            "`--table NAME=FILE`, or `.open NAME FILE` in a session, registers a file as a table; `SHOW TABLES` lists the tables"
         }
-        DataFusionError::Plan(_) if text.contains("not found") || text.contains("there is no file") => Some(
-            "`--table NAME=FILE`, or `.open NAME FILE` in a session, registers a file as a table; `SHOW TABLES` lists the tables",
-        ),
-        DataFusionError::SchemaError(..) => Some("`DESCRIBE NAME` shows the columns of a table"),
+        DataFusionError::SchemaError(error, _) => {
+            let columns = "`DESCRIBE NAME` shows the columns of a table";
+            return Some(match &**error {
+                // DataFusion quotes names that are not plain words, as texts often are not.
+                SchemaError::FieldNotFound { field, .. } if text.contains(&format!("\"{}\"", field.name)) => {
+                    format!("{columns}; a text is in single quotes: '{}'", field.name)
+                }
+                _ => columns.to_owned(),
+            });
+        }
         DataFusionError::ArrowError(..) if text.contains("Csv error") => {
-            Some("every line needs as many fields as the first; `read_csv('FILE', delim = ';')` sets the delimiter")
+            "every line needs as many fields as the first; `read_csv('FILE', delim = ';')` sets the delimiter"
         }
         DataFusionError::Plan(_) | DataFusionError::ArrowError(..) | DataFusionError::NotImplemented(_)
             if ["type", "cast", "coerc", "signature"].iter().any(|word| text.to_lowercase().contains(word)) =>
         {
-            Some("`arrow_typeof(x)` shows the type of a value; `CAST(x AS TYPE)` and `TRY_CAST` convert it")
+            "`arrow_typeof(x)` shows the type of a value; `CAST(x AS TYPE)` and `TRY_CAST` convert it"
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(hint.to_owned())
 }

@@ -105,8 +105,8 @@ fn smaller(declaration: &Declaration, text: &str) -> Vec<Declaration> {
     }
 }
 
-/// Returns columns with fewer rows, without columns that no query names, with plain arrays, or with
-/// more NULLs.
+/// Returns columns with fewer rows, without the columns that no query names, without one column,
+/// with plain arrays, or with more NULLs.
 fn smaller_columns(columns: &[TableColumn], text: &str) -> Vec<Vec<TableColumn>> {
     let rows = columns.first().map_or(0, |c| c.values.len());
     let mut all = Vec::new();

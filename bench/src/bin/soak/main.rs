@@ -48,6 +48,9 @@ struct Cli {
     /// Number of threads; the number of cores by default
     #[arg(long)]
     threads: Option<NonZero<usize>>,
+    /// One block of 32 cases in this many also runs in the C tier, which takes most of the time
+    #[arg(long, default_value_t = NonZero::new(8).expect("a constant"))]
+    optimized_interval: NonZero<u64>,
     /// Append every failure to this file
     #[arg(long)]
     failures: Option<PathBuf>,
@@ -68,6 +71,7 @@ fn main() -> Result<ExitCode> {
         max_cases: cli.cases.unwrap_or(u64::MAX),
         minutes: cli.minutes,
         threads: cli.threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZero::get),
+        optimized_interval: cli.optimized_interval.get(),
         case_limit: Duration::from_secs(cli.hang),
     };
     soak.run(failures, &journal)

@@ -18,8 +18,6 @@ use std::time::{Duration, Instant};
 
 /// Number of cases in a block. The C compiler gets the kernels of a block at once.
 const BLOCK_CASES: u64 = 32;
-/// One block in this many, for each kind, also runs in the C tier.
-const OPTIMIZED_INTERVAL: u64 = 8;
 /// Largest number of failures that are shrunk per kind and phase; shrinking all takes too long.
 const MAX_SHRUNK: u64 = 10;
 /// Factor on the time limit of a case, for shrinking a case and for compiling the kernels of a
@@ -41,6 +39,8 @@ pub(crate) struct Soak {
     pub(crate) max_cases: u64,
     pub(crate) minutes: f64,
     pub(crate) threads: usize,
+    /// One block in this many, for each kind, also runs in the C tier.
+    pub(crate) optimized_interval: u64,
     /// Time limit of a case.
     pub(crate) case_limit: Duration,
 }
@@ -137,7 +137,7 @@ impl SoakRun {
             kind_index,
             kind: soak.kinds[kind_index],
             seeds,
-            optimized: (started / BLOCK_CASES).is_multiple_of(OPTIMIZED_INTERVAL),
+            optimized: (started / BLOCK_CASES).is_multiple_of(soak.optimized_interval),
         })
     }
 

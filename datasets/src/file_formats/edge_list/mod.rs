@@ -44,7 +44,7 @@ pub(crate) static CSV: FileFormat = FileFormat {
     extension: "csv",
     summary: "entries as delimited text: coordinates from 0, or names, and optional values",
     has_header: false,
-    sniff: |start| sniff::is_edge_list(start, &[Delimiter::Comma, Delimiter::Semicolon]),
+    sniff: |start| sniff::edge_list_columns(start, &[Delimiter::Comma, Delimiter::Semicolon]).is_some(),
     read: |bytes, options| read::read(&CSV, bytes, &options.edge_list, &options.memory),
     info: |stream, memory| read::info(&CSV, stream, memory),
     write: |content, options, out| write::write(content, options, Delimiter::Comma, out),
@@ -56,7 +56,11 @@ pub(crate) static TSV: FileFormat = FileFormat {
     extension: "tsv",
     summary: "the same content as .csv, separated by tabs",
     has_header: false,
-    sniff: |start| sniff::is_edge_list(start, &[Delimiter::Tab]),
+    // Three columns with spaces are as likely FROSTT, with a value in the last one.
+    sniff: |start| {
+        sniff::edge_list_columns(start, &[Delimiter::Tab]).is_some()
+            || sniff::edge_list_columns(start, &[Delimiter::Space]) == Some(2)
+    },
     read: |bytes, options| read::read(&TSV, bytes, &options.edge_list, &options.memory),
     info: |stream, memory| read::info(&TSV, stream, memory),
     write: |content, options, out| write::write(content, options, Delimiter::Tab, out),

@@ -175,19 +175,20 @@ fn is_header(first: &[Cow<'_, [u8]>], second: Option<&[Cow<'_, [u8]>]>) -> bool 
     first.iter().all(named) || second.is_some_and(|second| first.iter().zip(second).any(labels_number))
 }
 
-/// Returns whether the first bytes of a file look like an edge list with one of the delimiters:
-/// known names of columns, or pairs of numbers. Names of vertices do not suffice, because any text
-/// with commas would match.
-pub(super) fn is_edge_list(start: &[u8], delimiters: &[Delimiter]) -> bool {
+/// Returns the number of columns if the first bytes of a file look like an edge list with one of
+/// the delimiters: known names of columns, or pairs of numbers. Names of vertices do not suffice,
+/// because any text with commas would match.
+pub(super) fn edge_list_columns(start: &[u8], delimiters: &[Delimiter]) -> Option<usize> {
     // The last line may be incomplete.
     let end = start.iter().rposition(|&b| b == b'\n').map_or(start.len(), |end| end + 1);
-    let Ok(Some(sample)) = sample_records(&start[..end], &EdgeListOptions::default()) else { return false };
+    let sample = sample_records(&start[..end], &EdgeListOptions::default()).ok()??;
     let has_listed_names = sample.header.as_ref().is_some_and(|h| is_listed(COORDINATE_NAMES, &h[0]));
     let natural = |field: &Cow<'_, [u8]>| !field.is_empty() && field.iter().all(u8::is_ascii_digit);
     let shape = |(_, fields): &(u64, Vec<Cow<'_, [u8]>>)| fields.len() == sample.columns;
     let pairs = |(_, fields): &(u64, Vec<Cow<'_, [u8]>>)| natural(&fields[0]) && fields.get(1).is_some_and(natural);
     let one_column = sample.columns == 1 && has_listed_names && delimiters.contains(&Delimiter::Comma);
-    (one_column || sample.columns > 1 && delimiters.contains(&sample.delimiter))
+    let is_edge_list = (one_column || sample.columns > 1 && delimiters.contains(&sample.delimiter))
         && sample.records.iter().all(shape)
-        && (has_listed_names || !sample.records.is_empty() && sample.records.iter().all(pairs))
+        && (has_listed_names || !sample.records.is_empty() && sample.records.iter().all(pairs));
+    is_edge_list.then_some(sample.columns)
 }

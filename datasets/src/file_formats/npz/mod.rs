@@ -1,11 +1,11 @@
 //! NumPy archives, `.npz`: a sparse array of SciPy or PyData/Sparse, or one dense array.
 //!
-//! An archive with an array `format` was written by `scipy.sparse.save_npz`: `coo`, `csr`, `csc`,
-//! `bsr` or `dia`, as matrix or array (`_is_array`), `coo` also of other ranks. Entries need not be
-//! sorted or unique. Blocks of `bsr` are read with all their elements, and diagonals of `dia`
+//! An archive with an array `format` is a sparse array. `scipy.sparse.save_npz` writes `coo`, `csr`,
+//! `csc`, `bsr` or `dia`, as matrix or array (`_is_array`), `coo` also of other ranks. Entries need
+//! not be sorted or unique. Blocks of `bsr` are read with all their elements, and diagonals of `dia`
 //! without zeros and elements outside of the matrix, as by SciPy's `tocoo`.
 //!
-//! Archives of `sparse.save_npz` of PyData/Sparse also have a `fill_value`: `coo` of any rank
+//! `sparse.save_npz` of PyData/Sparse writes a `format` and a `fill_value`: `coo` of any rank
 //! including 0, and `gcxs`, fibers along all modes except the `compressed_axes`, where both groups
 //! of modes are numbered row-major. An archive of one array without `format` is a dense tensor.
 //! Archives with an array `binsparse` are of the Binsparse specification. Pickles are never loaded.
@@ -72,7 +72,8 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
     Ok((info, data))
 }
 
-/// Reads the whole archive, because its directory is at the end, but decompresses only headers.
+/// Reads the whole archive, because its directory is at the end, but does not decompress the
+/// entries.
 fn info(stream: &mut dyn Read, memory: &Memory) -> Result<Info, StreamError> {
     let bytes = read_all(stream, "the file", memory)?;
     Ok(archive_info(&mut Archive::open(&bytes, memory)?)?.0)

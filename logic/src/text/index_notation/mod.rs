@@ -317,6 +317,12 @@ mod tests {
                 "error: line 1, column 12: expected an operator or the end of the statement, found `^`; write `pow(x, 2)`"
             ],
         );
+        check(
+            "y(i) = b(i) ** 2",
+            &expect![
+                "error: line 1, column 13: expected an operator or the end of the statement, found `*`; write `pow(x, 2)`"
+            ],
+        );
         check("y[i] = b(i)", &expect!["error: line 1, column 2: expected `=`, an operator or `(`, found `[`"]);
         check(
             "b(i) = b(i)",

@@ -130,6 +130,9 @@ impl<'t> StatementParser<'t> {
     fn infix(&mut self, ops: &[(char, Builtin)]) -> Option<(Op, TextPosition)> {
         self.skip_blanks();
         let at = self.cursor.position();
+        if SIGNS.iter().any(|(sign, ..)| self.cursor.rest().starts_with(sign)) {
+            return None;
+        }
         let (_, op) = ops.iter().find(|(sign, _)| self.cursor.peek() == Some(*sign))?;
         self.cursor.advance();
         Some(((*op).into(), at))
@@ -300,8 +303,10 @@ fn called_operator(name: &str) -> Option<Op> {
 }
 
 /// Operators of other languages, with those of index notation and an example of a call.
-const SIGNS: [(&str, &str, &str); 7] = [
+const SIGNS: [(&str, &str, &str); 9] = [
     ("^", "pow", "pow(x, 2)"),
+    ("**", "pow", "pow(x, 2)"),
+    ("//", "floordiv", "floordiv(x, 2)"),
     ("%", "rem", "rem(x, 2)"),
     ("&&", "and", "and(x, y)"),
     ("&", "and", "and(x, y)"),

@@ -257,8 +257,15 @@ impl<'p> Cx<'p> {
     /// Returns whether a loop with this body must not be copied further. Copies of the loop copy
     /// the loops in its body, too.
     pub(crate) fn is_copy_limited(&self, body: &Tree) -> bool {
-        let in_long_code = self.copies > 1 && self.emitted > LONG_FUNCTION;
-        in_long_code || self.copies.saturating_mul(1 + body.count_loops()) > self.max_copies
+        self.is_limited_after(1, body)
+    }
+
+    /// Returns whether a loop with this body must not be copied further once it has been cut into
+    /// this many parts.
+    pub(crate) fn is_limited_after(&self, parts: u32, body: &Tree) -> bool {
+        let copies = self.copies.saturating_mul(parts);
+        let in_long_code = copies > 1 && self.emitted > LONG_FUNCTION;
+        in_long_code || copies.saturating_mul(1 + body.count_loops()) > self.max_copies
     }
 
     /// Emits code and returns whether there is any.

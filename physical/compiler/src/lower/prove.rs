@@ -1,24 +1,21 @@
 //! The prover of extents: difference bounds between locals, parameters and constants.
 //!
-//! A fact is `x - y <= c` for symbols `x`, `y` (a local, a parameter, or zero). A claim of that
-//! form is proved by a shortest path from `y` to `x` in the graph of facts. Facts are scoped: those
-//! of a branch are dropped after it. A local may occur in a fact only if it does not change while
-//! the fact is in scope. An unproved claim costs a guard.
+//! A fact is `x - y <= c` for symbols `x`, `y`: zero, or an expression that reads no memory, such as
+//! a local or `0 - n`, of which nothing else is known. A claim of that form is proved by a shortest
+//! path from `y` to `x` in the graph of facts. Facts are scoped: those of a branch are dropped after
+//! it. A local may occur in a fact only if it does not change while the fact is in scope. An unproved
+//! claim costs a guard.
 
-use super::build::split;
-use crate::assembly::{BinaryOp, CompareOp, Expr, Local, Param};
+use super::build::{is_register_only, split};
+use crate::assembly::{BinaryOp, CompareOp, Expr};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum FactSymbol {
-    Zero,
-    Local(Local),
-    Param(Param),
-}
+/// A symbol; `None` is zero.
+type FactSymbol<'e> = Option<&'e Expr>;
 
 /// The facts in scope.
 #[derive(Default, Debug)]
 pub(crate) struct Prover {
-    facts: Vec<(FactSymbol, FactSymbol, i64)>,
+    facts: Vec<(Option<Expr>, Option<Expr>, i64)>,
 }
 
 /// The number of facts when a scope was opened.
@@ -46,7 +43,7 @@ impl Prover {
             self.assume_le(a, x);
             self.assume_le(a, y);
         } else if let (Some((x, c)), Some((y, d))) = (linear(a), linear(b)) {
-            self.facts.push((x, y, d.saturating_sub(c)));
+            self.facts.push((x.cloned(), y.cloned(), d.saturating_sub(c)));
         }
     }
 
@@ -94,14 +91,15 @@ impl Prover {
     }
 
     /// Returns the least `w` for which `x - y <= w` follows (Bellman-Ford; there are few facts).
-    fn distance(&self, x: FactSymbol, y: FactSymbol) -> Option<i64> {
+    fn distance(&self, x: FactSymbol<'_>, y: FactSymbol<'_>) -> Option<i64> {
         if x == y {
             return Some(0);
         }
-        let mut best: Vec<(FactSymbol, i64)> = vec![(x, 0)];
+        let mut best: Vec<(FactSymbol<'_>, i64)> = vec![(x, 0)];
         for _ in 0..=self.facts.len() {
             let mut changed = false;
-            for &(from, to, w) in &self.facts {
+            for (from, to, w) in &self.facts {
+                let (from, to, w) = (from.as_ref(), to.as_ref(), *w);
                 let Some(at) = best.iter().find(|(s, _)| *s == from).map(|(_, d)| d.saturating_add(w)) else {
                     continue;
                 };
@@ -125,22 +123,18 @@ impl Prover {
     }
 }
 
-/// Returns the symbol and constant of an expression of the form `symbol + constant`.
-fn linear(e: &Expr) -> Option<(FactSymbol, i64)> {
+/// Returns the symbol and constant of an expression of the form `symbol + constant`; `None` if it
+/// reads memory.
+fn linear(e: &Expr) -> Option<(FactSymbol<'_>, i64)> {
     let (base, c) = split(e);
-    let symbol = match base {
-        None => FactSymbol::Zero,
-        Some(Expr::Local(l)) => FactSymbol::Local(*l),
-        Some(Expr::Param(p)) => FactSymbol::Param(*p),
-        Some(_) => return None,
-    };
-    Some((symbol, c))
+    base.is_none_or(is_register_only).then_some((base, c))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assembly::build::{int, local, max, min, plus};
+    use crate::assembly::build::{int, local, max, min, plus, sub};
+    use crate::assembly::{Local, Param};
 
     #[test]
     fn chains_of_facts_prove_and_scopes_forget() {
@@ -155,5 +149,8 @@ mod tests {
         assert!(prover.le(&min(&stop, &i), &n) && prover.le(&i, &max(&stop, &n)));
         prover.close(scope);
         assert!(!prover.le(&stop, &n));
+        let difference = sub(&n, &stop);
+        prover.assume_le(&i, &plus(&difference, -2));
+        assert!(prover.lt(&int(1), &difference) && !prover.lt(&int(2), &difference));
     }
 }

@@ -246,8 +246,13 @@ fn term(pass: &SimplifyPass<'_, '_>, t: &TreeTerm) -> TreeTerm {
                 (AccessCursor::Fill(value), _) => TreeTerm::Lit(value.clone()),
                 (cursor, Some(tensor)) => {
                     let Some(value) = pass.constants.value(tensor) else { return t.clone() };
-                    let open = if let AccessCursor::Fiber(fiber) = cursor { fiber.level } else { acc.subscripts.len() };
-                    if acc.can_differ_outside(open, value) && !SeededFault::UnassignedOutside.is_active() {
+                    let differs = match cursor {
+                        AccessCursor::Fiber(fiber) => {
+                            !fiber.replacements.is_empty() || acc.can_differ_outside(fiber.level, value)
+                        }
+                        _ => false,
+                    };
+                    if differs && !SeededFault::UnassignedOutside.is_active() {
                         t.clone()
                     } else {
                         TreeTerm::Lit(value.clone())

@@ -110,11 +110,22 @@ pub(crate) struct Fiber {
     /// One past the last position; `None` if `lo` is the only one.
     pub(crate) hi: Option<Expr>,
     /// A `bool` that is true if the fiber is stored; `None` if it always is. All reads of an absent
-    /// fiber return the fill value.
+    /// fiber return the fill value, or that of `replacements`.
     pub(crate) present: Option<Expr>,
+    /// The literals that reads return where subscripts are out of bounds; the first that applies
+    /// counts. The fiber is absent there.
+    pub(crate) replacements: Vec<Replacement>,
     /// `bool` locals that a write below sets: parents store a coordinate only if something was
     /// written below it.
     pub(crate) dirty: Vec<Local>,
+}
+
+/// A literal that reads return in place of what the tensor stores.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Replacement {
+    /// A `bool` that is false where the literal is read.
+    pub(crate) in_bounds: Expr,
+    pub(crate) value: Scalar,
 }
 
 impl Fiber {
@@ -125,12 +136,30 @@ impl Fiber {
 
     /// Returns the fiber at one position.
     pub(crate) fn at(level: usize, position: Expr) -> Fiber {
-        Fiber { level, lo: position, hi: None, present: None, dirty: Vec::new() }
+        Fiber { level, lo: position, hi: None, present: None, replacements: Vec::new(), dirty: Vec::new() }
     }
 
     /// Returns the fiber of the next level at one position, with the same presence and dirty flags.
     pub(crate) fn child(&self, position: Expr) -> Fiber {
         Fiber { level: self.level + 1, lo: position, hi: None, ..self.clone() }
+    }
+
+    /// Returns the fiber where it is known to be stored: all subscripts so far are in bounds there.
+    pub(crate) fn stored(&self) -> Fiber {
+        Fiber { present: None, replacements: Vec::new(), ..self.clone() }
+    }
+
+    /// Returns the fiber of the next level that is never stored, with the same replacements.
+    pub(crate) fn absent_child(&self) -> Fiber {
+        Fiber { present: Some(super::build::truth(false)), ..self.child(super::build::int(0)) }
+    }
+
+    /// Returns the fiber of the next level of which all reads return a value, unless a replacement
+    /// applies already.
+    pub(crate) fn out_of_bounds(&self, value: &Scalar) -> Fiber {
+        let mut child = self.absent_child();
+        child.replacements.push(Replacement { in_bounds: super::build::truth(false), value: value.clone() });
+        child
     }
 }
 
@@ -167,7 +196,7 @@ impl LoweringState {
     /// Returns the state in which the fiber of an access is present.
     pub(crate) fn assume_present(mut self, id: AccessId) -> LoweringState {
         if let AccessCursor::Fiber(fiber) = &mut self.accesses[id.0 as usize].cursor {
-            fiber.present = None;
+            *fiber = fiber.stored();
         }
         self
     }
@@ -180,10 +209,14 @@ impl LoweringState {
         let acc = &mut self.accesses[id.0 as usize];
         acc.cursor = match (cursor, &acc.cursor) {
             (AccessCursor::Fill(_) | AccessCursor::OutOfBounds(_), _) if acc.writes => AccessCursor::Null,
+            (AccessCursor::OutOfBounds(value), AccessCursor::Fiber(fiber)) if !fiber.replacements.is_empty() => {
+                AccessCursor::Fiber(fiber.out_of_bounds(value))
+            }
             (AccessCursor::OutOfBounds(value), _) => AccessCursor::Fill(value.clone()),
-            (AccessCursor::Fill(fill), AccessCursor::Fiber(fiber)) if acc.can_differ_outside(fiber.level + 1, fill) => {
-                let absent = Some(super::build::truth(false));
-                AccessCursor::Fiber(Fiber { present: absent, ..fiber.child(super::build::int(0)) })
+            (AccessCursor::Fill(fill), AccessCursor::Fiber(fiber))
+                if acc.can_differ_outside(fiber.level + 1, fill) || !fiber.replacements.is_empty() =>
+            {
+                AccessCursor::Fiber(fiber.absent_child())
             }
             _ => cursor.clone(),
         };

@@ -13,10 +13,10 @@ use super::tree::{AccessId, Tree, TreeTerm};
 use super::value::LoweredValue;
 use super::{assign, short_circuit, sparse_scalars, unfurl};
 use crate::assembly::build::{as_int, local, max, min, not, plus, split, truth};
-use crate::assembly::{Expr, Stmt};
+use crate::assembly::{Expr, Local, Stmt};
 use crate::notation::{Index, TensorId, Write};
 use redpoll_logic::op::{Builtin, Op};
-use redpoll_logic::{DType, LeafKind, Prim};
+use redpoll_logic::{DType, LeafKind, Prim, Scalar};
 use std::rc::Rc;
 
 /// Lowers a statement. A subscript whose coordinate can already be computed is lowered as a loop
@@ -289,16 +289,19 @@ fn read(cx: &mut Cx<'_>, state: &LoweringState, id: AccessId) -> LoweredValue {
     assert!(acc.unresolved().is_empty(), "all subscripts are resolved before a value is read");
     let tensor = acc.tensor.expect("a mask is resolved to a literal");
     let stored = assign::load_leaf(cx, tensor, &fiber.lo);
-    let Some(present) = fiber.present else { return stored };
-    let fill = LoweredValue::constant(&cx.program.tensors[tensor.index()].ty.fill);
-    let mut then = Vec::new();
-    let mut parts = Vec::new();
-    for ((part, fill), prim) in stored.parts.into_iter().zip(fill.parts).zip(stored.dtype.prims()) {
-        let v = cx.new_local("v", prim);
-        cx.assign(v, fill);
-        then.push(Stmt::Assign(v, part));
-        parts.push(local(v));
+    if fiber.present.is_none() && fiber.replacements.is_empty() {
+        return stored;
     }
-    cx.push_if(present, then, Vec::new());
-    LoweredValue { dtype: stored.dtype, parts }
+    let dtype = stored.dtype;
+    let prims = dtype.prims();
+    let value: Vec<Local> = prims.iter().map(|prim| cx.new_local("v", *prim)).collect();
+    let assign = |parts: Vec<Expr>| value.iter().zip(parts).map(|(v, part)| Stmt::Assign(*v, part)).collect();
+    let literal = |scalar: &Scalar| -> Vec<Stmt> { assign(LoweredValue::constant(scalar).parts) };
+    cx.extend(literal(&cx.program.tensors[tensor.index()].ty.fill));
+    cx.push_if(fiber.present.unwrap_or_else(|| truth(true)), assign(stored.parts), Vec::new());
+    // The first that applies counts, so it is the last to assign.
+    for replacement in fiber.replacements.iter().rev() {
+        cx.push_if(not(&replacement.in_bounds), literal(&replacement.value), Vec::new());
+    }
+    LoweredValue { dtype, parts: value.into_iter().map(local).collect() }
 }

@@ -2,7 +2,7 @@
 //! the looplet of its fiber. Comparisons between the index and a computed value are masks: tensors
 //! without storage that unfurl to phases.
 
-use super::build::{add, and, as_int, ceil_div, int, le, lt, max, min, mul, plus, sub};
+use super::build::{add, and, as_int, ceil_div, int, le, lt, max, min, mul, not, plus, split, sub};
 use super::cx::Cx;
 use super::level::{LevelId, lowering};
 use super::looplets::mirror::mirror;
@@ -33,6 +33,7 @@ const MAX_COMPARISON_OPERAND: i64 = 1 << 60;
 const MAX_SCALE: u64 = 1 << 40;
 
 /// `scale * index + offset`, where the offset is computed before the loop.
+#[derive(PartialEq)]
 struct LinearForm {
     scale: i64,
     offset: Expr,
@@ -68,16 +69,50 @@ pub(crate) fn heads(
             _ => {}
         }
     }
-    let copy_limited = cx.is_copy_limited(body);
-    group_heads(cx, state, forms, LoopContext { extent, copy_limited })
+    group_heads(cx, state, forms, LoopContext { extent, body, phases: Vec::new() })
 }
 
 /// The loop at which accesses are unfurled.
-#[derive(Clone, Copy)]
 struct LoopContext<'a> {
     extent: &'a LoopExtent,
-    /// True if its body must not be copied further.
-    copy_limited: bool,
+    body: &'a Tree,
+    /// The ends of the phases into which accesses cut the loop where they leave their bounds: the
+    /// constants of the offsets, by the rest of the form. Within one of these lists the order of
+    /// all ends is known, so phases add up; those of several lists multiply.
+    phases: Vec<(LinearForm, Vec<i64>)>,
+}
+
+impl LoopContext<'_> {
+    /// Returns whether the body must not be copied further.
+    fn is_copy_limited(&self, cx: &Cx<'_>) -> bool {
+        cx.is_copy_limited(self.body)
+    }
+
+    /// Adds the phases of one more access, unless the body must not be copied for all of them
+    /// together; then it returns false.
+    fn add_phases(&mut self, cx: &Cx<'_>, form: &LinearForm) -> bool {
+        let (base, constant) = split(&form.offset);
+        let base = LinearForm { scale: form.scale, offset: base.cloned().unwrap_or_else(|| int(0)) };
+        let list = match self.phases.iter().position(|(other, _)| *other == base) {
+            Some(at) => at,
+            None => {
+                self.phases.push((base, Vec::new()));
+                self.phases.len() - 1
+            }
+        };
+        let ends = &mut self.phases[list].1;
+        if ends.contains(&constant) {
+            return true;
+        }
+        ends.push(constant);
+        let parts = self.phases.iter().fold(1, |parts: u32, (_, ends)| parts.saturating_mul(2 + ends.len() as u32));
+        let fits = self.phases.len() == 1 || !cx.is_limited_after(parts, self.body);
+        if !fits {
+            self.phases[list].1.pop();
+            self.phases.retain(|(_, ends)| !ends.is_empty());
+        }
+        fits
+    }
 }
 
 /// Returns the head of an access whose next subscript can be computed, and of all accesses equal to
@@ -98,7 +133,7 @@ pub(crate) fn computable_head(cx: &mut Cx<'_>, state: &LoweringState, body: &Tre
             .map(|other| (*other, identity()))
             .collect();
         let extent = LoopExtent { index: None, hi: plus(&coordinate, 1), lo: coordinate.clone() };
-        let context = LoopContext { extent: &extent, copy_limited: false };
+        let context = LoopContext { extent: &extent, body, phases: Vec::new() };
         let mut head = group_heads(cx, state, equal, context).pop().expect("equal accesses share one head");
         head.looplet = guard_bounds(cx, state.access(id), head.looplet, &coordinate);
         return Some((head, coordinate));
@@ -147,7 +182,7 @@ fn group_heads(
     cx: &mut Cx<'_>,
     state: &LoweringState,
     forms: Vec<(AccessId, LinearForm)>,
-    context: LoopContext<'_>,
+    mut context: LoopContext<'_>,
 ) -> Vec<Head> {
     let mut heads: Vec<Head> = Vec::new();
     for (id, form) in forms {
@@ -156,7 +191,7 @@ fn group_heads(
             head.members.push(id);
             continue;
         }
-        let looplet = unfurl(cx, &acc, &form, context);
+        let looplet = unfurl(cx, &acc, &form, &mut context);
         heads.push(Head { looplet, members: vec![id] });
     }
     heads
@@ -164,7 +199,7 @@ fn group_heads(
 
 /// Returns the looplet of an access in terms of the loop's index. If the body must not be copied
 /// further, reads out of bounds are detected at each lookup, not by copies of the body.
-fn unfurl(cx: &mut Cx<'_>, acc: &AccessState, form: &LinearForm, context: LoopContext<'_>) -> Looplet {
+fn unfurl(cx: &mut Cx<'_>, acc: &AccessState, form: &LinearForm, context: &mut LoopContext<'_>) -> Looplet {
     let (sub, fiber) = acc.next_subscript().expect("the access has an unresolved subscript");
     let at = LevelId { tensor: cx.levels_of(acc.tensor.expect("a mask has no subscripts")), level: fiber.level };
     let writes = is_append(cx, acc);
@@ -173,13 +208,13 @@ fn unfurl(cx: &mut Cx<'_>, acc: &AccessState, form: &LinearForm, context: LoopCo
     let absent = fiber.present == Some(super::build::truth(false));
     let far = form.scale.unsigned_abs() > MAX_SCALE;
     let protocol = if far { Protocol::Follow } else { sub.protocol };
-    let outside = out_of_bounds_effect(cx, acc, (sub, fiber.level))
-        .filter(|_| !is_in_bounds(cx, form, context.extent, &dimension));
+    let outside =
+        out_of_bounds_effect(cx, acc, sub, fiber).filter(|_| !is_in_bounds(cx, form, context.extent, &dimension));
     // There are no entries out of bounds. If every other coordinate reads as the fill value, the
     // level's looplet needs no bounds.
     let is_gap = |cx: &Cx<'_>, outside: &OutOfBoundsEffect| match outside {
         OutOfBoundsEffect::Read(value) => protocol != Protocol::Follow && cx.fill(at.tensor) == *value,
-        OutOfBoundsEffect::None | OutOfBoundsEffect::Violation(_) => false,
+        OutOfBoundsEffect::None | OutOfBoundsEffect::Violation { .. } => false,
     };
     let guarded_lookup = |cx: &mut Cx<'_>, outside: &OutOfBoundsEffect| {
         let lookup = lookup(cx, at, fiber);
@@ -187,7 +222,7 @@ fn unfurl(cx: &mut Cx<'_>, acc: &AccessState, form: &LinearForm, context: LoopCo
     };
     let point = context.extent.is_point(cx) && sub.outside.is_none();
     match &outside {
-        Some(outside) if !acc.writes && !point && (far || context.copy_limited && !is_gap(cx, outside)) => {
+        Some(outside) if !acc.writes && !point && (far || context.is_copy_limited(cx) && !is_gap(cx, outside)) => {
             return guarded_lookup(cx, outside);
         }
         _ => {}
@@ -213,9 +248,11 @@ fn unfurl(cx: &mut Cx<'_>, acc: &AccessState, form: &LinearForm, context: LoopCo
         Some(outside) if point => {
             let coordinate = cx.name("i", &add(&mul(&int(form.scale), &context.extent.lo), &form.offset));
             let inside = and(&le(&int(0), &coordinate), &lt(&coordinate, &dimension));
-            Looplet::Switch { cond: inside, then: Rc::new(shifted), other: Rc::new(outside.looplet_at(&coordinate)) }
+            outside.unless(&inside, shifted, &coordinate)
         }
-        Some(outside) if !acc.writes && context.copy_limited => guarded_lookup(cx, outside),
+        Some(outside) if !acc.writes && (context.is_copy_limited(cx) || !context.add_phases(cx, form)) => {
+            guarded_lookup(cx, outside)
+        }
         Some(outside) => {
             let LoopExtent { index, lo, .. } = context.extent;
             let along = |first: &Expr| {
@@ -239,12 +276,13 @@ fn unfurl(cx: &mut Cx<'_>, acc: &AccessState, form: &LinearForm, context: LoopCo
 fn out_of_bounds_effect(
     cx: &Cx<'_>,
     acc: &AccessState,
-    (sub, level): (&LoweredSubscript, usize),
+    sub: &LoweredSubscript,
+    fiber: &Fiber,
 ) -> Option<OutOfBoundsEffect> {
     let tensor = acc.tensor.expect("a mask has no subscripts");
     let fill = &cx.program.tensors[tensor.index()].ty.fill;
-    let is_fill = |value: &Scalar| value == fill && !acc.can_differ_outside(level + 1, fill);
-    let is_outer = level + 1 < acc.subscripts.len();
+    let is_fill = |value: &Scalar| value == fill && !acc.can_differ_outside(fiber.level + 1, fill);
+    let is_outer = fiber.level + 1 < acc.subscripts.len();
     let reads = |value: &Scalar| match is_fill(value) || (is_outer && SeededFault::OutsideIsFill.is_active()) {
         true => OutOfBoundsEffect::Read(AccessCursor::Fill(fill.clone())),
         false => OutOfBoundsEffect::Read(AccessCursor::OutOfBounds(value.clone())),
@@ -255,7 +293,10 @@ fn out_of_bounds_effect(
         (None, SubscriptCheck::Proved) => None,
         (None, SubscriptCheck::Guarded) if acc.writes => Some(OutOfBoundsEffect::None),
         (None, SubscriptCheck::Guarded) => Some(reads(fill)),
-        (None, SubscriptCheck::Checked(site)) => Some(OutOfBoundsEffect::Violation(site)),
+        (None, SubscriptCheck::Checked(site)) => {
+            let absent = fiber.present.as_ref().map(|present| (not(present), cx.fill(tensor)));
+            Some(OutOfBoundsEffect::Violation { site, absent })
+        }
     }
 }
 

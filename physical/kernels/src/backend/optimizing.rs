@@ -56,8 +56,7 @@ impl Backend for OptimizingBackend {
     /// Compiles drafts in one unit.
     ///
     /// # Errors
-    /// [`Error::NoCompiler`], [`Error::CompileC`] and [`Error::LoadLibrary`] when this machine
-    /// cannot compile kernels from C.
+    /// Those of [`Toolchain::compile`].
     fn compile(&self, drafts: &[&Draft]) -> Result<Vec<Box<dyn Code>>, Error> {
         let kernels = self.toolchain.compile(&functions(drafts))?;
         Ok(kernels.into_iter().map(|kernel| Box::new(kernel) as Box<dyn Code>).collect())

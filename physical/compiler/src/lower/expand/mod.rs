@@ -1,13 +1,13 @@
 //! Expansion of operators into machine operators.
 //!
-//! [`expand_in`] returns the application of any operator to any dtypes as Assembly expressions. By
-//! the laws of IEEE 754, their values have the bits that [`Op::eval`] defines. Structs are
+//! [`expand_in`] returns the application of any operator to any dtypes as Assembly expressions.
+//! Under [`Laws::Ieee`], their values have the bits that [`Op::eval`] defines. Structs are
 //! flattened. Statements are pushed to the [`StmtSink`]: loops of integer powers and of
 //! user-defined operators, faults of checked operators, and assignments of arguments that are used
 //! twice.
 //!
-//! Arguments must not change while the statements of the expansion run. This is true of all
-//! expressions except locals that the caller assigns in between.
+//! Arguments must not change while the statements of the expansion run. Only a local can change:
+//! the caller must not assign it among these statements.
 //!
 //! The laws of the default mode take the known facts of the arguments. Machine arithmetic is that
 //! of IEEE 754, so quotients test for a zero, and other operators test for combinations of special

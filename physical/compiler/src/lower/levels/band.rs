@@ -55,7 +55,7 @@ impl LevelLowering for Band {
         };
         cx.prover.assume_le(&local(first), &local(stop));
         let fill = Looplet::Run(cx.fill(at.tensor));
-        let inside = block(Fiber { present: None, ..fiber.clone() }, shift);
+        let inside = block(fiber.stored(), shift);
         let body = if protocol == Protocol::Follow {
             Looplet::Lookup(Rc::new(move |cx, i| Looplet::Switch {
                 cond: and(&le(&local(first), i), &lt(i, &local(stop))),

@@ -37,7 +37,7 @@ impl LevelLowering for BitMap {
         let mut bounds = vec![Stmt::Assign(q, first.clone()), Stmt::Assign(end, add(&first, &dimension))];
         bounds.extend(scan.forward(q, &local(end)));
         let preamble = if_present(cx, fiber, bounds, (q, end));
-        let inner = Fiber { present: None, ..fiber.clone() };
+        let inner = fiber.stored();
         let fill = cx.fill(at.tensor);
         let row = first.clone();
         let stepper = Rc::new(Stepper {
@@ -71,7 +71,7 @@ impl LevelLowering for BitMap {
         let mut preamble = if_present(cx, fiber, bounds, (start, r));
         // Unreachable code after the last entry reads `q`, too, so it is assigned.
         preamble.push(Stmt::Assign(q, int(0)));
-        let inner = Fiber { present: None, ..fiber.clone() };
+        let inner = fiber.stored();
         let fill = cx.fill(at.tensor);
         let row = first.clone();
         let stepper = Rc::new(Stepper {

@@ -45,7 +45,7 @@ impl LevelLowering for BlockList {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let (idx, ofs) = (arrays[IDX], arrays[OFS]);
         let (q, end, preamble) = positions(cx, arrays[PTR], fiber);
-        let inner = Fiber { present: None, ..fiber.clone() };
+        let inner = fiber.stored();
         let body = match protocol {
             Protocol::Follow => return search_lookup(cx, at, (idx, ofs), (q, end, preamble), inner),
             _ => stepper(cx, at, (idx, ofs), (q, end), inner, dimension),
@@ -63,7 +63,7 @@ impl LevelLowering for BlockList {
         let (q, end, mut preamble) = positions(cx, arrays[PTR], fiber);
         let [start, r] = ["start", "r"].map(|name| cx.new_local(name, Prim::I64));
         preamble.extend([Stmt::Assign(start, local(q)), Stmt::Assign(r, end)]);
-        let inner = Fiber { present: None, ..fiber.clone() };
+        let inner = fiber.stored();
         let body = backward(cx, at, (idx, ofs), (start, r, q), inner, &dimension);
         let body = match protocol {
             Protocol::Gallop => Looplet::Jumper(Rc::new(body)),

@@ -164,7 +164,7 @@ pub(super) fn map_lookup(
     first: Expr,
     marked: impl Fn(&Expr) -> Expr + 'static,
 ) -> Looplet {
-    let (present, inner) = (fiber.present.clone(), Fiber { present: None, ..fiber.clone() });
+    let (present, inner) = (fiber.present.clone(), fiber.stored());
     let miss = Rc::new(Looplet::Run(cx.fill(at.tensor)));
     Looplet::Lookup(Rc::new(move |cx, i| {
         let p = cx.name("p", &add(&first, i));
@@ -190,7 +190,7 @@ fn scratch(cx: &Cx<'_>, at: LevelId) -> crate::assembly::Buffer {
 /// Returns the entries of a fiber whose positions start at `first`, and the child of each.
 fn entries(cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, first: Expr) -> (ListEntries, Looplet, Vec<Stmt>) {
     let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
-    let inner = Fiber { present: None, ..fiber.clone() };
+    let inner = fiber.stored();
     let (q, end, preamble) = positions(cx, arrays[PTR], fiber);
     let child = Looplet::Lookup(Rc::new(move |_, i| Looplet::Run(AccessCursor::Fiber(inner.child(add(&first, i))))));
     (ListEntries { idx: arrays[IDX], q, end, format, dimension }, child, preamble)

@@ -46,7 +46,7 @@ impl LevelLowering for Hash {
 
     fn read(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let code = cx.level(at).clone();
-        let inner = Fiber { present: None, ..fiber.clone() };
+        let inner = fiber.stored();
         if protocol == Protocol::Follow {
             let outer = fiber.clone();
             let miss = Rc::new(Looplet::Run(cx.fill(at.tensor)));
@@ -205,7 +205,7 @@ fn enter_entry(code: &LevelCode, slot: Local, (p, i): (&Expr, &Expr)) -> Vec<Stm
 /// code that finds their range.
 fn entries(cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> (ListEntries, Looplet, Vec<Stmt>) {
     let code = cx.level(at).clone();
-    let inner = Fiber { present: None, ..fiber.clone() };
+    let inner = fiber.stored();
     let (q, end, preamble) = positions(cx, code.arrays[PTR], fiber);
     let entry = cx.new_local("entry", Prim::I64);
     let child = Looplet::Thunk {

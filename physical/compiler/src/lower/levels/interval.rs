@@ -38,7 +38,7 @@ impl LevelLowering for Interval {
         let bounds =
             vec![Stmt::Assign(l, load(left, fiber.lo.clone())), Stmt::Assign(r, load(right, fiber.lo.clone()))];
         let preamble = if_present(cx, fiber, bounds, (l, r));
-        let inner = Fiber { present: None, ..fiber.clone() };
+        let inner = fiber.stored();
         let child = Looplet::Run(AccessCursor::Fiber(inner.child(fiber.lo.clone())));
         let fill = Looplet::Run(cx.fill(at.tensor));
         let body = match protocol {

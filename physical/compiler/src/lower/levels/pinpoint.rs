@@ -31,7 +31,7 @@ impl LevelLowering for Pinpoint {
             None => found,
             Some(present) => cx.block(|cx| cx.push_if(present, found, vec![Stmt::Assign(l, int(NO_COORDINATE))])),
         };
-        let inner = Fiber { present: None, ..fiber.clone() };
+        let inner = fiber.stored();
         let child = Looplet::Run(AccessCursor::Fiber(inner.child(fiber.lo.clone())));
         let fill = Looplet::Run(cx.fill(at.tensor));
         let coordinate = if SeededFault::PinpointCoordinate.is_active() { plus(&local(l), 1) } else { local(l) };

@@ -22,6 +22,7 @@ pub(crate) mod stepper;
 pub(crate) mod switch;
 pub(crate) mod thunk;
 pub(crate) mod truncate;
+pub(crate) mod violation;
 
 pub(crate) use looplet::{Head, LookupFn, LoopExtent, Looplet, SequencePhase, Stepper};
 

@@ -20,7 +20,7 @@
 //! value would have annihilated are decided at run time, by the presence of fibers.
 
 use super::stepper::{Walker, has_no_effect_when_exhausted};
-use super::switch::with_presence;
+use super::switch::FlaggedAccess;
 use super::{LoopExtent, Looplet, LoopletNest, lower_loop};
 use crate::assembly::build::{eq, le, local, lt, min, or, plus, select, truth};
 use crate::assembly::{Expr, Local, Stmt};
@@ -86,7 +86,7 @@ pub(super) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest, mut walkers: Vec<Walker
                 None => w.stepper.more.clone(),
             };
             cx.assign(present, is_present);
-            part.heads[w.head].looplet = entry_looplet(cx, w, &plus(&to, -1), &local(present));
+            part.heads[w.head].looplet = entry_looplet(cx, nest, w, (&plus(&to, -1), &local(present)));
             any = or(&any, &local(present));
         }
         let scope = cx.prover.open();
@@ -137,12 +137,14 @@ fn end_at_blocks(cx: &mut Cx<'_>, walkers: &[Walker], hi: &Expr, (from, end): (&
 
 /// Returns the looplet of a walker's current entry, which is present if `present`. `coordinate` is
 /// that of a single entry.
-fn entry_looplet(cx: &mut Cx<'_>, w: &Walker, coordinate: &Expr, present: &Expr) -> Looplet {
-    let AccessCursor::Fill(fill) = &w.stepper.rest else {
-        unreachable!("segments have the fill value between entries")
+fn entry_looplet(cx: &mut Cx<'_>, nest: &LoopletNest, w: &Walker, (coordinate, present): (&Expr, &Expr)) -> Looplet {
+    let access = nest.state.access(nest.heads[w.head].members[0]);
+    let (_, fiber) = access.next_subscript().expect("a walker resolves a subscript");
+    let fill = w.stepper.rest.clone();
+    let access = FlaggedAccess { fiber, fill: fill.clone() };
+    let flagged = |cx: &mut Cx<'_>, found: &Looplet| {
+        access.present_if(cx, found, present, &fill).expect("the entry of a list is a fiber")
     };
-    let flagged =
-        |cx: &Cx<'_>, found: &Looplet| with_presence(cx, found, present, fill).expect("the entry of a list is a fiber");
     match &w.chunk {
         Looplet::Sequence(phases) => flagged(cx, &phases[1].body),
         Looplet::Spike { tail, .. } => match flagged(cx, tail) {

@@ -41,6 +41,9 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest) {
         |p: &SequencePhase| matches!(&p.body, Looplet::Run(c) if nest.only_fills_with(cx, &[(at, c.clone())]));
     let parts = phases.iter().filter(|p| !only_fills(p)).count() as u32;
     let mut emitted = false;
+    // The end of the phase before, as its looplet has it; where the phase is not empty, it lies in
+    // the extent.
+    let mut before: Option<Expr> = None;
     for phase in phases {
         let stop = match &phase.stop {
             Some(stop) if SeededFault::PhaseStop.is_active() => clamp(cx, &plus(stop, 1), &lo, &hi),
@@ -48,14 +51,23 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest) {
             None if SeededFault::LastPhase.is_active() => lo.clone(),
             None => hi.clone(),
         };
-        let natural = phase.stop.as_ref().unwrap_or(&hi);
-        let body = truncate::looplet(cx, &phase.body, natural, &stop);
+        let body = truncate::looplet(cx, &phase.body, phase.stop.as_ref().unwrap_or(&hi), &stop);
         let part = nest.restrict(cx, lo.clone(), stop.clone()).with_looplet(at, body);
-        let phase = |cx: &mut Cx<'_>| cx.if_below(&lo, &stop, |cx| lower_loop(cx, part));
+        // Other sequences may end their phases there, too.
+        let ends = (before, phase.stop.clone());
+        let emit = |cx: &mut Cx<'_>| {
+            cx.if_below(&lo, &stop, |cx| {
+                let scope = cx.prover.open();
+                ends.0.iter().for_each(|end| cx.prover.assume_le(end, &lo));
+                ends.1.iter().for_each(|end| cx.prover.assume_le(&stop, end));
+                lower_loop(cx, part);
+                cx.prover.close(scope);
+            });
+        };
         emitted |= cx.emits_code(|cx| {
-            cx.with_copies(parts, |cx| if emitted { cx.unless_exited(nest, phase) } else { phase(cx) });
+            cx.with_copies(parts, |cx| if emitted { cx.unless_exited(nest, emit) } else { emit(cx) });
         });
-        lo = stop;
+        (before, lo) = (phase.stop, stop);
     }
 }
 

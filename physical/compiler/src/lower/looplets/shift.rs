@@ -9,7 +9,9 @@
 //! outside again.
 
 use super::{LookupFn, Looplet, SequencePhase, Stepper};
-use crate::assembly::build::{add, ceil_div, exact_div, int, is_multiple, le, local, lt, max, mul, plus, sub, truth};
+use crate::assembly::build::{
+    add, ceil_div, exact_div, int, is_multiple, le, local, lt, max, mul, or, plus, sub, truth,
+};
 use crate::assembly::{Expr, Stmt};
 use crate::lower::cx::Cx;
 use crate::lower::seeded_fault::SeededFault;
@@ -204,24 +206,46 @@ pub(crate) enum OutOfBoundsEffect {
     Read(AccessCursor),
     /// The write has no effect.
     None,
-    /// The run ends; the number is that of the check.
-    Violation(u32),
+    /// The run ends, unless the fiber is absent: then the access reads the fill value.
+    Violation {
+        /// The number of the check.
+        site: u32,
+        /// The condition that the fiber is absent, and its fill value.
+        absent: Option<(Expr, AccessCursor)>,
+    },
 }
 
 impl OutOfBoundsEffect {
-    /// Returns the looplet at a coordinate out of bounds.
-    pub(crate) fn looplet_at(&self, coordinate: &Expr) -> Looplet {
-        self.looplet(&|| Coordinate::Value(coordinate.clone()))
+    /// Returns the switch between a looplet in bounds and this effect. An absent fiber needs no
+    /// check, because nothing is loaded from it.
+    pub(crate) fn unless(&self, inside: &Expr, then: Looplet, coordinate: &Expr) -> Looplet {
+        let coordinate = || Coordinate::Value(coordinate.clone());
+        let (cond, other) = match self {
+            OutOfBoundsEffect::Violation { site, absent: Some((absent, _)) } => {
+                (or(absent, inside), OutOfBoundsEffect::Violation { site: *site, absent: None }.looplet(&coordinate))
+            }
+            _ => (inside.clone(), self.looplet(&coordinate)),
+        };
+        Looplet::Switch { cond, then: Rc::new(then), other: Rc::new(other) }
     }
 
-    /// Returns the looplet at a coordinate out of bounds, which is computed only if a check reports
-    /// it.
+    /// Returns the looplet at coordinates out of bounds, which are computed only if a check reports
+    /// one.
     pub(crate) fn looplet(&self, coordinate: &dyn Fn() -> Coordinate) -> Looplet {
         match self {
             OutOfBoundsEffect::Read(value) => Looplet::Run(value.clone()),
             OutOfBoundsEffect::None => Looplet::Null,
-            OutOfBoundsEffect::Violation(site) => {
-                Looplet::Run(AccessCursor::Violation(Violation { site: *site, coordinate: coordinate() }))
+            OutOfBoundsEffect::Violation { site, absent } => {
+                let violation =
+                    Looplet::Run(AccessCursor::Violation(Violation { site: *site, coordinate: coordinate() }));
+                match absent {
+                    None => violation,
+                    Some((absent, fill)) => Looplet::Switch {
+                        cond: absent.clone(),
+                        then: Rc::new(Looplet::Run(fill.clone())),
+                        other: Rc::new(violation),
+                    },
+                }
             }
         }
     }
@@ -242,6 +266,6 @@ pub(crate) fn permissive_lookup(
         let inside_only = at.clone();
         let coordinate = c.clone();
         let found = Looplet::Lookup(Rc::new(move |cx, _| inside_only(cx, &coordinate)));
-        Looplet::Switch { cond: inside, then: Rc::new(found), other: Rc::new(outside.looplet_at(&c)) }
+        outside.unless(&inside, found, &c)
     }))
 }

@@ -7,15 +7,16 @@
 //! becomes a *select* if there are more than [`MAX_BRANCHES`] switches that matter on both sides
 //! (one less around further loops), or if the statement has been copied often. A select reads the
 //! fiber under a presence flag (a leaf reads `present ? val : fill`, an inner fiber is empty), and
-//! the body occurs only once.
+//! the body occurs only once. Where the other side is another literal, because a coordinate is out
+//! of bounds, the fiber has it as a replacement.
 
-use super::{Head, Looplet, LoopletNest, lower_loop};
-use crate::assembly::build::{and, is_register_only, not};
+use super::{Head, Looplet, LoopletNest, lower_loop, violation};
+use crate::assembly::build::{and, local, not};
 use crate::assembly::{Expr, Local, Stmt};
 use crate::lower::cx::Cx;
 use crate::lower::seeded_fault::SeededFault;
-use crate::lower::state::{AccessCursor, Fiber};
-use redpoll_logic::Scalar;
+use crate::lower::state::{AccessCursor, Fiber, Replacement};
+use redpoll_logic::{Prim, Scalar};
 use std::rc::Rc;
 
 /// Limit on the number of switches for which bodies are copied.
@@ -55,7 +56,10 @@ fn branch(cx: &mut Cx<'_>, nest: &LoopletNest, at: usize) {
         }
         lower_loop(cx, nest.with_looplet(at, (*then).clone()));
     });
-    let other = cx.block(|cx| lower_loop(cx, nest.with_looplet(at, (*other).clone())));
+    let other = cx.block(|cx| match &*other {
+        Looplet::Run(AccessCursor::Violation(violation)) if violation::lower(cx, nest, at, violation) => {}
+        other => lower_loop(cx, nest.with_looplet(at, other.clone())),
+    });
     cx.push_if(cond, then, other);
 }
 
@@ -67,8 +71,7 @@ fn is_bounds_check(looplet: &Looplet) -> bool {
     }
 }
 
-/// Turns switches between a fiber and its fill value into fibers under a presence flag; others
-/// branch.
+/// Turns switches between a fiber and a literal into fibers under a presence flag; others branch.
 fn select(cx: &mut Cx<'_>, mut nest: LoopletNest) {
     let mut first_other = None;
     for k in 0..nest.heads.len() {
@@ -86,51 +89,114 @@ fn select(cx: &mut Cx<'_>, mut nest: LoopletNest) {
     }
 }
 
-/// Returns a switch between a fiber and its tensor's fill value as the fiber under a presence flag.
-fn as_flagged_fiber(cx: &Cx<'_>, nest: &LoopletNest, head: usize) -> Option<Looplet> {
-    let Head { looplet: Looplet::Switch { cond, then, other }, members } = &nest.heads[head] else { return None };
-    let AccessCursor::Fill(fill) = cx.fill(nest.state.access(members[0]).tensor?) else { return None };
-    if !is_register_only(cond) {
-        return None;
-    }
-    match (is_fill(then, &fill), is_fill(other, &fill)) {
-        (_, true) => with_presence(cx, then, cond, &fill),
-        (true, false) => with_presence(cx, other, &not(cond), &fill),
-        (false, false) => None,
-    }
+/// Returns a switch between a fiber and a literal as the fiber under a presence flag.
+fn as_flagged_fiber(cx: &mut Cx<'_>, nest: &LoopletNest, head: usize) -> Option<Looplet> {
+    let Head { looplet, members } = &nest.heads[head];
+    let access = nest.state.access(members[0]);
+    let (_, fiber) = access.next_subscript()?;
+    FlaggedAccess { fiber, fill: cx.fill(access.tensor?) }.switch(cx, looplet)
 }
 
-/// Returns a looplet that finds a fiber of a tensor with this fill value as one that finds the
-/// fiber under a presence flag. Nothing is loaded where the flag is false.
-pub(super) fn with_presence(cx: &Cx<'_>, looplet: &Looplet, present: &Expr, fill: &Scalar) -> Option<Looplet> {
-    match looplet {
-        Looplet::Run(AccessCursor::Fiber(fiber)) => Some(flag_fiber(fiber, present)),
-        Looplet::Thunk { preamble, body, epilogue } if epilogue.is_empty() => {
-            let preamble = vec![guard_code(cx, present, preamble)];
-            let body = Rc::new(with_presence(cx, body, present, fill)?);
-            Some(Looplet::Thunk { preamble, body, epilogue: Vec::new() })
+/// An access whose fiber is read under presence flags.
+pub(super) struct FlaggedAccess<'a> {
+    /// The fiber before its next subscript is resolved.
+    pub(super) fiber: &'a Fiber,
+    /// The fill value of its tensor.
+    pub(super) fill: AccessCursor,
+}
+
+impl FlaggedAccess<'_> {
+    /// Returns a switch between a fiber and a literal as the fiber under a presence flag.
+    fn switch(&self, cx: &mut Cx<'_>, looplet: &Looplet) -> Option<Looplet> {
+        let Looplet::Switch { cond, then, other } = looplet else { return None };
+        match (self.literal(then), self.literal(other)) {
+            (_, Some(literal)) => self.present_if(cx, then, cond, literal),
+            (Some(literal), None) => self.present_if(cx, other, &not(cond), literal),
+            (None, None) => None,
         }
-        Looplet::Switch { cond, then, other } if is_fill(other, fill) => {
-            Some(Looplet::Switch { cond: and(present, cond), then: then.clone(), other: other.clone() })
+    }
+
+    /// Returns the literal that a run reads.
+    fn literal<'l>(&self, looplet: &'l Looplet) -> Option<&'l AccessCursor> {
+        match looplet {
+            Looplet::Run(cursor) if *cursor == self.fill => Some(cursor),
+            Looplet::Run(cursor @ AccessCursor::OutOfBounds(_)) => Some(cursor),
+            _ => None,
         }
-        Looplet::Lookup(lookup) => {
-            let (lookup, present, fill) = (lookup.clone(), present.clone(), fill.clone());
-            Some(Looplet::Lookup(Rc::new(move |cx, i| {
-                let mut found = None;
-                let code = cx.block(|cx| found = Some(lookup(cx, i)));
-                let found = found.expect("the block has run");
-                if !code.is_empty() {
-                    let code = guard_code(cx, &present, &code);
-                    cx.push(code);
-                }
-                with_presence(cx, &found, &present, &fill).unwrap_or_else(|| Looplet::Switch {
-                    cond: present.clone(),
-                    then: Rc::new(found),
-                    other: Rc::new(Looplet::Run(AccessCursor::Fill(fill.clone()))),
-                })
-            })))
+    }
+
+    /// Returns a looplet that finds a fiber as one that finds the fiber under a presence flag, and
+    /// that reads `otherwise` where the flag is false. Nothing is loaded there.
+    pub(super) fn present_if(
+        &self,
+        cx: &mut Cx<'_>,
+        looplet: &Looplet,
+        present: &Expr,
+        otherwise: &AccessCursor,
+    ) -> Option<Looplet> {
+        match looplet {
+            Looplet::Run(AccessCursor::Fiber(fiber)) => Some(self.flagged(fiber, present, otherwise)),
+            Looplet::Run(AccessCursor::Fill(_)) if *otherwise != self.fill => {
+                Some(self.flagged(&self.fiber.absent_child(), present, otherwise))
+            }
+            Looplet::Run(AccessCursor::OutOfBounds(value)) => {
+                Some(self.flagged(&self.fiber.out_of_bounds(value), present, otherwise))
+            }
+            Looplet::Thunk { preamble, body, epilogue } if epilogue.is_empty() => {
+                let preamble = vec![guard_code(cx, present, preamble)];
+                let body = Rc::new(self.present_if(cx, body, present, otherwise)?);
+                Some(Looplet::Thunk { preamble, body, epilogue: Vec::new() })
+            }
+            Looplet::Switch { cond, then, other } if self.literal(other) == Some(otherwise) => {
+                Some(Looplet::Switch { cond: and(present, cond), then: then.clone(), other: other.clone() })
+            }
+            Looplet::Switch { cond, then, other } => {
+                let hit = cx.new_local("hit", Prim::Bool);
+                let preamble = vec![guard_code(cx, present, &[Stmt::Assign(hit, cond.clone())])];
+                let (then, other) = (then.clone(), other.clone());
+                let found = self.switch(cx, &Looplet::Switch { cond: local(hit), then, other })?;
+                let body = Rc::new(self.present_if(cx, &found, present, otherwise)?);
+                Some(Looplet::Thunk { preamble, body, epilogue: Vec::new() })
+            }
+            Looplet::Lookup(lookup) => {
+                let (lookup, present, otherwise) = (lookup.clone(), present.clone(), otherwise.clone());
+                let (fiber, fill) = (self.fiber.clone(), self.fill.clone());
+                Some(Looplet::Lookup(Rc::new(move |cx, i| {
+                    let access = FlaggedAccess { fiber: &fiber, fill: fill.clone() };
+                    let mut found = None;
+                    let code = cx.block(|cx| found = Some(lookup(cx, i)));
+                    let found = found.expect("the block has run");
+                    if !code.is_empty() {
+                        let code = guard_code(cx, &present, &code);
+                        cx.push(code);
+                    }
+                    access.present_if(cx, &found, &present, &otherwise).unwrap_or_else(|| Looplet::Switch {
+                        cond: present.clone(),
+                        then: Rc::new(found),
+                        other: Rc::new(Looplet::Run(otherwise.clone())),
+                    })
+                })))
+            }
+            _ => None,
         }
-        _ => None,
+    }
+
+    /// Returns a fiber below the access under a further presence flag.
+    fn flagged(&self, fiber: &Fiber, cond: &Expr, otherwise: &AccessCursor) -> Looplet {
+        let present = match &fiber.present {
+            None => cond.clone(),
+            Some(outer) => and(outer, cond),
+        };
+        let present = if SeededFault::SelectPresence.is_active() { None } else { Some(present) };
+        // A fiber that was known to be stored has lost the replacements of the access.
+        let outer = &self.fiber.replacements;
+        let inner = fiber.replacements.strip_prefix(&outer[..]).unwrap_or(&fiber.replacements);
+        let own = match otherwise {
+            AccessCursor::OutOfBounds(value) => Some(Replacement { in_bounds: cond.clone(), value: value.clone() }),
+            _ => None,
+        };
+        let replacements = outer.iter().cloned().chain(own).chain(inner.iter().cloned()).collect();
+        Looplet::Run(AccessCursor::Fiber(Fiber { present, replacements, ..fiber.clone() }))
     }
 }
 
@@ -149,18 +215,4 @@ fn guard_code(cx: &Cx<'_>, cond: &Expr, code: &[Stmt]) -> Stmt {
     let zero = |local: Local| Expr::Const(Scalar::zero(cx.locals[local.0 as usize].prim));
     let other = locals.into_iter().map(|local| Stmt::Assign(local, zero(local))).collect();
     Stmt::If { cond: cond.clone(), then: code.to_vec(), other }
-}
-
-fn is_fill(looplet: &Looplet, fill: &Scalar) -> bool {
-    matches!(looplet, Looplet::Run(AccessCursor::Fill(value)) if value == fill)
-}
-
-/// Returns the fiber under a further presence flag.
-fn flag_fiber(fiber: &Fiber, cond: &Expr) -> Looplet {
-    let present = match &fiber.present {
-        None => cond.clone(),
-        Some(outer) => and(outer, cond),
-    };
-    let present = if SeededFault::SelectPresence.is_active() { None } else { Some(present) };
-    Looplet::Run(AccessCursor::Fiber(Fiber { present, ..fiber.clone() }))
 }

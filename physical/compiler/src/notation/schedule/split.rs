@@ -50,18 +50,21 @@ impl LoopProduct {
     pub(super) fn new(program: &Program, outer: &str, inner: &[String], name: &str) -> Result<LoopProduct, String> {
         let loops: Vec<String> = [outer.to_owned()].into_iter().chain(inner.iter().cloned()).collect();
         let at = loops.iter().map(|l| find(program, l)).collect::<Result<Vec<_>, _>>()?;
-        let mut bounds = None;
+        let mut found = Ok(Vec::new());
         replace(program.body.clone(), at[0], &mut |l| {
-            bounds = nested(l, &at[1..]).map(|(nest, _)| nest.iter().filter_map(ForLoop::bounds).collect::<Vec<_>>());
+            found = nested(l, &at[1..]).map(|(nest, _)| nest);
             Ok(Stmt::Block(Vec::new()))
         })?;
-        let bounds = bounds.filter(|bounds| bounds.len() == loops.len());
-        let Some(bounds) = bounds else {
-            let inner = &inner[0];
-            return Err(format!(
-                "the loop of `{inner}` is not directly inside of that of `{outer}`, or one of them has no constant extent"
-            ));
-        };
+        let name_of = |index: Index| &program.indices[index.index()];
+        let nest = found.map_err(|NotNested { outer, inner, found }| {
+            let [outer, inner] = [outer, inner].map(name_of);
+            let found =
+                found.map_or_else(|| "no loop alone".to_owned(), |index| format!("that of `{}`", name_of(index)));
+            format!("directly inside the loop of `{outer}` is {found}, not the loop of `{inner}`")
+        })?;
+        let bounds = nest.iter().map(|l| ForLoop::bounds(l).ok_or_else(|| name_of(l.index)));
+        let bounds = bounds.collect::<Result<Vec<_>, _>>();
+        let bounds = bounds.map_err(|index| format!("the loop of `{index}` has no constant extent"))?;
         Ok(LoopProduct { name: name.to_owned(), loops, bounds, splits: Vec::new() })
     }
 
@@ -80,16 +83,25 @@ impl LoopProduct {
     }
 }
 
+/// The first two loops that are not perfectly nested, and the loop between them.
+struct NotNested {
+    outer: Index,
+    inner: Index,
+    /// The only statement in the outer loop, if it is a loop.
+    found: Option<Index>,
+}
+
 /// Returns the loops of those indices, if they are perfectly nested, and the body of the last one.
-fn nested(outer: ForLoop, inner: &[Index]) -> Option<(Vec<ForLoop>, Stmt)> {
+fn nested(outer: ForLoop, inner: &[Index]) -> Result<(Vec<ForLoop>, Stmt), NotNested> {
     let mut nest = vec![outer];
     for index in inner {
         let last = nest.last().expect("there is an outer loop");
-        let inside = unwrap_block((*last.body).clone()).into_loop().ok().filter(|l| l.index == *index)?;
-        nest.push(inside);
+        let inside = unwrap_block((*last.body).clone()).into_loop().ok();
+        let not_nested = NotNested { outer: last.index, inner: *index, found: inside.as_ref().map(|l| l.index) };
+        nest.push(inside.filter(|l| l.index == *index).ok_or(not_nested)?);
     }
-    let body = (*nest.last()?.body).clone();
-    Some((nest, body))
+    let body = (*nest.last().expect("there is an outer loop").body).clone();
+    Ok((nest, body))
 }
 
 /// Splits a product of loops into blocks of its rounds, which begin and end within the rounds of
@@ -117,7 +129,7 @@ pub(super) fn split_product(
     let range = product.range(&program, &at, &counts)?;
     let body = replace(program.body, at[0], &mut |l| {
         let changed = || format!("the loops of `{}` have changed since it was collapsed", product.name);
-        let (nest, body) = nested(l, &at[1..]).ok_or_else(changed)?;
+        let (nest, body) = nested(l, &at[1..]).map_err(|_| changed())?;
         let (outside, within) = nest[0].rounds.split_modes();
         let mut nest: Vec<ForLoop> =
             nest.into_iter().zip(product.extents(&at, &range)).map(|(l, extent)| ForLoop { extent, ..l }).collect();

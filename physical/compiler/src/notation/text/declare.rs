@@ -23,14 +23,21 @@ pub type InputTypes<'a> = &'a dyn Fn(&str) -> Option<Arc<TensorType>>;
 pub struct InputText {
     /// The name.
     pub name: String,
-    /// The number of modes.
-    pub rank: usize,
+    /// The size of each mode as written, a number or a name; `None` where it is open.
+    pub shape: Vec<Option<String>>,
     /// The dtype, if written.
     pub dtype: Option<DType>,
     /// The format, if written.
     pub format: Option<Format>,
     /// The value of a scalar input that need not be bound.
     pub value: Option<Scalar>,
+}
+
+impl InputText {
+    /// Returns the number of modes.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
 }
 
 /// The declarations of a text.
@@ -87,14 +94,16 @@ pub(super) fn declarations(items: &[Sexpr], input_types: InputTypes<'_>) -> Resu
 pub(super) fn inputs(items: &[Sexpr]) -> Result<Vec<InputText>, TextError> {
     let parts = items.iter().filter_map(declaration_parts).collect::<Result<Vec<_>, _>>()?;
     let input = |p: &DeclarationParts<'_>| {
-        let rank = p.shape.map_or(0, <[Sexpr]>::len);
+        let size = |s: &Sexpr| s.as_atom().filter(|word| *word != "_").map(str::to_owned);
+        let shape: Vec<Option<String>> = p.shape.unwrap_or_default().iter().map(size).collect();
+        let rank = shape.len();
         let dtype = p.dtype.map(read_dtype).transpose()?;
         let value = match (&dtype, p.fill, rank) {
             (Some(dtype), Some(fill), 0) => Some(read_value(dtype, fill)?),
             _ => None,
         };
         let format = p.format.map(|f| format_from_sexpr(f, rank)).transpose()?;
-        Ok(InputText { name: p.name.to_owned(), rank, dtype, format, value })
+        Ok(InputText { name: p.name.to_owned(), shape, dtype, format, value })
     };
     // Inputs computed from other inputs are not bound.
     let is_computed = |name: &str| {

@@ -3,7 +3,7 @@
 use super::declare::{Declarations, InputText, InputTypes, declarations, inputs};
 use super::schedule::{parse_blocks, print_transformation, transformation};
 use super::source_map::SourceMap;
-use super::types::convert_exactly;
+use super::types::convert_number;
 use crate::Error;
 use crate::notation::from_physical::coordinates::storage_coordinate;
 use crate::notation::types::dtype_of;
@@ -431,10 +431,10 @@ fn is_bare(s: &Sexpr) -> bool {
     s.as_atom().is_some_and(|word| read_bare(word).is_some())
 }
 
-/// Converts a bare number to a dtype, if the dtype can represent it.
+/// Converts a bare number to a dtype, as [`convert_number`] does; other expressions do not change.
 fn convert_bare(e: Expr, is_bare: bool, dtype: &DType) -> Expr {
     match (e, dtype.prim()) {
-        (Expr::Literal(v), Some(prim)) if is_bare => Expr::Literal(convert_exactly(&v, prim).unwrap_or(v)),
+        (Expr::Literal(v), Some(prim)) if is_bare => Expr::Literal(convert_number(&v, prim).unwrap_or(v)),
         (e, _) => e,
     }
 }

@@ -343,7 +343,7 @@ fn inputs_are_known_before_anything_is_bound() {
     let text = "; a comment\n(program (input A (shape n n) _ _ csc) (input s i64 3) (input x (shape n) f64) (block))";
     let inputs = parse_inputs(text).unwrap();
     let names: Vec<_> =
-        inputs.iter().map(|i| (i.name.as_str(), i.rank, i.format.is_some(), i.value.is_some())).collect();
+        inputs.iter().map(|i| (i.name.as_str(), i.rank(), i.format.is_some(), i.value.is_some())).collect();
     assert_eq!(names, [("A", 2, true, false), ("s", 0, false, true), ("x", 1, false, false)]);
     assert!(is_program(text) && is_program("  ( program)") && !is_program("(programs)") && !is_program("(plan)"));
 }

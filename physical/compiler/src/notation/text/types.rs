@@ -6,7 +6,7 @@ use redpoll_logic::sexpr::Sexpr;
 use redpoll_logic::text::{format_from_sexpr, format_to_sexpr, name_to_sexpr};
 use redpoll_logic::{Error, Prim, Scalar, TensorType};
 
-/// Writes a name. `_`, which stands for an open part, is quoted as a name.
+/// Writes a name. A bare `_` stands for an open part of a type, so the name `_` is quoted.
 pub(super) fn name(name: &str) -> Sexpr {
     if name == "_" { Sexpr::text(name) } else { name_to_sexpr(name) }
 }
@@ -19,18 +19,19 @@ pub(super) fn write_constant(value: &Scalar) -> Sexpr {
     }
 }
 
-/// Converts a bare number to a dtype, if the dtype can represent it.
-pub(super) fn convert_exactly(value: &Scalar, prim: Prim) -> Option<Scalar> {
+/// Converts a bare number to a dtype: to an integer if it can represent the number, to a float with
+/// rounding.
+pub(super) fn convert_number(value: &Scalar, prim: Prim) -> Option<Scalar> {
     if value.prim() == Some(prim) {
         return Some(value.clone());
     }
     let cast = value.cast(prim)?;
-    let is_exact = match value {
+    let is_allowed = match value {
         Scalar::I64(_) if prim.is_int() => cast.to_i128() == value.to_i128(),
         Scalar::I64(_) | Scalar::F64(_) => prim.is_float(),
         _ => false,
     };
-    is_exact.then_some(cast)
+    is_allowed.then_some(cast)
 }
 
 /// Writes `(type (shape n ..) dtype fill format)`.

@@ -11,7 +11,7 @@ fn requester<'a>() -> Requester<'a> {
     Requester { kernel: "f", limit: usize::MAX, cancelled: &|| false }
 }
 
-/// Arrays are uploaded once, and their copies are freed when the host drops them.
+/// Arrays are uploaded once. The next upload frees the copies of arrays that the host has dropped.
 #[test]
 fn arrays_are_uploaded_once() {
     let host = Host::with_memory(usize::MAX);

@@ -20,7 +20,7 @@ use redpoll_kernels::testing::case::FunctionCase;
 use redpoll_logic::{Prim, Scalar};
 use std::collections::HashMap;
 
-/// Length of every buffer; a power of two, so that a mask keeps positions in bounds.
+/// Smallest length of every buffer; a power of two, so that a mask keeps positions in bounds.
 const LEN: i64 = 16;
 /// Number of locals of each primitive. Local `k` of primitive `prim` has the number
 /// `FIRST_LOCAL + prim * 3 + k`; loop variables follow.

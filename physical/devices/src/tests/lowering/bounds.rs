@@ -1,9 +1,9 @@
 //! Coordinates out of bounds: every backend ends a run with the same error, and accepts coordinates
 //! in bounds.
 
-use super::{Rng, formats, tensor};
+use super::{Rng, check, formats, tensor};
 use crate::launch::grid_interpreter;
-use redpoll_compiler::lower::{Draft, InputLayout};
+use redpoll_compiler::lower::{Draft, InputLayout, LoweringOptions, lower};
 use redpoll_compiler::notation::{
     Bounds, DenseValues, Expr, Program, Role, Stmt, bounds_checks, dense_values, normalize, parse, run, value_index,
 };
@@ -333,6 +333,49 @@ fn sizes_whose_product_wraps_around_are_an_error() {
                     matches!(error, Error::Storage(redpoll_storage::Error::TooManyPositions { .. })),
                     "{backend:?}, {text}: {error}"
                 );
+            }
+        }
+    }
+}
+
+/// Reads at computed coordinates with a literal out of bounds do not copy the code once for each.
+/// A subscript after one that is out of bounds is not checked.
+#[test]
+fn many_reads_out_of_bounds_share_one_body() {
+    let text = |tree: &str, fill: f64, subscripts: &str, reads: usize| {
+        let each = |write: &dyn Fn(usize) -> String| (0..reads).map(write).collect::<Vec<_>>();
+        let inputs = each(&|t| format!("(input A{t} (type (shape 3 2 3) f64 {fill} {tree}))")).concat();
+        let reads = each(&|t| format!("(A{t} {})", subscripts.replace('#', &t.to_string())));
+        let value = reads.into_iter().reduce(|a, b| format!("(max {a} {b})")).unwrap();
+        format!(
+            "(program {inputs} (input I (type (shape 4) i64 0 dense)) (output s (type (shape 4) f64 0.0 dense))
+               (for i (range 0 4) (for j (range 0 3) (+= (s i) {value}))))"
+        )
+    };
+    for tree in [
+        "(sparse-list non-unique (singleton non-unique (singleton (element))))",
+        "csf",
+        "(hash (dense (byte-map (element))))",
+        "(dense (block-list (sparse-list (element))))",
+        "(run-length (dense (sparse-list (element))))",
+        "(bit-map (sparse-list (hash (element))))",
+    ] {
+        for subscripts in [
+            "(outside #.5 (+ (I i) #)) (outside 0.0 (- i #)) (outside 7.0 (- (I i) j))",
+            "(outside #.5 (+ (I i) #)) (outside 0.0 (- i #)) j",
+            "(outside #.5 (* 3 (I i))) (outside 0.0 (- i #)) (I i)",
+        ] {
+            let lines = |reads: usize, max_copies: u32| {
+                let program = normalize(parse(&text(tree, 0.0, subscripts, reads)).unwrap()).unwrap();
+                let options = LoweringOptions { max_copies, ..LoweringOptions::default() };
+                lower(&program, &[], options).function.to_string().lines().count()
+            };
+            for max_copies in [0, LoweringOptions::default().max_copies] {
+                let [five, eight] = [5, 8].map(|reads| lines(reads, max_copies));
+                assert!(eight < 3 * five, "{five} and {eight} lines for {tree} at {subscripts}");
+            }
+            for (fill, reads) in [(0.0, 4), (1.0, 3)] {
+                check(&text(tree, fill, subscripts, reads), 2);
             }
         }
     }

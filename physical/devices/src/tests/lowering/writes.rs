@@ -71,7 +71,7 @@ fn matrices_of_one_row_or_column_are_appended_in_any_order_of_loops() {
                 if !concordant && n > 1 && m > 1 {
                     continue;
                 }
-                // Accesses have one subscript for each storage mode.
+                // The subscripts of an access follow the storage modes, outermost first.
                 let access = if by_columns { "C j i" } else { "C i j" };
                 check(
                     &format!(
@@ -136,7 +136,8 @@ fn conditions_see_what_earlier_rounds_have_written() {
     );
 }
 
-/// In a run, several writes of one tensor are not repeated one by one.
+/// In a run, several writes of one tensor are repeated round by round, unless repeating each write
+/// by itself gives the same result.
 #[test]
 fn several_writes_of_one_tensor_in_a_run() {
     for body in [

@@ -48,8 +48,8 @@ pub(crate) fn run_arrays(ptr: &[u64], right: Vec<u64>, dimension: u64) -> (Array
     (Array::from_indices(prim, ptr.iter().copied()), ends)
 }
 
-/// Checks that run `q`, which starts at `left` at the earliest, is not empty and ends within the
-/// dimension. Returns its end.
+/// Checks that run `q`, which starts at `left`, is not empty and ends within the dimension. Returns
+/// its end.
 pub(crate) fn check_end(right: Indices<'_>, q: u64, left: u64, dimension: u64) -> Result<u64, String> {
     let end = right.get(q);
     if end > dimension {

@@ -18,7 +18,7 @@ use std::rc::Rc;
 impl ListEntries {
     /// Returns the looplet of entries whose own position is their index.
     pub(crate) fn backward(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
-        let inner = Fiber { present: None, ..fiber.clone() };
+        let inner = fiber.stored();
         if self.format.unique {
             let child = Looplet::Run(AccessCursor::Fiber(inner.child(local(self.q))));
             return self.backward_of(cx, at, &child, protocol);

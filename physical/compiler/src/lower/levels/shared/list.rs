@@ -65,7 +65,7 @@ pub(crate) struct ListEntries {
 impl ListEntries {
     /// Returns the looplet of entries whose own position is their index.
     pub(crate) fn looplet(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
-        let inner = Fiber { present: None, ..fiber.clone() };
+        let inner = fiber.stored();
         if self.format.unique {
             let child = Looplet::Run(AccessCursor::Fiber(inner.child(local(self.q))));
             return self.looplet_of(cx, at, Rc::new(child), protocol);

@@ -40,7 +40,7 @@ pub(crate) fn counters(cx: &mut Cx<'_>, at: LevelId, role: BufferRole, level: &m
 impl RunArrays {
     pub(crate) fn read(self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let (q, end, preamble) = positions(cx, self.ptr, fiber);
-        let inner = Fiber { present: None, ..fiber.clone() };
+        let inner = fiber.stored();
         let child = Looplet::Run(AccessCursor::Fiber(inner.child(local(q))));
         let fill = cx.fill(at.tensor);
         if protocol == Protocol::Follow {
@@ -99,7 +99,7 @@ impl RunArrays {
                 select(&lt(&local(start), &q), &before, &int(0))
             }
         };
-        let inner = Fiber { present: None, ..fiber.clone() };
+        let inner = fiber.stored();
         let child = Looplet::Run(AccessCursor::Fiber(inner.child(local(q))));
         let fill = cx.fill(at.tensor);
         let past = if SeededFault::RunFromEnd.is_active() { 0 } else { 1 };

@@ -1,0 +1,128 @@
+//! Violation: a coordinate out of bounds, which ends the run.
+//!
+//! ```text
+//! loop(i, [lo, hi), B[A[..]]) = if lo < hi { fail }        B evaluates A[..] before all else
+//! ```
+//! Code before the access, which may end the run in another way or not reach the access, is lowered
+//! as usual. Without this rule, every further check would copy the rest of the code to the branch
+//! in which this one fails.
+
+use super::LoopletNest;
+use crate::assembly::build::lt;
+use crate::lower::cx::Cx;
+use crate::lower::state::{AccessCursor, LoweringState, SubscriptCheck, Violation};
+use crate::lower::stmt;
+use crate::lower::tree::{AccessId, Tree, TreeTerm};
+use crate::notation::Index;
+
+/// A condition on the way to an access.
+enum Guard<'t> {
+    If(&'t TreeTerm),
+    /// The loop has a round.
+    Loop(&'t TreeTerm, &'t TreeTerm),
+}
+
+/// The way to an access that ends the run: what the first round evaluates before it.
+struct ViolationPath<'t, 's> {
+    state: &'s LoweringState,
+    /// The access, and those equal to it.
+    members: &'s [AccessId],
+    guards: Vec<Guard<'t>>,
+    /// The indices of the loops on the way, which are not bound.
+    indices: Vec<Index>,
+}
+
+/// Emits the end of the run if the accesses of a head have a coordinate out of bounds and the body
+/// evaluates one of them before anything that may end the run otherwise. Returns whether it does.
+pub(super) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest, head: usize, violation: &Violation) -> bool {
+    let members = &nest.heads[head].members;
+    let indices = nest.extent.index.into_iter().collect();
+    let mut path = ViolationPath { state: &nest.state, members, guards: Vec::new(), indices };
+    if !path.reaches(cx, &nest.body) {
+        return false;
+    }
+    let (lo, hi) = (nest.extent.lo.clone(), nest.extent.hi.clone());
+    cx.if_below(&lo, &hi, |cx| {
+        if let Some(index) = nest.extent.index {
+            cx.bind_index(index, lo.clone());
+        }
+        fail(cx, &nest.state, &path.guards, violation);
+    });
+    true
+}
+
+fn fail(cx: &mut Cx<'_>, state: &LoweringState, guards: &[Guard<'_>], violation: &Violation) {
+    match guards {
+        [] => cx.fail(violation),
+        [Guard::If(cond), rest @ ..] => stmt::lower_if(cx, state, cond, |cx| fail(cx, state, rest, violation)),
+        [Guard::Loop(lo, hi), rest @ ..] => {
+            let [lo, hi] = [lo, hi].map(|t| stmt::value(cx, state, t).single().clone());
+            let then = cx.block(|cx| fail(cx, state, rest, violation));
+            cx.push_if(lt(&lo, &hi), then, Vec::new());
+        }
+    }
+}
+
+impl<'t> ViolationPath<'t, '_> {
+    /// Returns whether a statement evaluates the access before anything else that may end the run,
+    /// once the conditions on the way hold.
+    fn reaches(&mut self, cx: &Cx<'_>, tree: &'t Tree) -> bool {
+        match tree {
+            Tree::Block(items) => {
+                let mut items =
+                    items.iter().filter(|t| !matches!(t, Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_)));
+                let Some(first) = items.next() else { return false };
+                let outer = self.guards.len();
+                // If a condition does not hold, later statements run.
+                self.reaches(cx, first) && (self.guards.len() == outer || items.next().is_none())
+            }
+            Tree::Loop { index, lo, hi, body } => self.first([lo, hi]).unwrap_or_else(|| {
+                let known = self.is_known(cx, lo) && self.is_known(cx, hi);
+                self.guards.push(Guard::Loop(lo, hi));
+                self.indices.push(*index);
+                known && self.reaches(cx, body)
+            }),
+            Tree::If { cond, body } => self.first([cond]).unwrap_or_else(|| {
+                let known = self.is_known(cx, cond);
+                self.guards.push(Guard::If(cond));
+                known && self.reaches(cx, body)
+            }),
+            Tree::Let { value: term, .. } | Tree::While { cond: term, .. } => self.first([term]).unwrap_or(false),
+            Tree::Where { producer, .. } => self.reaches(cx, producer),
+            Tree::Assign(a) => self.first([&a.rhs]).unwrap_or_else(|| self.members.contains(&a.lhs)),
+            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Swap(..) => false,
+        }
+    }
+
+    /// Returns whether the access is the first in these terms that may end the run; `None` if none
+    /// of them may.
+    fn first<const N: usize>(&self, terms: [&TreeTerm; N]) -> Option<bool> {
+        let mut found = None;
+        for term in terms {
+            term.for_each_access(&mut |id| {
+                if found.is_none() && (self.members.contains(&id) || self.may_fail(id)) {
+                    found = Some(self.members.contains(&id));
+                }
+            });
+        }
+        found
+    }
+
+    /// Returns whether an access may end the run.
+    fn may_fail(&self, id: AccessId) -> bool {
+        let access = self.state.access(id);
+        let nested = |at: &TreeTerm| {
+            let mut fails = false;
+            at.for_each_access(&mut |id| fails |= self.members.contains(&id) || self.may_fail(id));
+            fails
+        };
+        matches!(access.cursor, AccessCursor::Violation(_))
+            || access.unresolved().iter().any(|s| matches!(s.check, SubscriptCheck::Checked(_)) || nested(&s.at))
+    }
+
+    /// Returns whether the value of a term in the first round of all loops can be computed.
+    fn is_known(&self, cx: &Cx<'_>, term: &TreeTerm) -> bool {
+        let is_bound = |part: &TreeTerm| matches!(part, TreeTerm::Index(index) if self.indices.contains(index));
+        stmt::is_computable(cx, self.state, term) && !term.any(&mut |part| is_bound(part))
+    }
+}
