@@ -8,8 +8,8 @@ pub(crate) const CACHES: [(Event, f64); 3] =
     [(Event::CloseMiss, cost::CLOSE_CACHE), (Event::NearMiss, cost::NEAR_CACHE), (Event::FarMiss, cost::FAR_CACHE)];
 
 impl Work {
-    /// Adds the cache misses of `count` accesses to positions, where `bytes` other bytes are accessed
-    /// between two accesses to the same position.
+    /// Adds the cache misses of `count` accesses to positions, where `bytes` other bytes are
+    /// accessed between two accesses to the same position.
     pub(crate) fn add_misses(&mut self, count: f64, bytes: f64) {
         for (event, cache) in CACHES {
             self.add(event, count * miss_fraction(cache, bytes));
