@@ -1,9 +1,9 @@
 //! NumPy archives, `.npz`: a sparse array of SciPy or PyData/Sparse, or one dense array.
 //!
-//! An archive with an array `format` is a sparse array. `scipy.sparse.save_npz` writes `coo`, `csr`,
-//! `csc`, `bsr` or `dia`, as matrix or array (`_is_array`), `coo` also of other ranks. Entries need
-//! not be sorted or unique. Blocks of `bsr` are read with all their elements, and diagonals of `dia`
-//! without zeros and elements outside of the matrix, as by SciPy's `tocoo`.
+//! An archive with an array `format` is a sparse array. `scipy.sparse.save_npz` writes `coo`,
+//! `csr`, `csc`, `bsr` or `dia`, as matrix or array (`_is_array`), `coo` also of other ranks.
+//! Entries need not be sorted or unique. Blocks of `bsr` are read with all their elements, and
+//! diagonals of `dia` without zeros and elements outside of the matrix, as by SciPy's `tocoo`.
 //!
 //! `sparse.save_npz` of PyData/Sparse writes a `format` and a `fill_value`: `coo` of any rank
 //! including 0, and `gcxs`, fibers along all modes except the `compressed_axes`, where both groups

@@ -206,8 +206,8 @@ fn errors_report_line_and_column() {
     check(
         "(program (input A (type (shape 3) f46 0.0 dense)))",
         expect![[r#"
-        program text: line 1, column 35: unknown dtype `f46`
-    "#]],
+            program text: line 1, column 35: unknown dtype `f46`; did you mean `f64`?
+        "#]],
     );
 }
 
