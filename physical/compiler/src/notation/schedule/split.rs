@@ -58,9 +58,12 @@ impl LoopProduct {
         let name_of = |index: Index| &program.indices[index.index()];
         let nest = found.map_err(|NotNested { outer, inner, found }| {
             let [outer, inner] = [outer, inner].map(name_of);
-            let found =
-                found.map_or_else(|| "no loop alone".to_owned(), |index| format!("that of `{}`", name_of(index)));
-            format!("directly inside the loop of `{outer}` is {found}, not the loop of `{inner}`")
+            match found.map(name_of) {
+                Some(found) => {
+                    format!("directly inside the loop of `{outer}` is that of `{found}`, not that of `{inner}`")
+                }
+                None => format!("the only statement in the loop of `{outer}` must be the loop of `{inner}`"),
+            }
         })?;
         let bounds = nest.iter().map(|l| ForLoop::bounds(l).ok_or_else(|| name_of(l.index)));
         let bounds = bounds.collect::<Result<Vec<_>, _>>();

@@ -292,8 +292,8 @@ fn preconditions() {
             invalid program, at `(reorder j i)`: the extent of the loop of `j` depends on `i`, which would be inside of it
             invalid program, at `(reorder j i)`: another order of rounds would change `y`, whose writes are not folds by one associative and commutative operator
             invalid program, at `(split i j ii 2)`: a loop of `j` exists already; choose another name
-            invalid program, at `(collapse j i p)`: the loop of `i` is not directly inside of that of `j`, or one of them has no constant extent
-            invalid program, at `(collapse i j p)`: the loop of `j` is not directly inside of that of `i`, or one of them has no constant extent
+            invalid program, at `(collapse j i p)`: the only statement in the loop of `j` must be the loop of `i`
+            invalid program, at `(collapse i j p)`: the loop of `j` has no constant extent
             invalid program, at `(bound i 6)`: the loop of `i` has 5 rounds
             invalid program, at `(bound j 5)`: the number of rounds of the loop of `j` is computed at run time; give an upper bound, `at-most(N)`
             invalid program, at `(bound i (at-most 4))`: the loop of `i` has 5 rounds
