@@ -766,7 +766,7 @@ fn index_notation_needs_no_file() {
         (
             &["explain", "declared.rp", "--size", "m=50"],
             2,
-            "--size m: the plan has no index of this name; there are `n`",
+            "--size m: the plan has no index or size of this name; there are `n`",
         ),
         (&["explain", "y(i) = x(i)", "--size", "i=99999999999"], 1, "99999999999 random numbers are too many"),
         (&["explain", "y(i) = A(i,j) *", "--size", "i=9"], 1, "the plan: line 1, column 16: expected a value"),

@@ -159,7 +159,7 @@ pub struct Content {
     /// The fill value.
     pub fill: Scalar,
     /// The layout closest to the storage of the tensor. A file format without this layout writes
-    /// coordinates, or all elements if it is dense.
+    /// coordinates; a format that stores only dense arrays writes all elements.
     pub layout: Layout,
     /// The entries, without repeated coordinates.
     pub data: Data,

@@ -104,7 +104,7 @@ impl Database {
         let files: Vec<PathBuf> = files.iter().map(|file| Path::new("/").join(file.location.as_ref())).collect();
         let mut files: Vec<&Path> = files.iter().map(PathBuf::as_path).filter(|file| !is_hidden(file)).collect();
         files.sort_unstable();
-        let Some(first) = files.first() else { return Err(fault(format!("there is no file in {path}"))) };
+        let Some(first) = files.first() else { return Err(fault(format!("{path} has no files"))) };
         let (extension, compressed) = extension(first);
         if let Some(other) = files.iter().find(|file| self::extension(file).0 != extension) {
             let (first, other) = (first.display(), other.display());

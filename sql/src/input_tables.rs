@@ -131,8 +131,8 @@ impl PartialEq for Stamp {
 }
 
 impl Version {
-    /// Returns the batches of the table in memory to which the batches of partitions belong, in the
-    /// order of the table; `None` if there is none.
+    /// Finds the table in memory whose rows the batches of `partitions` are, and returns its
+    /// batches in the order of the table; `None` if there is no such table.
     pub(crate) fn batches_of(&self, partitions: &[Vec<RecordBatch>]) -> Option<Vec<RecordBatch>> {
         let scanned: Vec<&RecordBatch> = partitions.iter().flatten().collect();
         let found = self.0.iter().find_map(|stamp| match stamp {

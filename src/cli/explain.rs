@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "\
 A plan depends on the formats and sizes of its tables. Tables without a file hold random numbers: in sparse formats 10
-for each coordinate of the first mode. An index has the size of the tables with a file, or else 1000.
+for each coordinate of the first mode. The size of an index is that of --size, of the program,
+or of a table with a file, or else 1000.
 
 Examples:
   redpoll explain 'y(i) = A(i,j) * x(j)'
@@ -175,7 +176,7 @@ fn analyze(prepared: &Prepared, loaded: &LoadedPlan, args: &Args, out: &mut impl
         None => sections.push(section("results", results(&profile))),
     }
     sections.push(section("times and memory", times(&profile)));
-    write_sections(sections.into_iter().collect(), args.section.as_deref(), out)
+    write_sections(Explanation::from_iter(sections), args.section.as_deref(), out)
 }
 
 /// Formats the sizes of the results of a program.

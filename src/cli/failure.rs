@@ -113,7 +113,13 @@ impl From<datasets::Error> for CommandFailure {
 /// does not exist either.
 pub(super) fn similar_file(path: &Path) -> Option<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let Ok(files) = folder.read_dir() else { return Some(format!("there is no folder `{}`", folder.display())) };
+    let files = match folder.read_dir() {
+        Ok(files) => files,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Some(format!("there is no folder `{}`", folder.display()));
+        }
+        Err(_) => return None,
+    };
     let names = files.filter_map(|file| file.ok()?.file_name().into_string().ok()).collect::<Vec<_>>();
     let unknown = logic::Error::unknown("file", path.file_name()?.to_str()?, names.iter().map(String::as_str));
     let logic::Error::Unknown { similar, .. } = unknown else { return None };

@@ -177,7 +177,7 @@ impl PlanArgs {
             stand_ins.check_names(&text, &unbound)?;
             let bound = required.iter().filter_map(|input| Some((input, bindings.get(&input.name)?)));
             let sizes = bound.flat_map(|(input, tensor)| input.fields.iter().cloned().zip(tensor.ty().shape.clone()));
-            let sizes: HashMap<String, u64> = sizes.collect();
+            let sizes: HashMap<String, u64> = sizes.filter(|(field, _)| !field.is_empty()).collect();
             for input in unbound {
                 if let Some(tensor) = stand_ins.tensor(input, &sizes, &session)? {
                     bindings.insert(input.name.as_str(), tensor);

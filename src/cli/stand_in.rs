@@ -77,8 +77,9 @@ impl StandInArgs {
         if let Some(Named { name, .. }) = self.format.iter().find(|format| !names.contains(format.name.as_str())) {
             return unknown(format!("--format {name}: no table without a file has this name"), &names);
         }
-        if let Some(Named { name, .. }) = self.size.iter().find(|size| !occurs(&size.name, text)) {
-            return unknown(format!("--size {name}: the plan has no index of this name"), &indices);
+        let is_unknown = |name: &str| !occurs(name, text) || written_size(name).is_some();
+        if let Some(Named { name, .. }) = self.size.iter().find(|size| is_unknown(&size.name)) {
+            return unknown(format!("--size {name}: the plan has no index or size of this name"), &indices);
         }
         Ok(())
     }

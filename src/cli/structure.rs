@@ -7,8 +7,8 @@
 //!                "matrix": {"lower": n, "upper": n, "diagonals": n, "symmetry": "exact|pattern|none"}},
 //!  "formats": [{"name": "csr", "levels": "(dense (sparse-list (element)))", "bytes": n}]}
 //! ```
-//! `matrix` is `null` for ranks other than 2, and `bytes` is `null` if the size is out of
-//! proportion and was not counted.
+//! `matrix` is `null` for ranks other than 2, and `bytes` is `null` if the arrays
+//! would be too large for the number of entries, so that their size was not counted.
 
 use crate::Error;
 use crate::logic::text::{format_to_sexpr, shorthands};
@@ -22,7 +22,7 @@ pub(super) struct FormatReport {
     structure: Structure,
     /// The sizes of the modes.
     shape: Vec<u64>,
-    /// Candidates by ascending size; those out of proportion come last.
+    /// Candidates by ascending size; those too large to count come last.
     formats: Vec<FormatCandidate>,
 }
 

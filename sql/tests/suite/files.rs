@@ -144,7 +144,7 @@ async fn folders_and_patterns_are_tables() {
         deep: id name / 1 ann / 2 bob
         mixed: Error during planning: table `t`: the files of ../mixed/ have different extensions, such as ../mixed/a.csv and ../mixed/b.tsv; select one kind, as in `folder/*.csv`
         mixed/*.tsv: id / 2
-        all/*.parquet: Error during planning: table `t`: there is no file in ../*.parquet
+        all/*.parquet: Error during planning: table `t`: ../*.parquet has no files
         packed: Error during planning: table `t`: the files of ../packed/ are compressed; decompress them, or make each a table
         tensors: Error during planning: table `t`: the files of ../tensors/ do not contain rows; a tensor is read from a single file
         none: Error during planning: table `t`: there is no file ../none

@@ -180,7 +180,9 @@ fn hint(error: &DataFusionError) -> Option<String> {
     let text = error.to_string();
     let hint = match error {
         DataFusionError::SQL(..) => "statements are separated by `;`; lines and columns are counted from the first one",
-        DataFusionError::Plan(_) if text.contains("not found") || text.contains("there is no file") => {
+        DataFusionError::Plan(_)
+            if text.contains("not found") || text.contains("there is no file") || text.contains("has no files") =>
+        {
             let missing = text.split_once("there is no file ").map(|(_, path)| Path::new(path));
             if let Some(similar) = missing.and_then(similar_file) {
                 return Some(similar);
@@ -190,7 +192,8 @@ fn hint(error: &DataFusionError) -> Option<String> {
         DataFusionError::SchemaError(error, _) => {
             let columns = "`DESCRIBE NAME` shows the columns of a table";
             return Some(match &**error {
-                // DataFusion quotes names that are not plain words, as texts often are not.
+                // DataFusion quotes names that are not plain words. Most texts are not, so a quoted
+                // name is probably a text.
                 SchemaError::FieldNotFound { field, .. } if text.contains(&format!("\"{}\"", field.name)) => {
                     format!("{columns}; a text is in single quotes: '{}'", field.name)
                 }

@@ -80,7 +80,8 @@ fn candidates(case: &SqlCase) -> Vec<SqlCase> {
     all
 }
 
-/// Returns declarations with fewer rows, columns or entries, or with simpler ones.
+/// Returns smaller declarations: with fewer rows, columns or entries, with simpler columns, or with
+/// rows in place of a file.
 fn smaller(declaration: &Declaration, text: &str) -> Vec<Declaration> {
     match declaration {
         Declaration::Rows { name, columns } => {

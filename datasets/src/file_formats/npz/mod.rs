@@ -5,9 +5,9 @@
 //! Entries need not be sorted or unique. Blocks of `bsr` are read with all their elements, and
 //! diagonals of `dia` without zeros and elements outside of the matrix, as by SciPy's `tocoo`.
 //!
-//! `sparse.save_npz` of PyData/Sparse writes a `format` and a `fill_value`: `coo` of any rank
-//! including 0, and `gcxs`, fibers along all modes except the `compressed_axes`, where both groups
-//! of modes are numbered row-major. An archive of one array without `format` is a dense tensor.
+//! `sparse.save_npz` of PyData/Sparse also writes a `fill_value`. Its `format` is `coo`, of any rank
+//! including 0, or `gcxs`. A `gcxs` array is stored like `csr`: its rows combine the modes in
+//! `compressed_axes`, its columns all other modes, both row-major. An archive of one array without `format` is a dense tensor.
 //! Archives with an array `binsparse` are of the Binsparse specification. Pickles are never loaded.
 //!
 //! The writer produces archives for `scipy.sparse.load_npz`, with `csr`, `csc` or `coo` arrays.

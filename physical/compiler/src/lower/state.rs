@@ -109,8 +109,8 @@ pub(crate) struct Fiber {
     pub(crate) lo: Expr,
     /// One past the last position; `None` if `lo` is the only one.
     pub(crate) hi: Option<Expr>,
-    /// A `bool` that is true if the fiber is stored; `None` if it always is. All reads of an absent
-    /// fiber return the fill value, or that of `replacements`.
+    /// A `bool` that is true if the fiber is stored; `None` if it always is. Reads of an absent
+    /// fiber return the value of the first replacement that applies, or else the fill value.
     pub(crate) present: Option<Expr>,
     /// The literals that reads return where subscripts are out of bounds; the first that applies
     /// counts. The fiber is absent there.
@@ -154,8 +154,8 @@ impl Fiber {
         Fiber { present: Some(super::build::truth(false)), ..self.child(super::build::int(0)) }
     }
 
-    /// Returns the fiber of the next level of which all reads return a value, unless a replacement
-    /// applies already.
+    /// Returns an absent fiber of the next level whose reads return a value, unless an earlier
+    /// replacement applies.
     pub(crate) fn out_of_bounds(&self, value: &Scalar) -> Fiber {
         let mut child = self.absent_child();
         child.replacements.push(Replacement { in_bounds: super::build::truth(false), value: value.clone() });

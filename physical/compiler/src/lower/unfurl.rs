@@ -76,9 +76,9 @@ pub(crate) fn heads(
 struct LoopContext<'a> {
     extent: &'a LoopExtent,
     body: &'a Tree,
-    /// The ends of the phases into which accesses cut the loop where they leave their bounds: the
-    /// constants of the offsets, by the rest of the form. Within one of these lists the order of
-    /// all ends is known, so phases add up; those of several lists multiply.
+    /// The constants of the offsets of accesses whose bounds cut the loop into phases, grouped by
+    /// scale and base of the offset. The phases of one group add up; those of several groups
+    /// multiply.
     phases: Vec<(LinearForm, Vec<i64>)>,
 }
 
@@ -88,8 +88,8 @@ impl LoopContext<'_> {
         cx.is_copy_limited(self.body)
     }
 
-    /// Adds the phases of one more access, unless the body must not be copied for all of them
-    /// together; then it returns false.
+    /// Returns whether the body may be copied for the phases of one more access, too, and adds them
+    /// if so. Those of a single group, such as a stencil, are few enough.
     fn add_phases(&mut self, cx: &Cx<'_>, form: &LinearForm) -> bool {
         let (base, constant) = split(&form.offset);
         let base = LinearForm { scale: form.scale, offset: base.cloned().unwrap_or_else(|| int(0)) };

@@ -213,7 +213,8 @@ fn numeric(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, y: Expr) -
     }
 }
 
-/// Returns `minby` or `maxby` of two pairs, in the order that the evaluation of operators defines.
+/// Returns `minby` or `maxby` of two pairs, ordered as in [`Op::eval`]: NaN wins over numbers, and
+/// the smaller coordinate wins a tie.
 fn pair_fold(scope: &mut dyn StmtSink, b: Builtin, x: &LoweredValue, y: &LoweredValue) -> LoweredValue {
     let (x, y) = (bind(scope, x), bind(scope, y));
     let prim = x.dtype.prims()[0];

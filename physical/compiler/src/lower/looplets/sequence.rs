@@ -53,7 +53,8 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest) {
         };
         let body = truncate::looplet(cx, &phase.body, phase.stop.as_ref().unwrap_or(&hi), &stop);
         let part = nest.restrict(cx, lo.clone(), stop.clone()).with_looplet(at, body);
-        // Other sequences may end their phases there, too.
+        // The ends become facts, because other sequences may end their phases at the same
+        // coordinates.
         let ends = (before, phase.stop.clone());
         let emit = |cx: &mut Cx<'_>| {
             cx.if_below(&lo, &stop, |cx| {

@@ -125,8 +125,9 @@ impl FlaggedAccess<'_> {
         }
     }
 
-    /// Returns a looplet that finds a fiber as one that finds the fiber under a presence flag, and
-    /// that reads `otherwise` where the flag is false. Nothing is loaded there.
+    /// Converts a looplet that finds a fiber: the result finds the fiber under the flag `present`,
+    /// and reads `otherwise` where the flag is false. Nothing is loaded there. Returns `None` for
+    /// other looplets.
     pub(super) fn present_if(
         &self,
         cx: &mut Cx<'_>,
@@ -192,9 +193,12 @@ impl FlaggedAccess<'_> {
         let outer = &self.fiber.replacements;
         let inner = fiber.replacements.strip_prefix(&outer[..]).unwrap_or(&fiber.replacements);
         let own = match otherwise {
-            AccessCursor::OutOfBounds(value) => Some(Replacement { in_bounds: cond.clone(), value: value.clone() }),
+            AccessCursor::OutOfBounds(value) => Some(value),
+            // The literals of the fiber itself apply only where it is present.
+            AccessCursor::Fill(fill) if !inner.is_empty() => Some(fill),
             _ => None,
         };
+        let own = own.map(|value| Replacement { in_bounds: cond.clone(), value: value.clone() });
         let replacements = outer.iter().cloned().chain(own).chain(inner.iter().cloned()).collect();
         Looplet::Run(AccessCursor::Fiber(Fiber { present, replacements, ..fiber.clone() }))
     }

@@ -10,7 +10,7 @@
 use super::LoopletNest;
 use crate::assembly::build::lt;
 use crate::lower::cx::Cx;
-use crate::lower::state::{AccessCursor, LoweringState, SubscriptCheck, Violation};
+use crate::lower::state::{AccessCursor, LoweredSubscript, LoweringState, SubscriptCheck, Violation};
 use crate::lower::stmt;
 use crate::lower::tree::{AccessId, Tree, TreeTerm};
 use crate::notation::Index;
@@ -28,12 +28,13 @@ struct ViolationPath<'t, 's> {
     /// The access, and those equal to it.
     members: &'s [AccessId],
     guards: Vec<Guard<'t>>,
-    /// The indices of the loops on the way, which are not bound.
+    /// The indices of the nest and of the loops on the way.
     indices: Vec<Index>,
 }
 
 /// Emits the end of the run if the accesses of a head have a coordinate out of bounds and the body
-/// evaluates one of them before anything that may end the run otherwise. Returns whether it does.
+/// evaluates one of them before anything that may end the run otherwise. Returns whether the end
+/// was emitted.
 pub(super) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest, head: usize, violation: &Violation) -> bool {
     let members = &nest.heads[head].members;
     let indices = nest.extent.index.into_iter().collect();
@@ -88,41 +89,50 @@ impl<'t> ViolationPath<'t, '_> {
                 known && self.reaches(cx, body)
             }),
             Tree::Let { value: term, .. } | Tree::While { cond: term, .. } => self.first([term]).unwrap_or(false),
-            Tree::Where { producer, .. } => self.reaches(cx, producer),
+            Tree::Where { producer, .. } => self.reaches_surely(cx, producer),
             Tree::Assign(a) => self.first([&a.rhs]).unwrap_or_else(|| self.members.contains(&a.lhs)),
             Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Swap(..) => false,
         }
     }
 
+    /// As `reaches`, without further conditions: where one does not hold, other statements run.
+    fn reaches_surely(&mut self, cx: &Cx<'_>, tree: &'t Tree) -> bool {
+        let outer = self.guards.len();
+        let reaches = self.reaches(cx, tree);
+        let surely = reaches && self.guards.len() == outer;
+        self.guards.truncate(outer);
+        surely
+    }
+
     /// Returns whether the access is the first in these terms that may end the run; `None` if none
     /// of them may.
     fn first<const N: usize>(&self, terms: [&TreeTerm; N]) -> Option<bool> {
-        let mut found = None;
-        for term in terms {
-            term.for_each_access(&mut |id| {
-                if found.is_none() && (self.members.contains(&id) || self.may_fail(id)) {
-                    found = Some(self.members.contains(&id));
-                }
-            });
+        terms.into_iter().find_map(|term| self.first_in(term))
+    }
+
+    fn first_in(&self, term: &TreeTerm) -> Option<bool> {
+        match term {
+            TreeTerm::Access(id) if self.members.contains(id) => Some(true),
+            TreeTerm::Access(id) => self.may_fail(*id).then_some(false),
+            TreeTerm::Call(op, args) => {
+                args.iter().find_map(|arg| self.first_in(arg)).or_else(|| op.can_fault().then_some(false))
+            }
+            TreeTerm::Lit(_) | TreeTerm::Index(_) | TreeTerm::Var(_) | TreeTerm::Value(_) => None,
         }
-        found
     }
 
     /// Returns whether an access may end the run.
     fn may_fail(&self, id: AccessId) -> bool {
         let access = self.state.access(id);
-        let nested = |at: &TreeTerm| {
-            let mut fails = false;
-            at.for_each_access(&mut |id| fails |= self.members.contains(&id) || self.may_fail(id));
-            fails
-        };
+        let is_checked = |s: &LoweredSubscript| matches!(s.check, SubscriptCheck::Checked(_));
         matches!(access.cursor, AccessCursor::Violation(_))
-            || access.unresolved().iter().any(|s| matches!(s.check, SubscriptCheck::Checked(_)) || nested(&s.at))
+            || access.unresolved().iter().any(|s| is_checked(s) || self.first_in(&s.at).is_some())
     }
 
-    /// Returns whether the value of a term in the first round of all loops can be computed.
+    /// Returns whether a term can be computed and has the same value in all rounds of the loops on
+    /// the way.
     fn is_known(&self, cx: &Cx<'_>, term: &TreeTerm) -> bool {
-        let is_bound = |part: &TreeTerm| matches!(part, TreeTerm::Index(index) if self.indices.contains(index));
-        stmt::is_computable(cx, self.state, term) && !term.any(&mut |part| is_bound(part))
+        let varies = |part: &TreeTerm| matches!(part, TreeTerm::Index(index) if self.indices.contains(index));
+        stmt::is_computable(cx, self.state, term) && !term.any(&mut |part| varies(part))
     }
 }

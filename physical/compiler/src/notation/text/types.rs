@@ -19,8 +19,8 @@ pub(super) fn write_constant(value: &Scalar) -> Sexpr {
     }
 }
 
-/// Converts a bare number to a dtype: to an integer if it can represent the number, to a float with
-/// rounding.
+/// Converts a bare number: an `i64` to an integer dtype that can represent it, an `i64` or `f64` to
+/// a float dtype with rounding. Returns `None` otherwise.
 pub(super) fn convert_number(value: &Scalar, prim: Prim) -> Option<Scalar> {
     if value.prim() == Some(prim) {
         return Some(value.clone());

@@ -380,3 +380,26 @@ fn many_reads_out_of_bounds_share_one_body() {
         }
     }
 }
+
+/// A check under a condition that does not hold leaves what follows to run.
+#[test]
+fn checks_under_conditions_keep_later_statements() {
+    for guarded in [
+        "(if (lt (* n n) 3) (+= (t) (x (* n n))))",
+        "(for j (range 0 (ifelse (lt (* n n) 2) 2 0)) (+= (t) (x (+ (* n n) j))))",
+        "(for j (range 0 2) (if (lt (* n n) 3) (+= (t) (x (* n n)))))",
+    ] {
+        for format in ["dense", "(sparse-list (element))", "(hash (element))"] {
+            let program = |body: &str, locals: &str| {
+                format!(
+                    "(program (input x (type (shape 3) f64 0.0 {format})) (input I (type (shape 6) i64 0 dense))
+                       (output y (type (shape 6) f64 0.0 dense)) {locals} (for i (let n (I i) {body})))"
+                )
+            };
+            let scalar = "(local t (type (shape) f64 0.0 dense))";
+            check(&program(&format!("(where (= (y i) (+ (t) 1.0)) {guarded})"), scalar), 12);
+            let to_output = guarded.replace("(t)", "(y i)");
+            check(&program(&format!("(block {to_output} (+= (y i) 1.0))"), ""), 12);
+        }
+    }
+}

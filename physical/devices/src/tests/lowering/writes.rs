@@ -31,7 +31,7 @@ fn a_constant_coordinate_is_appended_once() {
     }
 }
 
-/// The same holds for modes and ranges of one round, at any depth of the loops.
+/// The same holds for modes of size 1 and for ranges of one round, at any depth of the loops.
 #[test]
 fn modes_and_ranges_of_one_round_are_appended_once() {
     for level in APPENDED {

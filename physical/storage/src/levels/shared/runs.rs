@@ -41,7 +41,7 @@ pub(crate) fn first_run_after(right: Indices<'_>, runs: Range<u64>, coordinate: 
     lower_bound(runs, |q| right.get(q) <= coordinate)
 }
 
-/// Returns the arrays `ptr` and `right` of a level that numbers its runs.
+/// Returns the arrays `ptr` and `right` of a level that stores a list of runs for each fiber.
 pub(crate) fn run_arrays(ptr: &[u64], right: Vec<u64>, dimension: u64) -> (Array, Array) {
     let ends = Array::from_indices(array_prim(ArrayClass::End, dimension, 0), right.into_iter());
     let prim = array_prim(ArrayClass::Position, dimension, ends.len() as u64);
