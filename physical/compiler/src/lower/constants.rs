@@ -96,15 +96,21 @@ impl Constants {
             }
             Tree::While { .. } => self.forget_assigned(tree),
             Tree::Loop { index, lo, hi, body } => {
-                let body = &first_pairs(cx, body, *index, lo);
-                // Each round after the first changes nothing if the second changes nothing.
-                let first = self.clone().after(cx, body);
-                let mut second = first.clone().after(cx, body);
-                second.retain_shared(&first);
-                if !is_below(cx, lo, hi) {
-                    second.retain_shared(&self);
+                let written = body.written_tensors();
+                if !self.0.iter().any(|(tensor, _)| written.contains(tensor)) {
+                    return self;
                 }
-                return second;
+                let body = &first_pairs(cx, body, *index, lo);
+                let first = self.clone().after(cx, body);
+                // If the first round changes nothing, no round does. Otherwise, the later rounds
+                // change nothing if the second changes nothing.
+                let is_unchanged = self.0.iter().all(|known| first.0.contains(known));
+                let mut after = if is_unchanged { first.clone() } else { first.clone().after(cx, body) };
+                after.retain_shared(&first);
+                if !is_below(cx, lo, hi) {
+                    after.retain_shared(&self);
+                }
+                return after;
             }
         }
         self
