@@ -95,7 +95,8 @@ impl<'t> ViolationPath<'t, '_> {
         }
     }
 
-    /// As `reaches`, without further conditions: where one does not hold, other statements run.
+    /// Returns whether a statement reaches the access without further conditions. Where a condition
+    /// does not hold, other statements run.
     fn reaches_surely(&mut self, cx: &Cx<'_>, tree: &'t Tree) -> bool {
         let outer = self.guards.len();
         let reaches = self.reaches(cx, tree);
