@@ -202,9 +202,9 @@ impl LoweringState {
     }
 
     /// Advances an access to the cursor that its subscript resolved to. A write where nothing is
-    /// stored, in the pattern of an input, has no effect. A read there becomes a literal, unless a
-    /// subscript below may read another value out of bounds; then the cursor stays a fiber that is
-    /// absent.
+    /// stored, in the pattern of an input, has no effect. A read there becomes a literal, unless
+    /// the fiber has replacements or a subscript below may read another value out of bounds; then
+    /// the cursor stays a fiber that is absent.
     pub(crate) fn resolve(&mut self, id: AccessId, cursor: &AccessCursor) {
         let acc = &mut self.accesses[id.0 as usize];
         acc.cursor = match (cursor, &acc.cursor) {

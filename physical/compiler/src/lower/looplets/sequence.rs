@@ -55,12 +55,12 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest) {
         let part = nest.restrict(cx, lo.clone(), stop.clone()).with_looplet(at, body);
         // The ends become facts, because other sequences may end their phases at the same
         // coordinates.
-        let ends = (before, phase.stop.clone());
+        let (begin, end) = (before, phase.stop.clone());
         let emit = |cx: &mut Cx<'_>| {
             cx.if_below(&lo, &stop, |cx| {
                 let scope = cx.prover.open();
-                ends.0.iter().for_each(|end| cx.prover.assume_le(end, &lo));
-                ends.1.iter().for_each(|end| cx.prover.assume_le(&stop, end));
+                begin.iter().for_each(|begin| cx.prover.assume_le(begin, &lo));
+                end.iter().for_each(|end| cx.prover.assume_le(&stop, end));
                 lower_loop(cx, part);
                 cx.prover.close(scope);
             });

@@ -70,12 +70,9 @@ impl<'t> ViolationPath<'t, '_> {
     fn reaches(&mut self, cx: &Cx<'_>, tree: &'t Tree) -> bool {
         match tree {
             Tree::Block(items) => {
-                let mut items =
-                    items.iter().filter(|t| !matches!(t, Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_)));
-                let Some(first) = items.next() else { return false };
-                let outer = self.guards.len();
-                // If a condition does not hold, later statements run.
-                self.reaches(cx, first) && (self.guards.len() == outer || items.next().is_none())
+                let is_lifecycle = |t: &&Tree| matches!(t, Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_));
+                let Some(first) = items.iter().find(|t| !is_lifecycle(t)) else { return false };
+                self.reaches_surely(cx, first) || items.len() == 1 && self.reaches(cx, first)
             }
             Tree::Loop { index, lo, hi, body } => self.first([lo, hi]).unwrap_or_else(|| {
                 let known = self.is_known(cx, lo) && self.is_known(cx, hi);

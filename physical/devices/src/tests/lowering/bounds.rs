@@ -402,4 +402,13 @@ fn checks_under_conditions_keep_later_statements() {
             check(&program(&format!("(block {to_output} (+= (y i) 1.0))"), ""), 12);
         }
     }
+    // Only the lifecycle of the output follows.
+    for format in ["dense", "(sparse-list (element))", "(hash (element))"] {
+        let program = format!(
+            "(program (input x (type (shape 2) f64 0.0 {format})) (input k (type (shape) i64 0 dense))
+               (output y (type (shape 3) f64 0.0 (hash (element))))
+               (for i (range 0 3) (if (lt (* (k) (k)) 2) (+= (y i) (x (* (k) (k)))))))"
+        );
+        check(&program, 40);
+    }
 }
