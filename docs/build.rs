@@ -23,7 +23,7 @@ fn main() {
         let blocks = code_blocks(&text);
         let blocks = blocks.iter().enumerate().filter(|(_, block)| block.is_code("rust")).map(|(block, found)| {
             let (code, line) = (&found.text, found.line);
-            // A whole program is a scope of its own.
+            // A block that is a whole program gets a scope of its own.
             let code = match code.contains("fn main()") {
                 true => format!("{{\n{code}main()?;\n}}\n"),
                 false => code.clone(),

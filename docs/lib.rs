@@ -30,7 +30,7 @@ impl Notebook {
     }
 }
 
-/// Adds a line to the text of the current block, as `println!` of pages does.
+/// Adds a line to the text of the current block. The `println!` of pages calls this function.
 pub fn print_line(line: fmt::Arguments) {
     PRINTED.with_borrow_mut(|text| writeln!(text, "{line}")).expect("a text takes any line");
 }

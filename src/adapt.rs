@@ -1,6 +1,6 @@
 //! Adaptivity: the first run of a plan compares the size of each written tensor with its estimate.
-//! If they are far apart, the rest of the plan is replanned and compiled. Later runs use the
-//! adapted plan.
+//! If a size is far from its estimate, the rest of the plan is replanned and compiled. Later runs
+//! use the adapted plan.
 
 #[cfg(test)]
 mod tests;
@@ -75,7 +75,8 @@ fn replan(
     let written = written.collect::<Result<Vec<_>, _>>()?;
     let source = statistics.source(bindings);
     let replanned = adaptive.adapt(after, &written, &Statistics::new(&*source), &config.optimizer)?;
-    // Replanning may read a table that is not bound because the original plan did not need it.
+    // The new queries may read a table that is not bound because the original plan did not need
+    // it.
     let Some(adaptive) = replanned.filter(|p| check_inputs(&p.physical, bindings).is_ok()) else { return Ok(None) };
     verify::verify(&adaptive.physical).map_err(Error::VerifyPhysical)?;
     let executable = executable.adapt(after, &adaptive, bindings)?;

@@ -23,7 +23,7 @@ pub struct Config {
     /// process.
     pub device_memory_limit: Option<usize>,
     /// Worker threads of kernels; by default those of the process. The environment variable
-    /// `REDPOLL_THREADS` sets their number, which defaults to the parallelism of the machine.
+    /// `REDPOLL_THREADS` sets the number of threads, by default the parallelism of the machine.
     /// Results do not depend on the number of threads.
     pub workers: Arc<Workers>,
     /// Compiler of the optimizing tier; by default the C compiler and the caches of the process.

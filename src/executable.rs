@@ -134,7 +134,8 @@ impl Executable {
             return loops.kernel(options).map(drop);
         }
         let compiled = loops.par_iter().with_max_len(1).map(|l| l.kernel(options).map(drop));
-        // Of several errors, that of the first query is reported, for a deterministic result.
+        // If several kernels fail, the error of the first query is reported, so that the error is
+        // deterministic.
         compiled.collect::<Vec<_>>().into_iter().collect()
     }
 
@@ -383,14 +384,14 @@ impl RunState {
         }
     }
 
-    /// Drops all other tensors.
+    /// Keeps the needed tensors and drops all others.
     pub(crate) fn retain(&mut self, needed: &HashSet<Alias>) {
         self.tensors.retain(|name, _| needed.contains(name));
     }
 }
 
-/// Runs on the requested target. Under [`Target::AUTO`], if a device fails together with its
-/// results, the CPU restarts the run. Also returns the error of the device.
+/// Runs on the requested target. Under [`Target::AUTO`], if a device fails and its results are
+/// lost, the run starts again on the CPU. In that case, also returns the error of the device.
 pub(crate) fn run_or_restart(
     requested: Target,
     mut run: impl FnMut(Target) -> Result<Run, Error>,

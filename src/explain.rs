@@ -25,7 +25,7 @@ pub enum Detail {
     #[default]
     Assembly,
     /// The Assembly, and the text that the target generates from it: Cranelift IR, C, grids, or
-    /// grids and CUDA. The other interpreters run forms that every explanation shows.
+    /// grids and CUDA. The interpreters of Logic, Notation and Assembly generate no text.
     Code(Target),
 }
 
@@ -44,12 +44,12 @@ impl fmt::Display for Section {
     }
 }
 
-/// The forms of a plan or program, in order. Prints as their texts, each below its title.
+/// The forms of a plan or program, in order. Prints the text of each form below its title.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Explanation(Vec<Section>);
 
 impl Explanation {
-    /// Inserts sections before the section of that number.
+    /// Inserts sections before the section with index `at`.
     pub(crate) fn insert(&mut self, at: usize, sections: impl IntoIterator<Item = Section>) {
         self.0.splice(at..at, sections);
     }

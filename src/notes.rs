@@ -23,11 +23,11 @@ pub enum Note {
         tensor: Alias,
         /// Set for a result, not for an intermediate.
         is_result: bool,
-        /// The number of its elements.
+        /// The number of elements of the tensor.
         elements: u64,
         /// The number of elements that are expected to differ from the fill value.
         expected_nonfill: f64,
-        /// Its fill value.
+        /// The fill value of the tensor.
         fill: Scalar,
         /// The sparse operands of the tensor.
         sparse_operands: Vec<Alias>,
@@ -183,7 +183,8 @@ fn sparse_operands(compiled: &CompiledPlan, stages: &[Stage], alias: &Alias, max
 }
 
 /// Adds notes on the operators of an expression whose results on fill values differ between the
-/// float modes. Returns whether the expression reads sparse tensors, whose fill values occur.
+/// float modes. Returns whether the expression reads sparse tensors, so that fill values occur;
+/// also returns `true` for an expression that was visited before.
 fn float_mode_differences(query: &Alias, expr: &Expr, visited: &mut HashSet<usize>, notes: &mut Vec<Note>) -> bool {
     if !visited.insert(expr.address()) {
         return true;

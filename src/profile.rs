@@ -38,10 +38,10 @@ pub struct Profile {
 /// The measurements of one query.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QueryProfile {
-    /// The names of its outputs.
+    /// The names of the outputs of the query.
     pub name: String,
-    /// The target whose kernel ran, on the CPU a tier; `None` for conversions of storage and the
-    /// interpreter of Notation.
+    /// The target whose kernel ran, which is one of the tiers on the CPU; `None` if no kernel ran,
+    /// as in the interpreter of Notation and in conversions of storage on the host.
     pub target: Option<Target>,
     /// The elapsed time of the query.
     pub time: Duration,

@@ -18,7 +18,7 @@ pub struct Run {
     /// The time of all launches by the device's clock, without transfers, if a device was used.
     pub device_time: Option<Duration>,
     /// The peak of allocated bytes: results, tensors between queries, and workspaces. Inputs are
-    /// not included. Of the interpreters, only that of Assembly counts its allocations.
+    /// not included. The interpreters of Logic and Notation do not count their allocations.
     pub peak_bytes: usize,
 }
 

@@ -26,20 +26,21 @@ impl Schedules {
     /// Returns the transformations of the loops of a program with these results, in order.
     ///
     /// # Errors
-    /// Fails if a schedule names something else.
+    /// Fails if a schedule names something other than a result.
     pub(crate) fn of_program(&self, results: &[Alias]) -> Result<Vec<Transformation>, Error> {
         // All results of a program are written by one nest of loops.
         self.check(&results[..results.len().min(1)], results)?;
         Ok(self.0.iter().flat_map(|schedule| schedule.transformations.iter().cloned()).collect())
     }
 
-    /// Checks that each schedule is of a query of the plan.
+    /// Checks that each schedule applies to a query of the plan.
     pub(crate) fn check_plan(&self, plan: &PhysicalPlan) -> Result<(), Error> {
         let outputs: Vec<Alias> = plan.queries.iter().flat_map(|q| &q.outputs).map(|o| o.alias.clone()).collect();
         self.check(&plan.produces, &outputs)
     }
 
-    /// Checks that each schedule names one of the outputs, or that there is only one result.
+    /// Checks that each schedule names one of the outputs; if there is only one result, a schedule
+    /// may also name none.
     fn check(&self, results: &[Alias], outputs: &[Alias]) -> Result<(), Error> {
         let fits = |schedule: &Schedule| match &schedule.query {
             Some(name) => outputs.contains(name),
@@ -52,7 +53,8 @@ impl Schedules {
     }
 }
 
-/// The schedules of a plan with its results, which schedules without a name are of.
+/// The schedules of a plan, with the results of the plan. A schedule without a name applies to the
+/// query of the only result.
 #[derive(Clone, Copy)]
 pub(crate) struct Scheduling<'a> {
     pub(crate) schedules: &'a Schedules,

@@ -36,8 +36,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Returns a session with the given configuration. The first session of a process that compiles
-    /// also warms up the compiler in the background.
+    /// Returns a session with the given configuration. The first session whose target uses the
+    /// instant tier also warms up the compiler in the background, once per process.
     pub fn new(config: Config) -> Session {
         if matches!(config.target, Target::INSTANT | Target::CPU | Target::AUTO) {
             warm_up();
@@ -79,11 +79,11 @@ impl Session {
         Session { database: Arc::default(), ..self.clone() }
     }
 
-    /// Returns the same session with a callback for the progress of its runs, which is called at
-    /// most once in each interval: when a query starts, and after each chunk of a query that runs
-    /// in chunks. Calls come from the threads of the run; those of one run do not overlap. They
-    /// should be short, since the thread continues after them; to stop the run, set `cancel` of
-    /// [`Session::limits`].
+    /// Returns the same session with a callback for the progress of its runs. The callback is
+    /// called when a query starts and after each chunk of a query that runs in chunks, but at most
+    /// once in each interval. Calls come from the threads of the run, and the calls of one run do
+    /// not overlap. A call should be short, because its thread waits for it. To stop the run, set
+    /// `cancel` of [`Session::limits`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -130,10 +130,10 @@ impl Session {
     }
 
     /// Compiles a plan or program like [`Session::prepare`], with transformed loops. A schedule
-    /// names a query of the optimized plan and its loops, as `explain` shows them. It never changes
-    /// results beyond the order in which floats are added in the relaxed mode. `(schedule ..)`
-    /// forms after the plan in the text come first. A plan with schedules is not adapted in its
-    /// first run.
+    /// names a query of the optimized plan and its loops, as `explain` shows them. A schedule never
+    /// changes results beyond the order in which floats are added in the relaxed mode.
+    /// `(schedule ..)` forms after the plan in the text are applied first. A plan with schedules is
+    /// not adapted in its first run.
     ///
     /// ```
     /// use redpoll::prelude::*;
@@ -149,8 +149,8 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Session::prepare`]; also if a schedule is of no query, or a transformation
-    /// does not apply to the loops or would let rounds race.
+    /// The errors of [`Session::prepare`]; also if a schedule applies to no query, or a
+    /// transformation does not fit the loops or would let rounds race.
     pub fn prepare_scheduled(
         &self,
         text: &str,

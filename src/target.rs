@@ -1,4 +1,4 @@
-//! Targets: what can run a plan, by name.
+//! Targets: the interpreters, tiers and devices that can run a plan, by name.
 //!
 //! The table `TARGETS` is the only list. A new target is a backend in a folder of its own and one
 //! row here; the command line, SQL, explanations and JSON know it by its name.
@@ -33,7 +33,7 @@ pub(crate) enum Execution {
     Device { count: u32, backend: fn(u32) -> Arc<dyn Backend> },
     /// The instant tier runs the kernels, then the optimizing tier.
     Tiers,
-    /// A device or the tiers run the kernels, by estimates.
+    /// A device or the tiers run the kernels; estimates decide which.
     Placed,
 }
 
@@ -277,7 +277,7 @@ impl FromStr for Target {
 mod tests {
     use super::*;
 
-    /// The constants name their rows, and every name is read back.
+    /// Asserts that the constants name their rows, and that every name is parsed back.
     #[test]
     fn names_are_read_back() {
         let constants = [
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// Every target has a slot of its own.
+    /// Asserts that every target has a slot of its own.
     #[test]
     fn slots_are_distinct() {
         let targets = (0..TARGETS.len() as u8)

@@ -1,4 +1,4 @@
-//! Warm-up of the compiler, so that the first plan of a process does not pay for its start.
+//! Warm-up of the compiler, so that the first plan of a process does not wait for the start-up.
 //!
 //! At first use, pages of the compiler's code are loaded, the machine is detected, threads are
 //! started, the heap grows, and the e-graph calibrates a clock. These steps take as long as

@@ -56,7 +56,8 @@ fn run_console(block: &str, folder: &Path) -> Result<String, Failed> {
     Ok(text)
 }
 
-/// Runs a command, with standard error in its output.
+/// Runs a command in a shell. Returns its output, including standard error, and whether the command
+/// succeeded.
 fn run_shell(command: &str, folder: &Path) -> Result<(String, bool), Failed> {
     let binary = Path::new(env!("CARGO_BIN_EXE_redpoll")).parent().expect("the binary is in a folder");
     let path = format!("{}:{}", binary.display(), env::var("PATH").unwrap_or_default());

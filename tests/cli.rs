@@ -152,7 +152,7 @@ fn json_has_outputs_and_seconds() {
     assert!(cold["seconds"]["warm_best"].is_null());
 }
 
-/// Written results read back.
+/// Results are written to files, and later commands read these files.
 #[test]
 fn results_are_written_and_read_back() {
     let sandbox = Sandbox::new();
@@ -355,7 +355,8 @@ fn failures_have_messages_and_exit_codes() {
     assert_eq!(sandbox.files(), before, "a failure left files");
 }
 
-/// All tiers give the same result, with and without a C compiler.
+/// All tiers give the same result. Without a C compiler, only a request for the optimizing tier
+/// fails.
 #[test]
 fn tiers_give_equal_results() {
     let sandbox = Sandbox::new();
@@ -487,7 +488,8 @@ const KINDS: &[(&str, &str)] = &[
     ("image --height 11 --width 13 --blobs 3", "11 x 13 u8, 143 elements"),
 ];
 
-/// Every kind is written in every format and read by `info`, and the seed determines its bytes.
+/// Every kind is written in one of the formats, which take turns, and read by `info`. The seed
+/// determines the bytes.
 #[test]
 fn data_are_generated_into_every_format() {
     let sandbox = Sandbox::new();
@@ -986,7 +988,7 @@ fn every_command_has_a_memory_limit() {
     assert_eq!(sandbox.run(&["info", "a.mtx", "--memory-limit", "lots"]).code, Some(2));
 }
 
-/// A limited address space gives an error message, which does not call the file damaged.
+/// A limited address space gives an error message, which does not say that the file is damaged.
 #[cfg(target_os = "linux")]
 #[test]
 fn small_address_spaces_are_errors() {

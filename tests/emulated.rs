@@ -234,7 +234,7 @@ fn expected(plan: &str, size: u64) -> Vec<Vec<Scalar>> {
     results(&session(Target::CPU).prepare(plan, &inputs).unwrap().run().unwrap())
 }
 
-/// Runs until the device has recovered: the bindings report errors of earlier calls at later ones.
+/// Runs until the device has recovered: the bindings report errors of earlier calls at later calls.
 fn wait_for_recovery(run: impl Fn() -> Result<Run, Error>) {
     assert!((0..5).any(|_| run().is_ok()), "the device exists, but no run succeeds");
 }
@@ -247,8 +247,8 @@ fn used_by_small_input(device: &EmulatedDevice) -> u64 {
     device.used()
 }
 
-/// Runs while the device fails after a number of calls, for each `step`-th number, and returns the
-/// outcomes.
+/// Runs a plan repeatedly on a device that fails after 0, `step`, 2 `step`, .. calls, until a run
+/// ends before the device fails. Returns the outcomes of the runs before that run.
 fn run_with_failures<T>(
     device: &EmulatedDevice,
     target: Target,

@@ -2,8 +2,8 @@
 //!
 //! A failure prints the plan, formats, sizes and seed of the first few cases. `cargo test --test
 //! files NAME` runs one file again, with the same cases. The optimizing tier runs a sample of the
-//! kernels of each file, since a C compiler takes longer than everything else. `REDPOLL_OPTIMIZED`
-//! sets the number of cases of each file, from the first, whose kernels all run in this tier.
+//! kernels of each file, since a C compiler takes longer than everything else. With
+//! `REDPOLL_OPTIMIZED=N`, all kernels of the first N cases of each file run in this tier.
 //! `REDPOLL_COMBINATIONS` sets the number of combinations of formats.
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -16,8 +16,8 @@ use redpoll_testing::program::{CaseChoice, ProgramFile};
 use redpoll_testing::rng;
 use std::path::Path;
 
-/// The default number of combinations of formats for each file, apart from its own. Pairs of levels
-/// are the subject of `matrix.rs`.
+/// The default number of random combinations of formats for each file, in addition to the
+/// combinations in its header. `matrix.rs` covers pairs of levels.
 const COMBINATIONS: usize = 50;
 /// Number of cases whose kernels are compiled together.
 const BATCH_SIZE: usize = 40;

@@ -35,7 +35,7 @@ fn sum(session: &Session, path: &Path) -> Result<f64, redpoll::Error> {
     session.read(path)?.sum(..).item::<f64>()
 }
 
-/// The variable with the file of the child process below.
+/// Name of the environment variable with the path of the file that a child process reads.
 const CHILD: &str = "REDPOLL_TEST_MAPPED_FILE";
 
 /// Runs kernels on a file until one fails, and prints the error.
@@ -120,7 +120,7 @@ fn changed_coordinates_are_never_used() {
     assert!(error.contains("a.rpt") && error.contains("invalid tensor"), "{error}");
     fs::write(&path, &bytes).unwrap();
     assert_eq!(sum(&session, &path).unwrap(), total);
-    // A file in its place does not affect one that is open.
+    // A file that replaces an open file does not affect the tensor of the open file.
     let open = session.read(&path).unwrap();
     write_matrix(&path, Format::csr(), 2.0);
     assert_eq!(open.sum(..).item::<f64>().unwrap(), total);

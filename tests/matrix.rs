@@ -123,7 +123,8 @@ const OPERATORS: &[Operator] = &[
     ),
 ];
 
-/// The protocols of both operands, used if both operands allow them.
+/// The pairs of protocols of both operands. A level of an operand is read by the protocol of the
+/// pair if the verifier accepts that.
 const PROTOCOLS: [[Protocol; 2]; 6] = {
     use Protocol::{Follow, Gallop, Walk};
     [[Walk, Walk], [Gallop, Gallop], [Follow, Follow], [Walk, Follow], [Follow, Walk], [Walk, Gallop]]

@@ -16,7 +16,7 @@ struct Expert {
     /// The number of rounds of the innermost loops that an expert would write.
     rounds: u64,
     /// The minimum rounds of the unoptimized plan, as a multiple of those of the optimized plan; 0
-    /// if it would take too long.
+    /// if the unoptimized plan would take too long.
     gain: f64,
 }
 

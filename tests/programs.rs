@@ -130,7 +130,7 @@ impl TestGraph {
     }
 }
 
-/// Returns the depth of each vertex, which is its distance from the root.
+/// Returns the depth of each vertex, which is its distance from the root; -1 without a parent.
 fn levels_of(parent: &[i64]) -> Vec<i64> {
     let level = |v: usize| {
         let up = |v: &usize| (parent[*v] != *v as i64).then(|| parent[*v] as usize);
@@ -360,7 +360,8 @@ fn products_by_schedule() {
     }
 }
 
-/// The result of a schedule, written by hand, is also a program. Wrong bounds in it are rejected.
+/// Loops over blocks, as a schedule makes them, can also be written by hand. Wrong block inputs are
+/// rejected.
 #[test]
 fn hand_written_schedules_are_programs() {
     let graph = TestGraph::grid(5);

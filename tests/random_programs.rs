@@ -4,8 +4,8 @@
 //! The interpreter of Notation defines the results of a program, over dense tensors and without its
 //! schedule. A failure prints the seed and a smaller program that fails in the same phase, with its
 //! inputs. A seed gives the same program on every machine; `REDPOLL_SEEDS=LOW..HIGH` selects other
-//! seeds. The optimizing tier runs the kernels of the first seeds unless they are long: all seeds,
-//! or as many as `REDPOLL_OPTIMIZED` sets.
+//! seeds. The optimizing tier runs the kernels of all seeds, or of the first
+//! `REDPOLL_OPTIMIZED` seeds, except long kernels.
 
 use redpoll_logic::testing::Coverage;
 use redpoll_testing::engines::PhaseFailure;

@@ -1,5 +1,4 @@
-//! Random schedules of random plans: whatever transformations the queries accept, results stay the
-//! same.
+//! Random schedules of random plans: each schedule that a query accepts keeps the results.
 
 use redpoll::kernels::run::Workers;
 use redpoll::logic::FloatMode;

@@ -118,7 +118,7 @@ fn every_kind_of_file_is_a_table() {
     }
 }
 
-/// Rows are printed in each of the three formats, also if there are none.
+/// Rows are printed in each of the three formats, also if there are no rows.
 #[test]
 fn rows_are_printed_in_the_requested_format() {
     let sandbox = Sandbox::new();
@@ -449,7 +449,7 @@ fn statements_name_files() {
     assert_eq!(json.expect_success(), "{\"a\":1,\"b\":\"x\"}\n{\"a\":2,\"b\":null}\n");
     assert_eq!(rows("SELECT read_json.city FROM read_json('cities.json') WHERE city > 'C'"), "city\nUlm\n");
     assert_eq!(rows("WITH t AS (SELECT * FROM 'people.csv') SELECT count(*) AS n FROM t"), "n\n2\n");
-    // Files that statements name are no tables of the session.
+    // Files that statements name are not tables of the session.
     assert!(!rows("SELECT count(*) FROM 'people.csv'; SHOW TABLES").contains("people"));
     assert!(rows("DESCRIBE 'people.csv'").contains("name,Utf8"));
     for (sql, parts) in [

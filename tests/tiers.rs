@@ -47,7 +47,8 @@ fn bits(run: &Run) -> Vec<u64> {
     scalars.map(|s| s.to_bits().unwrap()).collect()
 }
 
-/// Runs until a background compilation must have started, and waits for it.
+/// Runs until a background compilation must have started, and waits for it. Checks that all runs
+/// give the same bits, and returns these bits.
 fn repeat(prepared: &Prepared) -> Vec<u64> {
     let first = bits(&prepared.run().unwrap());
     for _ in 0..RUNS {
@@ -58,7 +59,8 @@ fn repeat(prepared: &Prepared) -> Vec<u64> {
     first
 }
 
-/// Results have the same bits after the optimizing tier takes over, and a plan is one compilation.
+/// Results have the same bits after the optimizing tier takes over, and the kernels of a plan are
+/// compiled together.
 #[test]
 fn the_optimizing_tier_takes_over_with_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();

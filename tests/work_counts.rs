@@ -1,8 +1,8 @@
 //! Work and memory of programs, counted by the interpreter of Assembly at sizes n and 4n, are
 //! proportional to the structure.
 //!
-//! Entries grow with the size, dimensions with its square or faster, so that a loop over a
-//! dimension would be detected.
+//! In most tests, entries grow with the size, and dimensions with its square or faster, so that a
+//! loop over a dimension is detected.
 
 use redpoll::{Bindings, Session, Target};
 use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
@@ -244,8 +244,8 @@ fn masked_products_are_computed_only_under_the_mask() {
         let work = 60 * n;
         let text = "(plan (query C (reformat csr (mapjoin ifelse (mapjoin ne (table M i j) 0)
             (aggregate min inf (mapjoin + (table A i k) (table B k j)) k) inf))) (produces C))";
-        // By rows and by columns, so that no copy is needed, which would cost more than this small
-        // product.
+        // `A` is stored by rows and `B` by columns, so that no copy is needed. A copy would cost
+        // more than this small product.
         let distances = |coordinates: &[[u64; 2]], format: Format| {
             let lengths = matrix([n, n], coordinates, format);
             let ty = TensorType { fill: Scalar::F64(f64::INFINITY), ..lengths.ty().as_ref().clone() };
@@ -333,8 +333,8 @@ fn reversed_blocks_and_runs_visit_only_their_entries() {
 
 #[test]
 fn index_maps_visit_stored_entries() {
-    // Each row has a map: the operation on a matrix of n entries in n * n columns. In addition to
-    // the entries, rows of the operand and of the result may be visited.
+    // Each case is an index map of a matrix with n entries in n * n columns. In addition to the
+    // entries, rows of the operand and of the result may be visited.
     for (name, body) in [
         ("stride", "(index (stride j 2) (table A i j))"),
         ("stride from an offset", "(index (map ((j (+ (* 3 j) 1))) ((j 30))) (table A i j))"),
@@ -457,7 +457,8 @@ fn empty_folds_are_not_stored() {
 
 #[test]
 fn results_that_start_elsewhere_than_their_fill_follow_the_entries() {
-    // Rows, columns and entries of the matrix have the fill value nearly everywhere.
+    // The results have their fill value nearly everywhere, because few rows and columns have
+    // entries.
     for (name, body) in [
         ("largest of rows", "(aggregate max -inf (table A i j) j)"),
         ("smallest of columns", "(aggregate min inf (table A i j) i)"),

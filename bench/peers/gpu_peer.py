@@ -3,7 +3,8 @@
     python gpu_peer.py FOLDER [--dry]
 
 Times are medians, measured by events of the device. A peer whose package is missing is reported and skipped. With `--dry`,
-SciPy, and PyTorch on the host if available, replace both, and their results are compared with those of `gpu --dry`.
+SciPy, and PyTorch on the host if available, replace CuPy and PyTorch on the device, and their results are compared with
+those of `gpu --dry`.
 """
 
 import json

@@ -33,7 +33,7 @@ class Input:
 
 
 class Inputs(dict):
-    """Returns all inputs by name."""
+    """All inputs by name."""
 
     def __init__(self, task):
         super().__init__((d["name"], Input(task["folder"], d)) for d in task["inputs"])

@@ -1,6 +1,6 @@
 """TACO: the program `taco` prints a kernel, the C compiler translates it with the flags of TACO, and calls are timed here.
 
-TACO measures its kernels itself with `-time`, but its program cannot compile what it prints there.
+TACO measures its kernels itself with `-time`, but its program cannot compile the kernels that it prints in this mode.
 """
 
 import ctypes

@@ -104,7 +104,7 @@ pub fn spgemm(a: &Csr, b: &Csr) -> Csr {
 unsafe fn common(idx: &[u32], a: std::ops::Range<usize>, b: std::ops::Range<usize>) -> i64 {
     let (mut p, mut q, mut n) = (a.start, b.start, 0);
     while p < a.end && q < b.end {
-        // SAFETY: both are below their ends.
+        // SAFETY: `p` and `q` are below the ends of their ranges, which lie within `idx`.
         let (i, j) = unsafe { (*idx.get_unchecked(p), *idx.get_unchecked(q)) };
         n += i64::from(i == j);
         p += usize::from(i <= j);

@@ -4,11 +4,17 @@
 //! binaries print tables:
 //!
 //! - `ratios`: kernels next to hand-written loops of the same algorithm over the same arrays
+//! - `by_hand`: the optimizing tier next to hand-written C
 //! - `tiers`: the optimizing tier next to the instant tier
+//! - `threads`: workloads on one thread and on several
+//! - `optimize`: the time of the optimizer, by the shape of a join
 //! - `latency`: the phases from the text of a plan to its first result
-//! - `layouts`: the optimizer's choices next to all others
+//! - `ordered`: functions that depend on the order of values
+//! - `mapped`: a matrix in a file, opened and multiplied
+//! - `layouts`: the optimizer's choices next to all other loop orders and formats
 //! - `calibrate`: the constants of the cost model
 //! - `gpu`: kernels on a device
+//! - `soak`: random cases for a given time
 //!
 //! The criterion benchmarks under `benches/` track single kernels over time.
 

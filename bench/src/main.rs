@@ -160,9 +160,9 @@ fn serve_engine(engine: &str) -> Result<()> {
     serve(&mut *server, io::stdin().lock(), io::stdout().lock())
 }
 
-/// Runs this command in a process whose threads are limited, and returns whether it succeeded;
-/// `None` in that process. Kernels read their number of threads from the environment when the
-/// process starts.
+/// Runs this command again in a process with a limited number of threads, and returns whether that
+/// process succeeded. Returns `None` if this process is the limited one. Kernels read their number
+/// of threads from the environment when the process starts.
 #[cfg(feature = "sql")]
 fn run_limited(threads: usize) -> Result<Option<bool>> {
     const THREADS_VARIABLE: &str = "BENCH_THREADS";
@@ -174,7 +174,7 @@ fn run_limited(threads: usize) -> Result<Option<bool>> {
     Ok(Some(command.status()?.success()))
 }
 
-/// Returns whether all results agree.
+/// Measures sessions and prints their report. Returns whether all results agree.
 #[cfg(feature = "sql")]
 fn measure_sessions(args: SessionArgs) -> Result<bool> {
     use redpoll_bench::session;
@@ -191,7 +191,8 @@ fn measure_sessions(args: SessionArgs) -> Result<bool> {
     Ok(measured.iter().all(|session| session.fault.is_none()))
 }
 
-/// Returns whether all results agree.
+/// Measures the claiming of queries, and prints or writes the report. Returns whether all results
+/// agree.
 #[cfg(feature = "sql")]
 fn measure_claims(args: ClaimsArgs) -> Result<bool> {
     use redpoll_bench::claims;

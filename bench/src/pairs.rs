@@ -8,8 +8,8 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Runs both sides in turns, alternating their order, until the budget is used up and
-    /// `min_rounds` rounds are done.
+    /// Runs both sides in turns, alternating their order, until the budget is used up or 1000
+    /// rounds are done, but for at least `min_rounds` rounds. Both sides first run once unmeasured.
     pub fn measure(budget: Duration, min_rounds: usize, mut first: impl FnMut(), mut second: impl FnMut()) -> Pairs {
         let clock = |side: &mut dyn FnMut()| {
             let start = Instant::now();
@@ -53,7 +53,8 @@ impl Pairs {
     }
 }
 
-/// Returns the median of numbers, or the larger middle one; NaN for no numbers.
+/// Returns the median of numbers. Of an even count, returns the larger of the two middle numbers;
+/// of no numbers, returns NaN.
 pub fn median(numbers: impl Iterator<Item = f64>) -> f64 {
     let mut numbers: Vec<f64> = numbers.collect();
     numbers.sort_by(f64::total_cmp);

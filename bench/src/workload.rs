@@ -58,7 +58,7 @@ pub enum DataSize {
 }
 
 impl DataSize {
-    /// Returns the number for this size.
+    /// Returns the argument for this size.
     pub fn pick<T>(self, full: T, quick: T, tiny: T) -> T {
         match self {
             DataSize::Full => full,

@@ -29,7 +29,7 @@ const TABLE: [CompressionRow; 2] = [
     CompressionRow { compression: Compression::Zstd, name: "zstd", extension: "zst", magic: &[0x28, 0xb5, 0x2f, 0xfd] },
 ];
 
-/// The default levels of zstd and gzip: good ratios at the speed of a disk.
+/// The level of zstd: a good ratio at the speed of a disk.
 const ZSTD_LEVEL: i32 = 3;
 
 impl Compression {

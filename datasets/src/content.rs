@@ -112,7 +112,7 @@ impl Info {
     /// Returns the primitive type of the values.
     ///
     /// # Panics
-    /// If the values are structs, which only files of the arrays of a tensor can have.
+    /// If the values are structs, which only files with the arrays of a tensor can have.
     pub(crate) fn prim(&self) -> Prim {
         self.dtype.prim().expect("files of entries have primitive values")
     }
@@ -183,5 +183,5 @@ pub(crate) fn element_count(shape: &[u64]) -> Option<u64> {
 /// Maximum number of modes of a tensor in a file, the limit of NumPy.
 pub(crate) const MAX_RANK: usize = 64;
 
-/// Maximum size of a mode: engines index with `i64`.
+/// Maximum size of a mode: kernels index with `i64`.
 pub(crate) const MAX_DIMENSION: u64 = i64::MAX as u64;

@@ -58,7 +58,8 @@ pub(crate) type ReadTensor = fn(&[u8], &Memory) -> Result<(Info, Tensor), Locate
 
 /// The memory and the records for opening a file.
 pub(crate) struct OpenContext<'a> {
-    /// The memory of arrays that are loaded at once, until the file is open.
+    /// The memory charged for arrays that are loaded while the file is opened, and released when it
+    /// is open.
     pub(crate) scope: &'a Memory,
     /// The memory of arrays that are loaded later.
     pub(crate) memory: &'a Memory,
@@ -130,8 +131,8 @@ pub struct WriteOptions {
     pub dictionaries: Vec<Option<Arc<Dictionary>>>,
     /// The memory limit of writing.
     pub memory: Memory,
-    /// The records of validated files, which get a record of a file that contains the arrays of a
-    /// tensor.
+    /// The records of validated files. A written file that contains the arrays of a tensor gets a
+    /// record.
     pub records: RecordFolder,
 }
 

@@ -2,7 +2,8 @@
 //!
 //! - [`read`] returns the entries of a file of any format and compression;
 //!   [`LoadedFile::into_tensor`] stores them.
-//! - [`open`] returns the tensor of a file, which `.rpt` files contain as it is stored.
+//! - [`open`] returns a file as a tensor. `.rpt` files contain a tensor as it is stored; the
+//!   entries of other files are stored in a format.
 //! - [`write()`] writes a tensor to a file atomically.
 //! - [`info`] reads only a header.
 //! - [`mod@generate`] generates data of any size.

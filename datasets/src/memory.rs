@@ -2,7 +2,8 @@
 //!
 //! All memory that grows with a file is requested here before it is allocated: the file and its
 //! decompressed bytes, entries while they are read, sorted and stored, and dense arrays to be
-//! written. A size from a header is requested only as far as the file is large enough for it.
+//! written. A size from a header is requested only up to the number of entries that the file has
+//! room for.
 
 use crate::error::Fault;
 use redpoll_storage::{Account, MemoryBudget};
@@ -118,8 +119,8 @@ impl<'a> Growth<'a> {
     }
 
     /// Charges the memory of one more entry than `entries`. When the capacity is exhausted, returns
-    /// the number of entries for which the vectors must call [`Growth::reserve`]; otherwise returns
-    /// `None`.
+    /// the number of entries for which each vector must be passed to [`Growth::reserve`]; otherwise
+    /// returns `None`.
     #[inline]
     pub(crate) fn charge_entry(&mut self, entries: usize) -> Result<Option<usize>, Fault> {
         if entries < self.capacity { Ok(None) } else { self.grow(entries).map(Some) }

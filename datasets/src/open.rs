@@ -36,10 +36,10 @@ pub fn open(path: impl AsRef<Path>, options: &ReadOptions, format: Option<Format
     open_as(path, options, |_| Ok(format))
 }
 
-/// Opens a file like [`open`], in a storage format chosen by its header.
+/// Opens a file like [`open`], in the storage format that `format` chooses from the header.
 ///
 /// # Errors
-/// The errors of [`open`], and that of the choice.
+/// The errors of [`open`], and those of `format`.
 pub fn open_as<E: From<Error>>(
     path: impl AsRef<Path>,
     options: &ReadOptions,
@@ -64,7 +64,7 @@ pub fn open_as<E: From<Error>>(
 /// Returns a file that contains the arrays of a tensor and is not compressed; `None` for all
 /// others.
 fn stored_file(path: &Path, options: &ReadOptions) -> io::Result<Option<(File, &'static StoredFormat)>> {
-    // Values of another dtype are converted entry by entry. Pipes are read once.
+    // Values of another dtype are converted entry by entry. A pipe can be read only once.
     if options.dtype.is_some() || !std::fs::metadata(path)?.is_file() {
         return Ok(None);
     }

@@ -53,8 +53,8 @@ impl PartialEq for EntryMemory {
     }
 }
 
-/// Reads a file. Its extension determines the format, or else its first bytes do. Its first bytes
-/// determine the compression.
+/// Reads a file. The extension determines the format, or else the first bytes of the file do. The
+/// first bytes also determine the compression.
 ///
 /// # Errors
 /// Fails if the file is missing, of an unknown format, damaged or invalid, or the memory limit is
@@ -144,7 +144,7 @@ fn parse(path: &Path, content: &FileContent<'_>, options: &ReadOptions, memory: 
     Ok((info, data, dictionaries))
 }
 
-/// Returns the decompressed bytes of a file. Its first bytes determine the compression.
+/// Returns the decompressed bytes of a file. The first bytes of the file determine the compression.
 ///
 /// # Errors
 /// Fails if the file cannot be read or decompressed, or the memory limit is exceeded.

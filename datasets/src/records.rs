@@ -1,9 +1,9 @@
 //! Records of validated files, so that a file is validated once, not each time it is opened.
 //!
-//! A record is a file in a private folder of this user, named by the hash of a path. It has the
-//! identity of the file that was validated (device, inode, size and times), and the hashes of its
-//! header and of the arrays that are loaded into memory. A record that others could have written
-//! is ignored.
+//! A record is a file in a private folder of this user, named by the hash of a path. A record has
+//! the identity of the file that was validated (device, inode, size and times), and the hashes of
+//! its header and of the arrays that are loaded into memory. A record that others could have
+//! written is ignored.
 
 use redpoll_files::{Requirement, cache_folder, check_ownership, make_private, private_file};
 use redpoll_logic::Special;
@@ -69,7 +69,8 @@ impl RecordFolder {
         FileRecord::parse(&is_short.then(|| fs::read_to_string(&record).ok())??)
     }
 
-    /// Stores the record of a file. Without it, the file is validated again; failures are ignored.
+    /// Stores the record of a file. Failures are ignored, because a file without a record is
+    /// validated again.
     pub(crate) fn store(&self, file: &Path, record: &FileRecord) {
         let Some(folder) = self.path() else { return };
         let store = || {

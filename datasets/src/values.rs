@@ -141,7 +141,7 @@ impl Values {
     /// but not to infinity, and nonzero values become `true`.
     ///
     /// # Errors
-    /// Returns the index and the value of the first one that does not fit.
+    /// Returns the index and the value of the first value that does not fit.
     pub(crate) fn convert(self, prim: Prim) -> Result<Values, (usize, Scalar)> {
         if self.prim() == prim {
             return Ok(self);

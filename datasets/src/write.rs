@@ -64,8 +64,8 @@ pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), Error> {
     replace_file(path, write).map(drop)
 }
 
-/// Writes a temporary file, which replaces the file of that name once it is complete, and returns
-/// it.
+/// Writes a temporary file, which replaces the file at `path` once it is complete, and returns the
+/// file.
 fn replace_file(path: &Path, write: impl FnOnce(&mut File) -> Result<(), Error>) -> Result<File, Error> {
     let io_error = |source| Error::Io { path: path.into(), source };
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -1,10 +1,10 @@
 //! Tests that real graphs, matrices and tensors agree with their manifest, if the collection is
 //! available.
 //!
-//! The folder is `shared/datasets` beside the checkout, or that of the environment variable
-//! `REDPOLL_DATASETS`. Its `MANIFEST.tsv` has a row per file. Columns include `kind`, `file`,
-//! `dims` (`34x34`), `nnz_or_rows` (entries with symmetry expanded), `stored_entries` (entries in
-//! the file), `field` and `symmetry_or_order`.
+//! The collection is in `shared/datasets` beside the checkout, or in the folder that the
+//! environment variable `REDPOLL_DATASETS` names. The file `MANIFEST.tsv` of the collection has a
+//! row per file. Columns include `kind`, `file`, `dims` (`34x34`), `nnz_or_rows` (entries with
+//! symmetry expanded), `stored_entries` (entries in the file), `field` and `symmetry_or_order`.
 
 use redpoll_datasets::{Error, Fault, Info, LoadedFile, ReadOptions, Symmetry, Values, info, read};
 use redpoll_logic::Prim;

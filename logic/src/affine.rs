@@ -19,8 +19,8 @@ pub struct Affine {
     pub terms: Vec<(Field, i64)>,
 }
 
-/// An offset of an affine form that is not known before a run: the value of an input of rank 0. It
-/// is the same at all coordinates, like a constant.
+/// An offset of an affine form that is not known before a run: the value of an input of rank 0. The
+/// offset is the same at all coordinates, like a constant.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Parameter {
     /// The input, of the type [`Parameter::input_type`].
@@ -262,7 +262,8 @@ impl Subscript {
     }
 
     /// Returns bounds of the value, inclusive, while every field and parameter ranges over
-    /// `0..size`. Returns `None` if one has no size or size zero, or if a bound overflows `i64`.
+    /// `0..size`. Returns `None` if a field or parameter has no size or size zero, or if a bound
+    /// overflows `i64`.
     pub fn range(&self, size: &dyn Fn(&Field) -> Option<u64>) -> Option<(i64, i64)> {
         let (mut low, mut high) = (i128::from(self.form().constant), i128::from(self.form().constant));
         let parameters = self.form().parameters.iter().map(|(parameter, c)| (Some(parameter.size), c));
@@ -307,9 +308,10 @@ impl fmt::Display for Subscript {
     }
 }
 
-/// Returns whether a mixed-radix number ascends with its digits: each step exceeds the reach of the
-/// steps inside it. Takes each digit's step and number of values, the outermost digit first. The
-/// number of values of the outermost digit does not matter; an unknown one inside it gives false.
+/// Returns whether a mixed-radix number ascends with its digits: each step exceeds the largest sum
+/// that the digits inside it can have. Takes each digit's step and number of values, the outermost
+/// digit first. The number of values of the outermost digit does not matter. If the number of
+/// values of another digit is unknown, the result is false.
 ///
 /// ```
 /// use redpoll_logic::is_ascending_mixed_radix;

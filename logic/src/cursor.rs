@@ -69,8 +69,9 @@ impl<'t> TextCursor<'t> {
         self.take(self.rest.find(|c| !test(c)).unwrap_or(self.rest.len()))
     }
 
-    /// Reads a string in quotes; the next character is the opening quote. `escape` reads what
-    /// follows a `\` and returns the character that it stands for; `None` if it is no escape.
+    /// Reads a string in quotes; the next character is the opening quote. `escape` reads the escape
+    /// after a `\` and returns the character that the escape stands for; `None` if there is no
+    /// valid escape.
     ///
     /// # Errors
     /// Returns the fault if the string does not end or has a `\` without an escape.

@@ -5,8 +5,8 @@ use crate::field::{Alias, Field};
 use crate::format_check::FormatError;
 use crate::op::{Fault, OpError};
 
-/// The reason why an expression or plan is rejected, or could not be evaluated. The fault of the
-/// plan's author, unless a variant says otherwise.
+/// The reason why an expression or plan is rejected, or could not be evaluated. The author of the
+/// plan is at fault, or the caller that gives its inputs.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -170,8 +170,8 @@ impl Error {
         }
     }
 
-    /// Creates the error for an unknown name, with up to three known names that are similar to it,
-    /// or those that differ in case alone.
+    /// Creates the error for an unknown name, with up to three known names that are similar to it.
+    /// If some of these differ from the name in case alone, the others are left out.
     pub fn unknown<'a>(kind: &'static str, name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Error {
         let limit = name.chars().count().div_ceil(3).max(1);
         let steps = |k: &str| if k.eq_ignore_ascii_case(name) { 0 } else { strsim::osa_distance(name, k) };

@@ -39,7 +39,8 @@ pub enum FormatError {
         /// Flag: `unordered` or `non-unique`.
         flag: &'static str,
     },
-    /// A singleton level has no ranges of positions above it that would give its fibers.
+    /// A singleton level is not below a non-unique level, whose ranges of positions would give its
+    /// fibers.
     #[error("level {level} is a singleton, which must lie directly below a non-unique level")]
     SingletonUnderUnique {
         /// Index of the level.
@@ -168,7 +169,8 @@ impl Format {
     }
 
     /// Writes the tensor coordinates for the given storage coordinates to `tensor`, which is as
-    /// long as `shape`. In padding they are out of bounds; a negative coordinate wraps around.
+    /// long as `shape`. In padding, a tensor coordinate is out of bounds; a negative coordinate
+    /// wraps around.
     pub fn tensor_coordinates(&self, shape: &[u64], storage: &[u64], tensor: &mut [u64]) {
         tensor.fill(0);
         for (mode, &i) in self.modes.iter().zip(storage) {
@@ -286,8 +288,8 @@ mod tests {
         check(&[dense.non_unique()], &[i], "level 0 is a dense level, which cannot be non-unique");
     }
 
-    /// A pattern leaf is rejected below levels that store coordinates without values, which would
-    /// read as `true`.
+    /// A pattern leaf is rejected below levels that store coordinates with the fill value, because
+    /// these coordinates would read as `true`.
     #[test]
     fn a_pattern_requires_a_level_that_lists_coordinates() {
         let pattern = |format: Format| Format { leaf: LeafKind::Pattern, ..format };

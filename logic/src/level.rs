@@ -63,7 +63,7 @@ pub struct LevelTraits {
     /// True if positions have no gaps, and each belongs to one coordinate.
     pub compact: bool,
     /// True if a coordinate is stored only for its own value. Otherwise some coordinates are stored
-    /// because of their neighbors, and have the fill value.
+    /// because of their neighbours, and have the fill value.
     pub explicit: bool,
     /// True if one position stands for all coordinates of a run, which have equal children.
     pub runs: bool,
@@ -105,8 +105,8 @@ const RUNS: LevelTraits = LevelTraits { compact: false, runs: true, ..LIST };
 /// other crates are made from it.
 ///
 /// A row is the documentation, the name in Rust, the name in text forms, the base traits, and the
-/// traits that differ from the base. [`LevelKind::all`] has the kinds in the order of rows, which
-/// random tests draw from: append new rows.
+/// traits that differ from the base. [`LevelKind::all`] returns the kinds in the order of the rows.
+/// Random tests draw kinds by their place in this order, so append new rows.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! level_kinds {
@@ -255,7 +255,7 @@ impl LevelFormat {
 mod tests {
     use super::*;
 
-    /// Each kind is found by its name, which no other has.
+    /// Each kind is found by its name, and no other kind has that name.
     #[test]
     fn kinds_have_unique_names() {
         for kind in LevelKind::all() {

@@ -234,10 +234,11 @@ pub fn read_one(text: &str) -> Result<Sexpr, Error> {
     Ok(first)
 }
 
-/// Reads an s-expression and those that follow it, which `follows` accepts.
+/// Reads an s-expression and the expressions after it; `follows` says which of these are allowed.
 ///
 /// # Errors
-/// Returns the errors of [`read`], and an error if there is no expression or another one follows.
+/// Returns the errors of [`read`], and an error if there is no expression, or if `follows` rejects
+/// an expression after the first.
 pub(crate) fn read_with_rest(text: &str, follows: impl Fn(&Sexpr) -> bool) -> Result<(Sexpr, Vec<Sexpr>), Error> {
     let mut all = read(text)?.into_iter();
     let first = all.next().ok_or_else(|| Error::Syntax("the text is empty".to_owned()))?;

@@ -37,7 +37,7 @@ impl Special {
 
     /// Returns the special values among the given floats.
     pub fn of_values<T: Copy + Into<f64>>(values: &[T]) -> Special {
-        // Branch-free, so that the compiler vectorizes it.
+        // Branch-free, so that the compiler vectorizes the loop.
         let block = |values: &[T]| {
             values.iter().fold(Special::NONE, |set, v| {
                 let v: f64 = (*v).into();
@@ -89,7 +89,7 @@ impl Special {
         Special(self.0 & 4 | self.0 >> 1 & 1 | self.0 << 1 & 2)
     }
 
-    /// Returns the set with both infinities if it has one of them.
+    /// Returns the set, with both infinities added if the set has one of them.
     pub fn with_both_infinities(self) -> Special {
         if self.intersects(Special::INFINITE) { self.union(Special::INFINITE) } else { self }
     }

@@ -155,9 +155,9 @@ pub trait StatisticsSource {
     /// Returns the answer, or `None` if it is unknown or too expensive to compute.
     fn answer(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Option<Answer>;
 
-    /// Returns how the distinct coordinates in the storage modes `of` are distributed over those of
-    /// `mode`, which is one of `of`. Returns `None` if unknown; callers then assume a uniform
-    /// distribution.
+    /// Returns how the distinct coordinates in the storage modes `of` are distributed over the
+    /// coordinates of `mode`, which is one of `of`. Returns `None` if unknown; callers then assume
+    /// a uniform distribution.
     fn marginal(&self, tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Weights> {
         let _ = (tensor, ty, of, mode);
         None
@@ -217,7 +217,7 @@ pub struct Statistics<'a> {
 }
 
 impl<'a> Statistics<'a> {
-    /// Creates statistics that are answered by the source.
+    /// Creates statistics whose answers come from the source.
     pub fn new(source: &'a dyn StatisticsSource) -> Statistics<'a> {
         Statistics {
             source,
@@ -245,8 +245,8 @@ impl<'a> Statistics<'a> {
         answer
     }
 
-    /// Returns how the distinct coordinates in the storage modes `of` are distributed over those of
-    /// `mode`; `None` means uniformly, as far as known.
+    /// Returns how the distinct coordinates in the storage modes `of` are distributed over the
+    /// coordinates of `mode`; `None` if unknown, which callers take for a uniform distribution.
     pub fn marginal(&self, tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Weights> {
         let key = (tensor.clone(), of, mode);
         if let Some(answer) = self.marginals.borrow().get(&key) {
@@ -334,7 +334,7 @@ fn derive_answer(ty: &TensorType, question: Question, ask: &dyn Fn(Question) -> 
     }
 }
 
-/// Returns the expected number of bins, of the given number, that independent uniform throws hit.
+/// Returns the expected number of bins that independent uniform throws hit, out of `bins` bins.
 fn expected_occupied(throws: f64, bins: f64) -> f64 {
     if bins <= 1.0 { bins.min(throws) } else { -bins * (throws * (-1.0 / bins).ln_1p()).exp_m1() }
 }

@@ -5,7 +5,8 @@
 //! 3. A table of a result has the shape, dtype and fill value of that result.
 //! 4. All tables of one input have the same type, and that type is valid (format, shape, dtype and
 //!    fill value agree).
-//!    Parameters are inputs of the type that gives them their values.
+//!    A parameter is an input of the type
+//!    [`Parameter::input_type`](crate::Parameter::input_type).
 //! 5. The [`Info`](crate::expr::Info) of a node equals the result of inference.
 //! 6. A weak number is a whole query; arguments of nodes are strong.
 //! 7. Every field of a query has a size.

@@ -36,8 +36,8 @@ pub struct OptimizerConfig {
     pub rewrite_threshold: CostThreshold,
     /// Choice among the equal terms that the rules find.
     pub choice: Choice,
-    /// Condition for replanning the rest of a plan after a query has written other sizes than
-    /// estimated.
+    /// Condition for replanning the rest of a plan after a query has written tensors whose sizes
+    /// differ from the estimates.
     pub adaptivity: Adaptivity,
 }
 
@@ -102,7 +102,7 @@ impl Default for CostThreshold {
 /// A subject of optimization. All but the last one are sets of rules of the algebra.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
-    /// Aggregates: merged, split, and moved out of independent factors.
+    /// Aggregates: merged, split, and replaced by a count where one value repeats.
     Aggregates,
     /// Aggregates pulled out of products and pushed to the factors that depend on their fields.
     Elimination,

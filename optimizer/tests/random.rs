@@ -1,9 +1,9 @@
 //! Random plans over random formats: the plain path preserves their results, and its plans pass the
 //! verifier.
 //!
-//! Plans join up to four tensors of up to three modes, with folds (also inside maps), index maps,
-//! masks, several queries, requested formats and pinned loop orders. The number of occurrences of
-//! each feature is asserted.
+//! Plans join tensors of up to three modes, with folds (also inside maps), index maps, masks,
+//! several queries, requested formats and pinned loop orders. The number of occurrences of each
+//! feature is asserted.
 
 mod common;
 
@@ -210,7 +210,7 @@ impl Generator {
                 arg.permissive(field.clone(), (-by, size - by), outside)
             }
             _ => {
-                // Swaps two fields of one size.
+                // Renames `i` to `j` if the two have one size.
                 let fields = arg.info().fields.clone();
                 let swap: Vec<Field> = fields
                     .iter()

@@ -15,7 +15,7 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads the rows of a file of text or JSON. The type of a column is one that all its values have.
+/// Reads the rows of a file of text or JSON. The type of a column is inferred from all its values.
 ///
 /// # Errors
 /// If the file cannot be read or is damaged, a line has more or fewer values than the first, or the

@@ -1,12 +1,12 @@
-//! Plans that DataFusion would run wrongly without an error; they are corrected before it
-//! optimizes, or refused.
+//! Plans for which DataFusion would return wrong rows without an error. They are corrected before
+//! DataFusion optimizes them, or refused.
 //!
 //! - A correlated subquery becomes a join with the columns that it compares with the outer query.
 //!   These columns lose the names of their tables, so `a.u` and `b.u` become one column. They get
 //!   unique names below the condition that reads them.
 //! - `x NOT IN (SELECT y .. WHERE y = x ..)` reads no NULL of `y`, so it is `NOT EXISTS`.
-//!   DataFusion takes the condition for the equality of `NOT IN` itself and drops it. It then finds
-//!   the NULLs of all other rows.
+//!   DataFusion takes the condition for the equality of `NOT IN` itself, drops the condition, and
+//!   then finds the NULLs of all other rows.
 //! - `k` of a right or full join `USING (k)` is resolved to the column of the left table.
 //!   [`crate::statement`] rewrites such joins to `ON` where it can; others are refused here.
 
@@ -87,8 +87,8 @@ fn check_merged(join: &Join) -> Result<()> {
     )))
 }
 
-/// Renames columns of a subquery if one that is compared with the outer query has the name of
-/// another such column, or of a result column.
+/// Renames the columns of a subquery that are compared with the outer query, if one of them has the
+/// name of another such column, or of a result column.
 fn rename_columns(subquery: Subquery, count: &mut usize) -> Result<Transformed<LogicalPlan>> {
     let plan = subquery.subquery.as_ref();
     let mut compared = BTreeSet::new();

@@ -108,7 +108,7 @@ pub enum FallbackReason {
         /// The values.
         values: String,
     },
-    /// Floats that are equal have different bits, or a float is NaN.
+    /// A group key is NaN or a negative zero, so that equal keys may have different bits.
     #[error("{values} is NaN or a negative zero")]
     Irregular {
         /// The values.
@@ -181,8 +181,8 @@ impl From<Error> for DataFusionError {
     }
 }
 
-/// The text that DataFusion appends to internal errors. An error of planning may contain it
-/// although there is no bug: a function was given types that it does not take.
+/// The text that DataFusion appends to internal errors. A planning error may contain this text
+/// although there is no bug, for example if a function does not take the types of its arguments.
 const BUG_NOTICE: &str = "This issue was likely caused by a bug in DataFusion's code. Please help us to resolve this by filing a bug \
                    report in our issue tracker: https://github.com/apache/datafusion/issues. ";
 

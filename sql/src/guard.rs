@@ -31,7 +31,7 @@ thread_local! {
     static GUARD_DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Installs a panic hook that prints no panics that guards turn into errors.
+/// Installs a panic hook that prints nothing for panics that guards turn into errors.
 pub fn silence_guarded_panics() {
     let previous_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -91,7 +91,7 @@ pub(crate) fn guard_scans(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execut
     plan.transform_up(guard).data()
 }
 
-/// A scan of files whose panics are errors, and which is otherwise the same.
+/// A scan of files that returns panics of the inner scan as errors.
 #[derive(Debug)]
 struct GuardedScan {
     scan: Arc<dyn ExecutionPlan>,

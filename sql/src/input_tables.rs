@@ -131,7 +131,7 @@ impl PartialEq for Stamp {
 }
 
 impl Version {
-    /// Finds the table in memory whose rows the batches of `partitions` are, and returns its
+    /// Finds the table in memory to which the batches of `partitions` belong, and returns its
     /// batches in the order of the table; `None` if there is no such table.
     pub(crate) fn batches_of(&self, partitions: &[Vec<RecordBatch>]) -> Option<Vec<RecordBatch>> {
         let scanned: Vec<&RecordBatch> = partitions.iter().flatten().collect();

@@ -16,7 +16,7 @@ const CONTINUATION: [u8; 4] = [0xff; 4];
 /// Checks that all blocks and messages of a file lie within it.
 ///
 /// # Errors
-/// If one does not, or the file cannot be read.
+/// If a block or a message does not, or the file cannot be read.
 pub(crate) fn check(path: &Path) -> Result<()> {
     let damaged = |cause: String| Error::Damaged { input: format!("the file {}", path.display()), cause };
     let io_error = |source| redpoll_datasets::Error::Io { path: path.into(), source };

@@ -81,7 +81,7 @@ impl Allowance {
         Allowance { account: Arc::new(MemoryBudget::new(usize::MAX)), cancelled: Arc::default() }
     }
 
-    /// Returns an allowance of a pool, for which cached regions may be dropped.
+    /// Returns an allowance of a pool; cached regions are dropped if the pool is exhausted.
     pub(crate) fn from_pool(
         pool: &Arc<dyn MemoryPool>,
         cache: Arc<dyn Evict>,

@@ -160,8 +160,8 @@ pub struct TargetChoice {
 }
 
 impl TargetChoice {
-    /// Makes the choice of the session's own target, which later settings replace by names that
-    /// pass the check.
+    /// Returns the choice of the session's own target. A later setting replaces the choice by
+    /// a name that passes `check`.
     pub fn session(check: TargetCheck) -> TargetChoice {
         TargetChoice { name: None, check }
     }

@@ -54,7 +54,7 @@ impl FoldValues<'_> {
         })
     }
 
-    /// Like [`FoldValues::i64_sums`].
+    /// Returns the wrapping sum of terms as `u64`.
     pub(crate) fn u64_sums(&self, terms: &[SignedFold]) -> ScalarBuffer<u64> {
         self.sums(terms, NumberBuffer::to_u64, |sum, v, minus| {
             if minus { u64::wrapping_sub(sum, v) } else { u64::wrapping_add(sum, v) }

@@ -62,8 +62,8 @@ const SNIFF_BYTES: u64 = 1 << 16;
 
 impl RowFormat {
     /// Returns the format of files with this extension, in any case; `None` if it is not an
-    /// extension of rows. The start of `file` decides if several formats have the extension, and
-    /// tells whether text begins with a comment.
+    /// extension of rows. If several formats have the extension, the start of `file` decides; it
+    /// also decides whether text has comments.
     ///
     /// # Errors
     /// If the file cannot be read.

@@ -107,7 +107,8 @@ fn filter_barrier(node: &Arc<dyn ExecutionPlan>) -> Option<Barrier> {
     Some(Barrier { input: node.clone(), filterable_columns })
 }
 
-/// Returns the barrier above a filter whose condition may be taken for one on its output.
+/// Returns the barrier above a filter, if `ProjectionPushdown` may take its condition for a
+/// condition on the filter's output.
 fn projection_barrier(node: &Arc<dyn ExecutionPlan>) -> Option<Barrier> {
     let filter = node.downcast_ref::<FilterExec>()?;
     let is_confused = !ambiguous_inputs(filter).is_empty();

@@ -13,8 +13,8 @@ use redpoll_logic::op::Op;
 use redpoll_logic::{DType, FloatMode, Scalar};
 use std::fmt;
 
-/// An aggregate function: `plus` over the rows of `times` of its arguments. Rows with a NULL
-/// argument do not count; the result over no rows is NULL.
+/// An aggregate function that combines the arguments of each row by `times`, and folds the rows by
+/// `plus`. Rows with a NULL argument do not count; the result over no rows is NULL.
 ///
 /// ```
 /// use redpoll_logic::op::Builtin;

@@ -10,7 +10,7 @@ impl Database {
     /// of rows, NULLs and distinct values.
     ///
     /// # Errors
-    /// If the text is neither, or the query fails.
+    /// If the text is neither a table nor a query, or the query fails.
     ///
     /// ```
     /// # #[tokio::main]

@@ -28,7 +28,7 @@ pub(crate) struct SchemaTables {
 }
 
 impl SchemaTables {
-    /// Installs such tables as the default schema of a session, if it has one.
+    /// Installs such tables as the default schema of a session, if the default catalog exists.
     ///
     /// # Errors
     /// If the catalog takes no schemas.
@@ -83,7 +83,7 @@ pub(crate) fn named_file_version(state: &SessionState, table: &str) -> Option<Fi
     files.get(table).map(|file| file.version)
 }
 
-/// Registers the table of a file that a statement names. It is not listed among the tables.
+/// Registers the table of a file that a statement names. This table is not listed.
 ///
 /// # Errors
 /// If the default schema takes no tables, or Arrow cannot decode an array.
@@ -122,8 +122,8 @@ fn session_table(table: Arc<dyn TableProvider>, columns: &Arc<ColumnStore>) -> R
     }
 }
 
-/// Registers a table, replacing one of the same name. In other kinds of schemas, the name is
-/// missing for a moment.
+/// Registers a table, and replaces a table of the same name. In schemas other than
+/// [`SchemaTables`], the name is missing for a moment.
 ///
 /// # Errors
 /// If there is no such schema, or it takes no tables.

@@ -121,7 +121,7 @@ fn tensor(shape: [u64; 2], format: &str, entries: u64) -> Tensor {
         words => parse_format(words, 2).unwrap(),
     };
     let ty = TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format };
-    // Prime steps modulo the number of elements visit no position twice.
+    // Steps of a prime that does not divide the number of elements visit no position twice.
     let elements = shape[0] * shape[1];
     let at = (0..entries).map(|k| k * 7919 % elements);
     let coordinates = vec![at.clone().map(|p| p / shape[1]).collect(), at.map(|p| p % shape[1]).collect()];
@@ -188,7 +188,7 @@ impl AdaptivityCase {
 const OFF: Adaptivity = Adaptivity::Off;
 const ON: Adaptivity = Adaptivity::On { factor: 4.0, min_savings: CostThreshold(1e3) };
 
-/// Asserts that adaptation saves at least half of the work lost by wrong statistics.
+/// Asserts that in most cases adaptation saves at least half of the work lost by wrong statistics.
 #[test]
 fn at_least_half_of_the_extra_work_is_saved() {
     let saved = |case: &AdaptivityCase| {
@@ -269,8 +269,8 @@ fn reports_list_adaptations() {
     assert!(sections.iter().any(|s| s.title == "adaptation"));
 }
 
-/// Asserts that small plans are not adapted unless this is forced: they finish sooner than
-/// replanning.
+/// Asserts that small plans are not adapted by default: running such a plan takes less time than
+/// replanning it.
 #[test]
 fn small_plans_are_not_adapted() {
     for (adaptivity, expected) in [(Adaptivity::default(), 0), (ON, 1)] {

@@ -74,7 +74,8 @@ pub(crate) fn label_with_broadcast(labels: &[(&ArrayState, Vec<Field>)]) -> Resu
     labels.iter().map(expr).collect()
 }
 
-/// Reports the sizes of the modes of a label, which is at mode `mode` counted from the end.
+/// Returns the error for modes of one label with different sizes. `mode` is the number of the label
+/// counted from the end: 1 for the last mode.
 fn size_mismatch(labels: &[(&ArrayState, Vec<Field>)], field: &Field, mode: usize) -> Cause {
     let size =
         |(state, fields): &(&ArrayState, Vec<Field>)| Some(state.shape()[fields.iter().position(|f| f == field)?]);

@@ -53,8 +53,8 @@ impl Session {
         self.prepare_arrays(self.plan_states(&[array.state()?])?, schedules)
     }
 
-    /// Returns the tensors of arrays: those that are stored, and those of a plan that computes the
-    /// others under the given schedules.
+    /// Returns the tensors of arrays. Arrays that are not stored are computed by one plan under the
+    /// given schedules.
     ///
     /// A run that fails because of its memory limit or a device may succeed without the kept
     /// tensors that it reads. The tensors are evicted, and the run starts again.
@@ -72,7 +72,8 @@ impl Session {
         if !missing.is_empty() {
             let mut plan = self.plan_states(&missing)?;
             let kept = std::mem::take(&mut plan.kept);
-            // The tensors that are evicted must have no other owner.
+            // Eviction frees a tensor only if nothing else owns it, so the plan and its prepared
+            // form are dropped first.
             let first = self.prepare_arrays(plan, schedules).and_then(|prepared| prepared.run_with(target));
             let run = match first {
                 Err(error) if (error.is_out_of_memory() || error.is_device_failure()) && evict(&kept) => {
@@ -114,16 +115,17 @@ struct ArrayPlan {
     plan: Plan,
     /// The tensors that the plan reads.
     bindings: Bindings,
-    /// The kept tensors among them.
+    /// The kept tensors among the bindings.
     kept: Vec<Arc<KeptTensor>>,
     /// The numbers that the plan reads.
     constants: Vec<LiftedConstant>,
-    /// The fill values of results that have others in the plan.
+    /// The results whose fill values differ from those in the plan, with their fill values.
     fills: Vec<(Alias, Scalar)>,
 }
 
-/// Evicts the kept tensors that a plan reads. Returns whether the next plan reads fewer of them;
-/// the run of the plan may have evicted them itself, without freeing their memory.
+/// Evicts the kept tensors that a plan reads, if they can be computed again. Returns whether there
+/// are such tensors, even if the run of the plan evicted them: while the run read the tensors,
+/// their memory was not freed.
 fn evict(kept: &[Arc<KeptTensor>]) -> bool {
     for kept in kept {
         kept.evict();
@@ -131,8 +133,8 @@ fn evict(kept: &[Arc<KeptTensor>]) -> bool {
     kept.iter().any(|kept| kept.is_evictable())
 }
 
-/// Lists the kept tensors among the inputs of a plan, or returns `None` if there are none. Each
-/// input has a name in the plan, and one in the expressions.
+/// Lists the kept tensors among the inputs of a plan, or returns `None` if there are none. `inputs`
+/// has the name of each input in the plan, and its name in the expressions.
 fn describe_kept(inputs: &[(Alias, Alias)], bindings: &Bindings, kept: &[Arc<KeptTensor>]) -> Option<Section> {
     let mut text = String::new();
     for (name, table) in inputs.iter().filter(|(_, table)| kept.iter().any(|kept| kept.name() == table)) {

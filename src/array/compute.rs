@@ -44,9 +44,9 @@ impl Array {
     ///
     /// The tensor is dropped with the array, its clones and the arrays built from them that are not
     /// computed themselves. Until then, it counts against the memory limit of the session. If the
-    /// limit is reached, the least recently read tensors are evicted, and expressions compute them
-    /// again where they need them, so the inputs of the array are kept as well. `session.array(t)`
-    /// of a collected tensor `t` keeps the tensor alone.
+    /// limit is reached, the least recently read tensors are evicted, and expressions that need an
+    /// evicted tensor compute it again. For this, the inputs of the array are kept as well.
+    /// `session.array(t)` of a collected tensor `t` keeps the tensor alone.
     ///
     /// Values, dtypes, fill values and requested formats of results do not depend on the tensors
     /// that are kept, except for the order in which floats are added. Formats that no expression
@@ -80,7 +80,8 @@ impl Array {
                 }
                 return None;
             }
-            // The dtype of a number is that of the arrays that it is combined with.
+            // The dtype of a number depends on the arrays that it is combined with, so its tensor
+            // is not kept.
             if state.expr.info().weak {
                 return None;
             }

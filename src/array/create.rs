@@ -55,7 +55,7 @@ impl Session {
 
     /// Returns the numbers from `start` (included) to `stop` (excluded) in the given steps, as
     /// `i64`, or as `f64` for float arguments. There are `ceil((stop - start) / step)` floats,
-    /// rounded as NumPy does; [`Session::linspace`] takes the number itself.
+    /// rounded as NumPy does; [`Session::linspace`] takes the number of values.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -76,9 +76,10 @@ impl Session {
         })
     }
 
-    /// Returns one array per vector, with a mode for each of them, that repeats the vector along
-    /// the other modes (`indexing='ij'` of NumPy; the transpose of the first two modes is its
-    /// `'xy'`). Alignment rarely needs them: `x.expand_dims(1) + y` adds all pairs.
+    /// Returns one array per vector. Each array has a mode for each vector, and repeats its own
+    /// vector along the other modes, as NumPy does with `indexing='ij'`. The transpose of the first
+    /// two modes is NumPy's `'xy'`. Such arrays are rarely needed, because operators align their
+    /// operands: `x.expand_dims(1) + y` adds all pairs.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -193,7 +194,8 @@ impl RangeValue for f64 {
 /// Maximum number of rows of a unit matrix that is stored.
 const MAX_STORED_ROWS: u64 = 1 << 24;
 
-/// Ones where `column = row + k`: a vector with one element, read at `column - row - k`.
+/// Returns the matrix with ones where `column = row + k`. The matrix is a vector of one element
+/// that is read at `column - row - k`.
 fn unit_matrix(session: &Session, rows: u64, columns: u64, k: i64, prim: Prim) -> Result<ArrayState, Cause> {
     let ty = TensorType { shape: vec![1], dtype: prim.into(), fill: Scalar::zero(prim), format: Format::csf(1) };
     let one = session.array(Tensor::from_dense(ty, &Values::repeat(&Scalar::one(prim), 1)?)?);

@@ -13,7 +13,7 @@ use redpoll_logic::{Affine, DType, Expr, Field, IndexMap, Prim, Scalar, Subscrip
 /// a kernel.
 const MAX_NESTED_ORDER: usize = 4;
 
-/// Highest order whose weights are finite floats.
+/// Highest order that is accepted. Its weights are finite floats.
 const MAX_ORDER: usize = 1000;
 
 /// Takes the differences of adjacent elements along a mode, `order` times.

@@ -164,7 +164,7 @@ macro_rules! operator {
             }
         }
 
-        // A number on the left has the type `i64` or `f64`: with more types of integers or floats,
+        // A number on the left is a `bool`, `i64` or `f64`: with more types of integers or floats,
         // the type of a number without a suffix would be ambiguous. The number takes the dtype of
         // the array, whatever its type in Rust.
         operator!(number $trait $method: bool i64 f64);

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 impl Session {
-    /// Reads an array from a file. Name or first bytes determine the file format, see
-    /// [`datasets`](crate::datasets); [`Session::scan`] takes options.
+    /// Reads an array from a file. The name or the first bytes of the file determine its format,
+    /// see [`datasets`](crate::datasets). [`Session::scan`] takes options.
     ///
     /// The memory of the array counts against the limit of the session. Values at equal coordinates
     /// are added.
@@ -38,8 +38,8 @@ impl Session {
         self.scan(path).read()
     }
 
-    /// Returns a description of an array in a file, which takes options and reads the file only
-    /// when it is needed.
+    /// Returns a description of an array in a file. The description takes options, and the file is
+    /// read only when it is needed.
     ///
     /// ```
     /// use redpoll::prelude::*;
@@ -167,7 +167,8 @@ impl FileScan {
     /// dtype come from the header. A file of a format without a header (`.tns`, `.csv`, `.tsv`) is
     /// read at once.
     ///
-    /// The file must not change before it is read; computing the array then fails.
+    /// The file must not change before it is read. If its shape, dtype, fill value or format has
+    /// changed, computing the array fails.
     ///
     /// # Errors
     /// The errors of [`FileScan::info`]; for files without a header, those of [`FileScan::read`].
@@ -184,7 +185,7 @@ impl FileScan {
             Some(dtype) if info.dtype.prim().is_some_and(|prim| info.fill == Scalar::zero(prim)) => {
                 (DType::Prim(dtype), Scalar::zero(dtype))
             }
-            // Whether another fill value fits the dtype is known to the reader.
+            // Only the reader can check whether a fill value other than zero fits the dtype.
             Some(_) => return self.read(),
         };
         let ty = TensorType { shape: info.shape, dtype, fill, format: format.clone() };
@@ -223,7 +224,7 @@ impl FileScan {
     }
 }
 
-/// A file that the first plan reads which needs its values.
+/// A file that is read by the first plan that needs its values.
 #[derive(Debug)]
 pub(crate) struct ScannedFile {
     scan: FileScan,
@@ -236,7 +237,8 @@ impl ScannedFile {
     /// Returns the tensor; the first call reads it.
     ///
     /// # Errors
-    /// The errors of [`FileScan::read`]; also if the file has changed after its header was read.
+    /// The errors of [`FileScan::read`]; also if the type of the tensor has changed after its
+    /// header was read.
     pub(crate) fn tensor(&self) -> Result<Tensor, Error> {
         let mut shared = self.tensor.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tensor) = &*shared {

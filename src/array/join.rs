@@ -140,7 +140,7 @@ impl Array {
         })
     }
 
-    /// Repeats the values along an axis, the value at coordinate `k` as often as `counts[k]`.
+    /// Repeats the value at each coordinate `k` of an axis `counts[k]` times.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -240,7 +240,7 @@ pub(crate) fn along(state: &ArrayState, mode: usize, size: u64, at: Subscript) -
     Ok(state.with_expr(if expr.info().fields == fields { expr } else { expr.reorder(fields.iter().cloned())? }))
 }
 
-/// `ifelse(i < n, a[i], b[i - n])`, from the first array on.
+/// `ifelse(i < n, a[i], b[i - n])`, nested for more than two arrays.
 fn concat(states: &[ArrayState], number: i64) -> Result<ArrayState, Cause> {
     let rank = states[0].require_numbered()?.rank();
     let mode = axis(number, rank)?;

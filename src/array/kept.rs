@@ -1,14 +1,15 @@
 //! The tensors of computed arrays, kept until no array needs them or memory runs out.
 //!
 //! [`Array::compute`] replaces the expression of an array by a table, whose source is a
-//! [`KeptTensor`]. The array, its clones and the arrays built from them share it. If the memory
-//! limit of the session is reached, the least recently read tensors are evicted; expressions then
-//! read the [`Origin`] in place of the table. A session also finds kept tensors by the nodes of
-//! their origins, for expressions that were built before the array was computed.
+//! [`KeptTensor`]. The array, its clones and the arrays built from them share the kept tensor. If
+//! the memory limit of the session is reached, the least recently read tensors are evicted;
+//! expressions then read the [`Origin`] in place of the table. A session also finds kept tensors by
+//! the nodes of their origins, for expressions that were built before the array was computed.
 //!
-//! An origin reads the tensors of other computed arrays only if others keep them. So a loop that
-//! computes each array from the previous one keeps two tensors, not all. Origins of long loops end
-//! after [`MAX_DEPTH`] computed arrays: the next tensor is kept without one and never evicted.
+//! An origin reads the tensor of another computed array only if another owner keeps that tensor. So
+//! a loop that computes each array from the previous one keeps two tensors, not all. Origins of
+//! long loops end after [`MAX_DEPTH`] computed arrays: the next array is never computed again, and
+//! its tensor is never evicted.
 //!
 //! [`Array::compute`]: super::Array::compute
 
@@ -22,7 +23,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Maximum number of computed arrays in sequence that one eviction may compute again.
+/// Maximum length of a chain of computed arrays that are computed again after evictions. Each array
+/// of a chain is computed from the previous one.
 const MAX_DEPTH: usize = 16;
 
 /// The expression of a computed array.
@@ -31,8 +33,8 @@ pub(crate) struct Origin {
     pub(crate) expr: Expr,
     /// The sources of the expression, or `None` if the array is never computed again.
     pub(crate) sources: Option<Sources>,
-    /// The number of computed arrays in sequence up to this one, apart from those that are never
-    /// computed again.
+    /// The length of the longest chain of computed arrays that ends with this array, without arrays
+    /// that are never computed again.
     pub(crate) depth: usize,
 }
 

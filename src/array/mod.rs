@@ -1,6 +1,6 @@
 //! Lazy arrays: operators and methods build plans, and [`Array::collect`] runs them.
 //!
-//! Arrays of one type have two styles:
+//! The type [`Array`] has two styles:
 //! - *Positional*, as in NumPy and the Python Array API standard: modes are numbered, operands are
 //!   aligned at their last modes, and a mode of size 1 is broadcast.
 //! - *Named*, as in Finch-Logic: [`Array::at`] names each mode, and operands join on equal names in

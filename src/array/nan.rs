@@ -60,7 +60,7 @@ impl Array {
     }
 
     /// Computes the variance along axes of the values that are not NaN, as [`Array::var`] does; NaN
-    /// if there are no more of them than `correction`.
+    /// if the number of such values is at most `correction`.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

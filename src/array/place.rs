@@ -86,7 +86,8 @@ fn value<T: Value>(tensor: &Tensor, coordinates: &[u64]) -> Result<T, Error> {
     T::of_buffer(&values.columns()[0]).and_then(|values| values.first().copied()).ok_or_else(mismatch)
 }
 
-/// Returns the tensor of an array that is a table, or that has an equal computed array.
+/// Returns the tensor of an array that is a table, or whose expression is that of a computed array;
+/// `None` if there is no such tensor.
 ///
 /// # Errors
 /// Fails if the array is in a file that cannot be read.
@@ -94,8 +95,8 @@ pub(super) fn stored_tensor(session: &Session, state: &ArrayState) -> Result<Opt
     stored(session, &state.expr, &state.sources)
 }
 
-/// Returns an array of one element that is read from a stored array, as the tensor that a plan
-/// would compute.
+/// Reads an array of one element from a stored array, and returns the tensor that a plan would
+/// compute; `None` if a plan must compute the element.
 ///
 /// # Errors
 /// Fails if the stored array was on a device that lost it, or is in a file that cannot be read.
@@ -107,8 +108,8 @@ pub(super) fn stored_element(session: &Session, state: &ArrayState) -> Result<Op
     Ok(Some(Tensor::from_dense(ty, &Values::from_scalars(dtype, &[value])?)?))
 }
 
-/// Returns the stored tensor and the coordinates that an expression without fields reads, if it
-/// only renames and indexes them.
+/// Returns the stored tensor and the coordinates that an expression without fields reads, if the
+/// expression only renames, reorders and indexes modes.
 fn find_element(session: &Session, state: &ArrayState) -> Result<Option<(Tensor, Vec<u64>)>, Error> {
     let mut expr = &state.expr;
     if !expr.info().fields.is_empty() {

@@ -114,7 +114,7 @@ impl Array {
 
     /// Computes the product of NumPy's `dot`, over the last mode of the first array and the last
     /// but one of the second. The other modes of the first array come before those of the second. A
-    /// scalar operand multiplies.
+    /// scalar operand multiplies each value.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

@@ -40,7 +40,7 @@ impl Session {
 pub struct RandomArray {
     session: Session,
     shape: Vec<u64>,
-    /// The stored elements; `None` if all are.
+    /// The number or the density of the stored elements; `None` if all elements are stored.
     stored: Option<Amount>,
     format: Option<Format>,
     options: GenerateOptions,

@@ -18,11 +18,12 @@ pub(super) struct Resolver<'k> {
     mode: FloatMode,
     /// The tensors of the tables in the resolved expressions.
     pub(super) bindings: Bindings,
-    /// The kept tensors among them.
+    /// The kept tensors among the bindings.
     pub(super) kept: Vec<Arc<KeptTensor>>,
-    /// Resolved expressions, by the address of the given ones.
+    /// Resolved expressions, by the address of the original expression.
     resolved: HashMap<usize, Expr>,
-    /// The origins of resolved tables, which keep the addresses in `resolved` in use.
+    /// The origins of resolved tables. They are owned here so that no new expression gets an
+    /// address in `resolved`.
     origins: Vec<Arc<Origin>>,
 }
 
@@ -38,8 +39,8 @@ impl<'k> Resolver<'k> {
         }
     }
 
-    /// Returns the expression of an array over the kept tensors, and over the expressions of
-    /// computed arrays without one.
+    /// Returns the expression of an array over kept tensors and inputs. A computed array without a
+    /// kept tensor is replaced by the expression that computes it.
     ///
     /// # Errors
     /// Fails if a file cannot be read, or an expression is invalid.
@@ -77,7 +78,7 @@ impl<'k> Resolver<'k> {
         Ok(resolved)
     }
 
-    /// Returns the kept tensor of an expression, which was built before its array was computed.
+    /// Returns the kept tensor of an expression that was built before its array was computed.
     fn find(&self, expr: &Expr) -> Option<(Arc<KeptTensor>, Tensor)> {
         let kept = self.kept_tensors.find(expr)?;
         let tensor = kept.read(self.mode)?;

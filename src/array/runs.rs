@@ -1,4 +1,4 @@
-//! Matrices of step functions, made of their runs.
+//! Matrices of step functions, built from their runs.
 
 use super::Array;
 use super::error::Cause;
@@ -10,11 +10,11 @@ use std::panic::Location;
 
 impl Session {
     /// Returns a matrix of step functions, one for each row, that is stored in runs of equal
-    /// values. A run is the column at which it begins, and the value from there up to the next run
-    /// or the last column. The first run of a row begins at column 0, and the others in ascending
-    /// order.
+    /// values. A run is a pair of the column at which it begins and the value from there up to the
+    /// next run or the last column. The first run of a row begins at column 0, and the runs are in
+    /// ascending order.
     ///
-    /// Folds over rows take as much work as there are runs.
+    /// The work of a fold over rows is proportional to the number of runs.
     ///
     /// ```
     /// let session = redpoll::Session::default();

@@ -16,12 +16,12 @@ pub struct ScheduledArray {
 
 impl Array {
     /// Transforms the loops that compute the array. The text names loops as [`Array::explain`]
-    /// shows them, and their query unless it is that of the result:
+    /// shows them, and may begin with the name of their query, by default that of the result:
     /// `result: split(d0, o, i, 64) parallel(o)`.
     /// `redpoll run --schedule-table` lists the transformations with their preconditions.
     ///
-    /// The schedule holds for what the returned value computes. Expressions over the array do not
-    /// inherit it; they read the tensor if [`ScheduledArray::compute`] keeps it.
+    /// The schedule applies only to computations of the returned value. Expressions over the array
+    /// do not inherit the schedule; they read the tensor if [`ScheduledArray::compute`] keeps it.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -70,8 +70,8 @@ impl ScheduledArray {
     /// Compiles the array to kernels.
     ///
     /// # Errors
-    /// The errors of [`Array::prepare`]; also if a schedule is of no query, or a transformation
-    /// does not apply to the loops or would let rounds race.
+    /// The errors of [`Array::prepare`]; also if a schedule applies to no query, or a
+    /// transformation does not fit the loops or would let rounds race.
     pub fn prepare(&self) -> Result<Prepared, Error> {
         self.array.session.prepare_scheduled_array(&self.array, &self.schedules)
     }

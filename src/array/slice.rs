@@ -104,9 +104,9 @@ impl Array {
         })
     }
 
-    /// Reads, for each element of `indices`, the array at that coordinate along `axis`. Both arrays
-    /// have the same other sizes. A negative coordinate counts from the end; the value out of
-    /// bounds is zero.
+    /// Reads, for each element of `indices`, the array at that coordinate along `axis`. The other
+    /// modes of both arrays have equal sizes. A negative coordinate counts from the end; the value
+    /// out of bounds is zero.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -331,7 +331,7 @@ fn read_at(expr: Expr, at: &[(Field, Expr)], mode: FloatMode) -> Result<Expr, Ca
 }
 
 /// Implements [`read_at`] for floats in the strict mode, where `choose` would lose a -0. Elements
-/// elsewhere are -0, which is the exact identity of addition.
+/// at other coordinates are replaced by -0, which is the exact identity of addition.
 fn read_at_strict(expr: &Expr, at: &[(Field, Expr)], prim: Prim) -> Result<Expr, Cause> {
     let zero = |v: f64| Scalar::F64(v).cast(prim).expect("a float casts to a float");
     let (mut value, mut inside) = (expr.clone(), Vec::new());

@@ -76,8 +76,8 @@ impl Sources {
         Sources(Arc::new(both.map(|(name, source)| (name.clone(), source.clone())).collect()))
     }
 
-    /// Returns the sources for an expression that is computed again only after an eviction. They
-    /// keep no tensor that can be computed again.
+    /// Returns the sources for an expression that is computed again only after an eviction. These
+    /// sources keep no tensor that can be computed again.
     pub(crate) fn without_kept(&self) -> Sources {
         let origin = |source: &Source| match source {
             Source::Kept(kept) => match kept.is_evictable() {

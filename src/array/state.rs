@@ -119,7 +119,7 @@ impl ArrayState {
         ArrayState { expr, ..self.clone() }
     }
 
-    /// Returns the tensors of several states.
+    /// Returns the sources of several states.
     pub(crate) fn sources<'s>(states: impl IntoIterator<Item = &'s ArrayState>) -> Sources {
         states.into_iter().fold(Sources::default(), |all, s| all.union(&s.sources))
     }

@@ -51,12 +51,12 @@ fn looks_like_format(text: &str) -> bool {
     text.starts_with('(') || !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
-/// A table or input that is read.
+/// A table that a plan reads, or an input of a program.
 pub(super) struct RequiredInput {
-    /// Its name.
+    /// The name.
     pub(super) name: String,
-    /// The fields of its modes in the plan; in a program, their sizes as written, empty where they
-    /// are open.
+    /// For a plan, the fields of the modes; for a program, the sizes of the modes as written, empty
+    /// for a size that the program does not declare.
     pub(super) fields: Vec<String>,
     /// The dtype, if a program declares it.
     pub(super) dtype: Option<DType>,
@@ -68,7 +68,7 @@ pub(super) struct RequiredInput {
 
 impl RequiredInput {
     /// Returns the dtype of a number that is written instead of a file: for an input of a program
-    /// that is a number, and for a table without indices unless there is such a file.
+    /// that is a number, and for a table without indices unless a file of that name exists.
     fn dtype_of_number(&self, bind: &BindArg) -> Option<DType> {
         let is_table = self.number.is_none() && self.fields.is_empty() && !bind.file.exists();
         let is_integer = || bind.file.to_str().is_some_and(|text| text.parse::<i64>().is_ok());
@@ -77,7 +77,7 @@ impl RequiredInput {
     }
 }
 
-/// Reads the files of the tables that are read.
+/// Reads the files that are bound to required tables or inputs.
 pub(super) fn load(
     binds: &[BindArg],
     required: &[RequiredInput],

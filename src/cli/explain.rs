@@ -130,7 +130,8 @@ pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -
     }
 }
 
-/// Writes the page of a plan, which runs before if the options say so.
+/// Writes the page of a plan. With `--analyze`, the plan runs first, and the page has the
+/// measurements of the run.
 fn page(
     file: &Path,
     args: &Args,

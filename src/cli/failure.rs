@@ -26,7 +26,7 @@ pub(super) enum CommandFailure {
 }
 
 impl CommandFailure {
-    /// Creates a failure of a message and a hint.
+    /// Creates a failure with a message and a hint.
     pub(super) fn new(message: impl Into<String>, hint: impl Into<String>) -> CommandFailure {
         CommandFailure::Error { error: message.into().into(), hint: Some(hint.into()) }
     }
@@ -85,7 +85,7 @@ impl From<Error> for CommandFailure {
     }
 }
 
-/// Returns whether an error, or one of its causes, is a kernel stopped by the memory limit.
+/// Returns whether an error, or one of its causes, reports that the memory limit was reached.
 fn is_out_of_memory(error: &(dyn Cause + 'static)) -> bool {
     use crate::kernels;
     use crate::storage::{self, Status};

@@ -19,8 +19,8 @@ pub(super) fn clean_up() {
     stop_compilers();
 }
 
-/// Installs a clean-up before signals that end the process. Signals that the process ignores from
-/// its start, for example by `nohup`, remain ignored.
+/// Installs handlers that clean up before a signal ends the process. Signals that the process
+/// ignores from its start, for example by `nohup`, remain ignored.
 #[cfg(unix)]
 pub(super) fn clean_up_on_signals(ctrl_c: CtrlC) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -29,7 +29,7 @@ pub(super) fn clean_up_on_signals(ctrl_c: CtrlC) {
     let wait = move || {
         if let Some(signal) = signals.forever().next() {
             clean_up();
-            // Ends the process as without a handler.
+            // Ends the process as if there were no handler.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     };

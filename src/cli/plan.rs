@@ -103,7 +103,7 @@ impl From<String> for PlanSource {
     fn from(argument: String) -> PlanSource {
         match argument.as_str() {
             "-" => PlanSource::StandardInput,
-            // Names of files rarely have an assignment.
+            // Names of files rarely contain `=`.
             text if text.contains('=') && !Path::new(text).exists() => PlanSource::Text(argument),
             _ => PlanSource::File(argument.into()),
         }

@@ -62,8 +62,8 @@ impl StandInArgs {
         Ok(())
     }
 
-    /// Rejects formats of other tables than these, and sizes of indices that do not occur in the
-    /// text of the plan.
+    /// Rejects formats of tables that are not in `tables`, and sizes of indices that do not occur
+    /// in the text of the plan.
     pub(super) fn check_names(&self, text: &str, tables: &[&RequiredInput]) -> Result<(), CommandFailure> {
         let names: BTreeSet<&str> = tables.iter().map(|table| table.name.as_str()).collect();
         let fields = tables.iter().flat_map(|table| &table.fields).map(String::as_str);
@@ -84,8 +84,8 @@ impl StandInArgs {
         Ok(())
     }
 
-    /// Returns a random tensor for a table, or `None` for a number; `sizes` are those of indices in
-    /// bound tables.
+    /// Returns a random tensor for a table or an input, or `None` for a number of a program.
+    /// `sizes` has the sizes of the indices of bound tables.
     pub(super) fn tensor(
         &self,
         input: &RequiredInput,

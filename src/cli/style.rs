@@ -9,8 +9,8 @@ pub(super) struct TerminalStyle {
 }
 
 impl TerminalStyle {
-    /// Enables colours if the stream is a terminal and `NO_COLOR` is unset or empty
-    /// (<https://no-color.org>).
+    /// Returns the style of a stream. Colours are enabled if the stream is a terminal, `NO_COLOR`
+    /// is unset or empty (<https://no-color.org>), and `TERM` is not `dumb`.
     pub(super) fn of(stream: &impl IsTerminal) -> TerminalStyle {
         let is_disabled = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         let is_dumb = std::env::var_os("TERM").is_some_and(|v| v == "dumb");

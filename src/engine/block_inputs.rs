@@ -16,7 +16,7 @@ struct DerivedInputs {
 }
 
 impl BlockInputs {
-    /// Returns those of a program.
+    /// Returns the block inputs of a program.
     pub(crate) fn new(program: &Program) -> BlockInputs {
         let name = |t: TensorId| Alias::from(program.tensors[t.index()].name.as_str());
         let derived = program.block_inputs.iter().map(|b| DerivedInputs {
@@ -31,7 +31,7 @@ impl BlockInputs {
     /// Returns the inputs, computed from the tensors that `tensor` finds.
     ///
     /// # Errors
-    /// When the bounds do not fit in memory.
+    /// Fails if the bounds do not fit in memory.
     pub(crate) fn compute<'t>(
         &self,
         tensor: impl Fn(&Alias) -> Option<&'t Tensor>,
@@ -46,7 +46,7 @@ impl BlockInputs {
         Ok(inputs)
     }
 
-    /// Returns the tensor whose outer levels an input shares, and their number.
+    /// Returns the tensor whose outer levels an input shares, and the number of shared levels.
     pub(crate) fn shared_levels(&self, input: &str) -> Option<(&Alias, usize)> {
         let is_of =
             |d: &&DerivedInputs| [Some(&d.begins), d.counts.as_ref()].iter().flatten().any(|n| n.as_str() == input);

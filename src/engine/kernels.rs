@@ -25,8 +25,8 @@ pub(crate) fn run_kernel(
     kernel.run(inputs, limits).map_err(|source| loops.phase_error(Phase::Run, source))
 }
 
-/// Runs the kernel of loops in the tier that is faster according to its trial, and continues the
-/// trial; the instant tier until the optimizing tier is compiled. Returns the outcome and the tier.
+/// Runs the kernel of loops in the tier that its trial assigns, and records the time in the trial.
+/// Until the optimizing tier is compiled, the instant tier runs. Returns the outcome and the tier.
 pub(crate) fn run_in_tiers(
     loops: &StageLoops,
     inputs: &[&Tensor],

@@ -3,8 +3,8 @@
 //!
 //! A device has the throughput of many threads, but inputs and results must be transferred, and
 //! kernels must be compiled for the device. The transfer of inputs and the compilation are
-//! amortized over the expected runs: the pending one, and as many as the plan has already
-//! completed. If the work is little, the driver is not queried.
+//! amortized over the expected runs: the pending run, and as many further runs as the plan has
+//! already completed. If there is little work, the driver is not queried.
 
 use crate::target::Target;
 use std::fmt;
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Seconds per unit of estimated cost on one thread: one step of the model in
 /// `optimizer/src/work/cost.rs`.
 const SECONDS_PER_STEP: f64 = 0.45e-9;
-/// Estimated seconds on the CPU from which on a device is considered.
+/// Least estimated seconds on the CPU for which a device is considered.
 const MIN_SECONDS: f64 = 2e-3;
 /// Number of CPU threads with the throughput of one device. Not measured: the ratio of the memory
 /// bandwidths in data sheets.

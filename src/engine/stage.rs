@@ -130,7 +130,7 @@ impl Stage {
         let names: Vec<&str> = query.outputs.iter().map(|o| o.alias.as_str()).collect();
         let name = names.join(", ");
         let loops = |name: &str| StageLoops::new(name.to_owned(), query, cost, (types, layouts), scheduling);
-        // The conversion of a query with a schedule runs as loops.
+        // A conversion with a schedule runs as loops.
         let is_scheduled = !scheduling.of_query(query).is_empty();
         if !is_scheduled && let Some(source) = query.conversion_source(|t| types.get(t).map(AsRef::as_ref)) {
             let output = &query.outputs[0];
@@ -314,8 +314,8 @@ impl StageLoops {
     }
 
     /// Compiles a kernel for inputs whose layouts differ from the expected ones, such as an
-    /// intermediate with enough positions to need wide arrays. `None` if all inputs have the
-    /// expected layouts.
+    /// intermediate with enough positions to need wide arrays. Returns `None` if all inputs have
+    /// the expected layouts.
     pub(crate) fn compile_for(&self, inputs: &[&Tensor], options: KernelOptions<'_>) -> Result<Option<Kernel>, Error> {
         if self.fits(inputs) {
             return Ok(None);

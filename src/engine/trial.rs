@@ -2,8 +2,8 @@
 //! kernel afterwards.
 //!
 //! The tiers give the same bits, so the choice affects nothing but times. A trial compares the
-//! least times per unit of work, because a run is only ever disturbed to take longer, as by a cold
-//! cache in its first run. Work is the number of stored values of the inputs. Tiers alternate in
+//! least times per unit of work, because disturbances, such as a cold cache in the first run, only
+//! make runs take longer. Work is the number of stored values of the inputs. Tiers alternate in
 //! the order of the Thue-Morse sequence, so that neither is favoured if the inputs change
 //! periodically.
 
@@ -16,9 +16,9 @@ use std::time::Duration;
 const MIN_RUNS: u32 = 2;
 /// Number of runs of each tier in a trial of short runs.
 const MAX_RUNS: u32 = 16;
-/// Time of all runs of a trial from which on it ends with [`MIN_RUNS`].
+/// Least time of all runs of a trial that may end with [`MIN_RUNS`] runs of each tier.
 const TRIAL_TIME: Duration = Duration::from_millis(50);
-/// Factor between amounts of work that are not comparable.
+/// Least ratio of two amounts of work that are not comparable.
 const INCOMPARABLE: u64 = 8;
 
 /// The trial of a kernel, or its outcome.
@@ -67,7 +67,7 @@ pub struct TierChoice {
     pub instant: Duration,
     /// The least time in the optimizing tier.
     pub optimizing: Duration,
-    /// The number of runs of each tier that were compared, at least.
+    /// The number of compared runs of each tier; if the numbers differ, the smaller one.
     pub runs: u32,
 }
 
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// Disturbed runs, such as the first one of a kernel, do not decide.
+    /// Asserts that disturbed runs, such as the first run of a kernel, do not decide.
     #[test]
     fn disturbed_runs_do_not_decide() {
         let first_is_cold = |tier, _, number| by_tier(10.0, 9.0)(tier, 0, 0) * if number < 2 { 50.0 } else { 1.0 };
@@ -210,15 +210,15 @@ mod tests {
         }
     }
 
-    /// A trial of long runs ends after four, one of short runs after 32, and then no time is
-    /// needed.
+    /// Asserts that a trial of long runs ends after four runs, and a trial of short runs after 32.
+    /// Later runs are not measured.
     #[test]
     fn trials_are_short() {
         let measured = |time| measure(&TierTrial::default(), [1000; 1000], by_tier(time, 1.1 * time));
         assert_eq!([1.0, 30e-3, 1e-3, MICROSECOND].map(measured), [4, 4, 32, 32]);
     }
 
-    /// Runs of different work are compared by their work, in whatever order they come.
+    /// Asserts that runs of different work are compared by time per unit of work, in any order.
     #[test]
     fn runs_of_unequal_work_are_compared_by_work() {
         let overhead = 2.0 * MICROSECOND;
@@ -233,7 +233,8 @@ mod tests {
         }
     }
 
-    /// Far more work begins a new trial; far less work does not count.
+    /// Asserts that a run with far more work begins a new trial, and that a run with far less work
+    /// is not measured.
     #[test]
     fn the_choice_is_made_for_the_most_work() {
         let trial = TierTrial::default();

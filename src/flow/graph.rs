@@ -113,8 +113,8 @@ fn query(query: &FlowQuery) -> Vec<String> {
     lines
 }
 
-/// Labels an edge to a query. The name of the tensor is omitted if its node is an input and shows
-/// it.
+/// Labels an edge to a query. The name and the size of an input are omitted, because its node shows
+/// them.
 fn read(read: &FlowRead) -> Vec<String> {
     let format = FormatDisplay(&read.ty.format);
     let mut lines = match read.from {

@@ -60,11 +60,11 @@ pub struct FlowQuery {
 pub struct FlowRead {
     /// The name of the tensor.
     pub tensor: Alias,
-    /// Its type, with the format.
+    /// The type of the tensor, with the format.
     pub ty: Arc<TensorType>,
     /// The number of the query that wrote the tensor, or `None` for an input.
     pub from: Option<usize>,
-    /// The number of its stored values.
+    /// The number of stored values of the tensor.
     pub size: Size,
     /// The accesses, with a protocol for each storage mode. Empty for conversions.
     pub accesses: Vec<Access>,

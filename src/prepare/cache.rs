@@ -1,5 +1,5 @@
-//! Cache of the compiled forms of a session, which congruent plans over similar tensors share, and
-//! equal programs over tensors of the same types.
+//! Cache of the compiled forms of a session. Congruent plans over similar tensors share a form, and
+//! so do equal programs over tensors of the same types.
 //!
 //! A compiled plan depends on these properties of its inputs:
 //! - types, and widths of arrays
@@ -7,10 +7,11 @@
 //! - stored infinities and NaN
 //! - facts that the optimizer requested
 //!
-//! It does not depend on the names or other values of inputs.
+//! A compiled plan does not depend on the names or on other values of its inputs.
 //!
-//! A compiled program depends on types, widths of arrays, and assumed ranges of values. Its numbers
-//! of entries are no part of the key: a loop may run a program over a growing tensor.
+//! A compiled program depends on types, widths of arrays, and assumed ranges of values. Numbers of
+//! entries are not part of its key, because a user may run a program repeatedly over a growing
+//! tensor.
 
 use super::form::{CompiledForm, CompiledKind};
 use super::request::Request;
@@ -57,7 +58,7 @@ enum KeySource {
 /// The properties of an input that compiled forms depend on.
 #[derive(PartialEq, Eq, Hash)]
 enum InputProperties {
-    /// Those of an input of a plan, apart from its type, which is in the plan.
+    /// The properties of an input of a plan, apart from its type, which is in the plan.
     Plan {
         /// The types of the arrays of the levels.
         prims: Vec<Prim>,
@@ -66,7 +67,7 @@ enum InputProperties {
         /// The stored special values that kernels depend on.
         special: Special,
     },
-    /// Those of an input of a program.
+    /// The properties of an input of a program.
     Program {
         /// The type.
         ty: Arc<TensorType>,

@@ -9,8 +9,8 @@ use crate::schedules::Schedules;
 use std::iter;
 use std::sync::{Arc, OnceLock};
 
-/// The compiled form of a plan or program. It does not depend on the values of tensors beyond the
-/// facts and ranges in its kind, so it is shared by all congruent plans, and by all runs of a
+/// The compiled form of a plan or program. A form does not depend on the values of tensors beyond
+/// the facts and ranges in its kind, so all congruent plans share a form, and so do all runs of a
 /// program.
 pub(crate) struct CompiledForm {
     pub(crate) kind: CompiledKind,
@@ -62,8 +62,8 @@ impl CompiledForm {
         })
     }
 
-    /// Checks that the tensors have the types that a plan was compiled for. Those of a program are
-    /// part of its key in the cache.
+    /// Checks that the tensors have the types that a plan was compiled for. The types of the inputs
+    /// of a program are part of its key in the cache.
     pub(crate) fn check_inputs(&self, bindings: &Bindings) -> Result<(), Error> {
         self.plan().map_or(Ok(()), |compiled| check_inputs(&compiled.adaptive.physical, bindings))
     }

@@ -58,8 +58,8 @@ pub(super) fn compile_plan(
     Ok((CompiledPlan { plan, adaptive, statistics }, executable))
 }
 
-/// Checks that the bound tensors have the types that the plan was compiled for, and parameters one
-/// of their values.
+/// Checks that the bound tensors have the types that the plan was compiled for, and that each
+/// parameter has one of its possible values.
 pub(crate) fn check_inputs(physical: &PhysicalPlan, bindings: &Bindings) -> Result<(), Error> {
     let bound = |table: &Alias| bindings.get(table.as_str());
     let missing = physical.inputs.iter().filter(|(table, _)| bound(table).is_none());
@@ -72,7 +72,7 @@ pub(crate) fn check_inputs(physical: &PhysicalPlan, bindings: &Bindings) -> Resu
             return Err(Error::Binding { table: table.clone(), difference });
         }
     }
-    // Kernels rely on these bounds.
+    // Kernels rely on these bounds of parameters.
     for parameter in physical.parameters() {
         let range = bound(&parameter.input).and_then(Tensor::value_range);
         if !range.is_some_and(|(least, greatest)| parameter.has_value(least) && parameter.has_value(greatest)) {

@@ -74,9 +74,9 @@ pub(super) fn compile_program(
     Ok((CompiledProgram { text: text.clone(), assumed_ranges }, executable))
 }
 
-/// Removes the checks of coordinates that are in bounds by the values of bound tensors, and returns
-/// the assumed ranges. Ranges are widened to sizes of the program, so that the kernel also serves
-/// other values.
+/// Removes the checks of coordinates that the values of bound tensors prove to be in bounds.
+/// Returns the program and the assumed ranges of the values. Ranges are widened to sizes of the
+/// program, so that the kernel also serves other values.
 fn remove_proved_checks(program: notation::Program, bindings: &Bindings) -> (notation::Program, Vec<AssumedRange>) {
     let before = bounds_checks(&program).len();
     if before == 0 {

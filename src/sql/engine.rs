@@ -65,7 +65,7 @@ pub(super) fn run_error(error: Error) -> RunError {
     }
 }
 
-/// Returns the status of a stopped kernel, if that is the error.
+/// Returns the status of a kernel that stopped early, if the error reports one.
 fn kernel_status(error: &Error) -> Option<Status> {
     match error {
         Error::Query { source, .. } | Error::Storage(source) => source.status(),

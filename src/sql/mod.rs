@@ -62,8 +62,8 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// Fails if the text is not SQL over the registered tables, or a statement fails. Statements
-    /// before it have run.
+    /// Fails if the text is not SQL over the registered tables, or a statement fails. The
+    /// statements before the failed one have run.
     pub fn sql(&self, statements: &str) -> Result<Vec<RecordBatch>, Error> {
         let database = self.database();
         block_on(async {

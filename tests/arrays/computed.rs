@@ -25,7 +25,7 @@ fn kept_tensors_change_no_result() {
     assert!(computed > 300 || requested_seeds().is_some(), "{computed} arrays are computed");
 }
 
-/// A matrix of ones in a band, sparse and with as many values as rows, times three.
+/// Returns a sparse matrix with ones on the diagonal and next to the diagonal.
 fn band(session: &Session, n: u64) -> Array {
     let entries = (0..n).flat_map(|i| (i.saturating_sub(1)..(i + 2).min(n)).map(move |j| ([i, j], 1.0)));
     session.triples([n, n], Format::csr(), entries)
@@ -43,8 +43,8 @@ fn values(array: &Array) -> Vec<f64> {
     array.to_vec().unwrap()
 }
 
-/// Expressions built before and after an array is computed read its tensor, as if it were an input.
-/// Without a computation, they are fused with it.
+/// Expressions built before and after an array is computed read its tensor, as if the tensor were
+/// an input. Until the array is computed, such expressions are fused with it.
 #[test]
 fn later_expressions_read_the_kept_tensor() {
     let session = Session::default();
@@ -131,7 +131,8 @@ fn loops_keep_one_tensor() {
         state.compute().unwrap();
         let at = |i: usize| expected.get(i).copied().unwrap_or(0.0);
         expected = (0..100usize).map(|i| (at(i.wrapping_sub(1)) + at(i) + at(i + 1)) / 3.0).collect();
-        // At intervals, a tensor is kept as long as those computed from it.
+        // At the end of a chain of origins, a tensor is kept as long as the arrays computed from
+        // it.
         assert!(used(&session) <= 3 * bytes, "round {round}");
         if round % 7 == 0 {
             evict_kept(&session);
@@ -229,7 +230,8 @@ fn explanations_list_kept_tensors() {
     assert!(product.sum(1).prepare().unwrap().plan().unwrap().to_string().contains(&format!("(table {name} ")));
 }
 
-/// Sessions of another float mode, and arrays of another session, read no tensor that differs.
+/// A session does not read a tensor that was kept in another float mode, because its values may
+/// differ.
 #[test]
 fn tensors_of_another_float_mode_are_not_read() {
     let mut config = Config::default();
@@ -273,7 +275,7 @@ fn threads_share_computed_arrays() {
     assert_eq!(used(&session), 0);
 }
 
-/// Errors are reported by every computation, and keep nothing.
+/// Every computation of an array with an error reports the error, and keeps nothing.
 #[test]
 fn errors_keep_nothing() {
     let session = Session::default();

@@ -1,4 +1,4 @@
-//! Arrays that differ only in numbers: they share a compiled plan as long as the numbers are of one
+//! Arrays that differ only in numbers: the arrays share a compiled plan if their numbers are of one
 //! class, and every number gives its own values.
 
 use redpoll::logic::text::parse_format;
@@ -17,7 +17,7 @@ fn number(is_true: bool) -> f64 {
     f64::from(u8::from(is_true))
 }
 
-/// The minimum or maximum of two numbers; NaN if one of them is.
+/// Returns the minimum of two numbers if `is_less`, otherwise the maximum; NaN if a number is NaN.
 fn extreme(x: f64, t: f64, is_less: bool) -> f64 {
     if x.is_nan() || t.is_nan() { f64::NAN } else { if (x < t) == is_less { x } else { t } }
 }
@@ -159,7 +159,7 @@ fn planned(arrays: impl IntoIterator<Item = Array>) -> Vec<bool> {
     arrays.into_iter().map(|array| array.prepare().unwrap().timings().iter().next().is_some()).collect()
 }
 
-/// Windows of one length share a plan, except for those from the start on, and so do rows.
+/// Windows of one length share a plan, except those that begin at coordinate 0, and so do rows.
 #[test]
 fn windows_of_one_length_share_a_plan() {
     let session = Session::default();

@@ -196,8 +196,8 @@ fn products_of_many_reads_are_computed_together() {
     assert_eq!((ends(0), ends(1)), ([2560.0, 137_781.0], [5632.0, 255_879.0]));
 }
 
-/// In the strict mode, the quotient of a matrix and itself is NaN where nothing is stored, and so
-/// stores the entries of the matrix alone.
+/// In the strict mode, the quotient of a matrix and itself is NaN where nothing is stored. NaN is
+/// therefore the fill value of the quotient, which stores only the entries of the matrix.
 #[test]
 fn strict_quotients_of_one_matrix_keep_its_entries() {
     let mut config = Config::default();

@@ -45,7 +45,7 @@ fn tensors_are_read_back_as_they_are_stored() {
     assert_eq!(rows.sum(..).item::<f32>().unwrap(), 19.5);
 }
 
-/// A scanned file with a header is read by the first plan, not before, and once.
+/// A scanned file with a header is read only once, by the first plan that needs its values.
 #[test]
 fn scans_read_when_values_are_needed() {
     let (folder, session) = (folder(), Session::default());

@@ -49,7 +49,7 @@ fn arrays(session: &Session) -> Vec<Array> {
     arrays
 }
 
-/// Returns the fibers of a row-major array along a mode, and their coordinates.
+/// Returns the fibers of a row-major array along a mode.
 fn fibers(values: &[f64], shape: &[u64], mode: usize) -> Vec<Vec<f64>> {
     let inner: u64 = shape[mode + 1..].iter().product();
     let outer: u64 = shape[..mode].iter().product();
@@ -243,8 +243,8 @@ fn selections_are_those_of_dense_arrays() {
     }
 }
 
-/// Sorted and distinct values of arrays that are far larger than memory are as large as what is
-/// stored.
+/// The sorted and the distinct values of an array that is far larger than memory take space in
+/// proportion to its stored values.
 #[test]
 fn elements_that_are_not_stored_cost_nothing() {
     let session = Session::default();

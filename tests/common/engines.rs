@@ -4,9 +4,9 @@
 //! and each of its queries becomes a program, which the interpreter of Notation runs. The program
 //! is lowered to Assembly and runs in the bounds-checked interpreter, which counts operations, then
 //! as a grid of teams in random order, and as machine code. The outputs of these three must agree
-//! bit by bit. With `REDPOLL_DEVICE=0` in the environment, it also runs on the CUDA device with
-//! this number. The kernels, or a sample of them, are also checked in the optimizing tier, see
-//! [`optimizing`].
+//! bit by bit. With `REDPOLL_DEVICE=0` in the environment, the program also runs on the CUDA
+//! device with this number. The kernels, or a sample of them, are also checked in the optimizing
+//! tier, see [`optimizing`].
 
 use crate::device::DEVICE_DECLINES;
 use crate::optimizing;
@@ -33,12 +33,12 @@ use std::sync::{Arc, LazyLock};
 
 /// Largest number of threads of a kernel that runs in chunks.
 const MAX_THREADS: usize = 3;
-/// Iteration limit of kernels, so that one that does not terminate fails.
+/// Iteration limit of kernels, so that a kernel that does not terminate fails.
 const MAX_ROUNDS: u64 = 50_000_000;
 /// The phase of failures on a device.
 const DEVICE_PHASE: &str = "device";
-/// Largest number of statements of a kernel on a device, whose compiler takes seconds for longer
-/// ones.
+/// Largest number of statements of a kernel on a device. The compiler of the device takes seconds
+/// for longer kernels.
 const MAX_DEVICE_STATEMENTS: usize = 300;
 /// Bounds for the kernels of plans. The plan bounds the length of the code, whatever the formats
 /// are.
@@ -222,8 +222,8 @@ impl EngineResults {
     }
 }
 
-/// Returns the CUDA device on which kernels run as well: the one whose number the environment
-/// variable `REDPOLL_DEVICE` has.
+/// Returns the CUDA device on which kernels also run: the device whose number is in the environment
+/// variable `REDPOLL_DEVICE`.
 fn requested_device() -> Option<Arc<dyn Backend>> {
     let number = std::env::var("REDPOLL_DEVICE").ok()?;
     let ordinal = number.parse().unwrap_or_else(|_| panic!("REDPOLL_DEVICE is `{number}`, expected a number"));
@@ -408,8 +408,8 @@ fn run_on_grids(
     Ok(kernel.run(&inputs, limits).map_err(|e| error_chain(&e))?.outputs)
 }
 
-/// Checks that the storage conversion, with which the facade runs a query that only copies, gives
-/// the values of the kernel.
+/// Checks that the storage conversion, by which sessions run a query that only copies, gives the
+/// values of the kernel.
 fn compare_conversion(tensors: &HashMap<Alias, Tensor>, source: &Alias, output: &Output) -> Result<(), String> {
     let converted = convert(&tensors[source], &output.ty.format).map_err(|e| error_chain(&e))?;
     converted.validate().map_err(|e| error_chain(&e))?;

@@ -82,9 +82,9 @@ pub fn requested_seeds() -> Option<Range<u64>> {
     Some(number(low)..number(high))
 }
 
-/// Returns the first of some seeds, whose kernels are checked in the optimizing tier. The
-/// environment variable `REDPOLL_OPTIMIZED` sets their number. By default, it is all requested
-/// seeds, or `default_count` if none are requested.
+/// Returns the first of the given seeds: those whose kernels are checked in the optimizing tier.
+/// The environment variable `REDPOLL_OPTIMIZED` sets their number. By default, these are all
+/// requested seeds, or `default_count` seeds if no seeds are requested.
 pub fn optimized_seeds(seeds: &Range<u64>, default_count: u64) -> Range<u64> {
     let count = match std::env::var("REDPOLL_OPTIMIZED") {
         Ok(count) => count.parse().expect("REDPOLL_OPTIMIZED is a number of seeds"),

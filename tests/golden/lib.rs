@@ -11,7 +11,7 @@ mod tests;
 use std::path::Path;
 use std::{env, fs, io};
 
-/// Name of the environment variable with which tests write the texts that they otherwise compare.
+/// Name of the environment variable that makes tests write the texts that they otherwise compare.
 const BLESS: &str = "REDPOLL_BLESS";
 
 /// Returns whether tests write the texts that they otherwise compare.
@@ -29,7 +29,7 @@ pub fn check(path: &Path, found: &str) {
     compare(path, found, is_blessing()).unwrap_or_else(|message| panic!("{message}"));
 }
 
-/// Compares the text of each program with the file `folder/PROGRAM/file`, as [`check`] does, and
+/// Compares the text of each program with the file `folder/PROGRAM/file`, as [`check`] does. Also
 /// asserts that no other program has a file of this name, so that the file of a removed test is
 /// found.
 ///

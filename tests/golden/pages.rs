@@ -66,7 +66,7 @@ impl Page {
         Page { path: path.to_owned(), blocks, root: root.to_owned(), text }
     }
 
-    /// Returns the indices of the blocks of a language, those with a file aside.
+    /// Returns the indices of the blocks of a language, except blocks that hold a file.
     pub fn blocks_of(&self, language: &str) -> impl Iterator<Item = usize> {
         self.blocks.iter().enumerate().filter(move |(_, block)| block.is_code(language)).map(|(k, _)| k)
     }
@@ -130,7 +130,7 @@ pub struct Output {
     pub block: usize,
     /// True if the text is that of the block itself, with its commands.
     pub within: bool,
-    /// The text, whose lines all have an end.
+    /// The text. Each line ends with a newline.
     pub text: String,
 }
 

@@ -57,7 +57,8 @@ fn files_of_no_program_are_found() {
 /// The texts of a program, in the order in which it is compiled.
 const TEXTS: [&str; 5] = ["assembly.txt", "reading.c", "grid.txt", "kernel.c", "kernel.cu"];
 
-/// Each golden folder of `physical` has a text that a test compares, and no file that none reads.
+/// Each golden folder of `physical` has a text that a test compares, and no file that no test
+/// reads.
 #[test]
 fn golden_folders_have_texts() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../physical/golden");

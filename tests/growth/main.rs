@@ -22,13 +22,14 @@ use std::time::Duration;
 /// Largest growth of work and memory, relative to that of the operands.
 const GROWTH: f64 = 1.5;
 
-/// Bytes by which memory may grow besides: buffers grow in steps.
+/// Number of bytes by which memory may grow in addition, because buffers grow in steps.
 const SLACK: f64 = 4096.0;
 
-/// Number of steps by which work may grow besides: searches in larger ranges take more of them.
+/// Number of steps by which work may grow in addition, because searches in larger ranges take more
+/// steps.
 const SEARCH_STEPS: f64 = 256.0;
 
-/// Time after which a run is cancelled; it then visits coordinates, and would not end.
+/// Time after which a run is cancelled. Such a run visits all coordinates, and would take too long.
 const GIVE_UP: Duration = Duration::from_secs(30);
 
 /// The formats of matrices.
@@ -110,11 +111,11 @@ fn nodes_follow_the_entries() {
     });
 }
 
-/// Each public function of arrays that makes one has a use, or stands here with the reason.
+/// Each public function that returns an array has a use, or is listed here with the reason.
 #[test]
 fn every_method_has_a_use() {
     const UNUSED: &[&str] = &[
-        // They store operands, or set options of an axis.
+        // These functions store operands, or set options of an axis.
         "array",
         "builder",
         "dense",
@@ -130,15 +131,16 @@ fn every_method_has_a_use() {
         "format",
         "fill",
         "duplicates",
-        // They visit all coordinates of rows with entries, which the structure does not ask for.
+        // These functions visit all coordinates of rows with entries, although the structure of the
+        // operands does not require this.
         "nan_var",
         "nan_std",
-        // It lists its counts.
+        // This function takes a list with a count for each coordinate.
         "repeat_each",
     ];
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/array");
     let mut missing = Vec::new();
-    // The functions in folders are computed at once.
+    // The functions in subfolders compute their results at once, without a plan.
     for entry in std::fs::read_dir(folder).expect("the sources of arrays") {
         let path = entry.expect("a file").path();
         if path.is_dir() {

@@ -3,7 +3,7 @@
 use redpoll_logic::op::{Arity, Builtin, Op};
 use redpoll_logic::{FloatMode, Prim};
 
-/// Plans that no table of operators has: maps of coordinates, and nodes that reorder or store.
+/// Plans of nodes other than operators: maps of coordinates, and nodes that reorder or store.
 const NODES: &[(&str, &str)] = &[
     ("coordinate", "(mapjoin ifelse (table A i j) (coordinate i) 0)"),
     ("window", "(index (window i 5 50) (table A i j))"),

@@ -24,7 +24,7 @@ pub(crate) struct Operands {
     pub(crate) session: Session,
     pub(crate) rows: u64,
     pub(crate) columns: u64,
-    /// Two matrices with floats, and one with the entries of the first and integers.
+    /// Two matrices of floats, and a matrix of integers.
     pub(crate) a: Array,
     pub(crate) b: Array,
     pub(crate) i: Array,
@@ -37,7 +37,7 @@ pub(crate) struct Operands {
     pub(crate) g: Array,
     /// The bytes of all operands.
     pub(crate) bytes: u64,
-    /// The tensors of the first two matrices and of the vector along the columns.
+    /// The tensors of the matrices and of the vector along the columns, with their names in plans.
     pub(crate) tensors: [(&'static str, Tensor); 4],
 }
 

@@ -206,7 +206,7 @@ const CRATES: [(&str, &str); 11] = [
 /// The largest share of a crate's lines, in percent, in files that all depend on each other.
 const COMPONENT_PERCENT: usize = 25;
 
-/// Files can be read in an order: few of a crate depend on each other in a circle.
+/// Files can be read in an order: few files of a crate depend on each other in a cycle.
 #[test]
 fn files_depend_in_one_direction() {
     for (sources, root_module) in CRATES {
@@ -234,7 +234,8 @@ fn folders_have_a_readme() {
     assert!(missing.is_empty(), "folders without README.md: {missing:?}");
 }
 
-/// Unsafe code occurs only where code is loaded, called and given memory.
+/// Unsafe code occurs only in the listed files, which call compiled code, give memory to this code,
+/// map files, or skip bounds checks.
 #[test]
 fn unsafe_code_stays_in_allowed_files() {
     let allowed = [
@@ -243,7 +244,7 @@ fn unsafe_code_stays_in_allowed_files() {
         "physical/files/src/mapping",
         "physical/devices/src/cuda/device.rs",
         "physical/devices/src/testing/device.rs",
-        // A trait of kernels, whose call of code is unsafe.
+        // The implementation of a trait of kernels whose method is unsafe.
         "physical/devices/src/launch/mod.rs",
         // Hand-written loops of benchmarks, which trust validated arrays like kernels do.
         "bench/src/hand.rs",
@@ -266,7 +267,7 @@ const SENTENCE_WORDS: usize = 35;
 /// Words that a doc comment does not open with: they begin a free relative or a fragment.
 const OPENINGS: [&str; 10] = ["What", "Who", "Where", "That", "So", "Of", "As", "Which", "Whatever", "How"];
 
-/// The comment lines of a file with their numbers, code blocks and tables aside.
+/// Returns the comment lines of a file with their numbers, except code blocks and tables.
 fn comments(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut code = false;
     text.lines().enumerate().filter_map(move |(k, line)| {
@@ -279,7 +280,7 @@ fn comments(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Checks that comments wrap where editors split their windows.
+/// Checks that comments wrap at [`COMMENT_COLUMNS`] columns.
 #[test]
 fn comments_wrap() {
     for (path, text) in rust_files() {
@@ -319,7 +320,7 @@ fn comments_do_not_say_so_many() {
     }
 }
 
-/// Checks that READMEs can be read aloud.
+/// Checks that no sentence of a README has more than [`SENTENCE_WORDS`] words.
 #[test]
 fn sentences_of_readmes_are_short() {
     let readmes = readme_folders().into_iter().map(|folder| root().join(folder).join("README.md"));

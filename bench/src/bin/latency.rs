@@ -1,6 +1,6 @@
 //! Measures each phase from the text of a plan to runnable code and the first result.
 //!
-//! The first argument is a folder of plan files; the default are the plan files of the tests.
+//! The first argument is a folder of plan files; the default is the folder of the tests.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::{Context, Result};

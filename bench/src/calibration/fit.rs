@@ -31,8 +31,8 @@ const OUTLIER_FACTOR: f64 = 1.4;
 /// Huber's weights. The prior acts like one more equation for each coefficient, of weight `weight`
 /// and in units of the prior, so a coefficient without events keeps its prior.
 ///
-/// Each round solves linear least squares. Their weights make the slopes equal to those of the
-/// logarithms at the previous predictions.
+/// Each round solves linear least squares. The weights give the linear squares the same slopes as
+/// the squared logarithms have at the previous predictions.
 pub fn fit(rows: &[Equation], prior: &[f64], weight: f64) -> Vec<f64> {
     let mut coefficients = prior.to_vec();
     for _ in 0..ROUNDS {

@@ -134,7 +134,7 @@ impl GpuData {
         Ok(Some(KernelProblem { plan, inputs }))
     }
 
-    /// Returns the matrix that most kernels share, after its number of rows.
+    /// Returns the number of rows of the matrix that most kernels share, and the matrix.
     fn matrix(&mut self) -> Result<(u64, KernelInput)> {
         let tensor = match self.matrix.take() {
             Some(tensor) => tensor,
@@ -160,8 +160,8 @@ impl GpuData {
         }
     }
 
-    /// Returns a tensor with three equal dimensions, after the dimension. About 1 of 50 coordinates
-    /// has an entry.
+    /// Returns the size of each dimension, and a tensor with three dimensions of this size. About 1
+    /// of 50 coordinates has an entry.
     fn tensor(&self) -> Result<(u64, KernelInput)> {
         let n = ((self.entries * 50) as f64).cbrt().ceil().max(2.0) as u64;
         let uniform = Uniform { shape: vec![n; 3], entries: Amount::Count(self.entries.min(n * n * n)) };

@@ -51,7 +51,7 @@ fn fixed_candidates(number: usize, text: &PlanText) -> Vec<LayoutCandidate> {
 }
 
 /// Returns formats of an output with the modes of `fields`: a dense format, and formats that are
-/// dense except for the innermost level. The innermost level is the mode of the innermost loop.
+/// dense except for the innermost level. This level stores the mode whose loop is the innermost.
 fn formats(fields: &[&str], order: &[&str]) -> Vec<Format> {
     let rank = fields.len();
     if rank == 0 {

@@ -101,7 +101,6 @@ impl DuckDb {
         };
         let modes = MODES[..coordinates.len()].iter();
         let declared: String = modes.clone().map(|mode| format!("{mode} INTEGER NOT NULL, ")).collect();
-        // Names of tables are case-insensitive.
         let table = table_name(name);
         self.connection.execute_batch(&format!("CREATE TABLE {table} ({declared}v {ty} NOT NULL)"))?;
         let coordinates = coordinates.into_iter().map(|c| Arc::new(Int32Array::from(c)) as ArrayRef);

@@ -1,4 +1,5 @@
-//! The table of variants, which store the inputs in different formats, compared with the baseline.
+//! The table of variants, which differ in the formats of inputs or in the program, compared with
+//! the baseline.
 
 use super::table::{cell, time};
 use crate::results::{SideStatus, WorkloadOutcome};

@@ -1,5 +1,5 @@
 //! Whole sessions: many different queries over the same tables, each asked once, and then once
-//! more, beside other engines. Tables are files, or already in memory.
+//! more, compared with other engines. Tables are files, or already in memory.
 //!
 //! `workload` has the tables and queries, `engines` the engines, and `report` the sums of first and
 //! of second calls.
@@ -71,7 +71,8 @@ pub fn measure(settings: &SessionSettings, mut done: impl FnMut(&SessionTimes)) 
                 })
                 .collect();
             let mut answers: Vec<Option<Answer>> = vec![None; workload.queries.len()];
-            // The engines take turns, so that a disturbance of the machine does not meet one alone.
+            // The engines take turns, so that a disturbance of the machine does not affect only one
+            // engine.
             for _ in 0..settings.rounds.max(1) {
                 for ((_, start), times) in ENGINES.iter().zip(&mut times) {
                     if times.fault.is_some() || times.unavailable.is_some() {
@@ -93,8 +94,8 @@ pub fn measure(settings: &SessionSettings, mut done: impl FnMut(&SessionTimes)) 
     Ok(all)
 }
 
-/// The answer of a query, as far as the texts of engines are alike: the number of rows, and the
-/// value of a single integer.
+/// The part of the answer of a query that all engines represent alike: the number of rows, and the
+/// value if the answer is a single integer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Answer {
     rows: usize,

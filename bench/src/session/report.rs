@@ -1,4 +1,4 @@
-//! The report of sessions: sums of first and of second calls, beside the peers.
+//! The report of sessions: sums of first and of second calls, compared with the other engines.
 
 use super::SessionTimes;
 use std::fmt::Write;
@@ -39,7 +39,8 @@ mod tests {
     use super::super::TableSource;
     use super::*;
 
-    /// Ratios compare sums of the same session, and an engine that is not there says why.
+    /// Ratios compare sums of the same session, and the row of an engine that cannot run has the
+    /// reason.
     #[test]
     fn ratios_are_those_of_sums() {
         let session = |engine: &str, first: f64, fault: Option<&str>| SessionTimes {

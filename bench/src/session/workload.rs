@@ -45,7 +45,7 @@ pub(super) struct SessionWorkload {
     _folder: TempDir,
 }
 
-/// A table in memory, and as files.
+/// A table, both in memory and as files.
 pub(super) struct SessionTable {
     pub(super) name: String,
     pub(super) provider: Arc<dyn TableProvider>,
@@ -65,7 +65,7 @@ impl SessionTable {
 }
 
 /// Creates the workloads: a session of join counts, and the queries of TPC-H if its tables are
-/// there.
+/// available.
 pub(super) fn workloads(settings: &SessionSettings) -> Result<Vec<SessionWorkload>> {
     let create = |(table, query): (&str, String)| GroupStep::Statement(format!("CREATE TABLE {table} AS {query}"));
     let queries = session_queries(settings.queries, 0).into_iter().map(|sql| GroupStep::Query(String::new(), sql));

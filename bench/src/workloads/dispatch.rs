@@ -90,7 +90,8 @@ fn dot_array(runner: &WorkloadRunner) -> Result<Array> {
     Ok(runner.array("x")?.vecdot(runner.array("y")?, -1))
 }
 
-/// The number of windows and rows of the inputs of [`numbers`], more than a session caches plans.
+/// The number of windows and of rows of the inputs of [`numbers`]; it exceeds the number of plans
+/// that a session caches.
 const PLACES: i64 = 400;
 
 /// Returns a small number that is different for each call.

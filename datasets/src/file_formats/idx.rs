@@ -2,8 +2,8 @@
 //! dimensions.
 //!
 //! Specified in Y. LeCun, C. Cortes, C. Burges, *The MNIST database of handwritten digits*. The
-//! extensions there contain the rank and the dtype, as in `train-images.idx3-ubyte`, so such files
-//! are detected by their first bytes. Files are written as `.idx`.
+//! files of MNIST have the rank and the dtype in their extensions, as in `train-images.idx3-ubyte`,
+//! so such files are detected by their first bytes. Files are written as `.idx`.
 
 use super::npy::elements::decode;
 use super::npy::header::ByteOrder;

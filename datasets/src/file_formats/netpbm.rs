@@ -148,7 +148,7 @@ fn packed_pixels(header: &NetpbmHeader, rest: &[u8], memory: &Memory) -> Result<
     let row = header.width.div_ceil(8);
     let packed = check_length(rest, row.checked_mul(header.height))?;
     let width = header.width as usize;
-    // A byte has at most eight pixels.
+    // A byte has at most eight pixels, so the size of the file bounds the allocation.
     let mut pixels: Vec<bool> = memory.allocate("pixels", width * header.height as usize)?;
     let bits = |row: &'_ [u8]| -> Vec<bool> { (0..width).map(|j| row[j / 8] >> (7 - j % 8) & 1 == 1).collect() };
     packed.chunks_exact((row as usize).max(1)).for_each(|row| pixels.extend(bits(row)));

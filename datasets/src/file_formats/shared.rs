@@ -51,8 +51,8 @@ pub(crate) fn check_element_bytes(expected: Option<u64>, found: u64) -> Result<(
     }
 }
 
-/// Returns the entries of a tensor for a file that has the fill value: see [`entries`]. A tensor
-/// with all its elements has the fill value zero in such a file.
+/// Returns the entries of a tensor for a file that has a fill value, and the fill value: the stored
+/// entries, or the nonzero elements of a dense tensor, whose fill value is then zero.
 ///
 /// # Errors
 /// Fails if the memory limit is exceeded.

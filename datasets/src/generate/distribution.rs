@@ -139,7 +139,8 @@ enum RandomNumber {
 
 /// Draws an integer from `low` to `high`, except 0.
 fn integer(low: i64, high: i64, random: &mut Random) -> i64 {
-    // The span without 0 is at most 2^64 - 1; a range that excludes 0 cannot be the full range.
+    // A range that includes 0 has `span` other integers. A range that excludes 0 is not the full
+    // range, so `span + 1` does not overflow.
     let span = high.wrapping_sub(low) as u64;
     if low <= 0 && high >= 0 {
         let number = low.wrapping_add(random.below(span) as i64);

@@ -77,9 +77,9 @@ impl Default for GenerateOptions {
 pub struct Progress {
     /// The current step.
     pub step: &'static str,
-    /// The number of entries done.
+    /// The number of items of this step that are done, such as entries or rows.
     pub done: u64,
-    /// The total number of entries, possibly an estimate.
+    /// The total number of items of this step, possibly an estimate.
     pub total: u64,
 }
 
@@ -135,7 +135,7 @@ enum RandomStream {
 }
 
 impl DrawContext<'_> {
-    /// Number of entries between two reports.
+    /// Number of items between two reports.
     const PERIOD: u64 = 1 << 16;
 
     fn random(&self, purpose: RandomStream) -> Random {
@@ -150,7 +150,7 @@ impl DrawContext<'_> {
         }
     }
 
-    /// Rejects a number of entries whose memory is not allowed.
+    /// Checks that this number of entries does not exceed the memory limit.
     fn check_entries(&self, rank: usize, entries: Option<u64>) -> Result<(), Fault> {
         self.check_bytes(entries, rank as u64 * 8 + 8)
     }

@@ -3,7 +3,7 @@
 //! The generator is ChaCha with 8 rounds (D. J. Bernstein, "ChaCha, a variant of Salsa20", 2008),
 //! as in the `rand_chacha` crate. The key is the seed in the first 8 of 32 bytes, little-endian,
 //! followed by zeros. The 64-bit block counter starts at 0, and the stream number has 64 bits. The
-//! functions of this file consume its 64-bit words in order.
+//! functions of this file consume the 64-bit words of the generator in order.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -108,7 +108,7 @@ impl AliasTable {
                 small.push(l);
             }
         }
-        // The rest differs from 1 only by rounding.
+        // The remaining probabilities differ from 1 only by rounding.
         for k in small.into_iter().chain(large) {
             columns[k as usize].0 = 1.0;
         }

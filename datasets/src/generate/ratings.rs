@@ -123,8 +123,8 @@ impl ItemSampler {
         }
         if drawn.len() < count {
             let remaining = (0..self.weights.len()).filter(|&item| self.last_user[item] != user);
-            // The items with the smallest of exponentially distributed times, whose rates are the
-            // weights, are selected.
+            // Each item draws an exponentially distributed time with its weight as the rate. The
+            // items with the smallest times are selected.
             let mut keys: Vec<(f64, u64)> =
                 remaining.map(|item| (-libm::log(1.0 - random.unit()) / self.weights[item], item as u64)).collect();
             let missing = count - drawn.len();

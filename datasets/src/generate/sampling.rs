@@ -26,7 +26,7 @@ pub(super) fn visit_sampled(n: u128, p: f64, random: &mut Random, mut visit: imp
     }
 }
 
-/// The number of a position.
+/// An integer type for the numbers of positions.
 pub(super) trait PositionNumber: Copy + Ord {
     /// Draws a number below `n`, all equally likely.
     fn draw(n: u128, random: &mut Random) -> Self;

@@ -50,8 +50,8 @@ fn layouts_of_public_collections() {
             "\u{feff}alice bob\nbob carol\n",
             // Coordinates written as real numbers.
             "source,target,weight\n2.0,1.0,0.5\n0,1e0,2\n",
-            // One name makes its column one of names, and also the other column of the same
-            // vertices.
+            // A single name makes its column a column of names, and also the other column of the
+            // same vertices.
             "-1,2.0\nb,1\n",
             // Integers beyond 2^63, and a mix of integers and reals.
             "0,1,18446744073709551615\n1,0,3\n",

@@ -64,8 +64,8 @@ proptest! {
         check_readers(name, &bytes);
     }
 
-    /// Asserts that shuffled digits and separators, which keep a text almost well-formed, are
-    /// handled.
+    /// Asserts that texts with random digits and separators in a few places, which stay almost
+    /// well-formed, are handled.
     #[test]
     fn shuffled_text(
         file in prop::sample::select(TEXTS.clone()),

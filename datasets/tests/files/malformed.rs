@@ -1,4 +1,5 @@
-//! Tests of the messages about malformed files: a table of contents and messages for each format.
+//! Tests of the messages about malformed files: for each format, a table of malformed files and
+//! their messages.
 
 use crate::{load, npy, npy_i64, npy_text, npz};
 use expect_test::{Expect, expect};
@@ -11,7 +12,7 @@ fn check(name: &str, files: &[&[u8]], expect: &Expect) {
     expect.assert_eq(&messages.collect::<String>());
 }
 
-/// Returns a coordinate file with the given header and lines.
+/// Returns a Matrix Market file with the given banner and the lines after it.
 macro_rules! mtx {
     ($banner:literal, $rest:literal) => {
         concat!("%%MatrixMarket matrix ", $banner, "\n", $rest).as_bytes()

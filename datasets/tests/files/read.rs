@@ -333,7 +333,7 @@ fn npy_f64(shape: &str, elements: &[f64]) -> Vec<u8> {
     npy(&format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}"), &elements)
 }
 
-/// Returns an archive like `sparse.save_npz` writes, with the given format, fill value and arrays.
+/// Returns an archive as `sparse.save_npz` writes it, with the given format, fill value and arrays.
 fn pydata(format: &str, fill: f64, arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let common = [("format", npy_text(format)), ("fill_value", npy_f64("()", &[fill]))];
     npz(&[&common[..], arrays].concat())

@@ -134,7 +134,7 @@ fn numpy() {
     check("a.npz", Layout::Array, 0..=3);
 }
 
-/// Asserts that a file keeps a fill value, whatever it is, and stored elements that equal it.
+/// Asserts that any fill value, and the value of every element, is read back.
 fn check_fills(name: &str, layout: Layout, ranks: std::ops::RangeInclusive<usize>) {
     for prim in PRIMS {
         let mut runner = TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() });

@@ -135,7 +135,8 @@ fn entries_are_those_of_the_tensor() {
     assert_eq!(open_bytes("a.rpt", &bytes, &wide, None).unwrap().tensor.ty().dtype, DType::F64);
 }
 
-/// Files on disk give the same tensor as their bytes, and their headers alone the same header.
+/// A file on disk is opened as the tensor that was written, and its header read alone is the header
+/// of the file.
 #[test]
 fn files_are_opened() {
     let folder = tempfile::tempdir().unwrap();
@@ -215,8 +216,8 @@ fn with_records(folder: &std::path::Path) -> (ReadOptions, WriteOptions) {
     (read, WriteOptions { records, ..WriteOptions::default() })
 }
 
-/// Every format opens alike with and without a record, written by the writer or by the first
-/// opening.
+/// A file of any format is opened as the same tensor without a record, with a record of the first
+/// opening, and with a record of the writer.
 #[test]
 fn recorded_files_are_the_same_tensors() {
     let folder = tempfile::tempdir().unwrap();
@@ -245,8 +246,8 @@ fn recorded_files_are_the_same_tensors() {
     }
 }
 
-/// A change of any byte of a file gives an error or a valid tensor: under a record of the old
-/// bytes, arrays with other bytes are never used.
+/// A file with any byte changed gives an error or a valid tensor. With a record of the old bytes,
+/// arrays with other bytes are never used.
 #[test]
 fn changed_files_are_validated_again_or_rejected() {
     let folder = tempfile::tempdir().unwrap();
@@ -280,7 +281,8 @@ fn changed_files_are_validated_again_or_rejected() {
     assert!(valid > 50 && rejected > 20, "{valid} valid, {rejected} rejected");
 }
 
-/// A file that is cut at any length is an error, opened before or after.
+/// Reading a file that is cut at any length is an error, whether it is opened before or after the
+/// cut.
 #[test]
 fn cut_files_are_errors() {
     let folder = tempfile::tempdir().unwrap();

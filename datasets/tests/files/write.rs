@@ -1,4 +1,5 @@
-//! Tests of writing: atomic, and content that a format cannot represent is rejected.
+//! Tests that files are written atomically, and that content that a format cannot represent is
+//! rejected.
 
 use expect_test::{Expect, expect};
 use redpoll_datasets::{Content, Data, Layout, Symmetry, Values, WriteOptions, write_bytes, write_content};

@@ -2,15 +2,15 @@
 //!
 //! [`Plan::lift_constants`] replaces a literal argument of an operator by an input of rank 0. Two
 //! plans become equal if their constants are of one class: every operator with a constant argument
-//! has the same fill value in both. The fill value of the input represents the class: the operator
-//! has that fill value for this constant, too.
+//! has the same fill value in both. The fill value of the input is a representative of the class:
+//! with the representative as its argument, the operator has the same fill value, too.
 //!
 //! The constants of index maps are offsets; they become parameters (`offsets.rs`).
 //!
-//! A value that an algebraic law may use (0, 1, -1, 2, infinities) stays a literal. So does a
-//! constant that the fill value of its operator depends on (`x + t`, whose fill value is `t`),
-//! unless the other arguments store all their values: then no value depends on the fill value, and
-//! the fill value of the result is replaced after the run.
+//! A value that an algebraic law may use (0, 1, -1, 2, infinities, NaN) stays a literal. So does a
+//! constant on which the fill value of the operator depends, such as `t` in `x + t`. There is one
+//! exception: if the other arguments store all their values, then no value depends on the fill
+//! value, and the fill value of the result is replaced after the run.
 
 use super::offsets::find_offsets;
 use super::{Expr, IndexMap, Node};
@@ -44,8 +44,8 @@ pub struct LiftedPlan {
     pub plan: Plan,
     /// The constants.
     pub constants: Vec<LiftedConstant>,
-    /// The results that have another fill value in the plan, with their own fill values. All values
-    /// of these results are stored.
+    /// The results whose fill values differ in the lifted plan, with their original fill values.
+    /// All values of these results are stored.
     pub fills: Vec<(Alias, Scalar)>,
 }
 
@@ -96,8 +96,8 @@ struct Lifting {
     constants: Vec<LiftedConstant>,
     /// The fill values of the results so far, after the lifting.
     results: HashMap<Alias, Scalar>,
-    /// Whether fill values may change where all values are stored. Operators with cases tell stored
-    /// values from fill values.
+    /// Whether fill values may change where all values are stored. They may not if the plan has
+    /// operators with cases, which distinguish stored values from fill values.
     may_change_fills: bool,
     /// Index maps with parameters, by the address of the original expression.
     maps: HashMap<usize, IndexMap>,
@@ -110,8 +110,8 @@ struct Lifting {
 #[derive(Clone)]
 struct LiftedExpr {
     expr: Expr,
-    /// Whether the expression depends on coordinates. A comparison of a coordinate with a constant
-    /// is a range of coordinates, which the plan knows.
+    /// Whether the expression depends on coordinates. Its constants then stay literals, because a
+    /// comparison of a coordinate with a constant is a range of coordinates, which must be known.
     reads_coordinates: bool,
     /// Whether the values at all coordinates are stored or computed, so that no value depends on
     /// the fill value.
@@ -193,7 +193,7 @@ impl Lifting {
         }
         let signature = op.signature(&args.iter().map(|a| a.info().dtype.clone()).collect::<Vec<_>>())?;
         let fills: Vec<Scalar> = args.iter().zip(&signature.args).map(|(a, t)| cast_to(&a.info().fill, t)).collect();
-        // The result outside of the other arguments, for a value of the constant.
+        // The fill value of the result, for a value of the constant.
         let outside = |value: &Scalar| {
             let mut fills = fills.clone();
             fills[position] = cast_to(value, &signature.args[position]);
@@ -203,7 +203,7 @@ impl Lifting {
         let Some(prim) = value.dtype().prim() else { return Ok(expr.clone()) };
         let candidates: Vec<Scalar> = REPRESENTATIVES.iter().filter_map(|x| representative(*x, prim)).collect();
         let keeping = candidates.iter().find(|candidate| keeps_fill(candidate));
-        // An operator that the fill values of the other arguments decide needs no claim.
+        // If the fill values of the other arguments decide the result, no claim is needed.
         let mut known: Vec<Option<Scalar>> = fills.iter().cloned().map(Some).collect();
         known[position] = None;
         let is_decided = op.constant_result(&signature, &known, expr.mode()).as_ref() == Some(&expr.info().fill);
@@ -267,7 +267,8 @@ fn has_cases(expr: &Expr, visited: &mut HashSet<usize>) -> bool {
         && (expr.node().op().is_some_and(Op::has_cases) || expr.node().args().iter().any(|arg| has_cases(arg, visited)))
 }
 
-/// Returns whether a law of an operator may use the value, or it has no class.
+/// Returns whether a law of an operator may use the value, or the value is a struct and has no
+/// class.
 fn is_special(value: &Scalar) -> bool {
     match value.to_f64() {
         Some(x) => !x.is_finite() || [0.0, 1.0, -1.0, 2.0].contains(&x),
@@ -275,7 +276,8 @@ fn is_special(value: &Scalar) -> bool {
     }
 }
 
-/// Returns a candidate in a dtype, if the dtype has the value.
+/// Returns a candidate in a dtype; `None` if the dtype cannot represent the candidate. An `f32` may
+/// round the largest candidates.
 fn representative(candidate: f64, prim: Prim) -> Option<Scalar> {
     if prim == Prim::Bool {
         return None;
@@ -313,7 +315,7 @@ mod tests {
         one.constants.len() == 1 && other.constants.len() == 1 && one.plan == other.plan
     }
 
-    /// A class has the numbers with the same fill values, of which the representative is one.
+    /// The numbers of a class, among them its representative, give the same fill value.
     #[test]
     fn classes_are_ranges_between_fill_values() {
         for (op, table, numbers) in [
@@ -366,7 +368,7 @@ mod tests {
         }
     }
 
-    /// The choices of a condition are lifted where their fill value is that of the other choice.
+    /// A choice of a condition is lifted if the condition selects the other choice at fill values.
     #[test]
     fn choices_are_lifted() {
         let choice = |condition: &str| {
@@ -378,7 +380,8 @@ mod tests {
         assert_eq!(choice("-1.0"), [7.5].map(Scalar::F64));
     }
 
-    /// Fill values of the plan may differ if all values are stored; those of results are returned.
+    /// Fill values of the lifted plan may differ if all values are stored; the original fill values
+    /// of results are returned.
     #[test]
     fn fill_values_of_dense_results_are_returned() {
         let text = "(plan (query R (mapjoin + (table D i j) 2.5)) (query S (mapjoin * (table R i j) (table A i j)))

@@ -110,7 +110,7 @@ fn check_bounds(map: &IndexMap, arg: &Info, result: &Info) -> Result<(), Error> 
     Ok(())
 }
 
-/// Shorthands for index maps. `field` is a field of the expression, which gives the sizes.
+/// Shorthands for index maps. `field` is a field of the expression; the expression gives its size.
 impl Expr {
     /// Restricts `field` to the coordinates `low..high`, renumbered from 0.
     ///
@@ -187,7 +187,8 @@ impl Expr {
     /// size of `i` is the number of kernel positions within the field.
     ///
     /// # Errors
-    /// Returns an error if the argument lacks the field, or the kernel is longer than the field.
+    /// Returns an error if the argument lacks the field, or the kernel does not fit: its size
+    /// exceeds that of the field by more than 1.
     pub fn toeplitz(
         self,
         field: impl Into<Field>,
@@ -227,7 +228,8 @@ impl Expr {
         self.index(single_field_map(field, form, [(outer, size.div_ceil(block)), (inner, block)], outside))
     }
 
-    /// Merges two fields into one, by reading `i` and `j` at `(merged / nj, merged % nj)`.
+    /// Merges two fields into one, by reading `i` and `j` at `(merged / nj, merged % nj)`, where
+    /// `nj` is the size of `j`.
     ///
     /// # Errors
     /// Returns an error if the argument lacks a field, or the product of the sizes overflows.

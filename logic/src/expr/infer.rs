@@ -11,8 +11,8 @@ use crate::mode::FloatMode;
 use crate::op::{Op, cast_to};
 use crate::scalar::Scalar;
 
-/// Infers the properties of a node with well-formed arguments; the fill value is that of a float
-/// mode.
+/// Infers the properties of a node with well-formed arguments; the fill value is computed in the
+/// float mode `mode`.
 ///
 /// # Errors
 /// Returns an error if the node is not well-formed.
@@ -41,7 +41,7 @@ pub(crate) fn infer(node: &Node, mode: FloatMode) -> Result<Info, Error> {
         Node::Index { map, arg } => infer_index(map, arg),
         Node::Reformat { format, arg } => {
             let info = arg.info();
-            // Sizes that are still unknown are checked once the query is complete.
+            // Unknown sizes count as 0 here; the verifier reports sizes that stay unknown.
             let shape = info.dimensions.iter().map(|d| d.unwrap_or(0)).collect();
             let (dtype, fill) = (info.dtype.clone(), info.fill.clone());
             TensorType { shape, dtype, fill, format: format.clone() }.validate()?;

@@ -53,7 +53,7 @@ pub struct Info {
     /// Dtype of the values.
     pub dtype: DType,
     /// Fill value: the result for arguments that all have their fill values. Coordinates have the
-    /// fill value 0; reads out of bounds and scans have that of their argument.
+    /// fill value 0; index maps and scans have the fill value of their argument.
     pub fill: Scalar,
     /// True for a bare number, which takes its dtype from the arguments beside it.
     pub weak: bool,
@@ -191,7 +191,7 @@ impl Node {
         }
     }
 
-    /// Returns the node with other argument expressions, one for each.
+    /// Returns the node with other argument expressions, one for each of its own.
     pub(crate) fn with_args(&self, args: Vec<Expr>) -> Node {
         let mut one = args.iter().cloned();
         let mut arg = || one.next().expect("the node has one argument");

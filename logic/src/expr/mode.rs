@@ -24,8 +24,7 @@ impl Plan {
         let mut queries = Vec::with_capacity(self.queries.len());
         for query in &self.queries {
             let query = Query { alias: query.alias.clone(), expr: conversion.expr(&query.expr)? };
-            // Only the fill value can differ between modes. A field without size is reported by the
-            // verifier.
+            // Only the fill value can differ between modes.
             conversion.results.insert(query.alias.clone(), query.expr.info().fill.clone());
             queries.push(query);
         }

@@ -7,10 +7,10 @@
 //!
 //! Maps that read one table along one field share a parameter, and keep the differences of their
 //! offsets. These offsets remain constants:
-//! - those of maps of which one reads from offset 0 on, or beside a read of the whole table: an
-//!   expression like `x[1..] - x[..n-1]` is the difference of neighbours in all plans
-//! - those with a single possible value: the window covers the field
-//! - unequal offsets of which one may lead out of bounds, as in filters of pictures
+//! - offsets of maps that share a field, if the least offset is 0 or the plan also reads the whole
+//!   field: an expression like `x[1..] - x[..n-1]` is the difference of neighbours in all plans
+//! - offsets with a single possible value, such as that of a window that covers the field
+//! - unequal offsets, if some of their reads are out of bounds, as in image filters
 
 use super::{Expr, IndexMap, Node};
 use crate::affine::{Affine, Parameter, Subscript};
@@ -24,7 +24,7 @@ pub(super) struct SharedOffset {
     offset: i64,
     /// The least offset that the subscripts may have.
     least: i64,
-    /// The number of offsets that they may have.
+    /// The number of offsets that the subscripts may have.
     pub(super) size: u64,
     uses: Vec<OffsetUse>,
 }
@@ -35,7 +35,7 @@ struct OffsetUse {
     expr: Expr,
     /// The number of the subscript in the map.
     number: usize,
-    /// The constant of the subscript; of a remainder, the one that is a remainder itself.
+    /// The constant of the subscript; for a remainder, the constant modulo the block size.
     offset: i64,
     /// The least and the greatest offset for which the reads leave the table at the same ends.
     class: (i64, i64),
@@ -45,7 +45,8 @@ struct OffsetUse {
     has_fields: bool,
 }
 
-/// A field that index maps read: a mode of a tensor, or a field of the expression with an address.
+/// A field that index maps read: a mode of a tensor, or a field of another expression, given by the
+/// address of the expression.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum IndexedField {
     Mode(Alias, usize),
@@ -77,7 +78,8 @@ impl SharedOffset {
         self.offset - self.least
     }
 
-    /// Replaces the offset by a parameter in the maps of expressions, which are listed by address.
+    /// Replaces the offset by a parameter in the index maps that use it. `maps` has the changed
+    /// index maps, by the address of their expression.
     pub(super) fn replace(&self, parameter: &Parameter, maps: &mut HashMap<usize, IndexMap>) {
         for OffsetUse { expr, number, offset, .. } in &self.uses {
             let Node::Index { map, .. } = expr.node() else { continue };
@@ -150,8 +152,8 @@ impl OffsetSearch {
         }
     }
 
-    /// Records the fields that a chain of index maps reads whole. `mapped` are the fields that the
-    /// maps further out read.
+    /// Records the fields that a chain of index maps reads whole. `mapped` has the fields that the
+    /// maps further out replace by subscripts.
     fn read(&mut self, expr: &Expr, mapped: &mut Vec<Field>) {
         match expr.node() {
             Node::Index { map, arg } => {
@@ -177,8 +179,8 @@ impl OffsetSearch {
 }
 
 impl OffsetUse {
-    /// Returns the use of a subscript of a mode of the given size; `None` if its constant must
-    /// remain.
+    /// Returns the use of a subscript of a mode of the given size; `None` if the constant of the
+    /// subscript must remain.
     fn new(expr: &Expr, (number, at): (usize, &Subscript), size: u64, is_permissive: bool) -> Option<OffsetUse> {
         let form = at.form();
         let (low, high) = at.range(&|field| expr.info().dimension(field))?;
@@ -206,7 +208,7 @@ impl OffsetUse {
         if offset + high < 0 || offset + low > last || ((below || above) && !is_permissive) {
             return None;
         }
-        // The offsets with some read in bounds, and the same ends out of bounds.
+        // The offsets for which some read is in bounds, and reads leave the mode at the same ends.
         let least = if below { high.checked_neg()? } else { low.checked_neg()? };
         let greatest = if above { last.checked_sub(low)? } else { last.checked_sub(high)? };
         let least = if above { least.max(last.checked_sub(high)?.checked_add(1)?) } else { least };
@@ -222,7 +224,8 @@ impl OffsetUse {
     }
 }
 
-/// Returns the field of the expression below all maps and reorders that a field of `expr` is.
+/// Follows a field of `expr` through index maps and reorders; returns the field of the expression
+/// below them.
 fn indexed_field(expr: &Expr, field: &Field) -> IndexedField {
     match expr.node() {
         Node::Index { arg, .. } if arg.info().fields.contains(field) => indexed_field(arg, field),
@@ -257,7 +260,8 @@ mod tests {
         (lifted.queries[0].expr.to_string(), constants.iter().map(|c| value(&c.value)).collect())
     }
 
-    /// Windows become reads at parameters, whose values are all places within the field.
+    /// Offsets become parameters, which range over the offsets whose reads stay in bounds or leave
+    /// the field at the same ends.
     #[test]
     fn windows_have_parameters() {
         for (expr, text, values) in [
@@ -302,7 +306,7 @@ mod tests {
         }
     }
 
-    /// Windows of one table share a parameter; those of others have their own.
+    /// Windows of one table share a parameter; windows of different tables do not.
     #[test]
     fn windows_of_one_table_share_a_parameter() {
         let window = |table: &str, low: u64| format!("(index (window j {low} {}) (table {table} i j))", low + 3);
@@ -333,7 +337,7 @@ mod tests {
         }
     }
 
-    /// Plans with parameters are equal to those read from their text.
+    /// Plans that differ in an offset become equal, and the text names the parameter as an input.
     #[test]
     fn texts_have_parameters() {
         let lifted = plan("(index (window j 3 6) (table A i j))").lift_constants().unwrap().plan;

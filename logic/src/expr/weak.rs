@@ -6,10 +6,11 @@ use crate::error::Error;
 use crate::op::{Builtin, DtypeRule, Op, promote};
 use crate::scalar::Scalar;
 
-/// Gives every weak argument a dtype. The dtype is that to which the operator promotes the strong
-/// arguments, if it is of the number's kind or a higher one (`bool` < integers < floats). Otherwise
-/// the number keeps its own dtype. A comparison with a number that the dtype cannot represent is
-/// replaced by an equivalent comparison.
+/// Gives every weak argument a dtype. An argument of a user-defined operator takes the dtype of its
+/// parameter. Otherwise, a number takes the dtype to which the operator promotes the strong
+/// arguments, if that dtype is of the number's kind or a higher one (`bool` < integers < floats).
+/// If not, the number keeps its own dtype. A comparison with a number that the dtype cannot
+/// represent is replaced by an equivalent comparison.
 pub(super) fn resolve(op: Op, mut args: Vec<Expr>) -> Result<(Op, Vec<Expr>), Error> {
     if args.iter().all(|a| !a.info().weak) {
         return Ok((op, args));
@@ -53,8 +54,8 @@ fn replace_comparison(op: &Op, k: usize, value: &Scalar, dtype: &DType) -> Optio
     let holds = match op {
         Eq => false,
         Ne => true,
-        // True for `x < number` with a number above all values, and for `number < x` with one
-        // below.
+        // True for `x < number` with a number above all values, and for `number < x` with a number
+        // below all values.
         Lt | Le => above == (k == 1),
         _ => above != (k == 1),
     };
@@ -93,8 +94,9 @@ fn kind_rank(prim: Option<Prim>) -> u8 {
     }
 }
 
-/// Converts a value to a dtype that can represent it: integers and `bool` exactly, finite numbers
-/// as finite, rounded floats, structs by their members.
+/// Converts a value to a dtype, member by member for a struct. A conversion to an integer or `bool`
+/// must be exact. A conversion to a float may round, but not turn a finite number into an infinity.
+/// Any other conversion is an error.
 pub(crate) fn fit(value: &Scalar, dtype: &DType, role: &'static str) -> Result<Scalar, Error> {
     let error = || Error::Value {
         role,
@@ -112,8 +114,7 @@ pub(crate) fn fit(value: &Scalar, dtype: &DType, role: &'static str) -> Result<S
             let cast = value.cast(*p).expect("a primitive casts to a primitive");
             let fits = match (value.to_i128(), cast.to_i128()) {
                 (Some(from), Some(to)) => from == to,
-                // An integer beyond 2^53 changes in a round trip through the float, and so does not
-                // fit.
+                // A float fits if the integer converts back to the same float.
                 (None, Some(to)) => value.to_f64() == Some(to as f64) && value.cast(*p) == Some(cast.clone()),
                 _ => value.to_f64().map(f64::is_finite) == cast.to_f64().map(f64::is_finite),
             };

@@ -113,7 +113,7 @@ fn select(b: Builtin, args: &[BoundedValue]) -> Option<BoundedValue> {
     }
 }
 
-/// Returns the pair that comes first, unless a rounding error may decide.
+/// Returns the pair that comes first; `None` if a rounding error may decide which one that is.
 fn select_pair(b: Builtin, best: BoundedValue, next: &BoundedValue) -> Option<BoundedValue> {
     let (Datum::Struct(_, p), Datum::Struct(_, q)) = (&best.0, &next.0) else { return None };
     if let (Some(x), Some(y)) = (p[0].approx(), q[0].approx()) {

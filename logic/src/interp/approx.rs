@@ -11,8 +11,9 @@
 //! In every form, a term passes at most `terms - 1` additions and `depth` multiplications. The
 //! rounding error is therefore at most `(terms - 1 + depth) u magnitude` to first order (Higham,
 //! "Accuracy and stability of numerical algorithms", 2002, section 3.1). Twice that bound covers
-//! the higher orders, and the power and product operators that replace a run. Errors of the leaves
-//! propagate linearly through the polynomial. An operator that is no polynomial starts a new leaf.
+//! the higher orders, and the products and powers by which engines replace the fold of a run.
+//! Errors of the leaves propagate linearly through the polynomial. The result of an operator that
+//! is no polynomial is a new leaf.
 //!
 //! A computation on multiples of `2^grid` whose magnitude fits the precision is exact in every
 //! form.
@@ -119,7 +120,7 @@ impl Approx {
         Approx::leaf(prim, x.into(), 0.0)
     }
 
-    /// Creates a value that engines have up to an error.
+    /// Creates a value from which the values of engines differ by at most `error`.
     pub(super) fn leaf(prim: Prim, x: Dd, error: f64) -> Approx {
         let exponent = if x.hi == 0.0 || !x.is_finite() { 0 } else { exponent(x.hi) };
         let classes =

@@ -184,7 +184,7 @@ fn inputs_are_checked() {
     assert_eq!(error, "input `x`: the plan reads it, but it is missing");
 }
 
-/// Generates small whole numbers, or floats of all sizes between 2^-20 and 2^20.
+/// Generates small whole numbers, or floats of at most 2^19 in absolute value.
 fn data(integral: bool) -> impl Strategy<Value = f64> {
     let general = (-1.0..1.0f64, -20..20i32).prop_map(|(m, e)| m * f64::from(e).exp2());
     if integral { (-9..10i32).prop_map(f64::from).boxed() } else { general.boxed() }

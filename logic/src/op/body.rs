@@ -136,7 +136,7 @@ impl BodyScope<'_> {
 /// Heads of forms that are not applications of operators.
 const FORMS: [&str; 6] = ["lit", "if", "let", "while", "struct", "member"];
 
-/// Returns whether the name already has a meaning, so that no operator can be given it.
+/// Returns whether the name already has a meaning, so that no new operator may have this name.
 pub(super) fn is_reserved(name: &str) -> bool {
     FORMS.contains(&name) || Builtin::from_name(name).is_some()
 }

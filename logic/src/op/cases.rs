@@ -4,7 +4,7 @@
 //! value. The meaning of an application therefore depends on the fill values of its arguments, not
 //! on formats. An operator with an iteration but no cases *claims* that it returns `f(fills)`
 //! everywhere outside the iteration. An operator with cases is *defined* by them: by its body in
-//! the iteration, otherwise by the first case whose set has the coordinates.
+//! the iteration, otherwise by the first case whose set contains the coordinates.
 //!
 //! [`UserOp::bind_fills`] specializes either kind to the fill values of its arguments. Cases become
 //! conditions of the body, which every engine evaluates; a claim records the fill values for which
@@ -22,9 +22,9 @@ use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 
 impl Op {
-    /// Returns the operator, of two arguments, with the claim that its result is that of these fill
-    /// values wherever the argument at `position` has its fill value. The caller knows that the
-    /// other argument has only values for which that is true.
+    /// Returns this operator of two arguments with a claim: wherever the argument at `position` has
+    /// its fill value, the result equals the result for `fills`. The caller guarantees that the
+    /// claim is true for all values of the other argument.
     pub(crate) fn claiming(&self, signature: &Signature, position: usize, fills: Vec<Scalar>) -> Op {
         let params = signature.args.iter().enumerate().map(|(k, dtype)| (format!("argument{k}"), dtype.clone()));
         let body = Body::call(self.clone(), [Body::Arg(0), Body::Arg(1)]);
@@ -104,8 +104,8 @@ impl UserOp {
     ///
     /// # Errors
     /// Returns an error if the operator claims the same result everywhere outside its iteration and
-    /// a trial with these fill values refutes the claim, or if its cases leave the result undefined
-    /// somewhere.
+    /// a trial with these fill values refutes the claim. Also returns an error if its cases leave
+    /// the result undefined somewhere.
     pub fn bind_fills(&self, fills: &[Scalar]) -> Result<UserOp, OpError> {
         let Some(iteration) = self.iteration().filter(|_| fills.len() == self.params().len()) else {
             return Ok(self.clone());
@@ -131,8 +131,8 @@ impl UserOp {
         Ok(self.with_binding(name, Some(conditional(iteration, fills, body, remainder)), Some(fills.to_vec())))
     }
 
-    /// Returns the operator with a claim for fill values, under the name of the operator that it
-    /// applies.
+    /// Returns the operator with a claim for fill values, under a name made of `name` and the fill
+    /// values.
     fn with_claim(mut self, name: &str, iteration: Iteration, fills: Vec<Scalar>) -> UserOp {
         self = self.with_iteration(iteration).expect("the set is one of the arguments");
         self.with_binding(bound_name(name, &fills), None, Some(fills))
@@ -150,7 +150,7 @@ impl UserOp {
     }
 
     /// Searches for arguments outside the iteration whose result differs from that of the fill
-    /// values.
+    /// values; returns an error if there are such arguments.
     fn check_claim(&self, iteration: &Iteration, fills: &[Scalar]) -> Result<(), OpError> {
         let n = self.params().len();
         let Ok(expected) = self.eval(fills, FloatMode::default()) else { return Ok(()) };

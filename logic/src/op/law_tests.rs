@@ -120,7 +120,7 @@ impl LawCase {
         if let Some(signature) = self.signature(2) {
             self.binary(&signature);
         } else {
-            // Logical operators accept any dtype and answer for `bool`.
+            // Logical operators accept any dtype, and their claims are about `bool`.
             assert!(!claims || *t != DType::BOOL, "{op} claims properties on {t}, in which it does not compute");
         }
     }
@@ -200,7 +200,7 @@ impl LawCase {
         }
     }
 
-    /// Returns `f(of, x)`, or `f(x, of)`.
+    /// Returns `f(of, x)` if `left` is set, else `f(x, of)`.
     fn chain(&self, of: Result<Scalar, Fault>, x: &Scalar, left: bool) -> Result<Scalar, Fault> {
         of.and_then(|v| if left { self.eval(&[&v, x]) } else { self.eval(&[x, &v]) })
     }
@@ -240,7 +240,7 @@ impl LawCase {
                 continue;
             }
             let count = if self.op.arity() == Arity::Exact(1) { 1 } else { 2 };
-            // Logical operators accept any dtype and answer for `bool`.
+            // Logical operators accept any dtype, and their claims are about `bool`.
             let Some(Signature { args, .. }) = self.signature(count) else { continue };
             let outer = |x: &Scalar, a: &Scalar| match (args.len(), position) {
                 (1, _) => self.eval(&[x]),

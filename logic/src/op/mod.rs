@@ -79,9 +79,9 @@ impl Op {
     /// Returns a built-in operator unchanged, because its result does not depend on fill values.
     ///
     /// # Errors
-    /// Returns an error if the dtypes of the fill values do not fit the parameters, if a trial with
-    /// the fill values refutes the declared iteration space, or if the cases leave the result
-    /// undefined at some coordinates.
+    /// Returns an error if the dtypes of the fill values do not fit the parameters, or if a trial
+    /// with the fill values refutes the declared iteration space. Also returns an error if the
+    /// cases leave the result undefined at some coordinates.
     pub fn bind_fills(&self, fills: &[Scalar]) -> Result<Op, OpError> {
         let Op::User(user) = self else { return Ok(self.clone()) };
         let dtypes: Vec<DType> = fills.iter().map(Scalar::dtype).collect();

@@ -140,8 +140,8 @@ impl<'a> PartialEvaluator<'a> {
         if !begins {
             let (mut result, dtype) = self.body(&w.result);
             self.vars.truncate(depth);
-            // The initial values of a loop cannot refer to its variables, so variables that they
-            // mention must not be hidden.
+            // The initial values of a loop cannot refer to its variables, so a `let` below must not
+            // hide a variable that an initial value mentions.
             let names_of_inits = |body: &Body| w.vars.iter().any(|(n, _)| mentions(body, n));
             let open: Vec<_> = w.vars.iter().zip(&inits).filter(|(_, (init, _))| constant(init).is_none()).collect();
             if let Body::Var(name) = &result

@@ -76,7 +76,8 @@ impl Op {
     }
 
     /// Returns a value that can be dropped as the argument at `position`. The value has the dtype
-    /// `dtype`, even if the argument at `position` has another dtype (the count of a shift).
+    /// `dtype`, even if the argument at `position` has another dtype (the count of a shift). For
+    /// logical operators, the value is a `bool`.
     pub fn identity(&self, dtype: &DType, position: usize, mode: FloatMode) -> Option<Scalar> {
         match self {
             Op::Builtin(b) => {

@@ -3,8 +3,8 @@
 //! Promotion ([`promote`]) follows NumPy and the Python Array API, extended to any number of
 //! arguments so that their order does not matter:
 //! - `bool` < integers < floats; within a kind, the wider dtype;
-//! - signed with unsigned: the smallest signed dtype that represents both; `u64` with a signed
-//!   dtype has none and gives `f64`;
+//! - signed with unsigned: the smallest signed dtype that represents both; `f64` for `u64` with a
+//!   signed dtype, because no signed dtype represents both;
 //! - integers with `f32`: `f32` up to 16 bits, `f64` from 32 bits;
 //! - `bool` with any dtype: the other dtype.
 //!
@@ -15,7 +15,7 @@ use super::error::OpError;
 use super::{Op, Signature};
 use crate::dtype::{DType, Prim};
 
-/// Returns the primitive that represents the values of all given ones, by the rules of this module;
+/// Returns the primitive to which the given primitives are promoted, by the rules of this module;
 /// `None` for an empty input.
 pub fn promote(prims: impl IntoIterator<Item = Prim>) -> Option<Prim> {
     let (mut any, mut signed, mut unsigned, mut float) = (false, 0, 0, 0);

@@ -11,12 +11,12 @@
 //! | clause | meaning |
 //! |---|---|
 //! | `(commutative)`, `(associative)`, `(idempotent)` | laws |
-//! | `(identity VALUE PARAM..)`, `(annihilator VALUE PARAM..)` | of these arguments; of all if none is named |
-//! | `(distributes-over OP..)` | in each argument |
+//! | `(identity VALUE PARAM..)`, `(annihilator VALUE PARAM..)` | identity or annihilator in these arguments; in all if none is named |
+//! | `(distributes-over OP..)` | the operator distributes over these operators, in each argument |
 //! | `(special (PARAM VALUE) BODY)` | the result if the argument has the value |
 //! | `(iteration SET)` | the iteration space; elsewhere the result is that of the fill values |
 //! | `(fills VALUE..)` | restricts the claim of the iteration to arguments with these fill values |
-//! | `(case SET BODY)`, `(elsewhere BODY)` | the result outside the iteration; the first case that applies |
+//! | `(case SET BODY)`, `(elsewhere BODY)` | the result outside the iteration; the first case that applies decides |
 //!
 //! A set is a parameter (the coordinates at which it differs from its fill value), `all`,
 //! `(union SET..)`, `(intersection SET..)` or `(complement SET)`. Cases must define the result
@@ -134,7 +134,7 @@ struct TypedBody {
 }
 
 impl TypedBody {
-    /// Returns the body for a context with the given dtype.
+    /// Returns the body for a context with the given dtype, to which a bare number is converted.
     fn in_context(self, text: &Sexpr, dtype: &DType) -> Result<Body, Error> {
         match self.body {
             Body::Lit(value) if self.weak => fit(&value, dtype, "number").map(Body::Lit).map_err(|e| text.locate(e)),

@@ -242,8 +242,8 @@ impl UserOp {
         &self.specializations
     }
 
-    /// Returns the iteration space, if it is declared instead of derived from fill values and
-    /// properties.
+    /// Returns the declared iteration space; `None` if the iteration space is derived from fill
+    /// values and properties.
     pub fn iteration(&self) -> Option<&Iteration> {
         self.iteration.as_ref()
     }
@@ -258,9 +258,10 @@ impl UserOp {
         &self.cases
     }
 
-    /// Returns the operator under another name, for arguments of known fill values. Either `body`
-    /// replaces the body and the cases, or the iteration space is dropped because it is declared
-    /// for other fill values.
+    /// Returns the operator under another name, for arguments of known fill values. A `body`
+    /// replaces the body, the cases and the iteration space. Without `body`, the claim of the
+    /// iteration space is restricted to `fills`. Without `body` and `fills`, the iteration space is
+    /// dropped, because it is declared for other fill values.
     pub(super) fn with_binding(&self, name: String, body: Option<Body>, fills: Option<Vec<Scalar>>) -> UserOp {
         let mut op = UserOp { name, cases: Vec::new(), ..self.clone() };
         if fills.is_none() || body.is_some() {
@@ -308,14 +309,14 @@ impl UserOp {
         self.eval_body(body, args, mode)
     }
 
-    /// Evaluates the result of a special case.
+    /// Evaluates a body over the arguments: the definition, or the result of a special case.
     pub(super) fn eval_body(&self, body: &Body, args: &[Scalar], mode: FloatMode) -> Result<Scalar, Fault> {
         eval_body(&mut BodyEvaluation { op: &self.name, args, mode, vars: Vec::new(), steps: 0 }, body)
     }
 
-    /// Returns the number of built-in operators that the definition applies after all user-defined
-    /// operators are expanded; of several bodies, the maximum. Every operator has passed
-    /// `check_result`, so the count is small.
+    /// Returns the number of built-in operators that the operator applies after all user-defined
+    /// operators are expanded: the maximum over its body, its special cases and its cases. Every
+    /// body has passed `check_result`, so the count is small.
     fn expanded_ops(&self) -> u64 {
         let Definition::Body(body) = &self.definition;
         let special = self.specializations.iter().map(|s| &s.result).chain(self.cases.iter().map(|c| &c.result));

@@ -1,9 +1,9 @@
 //! A naive interpreter of physical plans: every loop runs over its whole extent, every tensor is
 //! dense.
 //!
-//! It ignores formats, protocols and workspaces, and thus defines the meaning of a plan. Engines
-//! must agree with this interpreter, and this interpreter with that of the Logic plan. Folds run in
-//! the order of the loops.
+//! The interpreter ignores levels, protocols and workspaces, and thus defines the meaning of a
+//! plan. Engines must agree with this interpreter, and this interpreter with that of the Logic
+//! plan. Folds run in the order of the loops.
 
 use super::{Access, Extent, Loop, Output, PhysicalPlan, ScalarExpr, StorageCoordinate, TemporaryNest};
 use crate::affine::{Affine, Parameter};
@@ -235,7 +235,8 @@ impl<'a> NestEvaluation<'a> {
         Ok(form.bind(&|parameter| self.parameter(parameter).unwrap_or(0)).evaluate(&|f| self.indices[f]))
     }
 
-    /// Returns the value of a parameter; `None` if it is missing or none of its possible values.
+    /// Returns the value of a parameter; `None` if the input is missing or its value is not one of
+    /// the possible values.
     fn parameter(&self, parameter: &Parameter) -> Option<i64> {
         match self.tensors.get(&parameter.input)?.values[..] {
             [Scalar::I64(value)] => Some(value).filter(|value| parameter.has_value(*value)),

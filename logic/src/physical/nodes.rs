@@ -24,8 +24,8 @@ pub struct PhysicalPlan {
 pub struct PhysicalQuery {
     /// Loops that the outputs share, outermost first.
     pub loops: Vec<Loop>,
-    /// Temporaries in order, each computed inside its first `depth` loops of `loops`; later ones
-    /// may read earlier ones.
+    /// Temporaries in order, each computed inside the first `depth` of the `loops`; later
+    /// temporaries may read earlier ones.
     pub temporaries: Vec<TemporaryNest>,
     /// Outputs, written in the innermost loop.
     pub outputs: Vec<Output>,
@@ -82,14 +82,14 @@ pub enum Extent {
 pub struct TemporaryNest {
     /// Number of surrounding loops outside the pass.
     pub depth: usize,
-    /// Number of surrounding loops outside the start of the folds. It equals `depth` if every pass
-    /// starts again; it is smaller if the folds accumulate across iterations of the loops in
-    /// between, as a scan does.
+    /// Number of surrounding loops outside the start of the folds. The number equals `depth` if
+    /// every pass starts its folds again. The number is smaller if the folds accumulate across
+    /// iterations of the loops in between, as a scan does.
     pub start_depth: usize,
     /// Inner loops of the pass.
     pub loops: Vec<Loop>,
-    /// Temporaries used in the inner loops; their `depth` counts `loops`, after the surrounding
-    /// loops.
+    /// Temporaries used in the inner loops; their `depth` counts the loops of `loops` only, not the
+    /// surrounding loops.
     pub temporaries: Vec<TemporaryNest>,
     /// Folds that share the loops.
     pub folds: Vec<TemporaryFold>,
@@ -154,7 +154,7 @@ pub struct Workspace {
 pub enum StorageCoordinate {
     /// A function of loop indices only.
     Subscript(Subscript),
-    /// A computed `i64`: a gather in a read, a scatter in a write. Reads look it up
+    /// A computed `i64`: a gather in a read, a scatter in a write. Reads look the coordinate up
     /// ([`Protocol::Follow`]).
     Computed(ScalarExpr),
 }

@@ -173,7 +173,7 @@ fn read_workspace(s: &Sexpr) -> Result<Option<Workspace>, Error> {
     Ok(Some(Workspace { depth: depth.number("a number of loops")?, format: format_from_words(format)? }))
 }
 
-/// Reads `NAME DTYPE FILL (SIZE..) FORMAT`; returns the parts that follow.
+/// Reads `NAME DTYPE FILL (SIZE..) FORMAT`; returns the name, the type and the parts that follow.
 fn read_typed_tensor<'a>(s: &Sexpr, parts: &'a [Sexpr]) -> Result<(Alias, Arc<TensorType>, &'a [Sexpr]), Error> {
     let [name, dtype, fill, shape, format, rest @ ..] = parts else {
         return Err(s.error("expected NAME DTYPE FILL (SIZE..) FORMAT"));

@@ -11,10 +11,13 @@
 //! WRITE      := (write TYPE (COORDINATE..) [(fold OP)] [(drop-fills)]
 //!                 [(workspace DEPTH FORMAT)] [(pattern NAME)] EXPR)
 //! COORDINATE := SUBSCRIPT | (value EXPR)
-//! EXPR       := VALUE | NAME | (coordinate FORM) | (at NAME READ.. [(outside VALUE)]) | (OP EXPR..)
+//! EXPR       := VALUE | NAME | (coordinate FORM) | (OP EXPR..)
+//!             | (at NAME READ.. [(workspace DEPTH FORMAT)] [(outside VALUE)])
 //! READ       := COORDINATE | (gallop COORDINATE) | (follow COORDINATE)
 //! FORMAT     := (LEVEL.. [pattern])
-//! LEVEL      := KIND[?][*][@MODE[/BLOCK | %BLOCK]]      ? unordered, * not unique; the mode, unless it equals the depth
+//! LEVEL      := KIND[?][*][@MODE[/BLOCK | %BLOCK | -BY]]   ? unordered, * not unique;
+//!                                                    @ the mode, unless it equals the depth;
+//!                                                    / outer part, % inner part, - skewed
 //! ```
 //! Subscripts and forms are those of Logic plans. Values of dtype `bool`, `i64` or `f64` are bare;
 //! others are written `(lit DTYPE VALUE)`. `lit`, `coordinate`, `at` and `where` are reserved and

@@ -1,29 +1,29 @@
 //! The verifier of physical plans. Rules:
 //!
 //! 1. Inputs and outputs have distinct aliases. An access reads an input or an output of an earlier
-//!    query. Every produced alias is an input or an output. Parameters are inputs of the type that
-//!    gives them their values.
+//!    query. Every produced alias is an input or an output. A parameter is an input of the type
+//!    [`Parameter::input_type`](crate::Parameter::input_type).
 //! 2. The indices of a query, including those of temporaries, are distinct and used only inside
 //!    their loops. A loop over a block is inside the loop that counts the blocks. Lanes are a power
 //!    of two up to [`Loop::MAX_LANES`]; only the innermost loop of a nest may have more than one.
 //! 3. Temporaries have distinct names and follow those that they read. Their depth is at most the
-//!    number of surrounding loops. Temporaries that start further out have one accumulator for each
-//!    value of some of the loops in between, and accumulate along at least one of them. Others have
-//!    a single accumulator.
+//!    number of surrounding loops. A temporary that starts further out has one accumulator for each
+//!    combination of values of some indices of the loops in between, and accumulates along at least
+//!    one of these loops. Other temporaries have a single accumulator.
 //! 4. Accesses and outputs have one coordinate per storage mode; accesses also have one protocol
 //!    per storage mode.
 //! 5. The arguments of a call have the dtypes of the operator's signature, and the operator has no
 //!    cases that depend on which arguments are stored. A fold has the dtype of its value. Computed
 //!    coordinates are `i64`. The value of an output has the dtype of the output.
-//! 6. A level that is walked or galloped is bound by a loop further in than those of the levels
-//!    above, as an affine form of its index. It is ordered, unless the query is a conversion. A
-//!    level that is followed supports lookup.
+//! 6. The coordinate of a level that is walked or galloped is an affine form of loop indices. The
+//!    innermost of these loops is further in than all loops that bind the levels above. The level
+//!    is ordered, unless the query is a conversion. A level that is followed supports lookup.
 //! 7. An output without a fold writes each entry once: every loop index occurs in its subscripts.
 //!    An output with a fold drops no values.
-//! 8. Lists and singletons of an output are written in order, or a workspace takes the writes. In
-//!    order means that the outermost loops bind all levels down to the last list or singleton, in
-//!    the same order. A workspace has one level for each storage mode that the loops outside it do
-//!    not fix, all of kinds that take random writes.
+//! 8. Levels of an output that only take appends, such as lists, are written in order, or a
+//!    workspace takes the writes. In order means that the outermost loops bind all levels down to
+//!    the last such level, in the same order. A workspace has one level for each storage mode that
+//!    the loops outside it do not fix, all of kinds that take random writes.
 //! 9. An output with the pattern of a tensor drops no values and has no workspace. Its value reads
 //!    that tensor at the same coordinates, in bounds and not through a workspace. Both have the
 //!    same shape and levels, with one position per stored coordinate. The output may be written in
@@ -260,8 +260,8 @@ impl QueryScope<'_> {
         self.loops.iter().position(|l| l.index == *field)
     }
 
-    /// Returns the number of loops that bind a coordinate, up to the innermost one that the
-    /// coordinate depends on.
+    /// Returns the number of loops down to the innermost one on which a coordinate depends; 0 if
+    /// the coordinate depends on no loop.
     fn binding_depth(&self, coordinate: &StorageCoordinate) -> Result<usize, String> {
         let mut fields = Vec::new();
         match coordinate {
@@ -407,8 +407,8 @@ impl QueryScope<'_> {
     }
 
     /// Checks that an output can share the pattern of a tensor. The optimizer guarantees that the
-    /// value is the fill value wherever the tensor has its own; engines verify this property on
-    /// programs.
+    /// value is the fill value of the output wherever the tensor has its fill value; engines verify
+    /// this property on programs.
     fn check_pattern(&self, output: &Output, pattern: &Alias) -> CheckResult {
         let fails = |reason: &str| Err(reason.to_owned());
         let Some(ty) = self.types.get(pattern) else {
@@ -451,8 +451,8 @@ impl QueryScope<'_> {
     }
 
     /// Returns whether the coordinate ascends in the lexicographic order of the loops from `depth`
-    /// on. It does if it is an affine form in which a step of each loop exceeds the total range of
-    /// the loops inside.
+    /// on. Such a coordinate is an affine form in which a step of each loop exceeds the total range
+    /// of the loops inside.
     fn is_monotone(&self, coordinate: &StorageCoordinate, depth: usize) -> bool {
         let StorageCoordinate::Subscript(Subscript::Affine(form)) = coordinate else { return false };
         let mut reach: i128 = 0;

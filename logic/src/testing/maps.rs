@@ -1,13 +1,13 @@
-//! Random index maps. Every field has its size in the pool, so a field is read at forms of other
-//! fields.
+//! Random index maps. A field has the same size wherever it occurs, so a map does not resize a
+//! field, but reads it at a form of fields of the pool.
 
 use super::generate::PlanGenerator;
 use crate::affine::{Affine, Subscript};
 use crate::expr::{Expr, IndexMap};
 use crate::field::Field;
 
-/// Reads the expression through a random map; returns `None` if it has no field to map, or the pool
-/// has none to introduce.
+/// Reads the expression through a random map. Returns `None` if the expression has no fields or a
+/// field of unknown size, if the pool has no field to introduce, or if the map is invalid.
 pub(super) fn random_map(g: &mut PlanGenerator<'_>, arg: Expr) -> Option<Expr> {
     let fields = arg.info().fields.clone();
     let sizes: Vec<u64> = fields.iter().map(|f| arg.info().dimension(f)).collect::<Option<_>>()?;

@@ -46,8 +46,8 @@ impl Default for CaseConfig {
 /// The kind of values in inputs and literals.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DataKind {
-    /// Small whole numbers, so that sums and products need no rounding; integers also at the ends
-    /// of their range.
+    /// Small whole numbers, so that sums and products of floats need no rounding. Integers may also
+    /// have any other value of their dtype.
     Exact,
     /// Floats whose magnitudes span a few powers of two, and some small whole numbers.
     General,

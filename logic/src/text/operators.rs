@@ -20,7 +20,7 @@ impl Operators {
     /// Adds the operator of a form `(define-op ..)`.
     ///
     /// # Errors
-    /// Returns a syntax error if the form is no definition.
+    /// Returns the errors of [`UserOp::read`].
     pub fn define(&mut self, form: &Sexpr) -> Result<(), Error> {
         let op = UserOp::read(form, &|name| self.find(name))?;
         self.defined.push(Op::User(Arc::new(op)));
@@ -35,7 +35,7 @@ impl Operators {
     /// Returns the operator of a name, which stands at `form` in the text.
     ///
     /// # Errors
-    /// Returns an error with the most similar name if there is no such operator.
+    /// Returns an error with similar names if there is no such operator.
     pub fn named(&self, name: &str, form: &Sexpr) -> Result<Op, Error> {
         self.find(name).ok_or_else(|| {
             let candidates = Builtin::ALL.iter().map(|b| b.name()).chain(self.defined.iter().map(Op::name));

@@ -48,7 +48,7 @@ pub fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
 }
 
 /// Returns the inputs that a text reads, each with the fields that it is first read with, in the
-/// order of their first use. A catalog for [`parse`] must contain these inputs.
+/// order of their first use. A catalog for [`parse`] must contain these inputs, except parameters.
 ///
 /// # Errors
 /// Returns an error if the text is no s-expression, or an input is read with two different numbers

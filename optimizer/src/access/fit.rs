@@ -4,8 +4,8 @@
 //! A level is *bound* at the position of the innermost loop that its subscript depends on. It can
 //! be walked, with any stride and in either direction, when it is bound inside every outer level.
 //! It can be followed (looked up) when all outer levels are bound no later and its kind supports
-//! lookups. Dense levels may be bound in any order. All other levels are *discordant* and need a
-//! copy.
+//! lookups. Levels with direct lookup, such as dense levels and hash tables, may be bound in any
+//! order. All other levels are *discordant* and need a copy.
 
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, NestKind, Read, Term};

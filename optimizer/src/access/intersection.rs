@@ -2,8 +2,9 @@
 //! of some in byte maps, in which the coordinates of the others are looked up.
 //!
 //! A fiber can be cached if the list is independent of some loop between the loops that fix the
-//! fiber and the loop that walks it: it is read once and used many times. This is the workspace of
-//! Gustavson's algorithm (Two fast algorithms for sparse matrices, 1978), on the side of reads.
+//! fiber and the loop that walks it: the fiber is read once and used many times. This is the
+//! workspace of Gustavson's algorithm (Two fast algorithms for sparse matrices, 1978), on the side
+//! of reads.
 
 use crate::term::{ModeCoordinate, Read};
 use crate::work::{Event, Work, cost};
@@ -21,8 +22,8 @@ pub(crate) struct ListLevel {
     pub(crate) average_length: f64,
     /// Number of loops that determine the fiber; the loops after these reread it.
     pub(crate) fixed_depth: usize,
-    /// Set when the fill of the access alone makes the value a fill; the loop visits the
-    /// intersection of these lists.
+    /// Set for a deciding list: the fill of the access alone makes the value a fill. The loop
+    /// visits the intersection of the deciding lists.
     pub(crate) is_conjunct: bool,
     /// The workspace that can cache a fiber, if any.
     pub(crate) workspace: Option<FiberWorkspace>,
@@ -114,8 +115,8 @@ pub(crate) fn cheapest_protocols(lists: &[ListLevel], rounds: &LoopRounds<'_>) -
     let mut longest: Vec<usize> = (0..lists.len()).filter(|k| lists[*k].workspace.is_some()).collect();
     longest.sort_by(|a, b| lists[*b].fiber_length.total_cmp(&lists[*a].fiber_length));
     longest.truncate(conjunct_count - 1);
-    // Lists that do not decide are searched for the coordinates of the others; if all lists are
-    // searchable, they can advance to these coordinates.
+    // Lists that do not decide are searched for the coordinates of the deciding lists; if all lists
+    // are searchable, they advance to these coordinates instead.
     let follower = match lists.iter().all(|list| list.is_searchable) {
         true => ListProtocol::Advance,
         false => ListProtocol::Search,
@@ -147,7 +148,7 @@ pub(crate) fn cheapest_protocols(lists: &[ListLevel], rounds: &LoopRounds<'_>) -
     best
 }
 
-/// Returns the length of the shortest leading list.
+/// Returns the length of the shortest walked list.
 pub(crate) fn shortest_lead(lists: &[ListLevel], protocols: &[ListProtocol]) -> f64 {
     walked_lists(lists, protocols).map(|list| list.fiber_length).fold(f64::INFINITY, f64::min)
 }
@@ -204,7 +205,7 @@ fn lookup_work(lists: &[ListLevel], protocols: &[ListProtocol], rounds: &LoopRou
                 work.add_misses(steps, workspace.bytes);
             }
             (ListProtocol::Advance, _) => {
-                // The further apart the queried coordinates are, the longer are the leaps.
+                // The further apart the queried coordinates are, the longer the leaps are.
                 let distance = list.fiber_length / shortest_lead(lists, protocols).max(0.5);
                 match distance > 1.0 {
                     true => work.add(Event::Gallop, cost::ADVANCE_LEAP * steps * (1.5 + distance.log2())),

@@ -53,7 +53,7 @@ pub(super) struct Extraction<'g, 'c> {
     graph: &'g AlgebraGraph,
     facts: &'g Facts<'c>,
     best: FxHashMap<Id, NodeChoice>,
-    /// For each class, the node of a term with the least nesting of folds.
+    /// For each class, the root node of a term of the least depth.
     simplest: FxHashMap<Id, NodeChoice>,
     /// The terms of these nodes, built on demand; estimates of a plain term hold for its whole
     /// class.
@@ -217,8 +217,9 @@ impl<'g, 'c> Extraction<'g, 'c> {
         count
     }
 
-    /// Extends choices of cost `cost` by a node for each class in `pending` and its descendants, as
-    /// long as the cost is below `limit` and `visit` returns true.
+    /// Extends choices of cost `cost` by a node for each class in `pending` and its descendants, in
+    /// all ways that cost less than `limit`. Calls `visit` with each result; stops and returns
+    /// false when `visit` returns false.
     fn extend_choices(
         &mut self,
         mut pending: Vec<Id>,
@@ -362,8 +363,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
         }
     }
 
-    /// Returns the cost of a node without its children, for a fold that of computing and storing
-    /// it, if less than `limit`.
+    /// Returns the cost of a node without its children, if it is less than `limit`: the cost of
+    /// computing and storing a fold, or 0 for another node.
     fn own_cost(&mut self, class: Id, node: &ENode, limit: f64) -> Option<f64> {
         let NodeKind::Fold(..) = node.kind else { return Some(0.0) };
         let body = self.graph.find(*node.children().first()?);
@@ -572,7 +573,7 @@ fn random_cost(seed: u64, node: &ENode) -> f64 {
     (hasher.finish() % 1000) as f64
 }
 
-/// Returns the least sum of rounds over all prefixes of an order, over all orders.
+/// Returns the sum of rounds over all prefixes of the order for which this sum is least.
 fn exhaustive(count: usize, rounds: &dyn Fn(u64) -> f64) -> f64 {
     let mut lowest: BTreeMap<u64, f64> = BTreeMap::from([(0, 0.0)]);
     for set in 1..1u64 << count {
@@ -583,8 +584,8 @@ fn exhaustive(count: usize, rounds: &dyn Fn(u64) -> f64) -> f64 {
     lowest[&((1 << count) - 1)]
 }
 
-/// Returns the sum of rounds over all prefixes of the greedy order, in which every next loop has
-/// the fewest.
+/// Returns the sum of rounds over all prefixes of the greedy order, which always appends the loop
+/// with the fewest rounds.
 fn greedy(count: usize, rounds: &dyn Fn(u64) -> f64) -> f64 {
     let (mut set, mut sum) = (0u64, 0.0);
     for _ in 0..count {

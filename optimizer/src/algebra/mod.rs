@@ -43,7 +43,8 @@ use seed::seed;
 const MAX_TERM_SIZE: usize = 48;
 /// Number of the terms with the lowest estimates that are planned; more for an expensive query.
 const MAX_PLANNED: usize = 3;
-/// Largest total number of accesses and operators in the terms that are planned.
+/// Total size of the planned terms from which no terms beyond [`MAX_PLANNED`] are planned. A size
+/// is a number of accesses and operators; each term counts with the size of the original one.
 const MAX_PLANNED_SIZE: usize = 66;
 /// Largest number of terms in a class for which all terms are listed.
 const MAX_LISTED_TERMS: usize = 500;
@@ -165,7 +166,7 @@ fn is_rewritable(nest: &Nest) -> bool {
 }
 
 /// Returns whether an opaque part of the term, a scan or a value in a subscript, contains folds.
-/// Their fields have unique names, which a duplicated term would contain twice.
+/// The fields of such folds have unique names, which a duplicated term would contain twice.
 fn hides_folds(term: &Term, hidden: bool) -> bool {
     let values = |read: &Read| {
         let value = |at: &ModeCoordinate| matches!(at, ModeCoordinate::Value(t) if hides_folds(t, true));

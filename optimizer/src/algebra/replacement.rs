@@ -1,4 +1,4 @@
-//! Tasks: nests to plan; and the tasks that replace a nest of the plan.
+//! Tasks, which are nests to plan, and the replacement of a nest of the plan by tasks.
 
 use crate::report::{AppliedRule, Origin};
 use crate::term::Nest;
@@ -18,8 +18,8 @@ pub(crate) struct Replacement {
     pub(crate) note: Option<String>,
 }
 
-/// The replacement that was chosen for a nest of the plan, and the runners-up. Whole plans with
-/// these are compared with the plan with the chosen one.
+/// The replacement that was chosen for a nest of the plan, and the runners-up. The whole plan with
+/// each runner-up is compared with the plan with the chosen replacement.
 pub(crate) struct ReplacementChoice {
     pub(crate) chosen: Replacement,
     pub(crate) runners_up: Vec<Replacement>,

@@ -16,9 +16,9 @@ use std::fmt;
 /// Number of nodes at which saturation stops.
 pub(super) const MAX_NODES: usize = 550;
 /// Number of node visits at which saturation stops. A rule visits all nodes of a node's child
-/// classes, so the visits grow with the square of the nodes in few classes.
+/// classes. If there are few classes, the visits grow with the square of the number of nodes.
 pub(super) const MAX_VISITS: usize = 400_000;
-/// Largest number of iterations over the graph of a plan.
+/// Largest number of iterations over a graph in one round of rules.
 pub(super) const MAX_ITERATIONS: usize = 12;
 
 /// The reason why saturation stopped.

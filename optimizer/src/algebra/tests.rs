@@ -47,8 +47,8 @@ fn alternative(facts: &Facts, nest: &Nest, chosen: &[&'static RewriteRule], numb
     Some(super::with_value(nest, extracted))
 }
 
-/// Runs a plan with every alternative term that the rules produce; returns the number of
-/// alternatives.
+/// Runs a plan with the first three alternative terms that the rules produce; returns the number of
+/// alternatives, at most 3.
 fn check(text: &str, inputs: &[InputSpec], mode: FloatMode, chosen: &[&'static RewriteRule]) -> usize {
     let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
     let plan = redpoll_logic::text::parse(text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -152,7 +152,7 @@ fn every_rule_holds_for_every_pair_of_operators_that_it_claims() {
                         let annihilator = outer.annihilator(&dtype, 0, mode).unwrap_or_else(|| identity.clone());
                         let inputs = inputs(prim, fills, &annihilator);
                         for rule in rules::rules() {
-                            // Nested aggregates come from `pull-aggregate`.
+                            // These rules match only terms that other rules create.
                             let chosen: Vec<&'static RewriteRule> = match rule.name {
                                 "merge-aggregates" | "flatten" | "repeat" => rules::rules()
                                     .filter(|r| r.name == rule.name || is_prerequisite(rule.name, r.name))

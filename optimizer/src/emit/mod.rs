@@ -96,8 +96,8 @@ impl QueryEmitter<'_, '_> {
         let QueryEmitter { facts, sizes, kind, .. } = *self;
         let order: Vec<Field> = self.order[..pass.depth].iter().chain(&pass.order).cloned().collect();
         let emitter = QueryEmitter { order: &order, ..*self };
-        // A scan has an accumulator for each iteration of the loops between its start and itself
-        // that it does not run along.
+        // The loops between the start of a scan and the scan itself select its accumulator, except
+        // those that the scan runs along.
         let accumulator_indices = |fold: &crate::term::Fold| {
             let between = order[pass.start_depth..pass.depth].iter();
             between.filter(|f| !fold.along.contains(f)).cloned().collect()

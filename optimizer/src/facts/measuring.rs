@@ -1,5 +1,6 @@
-//! The budget of measuring: statistics that take a pass over a tensor are requested as long as
-//! their passes cost no more than the queries that need them, estimated without them.
+//! The budget of measuring. Statistics that take a pass over a tensor are requested as long as the
+//! passes cost no more than the queries that need them. The costs of these queries are estimated
+//! without the statistics.
 //!
 //! A plan is measured only before its first run. Measuring cannot gain more than the cost of the
 //! unmeasured query, so a measured first run takes at most about twice as long.
@@ -22,7 +23,8 @@ pub(crate) struct MeasuringBudget {
 pub(crate) enum StatisticsPass {
     /// The count of the distinct coordinates in a set of modes.
     Census(ModeSet),
-    /// The counts of these per coordinate of one of the modes.
+    /// The counts of the distinct coordinates in a set of modes, per coordinate of one of the
+    /// modes.
     Marginal(ModeSet, usize),
     /// The check of a fact.
     Fact(Fact),

@@ -32,7 +32,7 @@ pub(crate) struct Facts<'a> {
     types: FxHashMap<Alias, Arc<TensorType>>,
     counts: PositionCounts,
     /// Marginals of the tensors in `types`, per storage mode: the distribution of stored entries
-    /// over its coordinates.
+    /// over the mode's coordinates.
     mode_marginals: FxHashMap<Alias, Vec<Option<Marginal>>>,
     /// Paths along inputs that produce some of the tensors in `types`.
     paths: FxHashMap<Alias, Vec<Hop>>,
@@ -149,7 +149,7 @@ impl<'a> Facts<'a> {
         self.statistics.facts()
     }
 
-    /// Returns whether a fact is true of an input.
+    /// Returns whether a fact is true of an input; false if the budget does not pay for the check.
     pub(crate) fn has_fact(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
         self.pay_for(tensor, ty, &[StatisticsPass::Fact(fact)]) && self.statistics.has_fact(tensor, ty, fact)
     }

@@ -32,7 +32,7 @@ const MAX_COMBINATIONS: usize = 8;
 pub(crate) struct LayoutQuery {
     pub(crate) nest: Nest,
     pub(crate) order: Vec<Field>,
-    /// The formats of its outputs.
+    /// The formats of the query's outputs.
     pub(crate) formats: Vec<Format>,
 }
 

@@ -5,17 +5,17 @@ use egg::{EGraph, Id, Language};
 use redpoll_logic::{Alias, Field, Format};
 use std::collections::HashMap;
 
-/// The kind of a node: a source of a tensor in a format, apart from the child classes.
+/// The kind of a node: a source of a tensor in a format, without the child classes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum LayoutSource {
-    /// The tensor is given; the index of the layout.
+    /// A tensor that no query of the graph writes, by the index of its layout.
     Input(usize),
-    /// A run of a query by a kernel, which reads the children and writes all outputs; not a tensor
-    /// itself.
+    /// A run of a query by the kernel with this index, which reads the children and writes all
+    /// outputs. The class of the run is not a tensor.
     Kernel(usize),
-    /// An output of the child, a run; its index among the outputs.
+    /// The output with this index among the outputs of the child, which is a run.
     Output(usize),
-    /// A conversion of the child; the index of the resulting layout.
+    /// A conversion of the child to the layout with this index.
     Conversion(usize),
 }
 
@@ -53,9 +53,9 @@ pub(crate) struct CandidateKernel {
     pub(crate) order: Vec<Field>,
     /// For each output, the requested format if it differs from the one that the order writes.
     pub(crate) requested: Vec<Option<Format>>,
-    /// The formats of its outputs.
+    /// The formats of the query's outputs.
     pub(crate) formats: Vec<Format>,
-    /// Its reads, each with a format.
+    /// The query's reads, each with a format.
     pub(crate) reads: Vec<(Read, Format)>,
     pub(crate) cost: f64,
     /// Set when the kernel runs the query as in the previous plan.
@@ -133,7 +133,7 @@ impl LayoutGraph {
         own.map(|(.., class)| self.egraph.find(*class))
     }
 
-    /// Returns the tensor of each class that is one.
+    /// Returns the tensor of each class, without the classes of runs.
     pub(super) fn tensors(&self) -> HashMap<Id, &Alias> {
         self.layouts.iter().map(|(tensor, _, class)| (self.egraph.find(*class), tensor)).collect()
     }
@@ -149,7 +149,7 @@ impl LayoutGraph {
         self.runs[kernel].1.iter().map(|class| self.egraph.find(*class)).collect()
     }
 
-    /// Returns whether a class is given.
+    /// Returns whether a class is a tensor that no query of the graph writes, in its given format.
     pub(super) fn is_input(&self, class: Id) -> bool {
         self.egraph[class].nodes.iter().any(|node| matches!(node.source, LayoutSource::Input(_)))
     }

@@ -2,14 +2,14 @@
 //!
 //! Nests are planned one by one: each takes its own best order, stores its outputs as that order
 //! prefers, and copies discordant inputs. This pass plans the queries again, together, in an
-//! e-graph. A class is a tensor in one format. Its nodes are its sources: an input of the plan, a
-//! query with some loop order that writes it, or a conversion from another format.
+//! e-graph. A class is a tensor in one format. Its nodes are its sources: an input of the queries,
+//! a query with some loop order that writes it, or a conversion from another format.
 //!
 //! The inputs of a query's node are classes in turn, so that two queries share a conversion, and a
 //! query may write the format that its reader prefers. [`explore`] adds the nodes, and [`choose`]
 //! picks the cheapest combination of one order per query, which never costs more than the previous
-//! plan. The caller plans the queries again with this choice. (The physical properties of Graefe's
-//! Cascades, in an e-graph.)
+//! plan. The caller plans the queries again with this choice. Formats play the role of the physical
+//! properties in Graefe's Cascades.
 
 mod choose;
 mod explore;

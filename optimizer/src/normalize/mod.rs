@@ -4,8 +4,8 @@
 //!
 //! Input: a Logic plan. Output: one [`Nest`] with one output for each stored query, in an order in
 //! which tensors are written before they are read. An expression is lowered in an environment that
-//! maps each of its fields to a coordinate over the fields of the nest; so a map costs nothing
-//! until it reaches an access.
+//! maps each of its fields to a coordinate over the fields of the nest; so an index map costs
+//! nothing until it reaches an access.
 //!
 //! Besides the produced queries, these are stored: queries with a `reformat`; aggregates with
 //! several uses; aggregates read through a map that would compute a coordinate more than once, such
@@ -399,8 +399,8 @@ fn shape_of(expr: &Expr, env: &Env) -> Result<Vec<u64>, Field> {
     expr.info().fields.iter().map(size).collect()
 }
 
-/// Returns whether each field of the expression has a coordinate over a field of its own, so that
-/// no coordinate is computed twice.
+/// Returns whether each field of the expression has a constant coordinate or a coordinate over a
+/// field of its own, so that no coordinate is computed twice.
 fn is_injective(expr: &Expr, env: &Env) -> bool {
     let mut seen = HashSet::new();
     expr.info().fields.iter().all(|f| match env.get(f).map(|s| &s.coordinate) {

@@ -4,8 +4,9 @@
 //! A[form mod b]   =   if form < b*(q + 1) then A[form - b*q] else A[form - b*(q + 1)]
 //!                     b*q <= form < b*(q + 2)
 //! ```
-//! Both reads have affine coordinates, so their loops visit the entries of `A`. Out of their own
-//! part, they read the fill value. Remainders that blocks of a loop resolve stay as they are.
+//! Both reads have affine coordinates, so their loops visit the entries of `A`. Outside of its own
+//! part, each read returns the fill value. A remainder stays as it is if the split of a loop into
+//! blocks can resolve it.
 
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, Read, Term};

@@ -1,4 +1,4 @@
-//! Counts the accesses to an array that miss the cache lines.
+//! Counts the cache misses of the accesses to an array, by cache lines.
 //!
 //! The lines that a loop touches in an array are loaded once per entry of the loop, if a cache
 //! holds all of them. The same is true if the loop moves between neighbors in memory, the loops

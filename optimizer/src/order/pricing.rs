@@ -36,7 +36,7 @@ pub(crate) struct BoundLevels {
     followed: Vec<LookupLevel>,
     /// Dense levels that are read along a loop over every coordinate.
     along: Vec<LookupLevel>,
-    /// For each fiber that starts elsewhere in memory, the bytes that its levels are read from.
+    /// For each walked level, the bytes between two accesses to the start of one fiber.
     jumps: Vec<f64>,
     /// Bytes of an entry and of all entries, for each tensor that is read in order.
     streams: Vec<(f64, f64)>,
@@ -342,7 +342,7 @@ impl OrderSearch<'_> {
     }
 
     /// Returns the work of clearing the accumulators of a scan: one for each round of the loops
-    /// inside of the scan's outermost loop that it does not run along.
+    /// that the scan does not run along, inside the outermost loop that it runs along.
     fn accumulator_work(&self, scan: &Fold, loops: &[Field]) -> Work {
         let inside = loops.iter().skip_while(|f| !scan.along.contains(f)).filter(|f| !scan.along.contains(f));
         let (mut work, count) = (Work::NONE, inside.map(|f| self.problem.sizes.of(f) as f64).product::<f64>());
@@ -450,8 +450,9 @@ pub(crate) fn visited_fraction(facts: &Facts, target: &Target, sizes: &Sizes, bo
     if facts.skips_fill(target) { evaluated_fraction(facts, &target.value, sizes, bound) } else { 1.0 }
 }
 
-/// Returns the fraction of iterations in which a term is evaluated. A fold is evaluated even if it
-/// results in its fill, except where it settles on a value because all values are fills.
+/// Returns the fraction of iterations in which a term is evaluated. A fold is evaluated even where
+/// its result is its fill. The exception is a fold that [`settles_on_fill`]: it is skipped where
+/// all of its values are fills.
 fn evaluated_fraction(facts: &Facts, term: &Term, sizes: &Sizes, bound: &BoundFields) -> f64 {
     let folds = term.has_fold();
     match term.node() {

@@ -6,8 +6,8 @@
 //! loops, all orders are searched by branch and bound; beyond that, orders are built greedily.
 //!
 //! Orders satisfy these constraints: the pins of the plan; the field that counts blocks is outside
-//! of the field inside a block; the reduced fields of an operator that cannot be regrouped keep
-//! their order.
+//! of the field inside a block; a field that several diagonals share is outside of the other fields
+//! of these diagonals; the reduced fields of an operator that cannot be regrouped keep their order.
 
 use crate::access::fit::AccessLevels;
 use crate::facts::Facts;
@@ -176,8 +176,8 @@ pub(crate) struct OrderSearch<'t> {
 struct RoundsKey {
     /// The bound loops, as a bit mask.
     bound: u64,
-    /// The loops of [`OrderSearch::folded_gaps`] outside of another bound loop that is not among
-    /// them, as a bit mask.
+    /// The bound loops of [`OrderSearch::folded_gaps`] that are outside of a bound loop without
+    /// folded gaps, as a bit mask.
     outer_folded: u64,
 }
 
@@ -185,7 +185,7 @@ struct RoundsKey {
 pub(crate) struct PricedAccess<'t> {
     pub(crate) read: &'t Read,
     pub(crate) levels: AccessLevels,
-    /// Set when the access alone makes the value a fill where it reads its fill.
+    /// Set when the fill of the access alone makes the value a fill.
     pub(crate) is_conjunct: bool,
     /// The loops that its subscripts depend on.
     pub(crate) loops: Vec<usize>,

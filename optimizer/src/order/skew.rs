@@ -47,8 +47,8 @@ pub(crate) fn skew_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
     candidates
 }
 
-/// Returns whether the other field is always bound with the field, and coordinates may be visited
-/// diagonal by diagonal.
+/// Returns whether `along` is bound wherever `field` is, and coordinates may be visited diagonal by
+/// diagonal.
 fn can_skew(nest: &Nest, field: &Field, along: &Field, mode: FloatMode) -> bool {
     let is_pinned = nest.pins.iter().flatten().any(|f| f == field);
     // Diagonals do not contain the end of a ragged block.
@@ -58,8 +58,8 @@ fn can_skew(nest: &Nest, field: &Field, along: &Field, mode: FloatMode) -> bool 
         && !is_pinned
         && nest.outputs.iter().all(|target| {
             let loops = target.loops();
-            // Both coordinates ascend along a diagonal, so for a fixed coordinate of the field,
-            // those of the other descend.
+            // For a fixed coordinate of `field`, the coordinates of `along` descend from one
+            // diagonal to the next.
             let in_order = target
                 .fold
                 .as_ref()

@@ -11,7 +11,7 @@ use crate::term::sizes::{FieldSplit, Sizes};
 use crate::term::{ModeCoordinate, Nest, Node, Term};
 use redpoll_logic::{Affine, Field, FloatMode, StorageMode, Subscript, TensorType};
 
-/// Largest number of candidates.
+/// Largest number of choices of blocks.
 const MAX_CANDIDATES: usize = 16;
 
 /// Largest number of times that fields which result from a split are split again.

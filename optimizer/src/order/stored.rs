@@ -30,8 +30,9 @@ impl OrderSearch<'_> {
         }
     }
 
-    /// Estimates the work of the nest if all of its folds are stored; returns it with an order of
-    /// the loops. `None` if it has no folds, or a fold that has to stay in place.
+    /// Estimates the work of the nest if all of its folds are stored; returns the work with an
+    /// order of the loops. `None` if the nest has no folds, or a fold that the estimate does not
+    /// cover.
     fn work_with_stored_folds(&self) -> Option<(Vec<Field>, Work)> {
         let LoopBody::Outputs(targets) = self.body else { return None };
         let stays = self.folds.iter().any(|inner| inner.fold.is_scan() || inner.fold.is_stored());

@@ -27,7 +27,7 @@ pub(crate) struct Volume {
     stored: f64,
     /// Set when the stored fraction is so large that the output is dense.
     dense: bool,
-    /// Operands that store exactly these coordinates.
+    /// Operands that store exactly the coordinates of the output.
     patterns: Rc<[Read]>,
 }
 
@@ -278,7 +278,7 @@ fn allocation_work(target: &Target, format: &Format, counts: &[f64]) -> Work {
 }
 
 impl Work {
-    /// Adds an array of `words` times eight bytes that is initialized.
+    /// Adds the allocation and initialization of an array of `words` times eight bytes.
     pub(crate) fn allocate(&mut self, words: f64) {
         self.add(Event::Clear, words);
         self.fault(words);

@@ -1,9 +1,10 @@
 //! Finds outputs that store the same coordinates as one of their operands.
 //!
 //! In a scaled matrix or a sampled product, every operand but one is stored everywhere. The result
-//! is fill where that operand is, and stored everywhere else. So the output shares the arrays of
-//! the operand's levels; only values are written, in any order. (A product of two sparse operands
-//! stores fewer entries than either of them, and a sum more, so these do not qualify.)
+//! is fill where the remaining operand is fill, and stored everywhere else. So the output shares
+//! the arrays of this operand's levels; only values are written, in any order. (A product of two
+//! sparse operands stores fewer entries than either of them, and a sum more, so these do not
+//! qualify.)
 
 use crate::access::fit::{LevelUse, fit};
 use crate::config::Subject;

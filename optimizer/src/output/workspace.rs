@@ -3,10 +3,12 @@
 //!
 //! Lists and singletons are appended to, so all levels from the outermost to the last such level
 //! must be written in order: their loops must be outermost, in the order of the levels. Dense, hash
-//! and byte-map levels inside these take writes in any order. Otherwise, the outermost levels whose
-//! loops are outermost and in order are fixed. A workspace over the other levels takes the writes
-//! of one iteration of these loops. A fold that can change `true` to `false` needs a workspace of
-//! all its iterations if the output has a pattern leaf, which stores `true` alone.
+//! and byte-map levels inside these take writes in any order. If the loops have another order, the
+//! outermost levels whose loops are outermost and in order are fixed. A workspace over the other
+//! levels takes the writes of one iteration of these loops.
+//!
+//! A pattern leaf stores `true` alone. A fold that can change `true` to `false` therefore writes
+//! into a workspace until the fold is complete.
 
 use crate::access::fit::storage_coordinates;
 use crate::facts::Facts;
@@ -34,7 +36,7 @@ pub(crate) fn write_destination(
     order: &[Field],
 ) -> WriteDestination {
     let appended = format.levels.iter().rposition(|l| !l.kind.traits().writes.is_random());
-    // A pattern leaf stores `true` alone: other folds end before their results are written.
+    // A fold other than a disjunction must be complete before its results go to a pattern leaf.
     let needs_complete_fold =
         format.leaf == LeafKind::Pattern && target.fold.as_ref().is_some_and(|(op, _)| !op.is_disjunction());
     if appended.is_none() && !needs_complete_fold {
@@ -96,7 +98,8 @@ pub(crate) fn workspace_kinds(
 ) -> Vec<LevelKind> {
     let dimensions = format.storage_shape(&target.shape);
     let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, facts.mode());
-    // A level may be fixed below an open one: two loops that form one coordinate fix one more each.
+    // A level inside an open one may be fixed as well, if its loops are among the outermost
+    // `depth`.
     let is_open = |k: &usize| coordinates[*k].fields().iter().any(|f| !order[..depth].contains(f));
     let mut single = true;
     (levels..format.levels.len())

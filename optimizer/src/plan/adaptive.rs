@@ -1,5 +1,5 @@
-//! Plans whose later queries can be replanned once the sizes of the tensors that the first queries
-//! wrote are known.
+//! Plans whose later queries can be replanned after the first queries have run, with the true sizes
+//! of the tensors that these have written.
 //!
 //! Each query is stored with the remaining work at that point: pending tasks, then whole nests of
 //! the plan. Replanning starts from the true numbers of positions of written tensors; pending tasks

@@ -39,7 +39,7 @@ pub(crate) fn plan_task(planner: &mut Planner, mut task: Task) -> Result<(), Err
 }
 
 /// Returns the cheapest loop order of a nest or of the nests that split its fields or replace them
-/// by diagonals, together with that nest.
+/// by diagonals, together with the nest that has this order.
 fn cheapest_order(facts: &Facts, nest: &Nest) -> Result<(Nest, PricedOrder), Error> {
     facts.memo.retain_for(&nest.sizes, &nest.pins);
     let split = split_candidates(nest, facts.mode());

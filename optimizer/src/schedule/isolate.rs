@@ -16,7 +16,7 @@ use crate::term::unify::{canonicalize, match_loops};
 use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Target, Term, is_regroupable};
 use redpoll_logic::{Alias, Field};
 
-/// A nest with a loop order in which each fold has its depth.
+/// A nest in a loop order, with the depth at which each fold is computed.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     pub(crate) order: Vec<Field>,

@@ -6,8 +6,8 @@
 //!
 //! Terms are simplified as they are built. A term has a fill: its value wherever every access
 //! returns the fill of its tensor. A scan has no such value, so its fill is meaningless. A tensor
-//! that stores every coordinate never returns its fill; an operator whose result is decided by its
-//! other arguments has the fill that they decide.
+//! that stores every coordinate never returns its fill. If an operator has such arguments and the
+//! fills of the other arguments decide its result, this result is the fill.
 
 mod coordinate;
 pub(crate) mod divide;
@@ -295,8 +295,8 @@ impl Term {
         }
     }
 
-    /// Replaces subterms, outermost first, wherever `with` returns a term. Returns the same object
-    /// when nothing changes.
+    /// Replaces subterms, outermost first, wherever `with` returns a term. A subterm in which
+    /// nothing changes keeps its node, unless it contains a computed subscript.
     pub(crate) fn replace(&self, with: &mut dyn FnMut(&Term) -> Option<Term>, mode: FloatMode) -> Term {
         if let Some(new) = with(self) {
             return new;
@@ -445,8 +445,9 @@ impl Fold {
         self.op.skips(self.arg.fill(), &self.init, &self.arg.dtype(), mode)
     }
 
-    /// Returns a term that has its fill value wherever the fold is certain to have its own: the
-    /// argument, or the value of pairs whose least coordinate is 0.
+    /// Returns the term that decides where the fold has its fill: if the term has its fill at every
+    /// coordinate that is folded, the fold has its fill as well. The term is the argument, or the
+    /// value of pairs whose least coordinate is 0.
     pub(crate) fn fill_source(&self) -> &Term {
         let starts_at_zero =
             |form: &Affine| form.has_offset(0) && form.terms.iter().all(|(f, c)| *c > 0 && self.fields.contains(f));
@@ -476,7 +477,7 @@ impl Fold {
 }
 
 /// Returns the value that a fold of pairs compares, if the coordinates of the pairs are affine, and
-/// otherwise the term itself. Between two entries of the result, the fold takes one step.
+/// otherwise the term itself. The fold takes one step between two entries of the returned term.
 pub(crate) fn compared_value<'t>(op: &Op, arg: &'t Term) -> &'t Term {
     compared_pair(op, arg).map_or(arg, |(value, _)| value)
 }

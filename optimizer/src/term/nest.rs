@@ -30,7 +30,7 @@ pub(crate) struct Target {
     pub(crate) alias: Alias,
     pub(crate) shape: Vec<u64>,
     pub(crate) fill: Scalar,
-    /// The coordinate of each tensor mode: a loop field, or a value (a scatter).
+    /// The coordinate of each tensor mode: a function of loop fields, or a value (a scatter).
     pub(crate) coordinates: Vec<ModeCoordinate>,
     /// The operator that folds into the output, which starts from `fill`, and the reduced fields.
     pub(crate) fold: Option<(Op, Vec<Field>)>,

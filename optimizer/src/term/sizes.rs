@@ -52,8 +52,8 @@ impl Sizes {
         self.skews.push(skew);
     }
 
-    /// Copies the splits and skews that `from` has of some of its fields, under new names. `name`
-    /// has the new names of these fields and of the other parts of their splits and skews.
+    /// Copies the splits and skews of some fields of `from`, under new names. `name` returns the
+    /// new name of each of these fields and of the other parts of their splits and skews.
     pub(crate) fn copy_parts(&mut self, from: &Sizes, fields: &[Field], name: &dyn Fn(&Field) -> Field) {
         for (inner, split) in from.splits.iter().filter(|(inner, _)| fields.contains(inner)) {
             self.splits.insert(name(inner), FieldSplit { outer: name(&split.outer), ..split.clone() });

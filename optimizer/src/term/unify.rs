@@ -110,7 +110,8 @@ pub(crate) fn match_loops(
 const MAX_TRIED: usize = 2000;
 
 /// Finds a partner for every access by backtracking. Accesses of one tensor have many partners that
-/// lead to the same mapping; a combination of remaining accesses and mapping is tried only once.
+/// lead to the same mapping, so each combination of remaining accesses and mapping is tried only
+/// once.
 fn match_accesses(
     accesses: &[&Read],
     loops: &[Field],
@@ -129,7 +130,7 @@ fn match_accesses(
     })
 }
 
-/// Extends the mapping so that the accesses are equal.
+/// Returns the mapping, extended so that it makes the accesses equal; `None` if that is impossible.
 fn match_reads(
     a: &Read,
     b: &Read,

@@ -62,7 +62,8 @@ pub(crate) const FAR_CACHE: f64 = (8u64 << 20) as f64;
 pub(crate) const PREDICTED_ENDS: f64 = 2048.0;
 /// Size of a cache line, in bytes.
 pub(crate) const LINE: f64 = 64.0;
-/// Distance of addresses, in bytes, that a processor tells apart only after translating them.
+/// Distance in bytes: a processor tells two addresses that differ by a multiple of this distance
+/// apart only after translating them.
 pub(crate) const ALIAS_DISTANCE: u64 = 4096;
 /// Largest distance from one ascending access to the next, in bytes, within which a processor
 /// prefetches: a page.
@@ -75,17 +76,18 @@ pub(crate) const DENSE_FRACTION: f64 = 0.5;
 /// however cheap its writes are.
 pub(crate) const DENSE_WASTE: f64 = 8.0;
 /// Largest number of coordinates per stored entry in a dense result. Matrix products with 8 to 17
-/// took 0.55 to 0.85 of the time when dense.
+/// coordinates per entry took 0.55 to 0.85 of the time when their results were dense.
 pub(crate) const DENSE_WASTE_OF_RESULTS: f64 = 20.0;
-/// Average list length above which folds along lists are split into lanes. Four partial sums take
-/// 0.6 to 0.9 of the time of one along rows of 60 entries or more. They take as long along rows of
-/// 37 of varying lengths, and 1.1 along rows of 16 to 32.
+/// Least average list length for which folds along lists are split into lanes. Four partial sums
+/// take 0.6 to 0.9 of the time of one sum along rows of 60 entries or more. They take the same time
+/// along rows of varying lengths with 37 entries on average, and 1.1 of the time along rows of 16
+/// to 32 entries.
 pub(crate) const LANE_WALK: f64 = 48.0;
 /// Bytes of gathered cache lines above which folds along lists are not split into lanes. Along rows
-/// of 64 random entries, four sums take 0.9 of the time of one over 64 and 128 KiB, and as long
-/// over 256 KiB. They take 1.1 over 512 KiB, 1.3 to 1.6 over 1 MiB, and as long again when the
-/// vector fits no cache. Over bands of 200 to 20,000 entries of a longer vector they would take 0.9
-/// to 1.1.
+/// of 64 random entries, four sums take 0.9 of the time of one sum if the gathered vector has 64 or
+/// 128 KiB, and the same time at 256 KiB. They take 1.1 of the time at 512 KiB, 1.3 to 1.6 of the
+/// time at 1 MiB, and the same time if the vector fits no cache. Over bands of 200 to 20,000
+/// entries of a longer vector, they would take 0.9 to 1.1 of the time.
 pub(crate) const LANE_GATHER: f64 = (256u64 << 10) as f64;
 /// Number of lanes used for folds along lists.
 pub(crate) const LANES: u8 = 4;

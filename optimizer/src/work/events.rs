@@ -52,8 +52,8 @@ pub enum Event {
     NearMiss,
     /// An access that misses all caches.
     FarMiss,
-    /// A read at an address that aliases the previous one: the two differ by a multiple of the
-    /// bytes that a processor tells apart, and share a cache set.
+    /// A read at an address that aliases the previous one: the two addresses differ by a multiple
+    /// of 4096 bytes and share a cache set.
     AliasedRead,
     /// A write into a dense level that misses the caches next to the core. No instruction waits for
     /// the write, so several are in flight at once.

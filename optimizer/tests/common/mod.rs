@@ -13,7 +13,7 @@ use std::collections::HashMap;
 pub(crate) struct InputSpec {
     pub(crate) name: String,
     pub(crate) ty: TensorType,
-    /// The number of positions of its last sparse level, for the statistics.
+    /// The number of positions of the last sparse level, for the statistics.
     pub(crate) stored: Option<f64>,
     pub(crate) symmetry: InputSymmetry,
 }

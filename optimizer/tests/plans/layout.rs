@@ -7,7 +7,7 @@ use redpoll_logic::Field;
 use redpoll_logic::physical::FormatDisplay;
 use redpoll_optimizer::{CostThreshold, Decision, OutputDecision, Subject};
 
-/// Returns the reports of the plan query by query, and with layouts.
+/// Returns the reports of two plans: with layouts chosen query by query, and chosen together.
 fn both(text: &str, inputs: &[InputSpec]) -> [Report; 2] {
     let counts = counts(inputs);
     [Subjects::none(), Subjects::none().with(Subject::Layout)].map(|subjects| {

@@ -86,7 +86,7 @@ fn sampled(columns: u64) -> [InputSpec; 3] {
     [a.stored(200_000.0), dense("P", &[20_000, 16]), dense("Q", &[16, columns])]
 }
 
-/// Folds inside other loops do not miss lines repeatedly that these loops return to.
+/// A fold inside other loops does not miss again the lines that these loops return to.
 #[test]
 fn a_fold_in_place_misses_as_many_lines_as_its_loops() {
     let [inside, whole] = [(0, "j i"), (1, "j i k")].map(|(text, order)| work(SAMPLED[text], &sampled(20_001), order));
@@ -95,7 +95,7 @@ fn a_fold_in_place_misses_as_many_lines_as_its_loops() {
     assert!(whole < 0.25 * 16.0 * 200_000.0, "{whole}");
 }
 
-/// Matrices with a power of two of columns have aliased reads.
+/// Reads down a column alias if the rows of the matrix take whole or half pages.
 #[test]
 fn reads_with_aliased_addresses_are_counted() {
     let aliased = |columns| work(SAMPLED[1], &sampled(columns), "i j k").count(Event::AliasedRead).round();
@@ -125,7 +125,8 @@ fn unpredicted_ends_are_counted() {
     assert!(ends(100_000) > 90_000.0);
 }
 
-/// Coordinates that a comparison excludes are not walked, and a list that begins later is searched.
+/// Coordinates that a comparison excludes are not walked, and a list whose window begins late is
+/// entered by a search.
 #[test]
 fn lists_are_walked_within_comparisons() {
     let text = |arg: &str| format!("(plan (query R (aggregate + 0 {arg} i j)) (produces R))");

@@ -53,11 +53,11 @@ pub enum Error {
     DimensionMismatch {
         /// The loop's index.
         index: Box<str>,
-        /// The coordinates that the first one implies.
+        /// The extent that `expected_by` implies.
         expected: Box<str>,
         /// The access or range that implies `expected`.
         expected_by: Box<str>,
-        /// The coordinates that the other one implies.
+        /// The extent that `found_by` implies.
         found: Box<str>,
         /// The access or range that implies `found`.
         found_by: Box<str>,

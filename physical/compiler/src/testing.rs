@@ -22,7 +22,8 @@ pub fn golden_program(name: &str) -> crate::notation::Program {
     normal_form(&text)
 }
 
-/// Returns whether the code for a level compares fibers, so that equal neighbours are joined.
+/// Returns whether the fibers of a level kind can be compared while they are written, so that equal
+/// neighbouring runs above them are joined.
 pub fn joins_fibers(kind: redpoll_logic::LevelKind) -> bool {
     crate::lower::level::lowering(kind).comparable().is_some()
 }

@@ -1,5 +1,5 @@
-//! Identities of files: a file with the same identity has the same content, unless its clock was
-//! set back.
+//! Identities of files: a file with the same identity has the same content, unless the clock of the
+//! system was set back.
 
 use std::fs::Metadata;
 
@@ -43,15 +43,16 @@ impl FileIdentity {
         self.size
     }
 
-    /// Returns whether the file has its content of an earlier time. Removing or renaming a file
-    /// changes its attributes and the number of its names, but not its content.
+    /// Returns whether the file still has the content that it had with an earlier identity.
+    /// Removing or renaming a file changes its attributes and the number of its names, but not its
+    /// content.
     pub fn has_content_of(&self, earlier: &FileIdentity) -> bool {
         let same_times =
             self.modified == earlier.modified && (self.changed == earlier.changed || self.links != earlier.links);
         self.inode == earlier.inode && self.size == earlier.size && same_times
     }
 
-    /// Returns the identity as text, for comparison with a record. Names do not count.
+    /// Returns the identity as text, without the number of names, for comparison with a record.
     pub fn to_text(&self) -> String {
         let FileIdentity { inode: (device, inode), size, modified, changed, .. } = self;
         format!("{device} {inode} {size} {}.{:09} {}.{:09}", modified.0, modified.1, changed.0, changed.1)

@@ -79,7 +79,7 @@ fn changes_are_errors() {
     assert_eq!(file.check(), Err(FileChange::Changed));
 }
 
-/// The variable that makes the test below the child of itself.
+/// The environment variable that is set in the child process, which runs the test below again.
 const CHILD: &str = "REDPOLL_TEST_FOREIGN_FAULT";
 
 /// A fault that no mapping of this crate causes ends the process as it would without the handler.

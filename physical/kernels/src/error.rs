@@ -3,7 +3,7 @@
 use redpoll_compiler::OutOfBounds;
 use redpoll_storage::Status;
 
-/// Errors between a lowered program with its data and a result.
+/// Errors of compiling a lowered program and of running it over tensors.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 /// Environment variable that names the folder of the cache to a child.
 const FOLDER: &str = "REDPOLL_TEST_CACHE_FOLDER";
 
-/// Stores the numbers below `$n`, plus 2.
+/// A function that stores the numbers below `$n`, plus 2.
 const NUMBERS: &str = "\
 fn numbers($n) {
   owned out: value i64 fill 0

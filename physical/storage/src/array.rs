@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 /// An array of primitives, in an Arrow buffer, in the memory of a device or in a file. Clones share
 /// the memory. An array that a device computed stays in the memory of the device until an element
-/// is read, and an array of a file stays there. Reading panics if the device is lost or the file
-/// has changed; [`Tensor::fetch`](super::Tensor::fetch) returns an error instead.
+/// is read. An array in a file is mapped, or loaded when an element is first read. Reading panics
+/// if the device is lost or the file has changed; [`Tensor::fetch`](super::Tensor::fetch) returns
+/// an error instead.
 #[derive(Clone, Debug)]
 pub struct Array {
     prim: Prim,
@@ -103,8 +104,8 @@ impl Array {
     }
 
     /// Returns the first `len` elements of a buffer of mapped floats; `None` if the buffer is too
-    /// short or not aligned, or for elements other than floats: addresses may depend on those,
-    /// which another process could change.
+    /// short or not aligned, or if the elements are not floats. Addresses may depend on other
+    /// elements, and another process could change the file.
     pub fn mapped(prim: Prim, buffer: Buffer, len: usize, file: Arc<dyn SourceFile>) -> Option<Array> {
         let array = Array::new(prim, buffer, len).filter(|_| prim.is_float())?;
         let ArrayMemory::Host(buffer) = array.memory else { unreachable!("arrays of buffers are on the host") };
@@ -196,7 +197,7 @@ impl Array {
         }
     }
 
-    /// Returns the array with its bytes in memory if they are mapped.
+    /// Returns the array, with a copy of its bytes in memory if they are mapped.
     pub(crate) fn copied(&self) -> Array {
         match &self.memory {
             ArrayMemory::Mapped(buffer, _) => Array::on_host(self.prim, Buffer::from_slice_ref(buffer)),
@@ -214,7 +215,8 @@ impl Array {
         if let ArrayMemory::Mapped(_, file) = &self.memory { file.check() } else { Ok(()) }
     }
 
-    /// Returns the bytes on a device, unless the array is on the host.
+    /// Returns the allocation of an array that was made by [`Array::on_device`]; `None` for all
+    /// other arrays.
     pub fn device_bytes(&self) -> Option<&Arc<DeviceBytes>> {
         match &self.memory {
             ArrayMemory::Device(device) => Some(device),
@@ -238,7 +240,7 @@ impl Array {
     pub fn reinterpret(&self, prim: Prim) -> Option<Array> {
         let is_mapped = matches!(self.memory, ArrayMemory::Mapped(..));
         let same_width = prim.bytes() == self.prim.bytes();
-        // Addresses may depend on whole numbers, which do not stay in a file.
+        // Addresses may depend on whole numbers, so arrays of whole numbers are never mapped.
         let is_safe = prim != Prim::Bool && (prim.is_float() || !is_mapped);
         (same_width && is_safe).then(|| Array { prim, memory: self.memory.clone() })
     }

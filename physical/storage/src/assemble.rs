@@ -44,7 +44,9 @@ pub(super) struct LevelArrays {
     pub(super) len: u64,
 }
 
-/// Builds the arrays level by level. Of the entries in one run, only the first remains.
+/// Builds the arrays level by level. Drops the entries of each run except those at its first
+/// coordinate. If a format with runs has a full last level, also drops the entries with the fill
+/// value.
 pub(super) fn assemble_levels(ty: &TensorType, entries: &mut SortedEntries<'_>) -> Result<LevelArrays, Error> {
     let has_runs = ty.format.levels.iter().any(|l| l.kind.traits().runs);
     let lists_entries = ty.format.levels.last().is_some_and(|l| !l.kind.traits().full);
@@ -126,8 +128,8 @@ fn build_runs(
     positions: &mut Vec<u64>,
 ) -> Result<(Vec<Array>, u64), Error> {
     let mut runs: Vec<CoordinateRun> = Vec::new();
-    // The entries that remain and the run of each; then the range of the last run's entries among
-    // all.
+    // The entries that remain and the run of each; then the range of the entries that remain of the
+    // last run.
     let (mut retained, mut of_run): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut last = 0..0;
     let mut lo = 0;

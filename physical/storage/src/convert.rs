@@ -120,8 +120,8 @@ fn convert_leaf(tensor: &Tensor, format: &Format) -> Result<Option<Vec<Array>>, 
     }
 }
 
-/// Returns whether the levels have the same kinds, and the new ones have the same or weaker
-/// guarantees of order.
+/// Returns whether the levels have the same kinds and uniqueness, and the new levels have the same
+/// or weaker guarantees of order.
 fn is_same_or_weaker(old: &Format, new: &Format) -> bool {
     old.levels.len() == new.levels.len()
         && old
@@ -158,8 +158,8 @@ impl Tensor {
         Ok(Tensor::new_unchecked(ty, self.levels.clone(), self.leaf.clone()))
     }
 
-    /// Returns a tensor with the given values of all elements, row-major. Values that equal the
-    /// fill value are not stored, unless the format stores every coordinate.
+    /// Returns a tensor with the given values, one for each element, row-major. Values that equal
+    /// the fill value are not stored, unless the format stores every coordinate.
     ///
     /// # Errors
     /// When the type is invalid, or the number or dtype of the values does not match.

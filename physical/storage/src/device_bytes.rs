@@ -1,8 +1,8 @@
 //! Arrays whose bytes stay in the memory of a device until they are read.
 //!
 //! Results of a kernel on a device stay there: a later kernel on the same device reads them in
-//! place. They are copied to the host at most once, when they are first read. The memory limit is
-//! charged for them from the start, so reading fails only if the device does.
+//! place. Results are copied to the host at most once, when the host first reads them. The memory
+//! limit is charged for results from the start, so reading fails only if the device does.
 
 use super::{MemoryBudget, Status};
 use crate::Error;

@@ -6,11 +6,11 @@ use redpoll_logic::physical::FormatDisplay;
 use std::collections::VecDeque;
 use std::fmt;
 
-/// Number of elements up to which all are written.
+/// Maximum number of elements of a tensor that is written in full.
 const MAX_ELEMENTS: u64 = 1000;
 /// Number of coordinates written at each end of a mode of a tensor with more elements.
 const EDGE: u64 = 3;
-/// Number of entries up to which all are written.
+/// Maximum number of entries of a list that is written in full.
 const MAX_ENTRIES: usize = 20;
 /// Number of entries written at each end of a longer list.
 const EDGE_ENTRIES: usize = 6;
@@ -70,7 +70,8 @@ impl Tensor {
         write!(f, ", {count} stored")?;
         let is_cut = count > MAX_ENTRIES;
         if is_cut {
-            // The list may have few entries more than fit.
+            // If the list is only slightly too long, `last` has fewer entries than are written at
+            // the end.
             let tail = first.split_off(EDGE_ENTRIES);
             let missing = EDGE_ENTRIES - last.len().min(EDGE_ENTRIES);
             tail.into_iter().rev().take(missing).for_each(|entry| last.push_front(entry));

@@ -133,8 +133,7 @@ pub enum Error {
     /// Arrow rejected arrays that this crate built. Our fault.
     #[error("arrow: {0}")]
     Arrow(#[from] arrow_schema::ArrowError),
-    /// A computation stopped early: the memory limit, or the caller cancelled it. Nobody's fault,
-    /// or the caller's.
+    /// A computation stopped early, for the reason in the status. Nobody's fault, or the caller's.
     #[error("the kernel stopped: {}", .0.reason())]
     Stopped(Status),
     /// The file of an array has changed or is lost. The fault of another program, or of the storage

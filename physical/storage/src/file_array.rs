@@ -22,7 +22,7 @@ pub trait ArrayLoader: Debug + Send + Sync {
     fn load(&self) -> Result<Buffer, Error>;
 }
 
-/// A file of which arrays are mapped into memory.
+/// A file whose arrays are mapped into memory.
 pub trait SourceFile: Debug + Send + Sync {
     /// Checks that all bytes read so far are those that the file had when it was opened.
     ///

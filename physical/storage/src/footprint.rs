@@ -1,8 +1,8 @@
 //! The number of bytes of a tensor, now and in other formats.
 //!
-//! The levels themselves build their arrays, so these numbers are exact for every kind. Values are
-//! counted and not built, since formats that store adjacent fill values multiply them. A format
-//! whose arrays would be disproportionately large is not measured.
+//! The arrays of levels are built, so their numbers of bytes are exact for every kind. Values are
+//! counted and not built, since a format that stores adjacent fill values may have many more of
+//! them. A format whose arrays would be disproportionately large is not measured.
 
 use super::assemble::assemble_levels;
 use super::structure::{Structure, row_major};

@@ -5,7 +5,7 @@ use crate::Error;
 use crate::structure::{row_major, starts_at};
 use std::collections::BTreeMap;
 
-/// Numbers of things by their length or size.
+/// A number of sequences for each length, or of coordinates for each degree.
 pub type Histogram = BTreeMap<u64, u64>;
 
 /// Lengths of the runs and blocks of a tensor along its last mode, as in
@@ -19,8 +19,8 @@ pub struct SequenceLengths {
 }
 
 impl Tensor {
-    /// Calls `visit(coordinates)` for each entry, as in [`Structure`](super::Structure), in storage
-    /// order. Takes no memory beyond the tensor.
+    /// Calls `visit(coordinates)` for each entry as [`Structure`](super::Structure) defines it, in
+    /// storage order. Allocates no memory in proportion to the tensor.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`] and [`Tensor::check_files`].
@@ -35,8 +35,8 @@ impl Tensor {
         self.check_files()
     }
 
-    /// Returns the numbers of coordinates of a mode by their degree: the number of entries at a
-    /// coordinate. Coordinates without entries have degree 0.
+    /// Returns the number of coordinates of a mode for each degree. The degree of a coordinate is
+    /// its number of entries. Coordinates without entries have degree 0.
     ///
     /// # Errors
     /// Those of [`Tensor::for_each_entry`].

@@ -76,7 +76,8 @@ pub struct Tensor {
     special: Arc<OnceLock<Special>>,
 }
 
-/// The identity of the data of a tensor, which its clones share. It does not keep the data alive.
+/// The identity of the data of a tensor, which its clones share. An identity does not keep the data
+/// alive.
 #[derive(Clone, Debug)]
 pub struct TensorIdentity(Weak<StatisticsCache>);
 
@@ -150,9 +151,9 @@ impl Tensor {
     /// Copies arrays that were left on a device to the host, and loads those that are in a file.
     /// Mapped arrays stay in their file.
     ///
-    /// Operations that read elements do the same. Conversions, exports, counts and reads then fail
-    /// with the error of this function, statistics are unknown, and element access of [`Array`]s
-    /// panics.
+    /// Operations that read elements copy and load arrays in the same way. If that fails,
+    /// conversions, exports, counts and reads return the error of this function, statistics are
+    /// unknown, and element access of [`Array`]s panics.
     ///
     /// # Errors
     /// [`Error::OnDevice`] with the error of the device, [`Error::InFile`] with that of the file.
@@ -193,8 +194,8 @@ impl Tensor {
         self.fetch_where(|_, _| true)
     }
 
-    /// Copies the arrays of levels that `is_selected` selects by level and class to the host, like
-    /// [`Tensor::fetch`].
+    /// Copies to the host, like [`Tensor::fetch`], the arrays of levels whose level and class
+    /// `is_selected` accepts.
     fn fetch_where(&self, is_selected: impl Fn(usize, ArrayClass) -> bool) -> Result<(), Error> {
         self.load_files()?;
         for (k, (format, arrays)) in self.ty.format.levels.iter().zip(&self.levels).enumerate() {
@@ -204,7 +205,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Returns whether all arrays are on the host, and none only on a device.
+    /// Returns whether no array is only on a device. Arrays in files count as on the host.
     pub fn is_on_host(&self) -> bool {
         self.arrays().filter_map(Array::device_bytes).all(|bytes| bytes.is_on_host())
     }

@@ -22,8 +22,8 @@ const MAX_STEP_VISITS: usize = 1 << 15;
 const GOLDEN_FRACTION: f64 = 0.618_033_988_749_894_9;
 
 impl Tensor {
-    /// Returns the links from one storage mode to another; `None` if a mode is too long for 32-bit
-    /// coordinates, or if a device has lost the tensor.
+    /// Returns the links from one storage mode to another; `None` if the modes are equal or do not
+    /// exist, if a mode is too long for 32-bit coordinates, or if the levels cannot be fetched.
     pub fn links(&self, from: usize, to: usize) -> Option<Links> {
         self.fetch_levels().ok()?;
         self.statistics.links(from, to, || {

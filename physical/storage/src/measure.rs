@@ -14,10 +14,11 @@ use redpoll_logic::{Prim, Scalar, Special, StorageMode};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Number of coordinates beyond which a mode has no marginal, if they also exceed the bytes of the
-/// tensor: the counts would take too much memory.
+/// Number of coordinates up to which every mode has counts and a marginal. A longer mode has them
+/// only if the tensor has at least as many bytes, since the counts take memory for each coordinate.
 const SMALL_DIMENSION: u64 = 1 << 16;
-/// Average length of runs beyond which coordinates in runs are not counted in sets of modes.
+/// Average length of runs beyond which no census is taken, since it visits each coordinate of each
+/// run.
 const MAX_RUN_LENGTH: u64 = 64;
 /// Number of rows beyond which a matrix is sorted to test it for symmetry.
 const MAX_MATCHED_ROWS: u64 = 1 << 26;
@@ -35,8 +36,9 @@ fn as_i64(value: &Scalar) -> Option<i64> {
 }
 
 impl Tensor {
-    /// Returns the special values among the stored values, searched for once. Values on a device
-    /// are taken to have none, unless known.
+    /// Returns the special values among the stored values; the first call searches for them. A
+    /// tensor on a device, or in a file that cannot be loaded, counts as having none, unless its
+    /// special values are known.
     pub fn special(&self) -> Special {
         let of = |array: &Array| match array.prim() {
             Prim::F32 => array.as_slice::<f32>().map_or(Special::NONE, Special::of_values),
@@ -71,7 +73,8 @@ impl Tensor {
     }
 
     /// Returns the least and the greatest value among the stored values and the fill value. `None`
-    /// for floats, structs, values that do not fit an `i64`, and tensors on a device.
+    /// for floats, structs, patterns, values that do not fit an `i64`, and tensors on a device or
+    /// in a file that cannot be loaded.
     pub fn value_range(&self) -> Option<(i64, i64)> {
         if !self.is_on_host() || self.load_files().is_err() {
             return None;
@@ -105,7 +108,8 @@ impl Tensor {
     }
 
     /// Returns the number of distinct coordinates of the stored elements in some storage modes.
-    /// `None` if the product of their dimensions overflows, or if a device has lost the tensor.
+    /// `None` if the product of their dimensions overflows, if runs are too long to be counted, or
+    /// if the levels cannot be fetched.
     pub fn distinct(&self, modes: ModeSet) -> Option<u64> {
         self.fetch_levels().ok()?;
         if let Some(counts) = self.counts(modes) {
@@ -143,9 +147,9 @@ impl Tensor {
         })
     }
 
-    /// Returns the distribution of the distinct coordinates in the storage modes `of` over those of
-    /// `mode`, which is one of them: the count for each coordinate divided by the mean. `None` if
-    /// the mode is too long, or if a device has lost the tensor.
+    /// Returns the distribution of the distinct coordinates in the storage modes `of` over the
+    /// coordinates of `mode`, which is one of these modes: the count for each coordinate divided by
+    /// the mean. `None` if the mode is too long, or as for [`Tensor::distinct`].
     pub fn marginal(&self, of: ModeSet, mode: usize) -> Option<Weights> {
         self.fetch_levels().ok()?;
         let dimension = *self.ty.format.storage_shape(&self.ty.shape).get(mode)?;
@@ -184,7 +188,8 @@ impl Tensor {
                 true => self.count_below(0, 0..1, &mut by_mode),
                 false => self.element_count(),
             };
-            // Last levels of runs are counted by the differences between adjacent coordinates.
+            // For a last level of runs, `count_below` counts differences between adjacent
+            // coordinates. The counts are the prefix sums of these differences.
             if let Some(Some(counts)) = by_mode.last_mut().filter(|_| self.last_runs().is_some()) {
                 let mut sum = 0u32;
                 counts.iter_mut().for_each(|count| {
@@ -279,7 +284,8 @@ impl Tensor {
         census.by_mode.as_ref().unwrap_or(&self.all_counts().by_mode).get(mode)?.as_deref()
     }
 
-    /// Returns whether a counter for each coordinate takes memory in proportion to the tensor.
+    /// Returns whether a mode with this many coordinates is short enough for a counter for each of
+    /// them.
     fn can_count_coordinates(&self, coordinates: u64) -> bool {
         coordinates <= SMALL_DIMENSION.max(self.bytes())
     }
@@ -289,8 +295,9 @@ impl Tensor {
         level(self.ty.format.levels.last()?.kind).as_runs()
     }
 
-    /// Counts the elements below positions for each coordinate of each mode from `depth` on, and
-    /// returns their total.
+    /// Counts the elements below the positions `fiber` for each coordinate of each mode from
+    /// `depth` on, and returns their total. The counts of a last level of runs are differences
+    /// between adjacent coordinates.
     fn count_below(&self, depth: usize, fiber: Range<u64>, counts: &mut [Option<Vec<u32>>]) -> u64 {
         let Some((own, inner)) = counts.split_first_mut() else { return fiber.end - fiber.start };
         let kind = level(self.ty.format.levels[depth].kind);
@@ -347,8 +354,8 @@ impl Tensor {
     }
 
     /// Returns whether a square matrix with entries stored in order equals its transpose; `None`
-    /// for other tensors. The entries of column `j` occur in the order of row `j`, so each row is
-    /// matched in one traversal.
+    /// for other tensors. In storage order, the entries of column `j` match those of row `j` one
+    /// after the other, so one traversal suffices.
     fn is_symmetric_in_order(&self) -> Option<bool> {
         let ([n, _], [StorageMode::Whole { .. }, StorageMode::Whole { .. }]) =
             (&self.ty.shape[..], &self.ty.format.modes[..])
@@ -389,8 +396,9 @@ impl Tensor {
         }
     }
 
-    /// Returns the distinct coordinates of the stored elements in sets of modes, sorted: one number
-    /// for the first set and one for all others. `None` if a number would overflow.
+    /// Returns the distinct coordinates of the stored elements in sets of modes, as sorted pairs:
+    /// the linear index in the modes of the first set, and the linear index in the modes of all
+    /// other sets. `None` if an index would overflow.
     pub(super) fn keys(&self, sets: &[ModeSet]) -> Option<Vec<(u64, u64)>> {
         let shape = self.ty.format.storage_shape(&self.ty.shape);
         let modes = |sets: &[ModeSet]| -> Option<Vec<usize>> {
@@ -421,9 +429,9 @@ impl Tensor {
         Some(keys)
     }
 
-    /// Returns the coordinates of the stored elements in some modes as one number each, sorted,
-    /// read level by level. `None` if a number would overflow, or if positions do not match the
-    /// stored elements one to one.
+    /// Returns the linear index of each stored element in some modes, sorted. The coordinates are
+    /// read level by level. `None` if an index would overflow, if a mode is too long for 32-bit
+    /// coordinates, or if positions do not match the stored elements one to one.
     fn linear_indices(&self, modes: &[usize], shape: &[u64]) -> Option<Vec<u64>> {
         modes.iter().try_fold(1u64, |n, m| n.checked_mul(shape[*m].max(1)))?;
         let has_no_runs = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);

@@ -56,7 +56,8 @@ impl MemoryBudget {
         MemoryBudget { limit, used, peak, outer, evictable: OnceLock::new() }
     }
 
-    /// Sets the buffers that are evicted before a charge is refused; the first call counts.
+    /// Sets the buffers that are evicted before a charge is refused; only the first call has an
+    /// effect.
     pub fn evict_from(&self, evictable: Weak<dyn Evictable>) {
         let _ = self.evictable.set(evictable);
     }

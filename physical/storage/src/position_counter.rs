@@ -16,7 +16,7 @@ pub struct PositionCounter<'a> {
 enum CountMethod<'a> {
     /// The same number for each parent position.
     Full { dimension: u64 },
-    /// By the starts of lists, and by their coordinates if these ascend and a coordinate is given.
+    /// The starts of lists, and their coordinates if these ascend and a coordinate is given.
     Lists { ptr: Indices<'a>, idx: Option<Indices<'a>> },
     /// One for each parent position; the coordinate within a list is not searched for.
     Entries,
@@ -30,8 +30,8 @@ impl<'a> PositionCounter<'a> {
         PositionCounter::of_fibers(tensor, 0..given)
     }
 
-    /// Prepares queries within fibers by the storage coordinates of `modes`; a fiber is given by
-    /// the position above them.
+    /// Prepares queries within fibers by the storage coordinates of `modes`. A fiber is identified
+    /// by its position in the level above these modes.
     pub fn of_fibers(tensor: &'a Tensor, modes: Range<usize>) -> PositionCounter<'a> {
         let mut levels = Vec::new();
         for k in modes.start..tensor.ty().format.levels.len() {
@@ -56,21 +56,23 @@ impl<'a> PositionCounter<'a> {
         PositionCounter { levels }
     }
 
-    /// Returns the number of innermost positions before an element, which is given by its first
-    /// storage coordinates, at most as many as announced. Below a level whose arrays do not give
-    /// positions, a fiber counts as one. The number is monotonic in the coordinates.
+    /// Returns the number of innermost positions before an element. `coordinates` are the first
+    /// storage coordinates of the element, at most as many as were given to
+    /// [`PositionCounter::of`]. Below a level whose arrays do not give positions, a fiber counts as
+    /// one. The number is monotonic in the coordinates.
     pub fn count_before(&self, coordinates: &[u64]) -> u64 {
         self.count_before_in(0, coordinates)
     }
 
-    /// Returns the same for an element of a fiber. The positions of earlier fibers count, so only
-    /// differences of numbers of one fiber are meaningful.
+    /// Returns the number of innermost positions before an element of a fiber, like
+    /// [`PositionCounter::count_before`]. The positions of earlier fibers count too, so only
+    /// differences between numbers of one fiber are meaningful.
     pub fn count_before_in(&self, fiber: u64, coordinates: &[u64]) -> u64 {
         // The number of positions of the level before, and the position of the element itself, if
         // it is stored.
         let (mut before, mut at) = (fiber, Some(fiber));
         for (k, method) in self.levels.iter().enumerate() {
-            // Nothing is before the first coordinate, whether or not that is stored.
+            // Without a coordinate for this level, the count ends where the fiber starts.
             at = at.filter(|_| k < coordinates.len());
             let coordinate = coordinates.get(k).copied().unwrap_or(0);
             (before, at) = match *method {
@@ -118,8 +120,8 @@ impl Tensor {
         row.map_or(0..0, |row| ends.get(row)..ends.get(row + 1))
     }
 
-    /// Returns the number of innermost positions before those below a position of the second level,
-    /// as far down as the arrays give it.
+    /// Returns the first innermost position below a position of the second level. If the arrays of
+    /// a level do not give positions, returns the position in the level above it.
     pub fn first_leaf_position(&self, position: u64) -> u64 {
         let mut before = position;
         for k in 2..self.ty().format.levels.len() {

@@ -1,8 +1,9 @@
 //! Exchange with Arrow run-end encoded arrays: run-length vectors, whose ends and values are shared
 //! without copies.
 //!
-//! Both have the exclusive end and the value of each run. Ends of 16 bits are widened, the ends of
-//! a slice are rebased to its start, and booleans, which Arrow packs into bits, are copied.
+//! Both encodings have the exclusive end and the value of each run. Ends of 16 bits are widened,
+//! the ends of a slice are rebased to its start, and booleans, which Arrow packs into bits, are
+//! copied.
 
 use super::exchange::{dtype_of_arrow, export, import_values, zero_of};
 use super::{Array, NullPolicy, Tensor, convert};
@@ -22,7 +23,7 @@ fn run_length_format() -> Format {
 
 impl Tensor {
     /// Returns a vector as an Arrow run-end encoded array. The arrays of a run-length level are
-    /// shared; other formats are converted to one first.
+    /// shared; a vector in another format is converted first.
     ///
     /// # Errors
     /// When the tensor is not a vector, or memory is exhausted.
@@ -78,7 +79,7 @@ impl Tensor {
 /// The name of the array in error messages.
 const COLUMN: &str = "values of runs";
 
-/// Returns a run-end encoded array with the given ends, which have its type.
+/// Returns a run-end encoded array of the given ends and values. The ends have the type `R`.
 fn run_array<R: RunEndIndexType>(right: &Array, values: &ArrayRef) -> Result<ArrayRef, Error> {
     let ends = ScalarBuffer::<R::Native>::new(right.buffer().clone(), 0, right.len());
     let ends = PrimitiveArray::<R>::try_new(ends, None)?;

@@ -20,7 +20,8 @@ pub(crate) struct SortedCoordinates {
 }
 
 /// Sorts entries, given by one list of coordinates for each storage mode, all below its dimension.
-/// Entries equal in all but the last `in_order` modes must already be sorted by these.
+/// Entries that are equal in all modes except the last `in_order` must already be sorted by these
+/// last modes.
 pub(crate) fn sort_entries(
     columns: Vec<Cow<'_, [u64]>>,
     dimensions: &[u64],

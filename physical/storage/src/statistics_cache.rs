@@ -42,7 +42,7 @@ pub(super) struct Census {
     /// The largest number of elements with the same coordinates.
     pub(super) max_count: u64,
     /// The number of distinct coordinates for each coordinate of each storage mode. `None` if all
-    /// stored elements are distinct, so that the counts of elements serve.
+    /// stored elements are distinct: then the counts are those of [`StoredCounts`].
     pub(super) by_mode: Option<Vec<Option<Vec<u32>>>>,
 }
 

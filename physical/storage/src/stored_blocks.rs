@@ -20,8 +20,8 @@ pub enum BlockPartition {
 /// The part of a tensor whose stored elements are cut into blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredBlocks {
-    /// The storage modes that are cut as one. Each fiber below the modes before them is cut by
-    /// itself. An element is a position of the innermost level.
+    /// The storage modes that are cut as one mode. Each fiber below the modes before these is cut
+    /// separately. An element is a position of the innermost level.
     pub modes: Range<usize>,
     /// The partition of the stored elements of each fiber. Elements with equal coordinates in
     /// `modes` belong to one block, so blocks of a given size may be larger.
@@ -46,9 +46,10 @@ impl StoredBlocks {
     }
 
     /// Returns the type of the tensor with the first round of each block: the levels above the
-    /// modes, and the numbers of blocks below. A round is the linear index of the coordinates in
-    /// the modes. The fill value is the number of rounds, which is the end of the last block. A
-    /// fiber that is not stored is a single block. Returns `None` if there are too many rounds.
+    /// modes, and below them a level whose coordinates are the numbers of the blocks. A round is
+    /// the linear index of the coordinates in the modes. The fill value is the number of rounds,
+    /// which is the end of the last block. A fiber that is not stored is a single block. Returns
+    /// `None` if there are too many rounds.
     pub fn begins_type(&self, of: &TensorType) -> Option<TensorType> {
         let rounds = self.rounds(of)?;
         let (kind, size) = match self.blocks {
@@ -144,7 +145,8 @@ impl<'a> FiberCutter<'a> {
         FiberCutter { counter: PositionCounter::of_fibers(tensor, modes), sizes, rounds }
     }
 
-    /// Returns the number of stored elements of a fiber before a round, apart from a constant.
+    /// Returns the number of stored elements of a fiber before a round, plus a constant of the
+    /// fiber.
     fn count_before(&self, fiber: u64, mut round: u64) -> u64 {
         let mut coordinates = vec![0; self.sizes.len()];
         for (k, size) in self.sizes.iter().enumerate().skip(1).rev() {
@@ -230,7 +232,7 @@ mod tests {
         }
     }
 
-    /// Each stored row is cut by itself; a row that is not stored is one block.
+    /// Each stored row is cut separately; a row that is not stored is one block.
     #[test]
     fn fibers_are_cut_by_themselves() {
         let row = |bounds: &[i64], n: usize| bounds[n * 3..(n + 1) * 3].to_vec();

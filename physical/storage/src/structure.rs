@@ -1,7 +1,7 @@
 //! The structure of a tensor: runs, blocks, bands, diagonals, symmetry, sizes of fibers.
 //!
 //! All numbers come from one pass over the entries in row-major order, where fibers are those of
-//! the last mode; symmetry needs a second order. The numbers suggest formats for a tensor;
+//! the last mode; symmetry needs a second pass. The numbers suggest formats for a tensor;
 //! [`super::footprint`] measures their bytes.
 
 use super::sort::sort_entries;
@@ -10,9 +10,9 @@ use crate::Error;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// The structure of a tensor's entries. Entries are the stored elements, except those that a dense
-/// level, a band or a run-length level stores only because of adjacent elements and that have the
-/// fill value.
+/// The structure of a tensor's entries. Entries are the stored elements. Elements with the fill
+/// value do not count if the last level is dense, a band or run-length, since such a level also
+/// stores coordinates that were not written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Structure {
     /// The number of entries.
@@ -190,8 +190,8 @@ fn matrix_symmetry(triples: &Triples) -> MatrixSymmetry {
     if same { MatrixSymmetry::Exact } else { MatrixSymmetry::Pattern }
 }
 
-/// Compares entries that are sorted row-major with those after an exchange of two modes, by
-/// exchanging their columns and sorting again.
+/// Compares entries that are sorted row-major with the entries after an exchange of two modes. For
+/// ranks above 2, the columns of the modes are exchanged and the entries are sorted again.
 pub(super) fn symmetry(triples: &Triples, a: usize, b: usize) -> Result<MatrixSymmetry, Error> {
     if triples.shape[a] != triples.shape[b] {
         return Ok(MatrixSymmetry::None);

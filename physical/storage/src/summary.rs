@@ -10,7 +10,8 @@ use std::ops::Range;
 
 /// A bitwise comparison of stored values with the fill value, in which NaN equals NaN.
 pub(crate) struct FillTest<'a> {
-    /// For each primitive: its array, the bits of the fill value, and true if these are a NaN.
+    /// For each primitive: its array, the bits of the fill value, and true if the fill value is a
+    /// NaN.
     columns: Vec<(&'a Array, u64, bool)>,
 }
 
@@ -94,7 +95,7 @@ impl Tensor {
     }
 
     /// Calls `visit` with each position of stored elements, in any order, and the number of
-    /// elements at it: those of a run share one position.
+    /// elements at that position. The elements of a run share one position.
     fn for_each_stored_position(&self, mut visit: impl FnMut(u64, u64)) {
         match self.exact_positions() {
             Some(len) => (0..len as u64).for_each(|p| visit(p, 1)),
@@ -104,7 +105,8 @@ impl Tensor {
         }
     }
 
-    /// Visits the positions below `fiber`, whose outer coordinates stand for `elements` elements.
+    /// Visits the leaf positions below the positions `fiber`. Each position of `fiber` stands for
+    /// `elements` combinations of outer coordinates.
     fn walk_runs(&self, depth: usize, fiber: Range<u64>, elements: u64, visit: &mut dyn FnMut(u64, u64)) {
         let Some(format) = self.ty.format.levels.get(depth) else { return fiber.for_each(|p| visit(p, elements)) };
         let (kind, data) = (level(format.kind), self.level(depth));
@@ -118,8 +120,8 @@ impl Tensor {
         }
     }
 
-    /// Calls `visit` with the values of stored elements in one column of the leaf, as `f64`, and
-    /// the number of elements with each.
+    /// Calls `visit` with each stored value in one column of the leaf, as `f64`, and the number of
+    /// elements that share it.
     fn for_each_stored_f64(&self, array: &Array, mut visit: impl FnMut(f64, u64)) {
         macro_rules! each {
             ($t:ty, $to:expr) => {{

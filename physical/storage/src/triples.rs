@@ -117,7 +117,8 @@ impl Tensor {
 }
 
 /// Returns the entries in storage order with duplicates combined, and the number of duplicates.
-/// Entries equal in all but the last `in_order` storage modes must already be sorted by these.
+/// Entries that are equal in all storage modes except the last `in_order` must already be sorted by
+/// these last modes.
 pub(super) fn sorted_entries<'a>(
     ty: &TensorType,
     triples: &'a Triples,
@@ -191,9 +192,9 @@ fn from_sorted<'a>(
 
 /// A group of entries with the same coordinates.
 struct DuplicateGroup {
-    /// The index of these coordinates among the distinct ones.
+    /// The index of the group's coordinates among all distinct coordinates.
     index: usize,
-    /// The range of the entries among the sorted ones.
+    /// The range of the group among the sorted entries.
     entries: Range<usize>,
 }
 
@@ -224,8 +225,8 @@ fn drop_duplicates(list: &mut Vec<u64>, groups: &[DuplicateGroup]) {
     list.truncate(retained);
 }
 
-/// Returns the combined value of each group; `None` if it is the value of one entry, which is then
-/// the first of the group in `order`.
+/// Returns the combined value of each group; `None` if each group keeps the value of one of its
+/// entries, which is then the first of the group in `order`.
 fn combine(
     values: &Values,
     order: &mut [u64],

@@ -34,8 +34,8 @@ impl Tensor {
         Tensor::of_parts(ty, levels, leaf)
     }
 
-    /// Asserts in debug builds that a tensor built by redpoll is valid. One left on a device is
-    /// checked after it is fetched.
+    /// Asserts in debug builds that a tensor built by redpoll is valid. A tensor left on a device
+    /// is checked after it is fetched.
     pub(super) fn assert_valid(&self) {
         if cfg!(debug_assertions)
             && self.is_on_host()

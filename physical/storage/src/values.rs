@@ -100,7 +100,7 @@ impl Values {
     /// Returns value `k`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no value `k`.
     pub fn get(&self, k: usize) -> Scalar {
         scalar_at(&self.dtype, &self.columns, k)
     }
@@ -123,8 +123,8 @@ impl Values {
         Ok(Values { dtype: self.dtype.clone(), len: at.len(), columns })
     }
 
-    /// Returns the values at the indices `at`, in that order, with those at `replaced` of the
-    /// result replaced.
+    /// Returns the values at the indices `at`, in that order. The values at the indices `replaced`
+    /// of the result come from `replacement` instead.
     pub(crate) fn gather_replacing(
         &self,
         at: &[u64],

@@ -1,5 +1,5 @@
-//! Iteration over the elements of tensors, level by level, for all code outside kernels, which are
-//! faster.
+//! Iteration over the elements of tensors, level by level, for all code outside kernels. Kernels
+//! are faster.
 
 use super::summary::FillTest;
 use super::values::{gather, scalar_at};
@@ -43,7 +43,8 @@ impl Tensor {
     }
 
     /// Calls `visit(coordinates, position)` for each stored element within a range of each mode, in
-    /// storage order, until it breaks. Levels with a search skip fibers outside the ranges.
+    /// storage order, until it breaks. Levels that can search their arrays skip fibers outside the
+    /// ranges.
     ///
     /// # Panics
     /// If there is not one range for each mode.
@@ -100,8 +101,8 @@ impl Tensor {
         self.walk_levels(depth, fiber, storage, &mut |storage, positions| positions.for_each(|p| visit(storage, p)));
     }
 
-    /// Calls `visit(coordinates, positions)` for each coordinate in the first levels, as many as
-    /// `storage` is long.
+    /// Calls `visit(coordinates, positions)` for the coordinates of the first `storage.len()`
+    /// levels.
     pub(super) fn walk_levels(
         &self,
         depth: usize,
@@ -122,7 +123,7 @@ impl Tensor {
     /// Returns the value at a position of the last level.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such position.
     pub fn value_at(&self, position: u64) -> Scalar {
         match self.ty.format.leaf {
             LeafKind::Pattern => Scalar::Bool(true),
@@ -179,8 +180,8 @@ impl Tensor {
     /// Returns the stored elements and their values, in storage order.
     ///
     /// If the last level stores adjacent elements, as dense levels and bands do, those with the
-    /// fill value are left out. If it lists its coordinates, fill values were stored explicitly and
-    /// are kept.
+    /// fill value are left out. If the last level lists its coordinates, fill values were stored
+    /// explicitly and are kept.
     ///
     /// # Errors
     /// When memory is exhausted.
@@ -239,8 +240,8 @@ impl Tensor {
         Ok(Triples { shape: self.ty.shape.clone(), coordinates, values })
     }
 
-    /// Returns the coordinates by tensor mode and the positions of the stored elements whose
-    /// positions are `is_included`, in storage order, read element by element.
+    /// Returns the coordinates by tensor mode, and the positions, of the stored elements whose
+    /// positions `is_included` accepts. The elements are read one by one, in storage order.
     fn entries_where(&self, is_included: impl Fn(u64) -> bool) -> (Vec<Vec<u64>>, Vec<u64>) {
         let mut coordinates = vec![Vec::new(); self.ty.shape.len()];
         let mut positions = Vec::new();

@@ -13,7 +13,8 @@ use redpoll_logic::Expr;
 /// A number of rows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Count {
-    /// The cases, which share no rows. A row counts in a case if none of these columns is NULL.
+    /// The cases, which share no rows, each as a list of columns. A row counts in a case if none of
+    /// the case's columns is NULL.
     pub cases: Vec<Vec<LeafColumn>>,
 }
 
@@ -77,7 +78,7 @@ impl RegionAggregate for Count {
     }
 }
 
-/// Returns the number of rows as an expression.
+/// Returns the number of rows in which no column of `valid` is NULL, as an expression.
 pub(crate) fn fold_rows(leaves: &mut LeafTables<'_>, valid: &[LeafColumn]) -> Result<Expr> {
     fold_products(leaves, &[], valid, (Number::I64, &[]))
 }

@@ -19,7 +19,7 @@ pub struct Distinct {
     pub field: FieldId,
     /// The column.
     pub column: LeafColumn,
-    /// Only rows in which none of these columns is NULL count, in addition to `column`.
+    /// Columns that must not be NULL in the rows that count, in addition to `column`.
     pub valid: Vec<LeafColumn>,
     /// The fold.
     pub fold: DistinctFold,
@@ -28,9 +28,9 @@ pub struct Distinct {
 /// A fold of distinct values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DistinctFold {
-    /// Their number.
+    /// The number of distinct values.
     Count,
-    /// Their sum or mean; the sum is computed in the number type.
+    /// The sum or mean of the distinct values; the sum is computed in the number type.
     Sum(SumKind, Number),
 }
 

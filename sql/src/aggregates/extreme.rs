@@ -1,5 +1,5 @@
-//! `min`, `max`, `bool_and`, `bool_or`: the smallest or largest value of a column, for any type with
-//! an order.
+//! `min`, `max`, `bool_and`, `bool_or`: the smallest or largest value of a column, for any type
+//! with an order.
 //!
 //! The fold is over codes, of which the largest stands for the extremum; no row has code 0.
 
@@ -22,7 +22,7 @@ pub struct Extreme {
     pub extremum: Extremum,
     /// The column.
     pub column: LeafColumn,
-    /// Only rows in which none of these columns is NULL count, in addition to `column`.
+    /// Columns that must not be NULL in the rows that count, in addition to `column`.
     pub valid: Vec<LeafColumn>,
 }
 

@@ -53,14 +53,14 @@ pub enum Aggregate {
     Semiring(SemiringFold),
 }
 
-/// The families, in the order in which they are asked for a call. Semirings come first, because a
+/// The families, in the order in which they are tried for a call. Semirings come first, because a
 /// user may give a function the name of a built-in one; `distinct` comes before `count` and `sum`,
 /// which ignore `DISTINCT`.
 const FAMILIES: [Family; 6] =
     [semiring::FAMILY, distinct::FAMILY, count::FAMILY, sum::FAMILY, extreme::FAMILY, moments::FAMILY];
 
 impl Aggregate {
-    /// Returns the aggregate of the family.
+    /// Returns the aggregate as a trait object.
     pub(crate) fn as_dyn(&self) -> &dyn RegionAggregate {
         match self {
             Aggregate::Count(count) => count,
@@ -123,7 +123,7 @@ pub(crate) trait RegionAggregate {
     /// Returns the column of the result, and adds the folds that it is computed from.
     ///
     /// # Errors
-    /// If the values do not suit kernels, or a tensor cannot be read.
+    /// If the values require that the region is left to DataFusion, or a tensor cannot be read.
     fn result(&self, rows: EncodedRows<'_>, folds: &mut FoldList) -> Result<Box<dyn ResultColumn>>;
 
     /// Returns the text of the aggregate in `EXPLAIN`.

@@ -1,8 +1,8 @@
 //! `var`, `stddev`, `covar` and `corr`: the variances of two columns and their covariance, from the
 //! number of rows and the sums of the columns, of their squares, and of their product.
 //!
-//! Such differences of sums lose digits if values are close to their mean, compared with zero. Then
-//! the region is left to DataFusion, except for integers whose sums are exact.
+//! Differences of such sums lose digits if the deviations from the mean are small, compared with
+//! the values. Then the region is left to DataFusion, except for integers whose sums are exact.
 
 use super::sum::{check_sum, float_sum};
 use super::{Aggregate, AggregateCall, Family, RegionAggregate};
@@ -27,7 +27,7 @@ pub struct Moments {
     pub args: Vec<MomentArg>,
     /// The factors of the product of both arguments; empty for functions of one argument.
     pub product: Vec<LeafColumn>,
-    /// Only rows in which none of these columns is NULL count.
+    /// Columns that must not be NULL in the rows that count.
     pub valid: Vec<LeafColumn>,
 }
 

@@ -16,9 +16,9 @@ use redpoll_logic::op::Builtin;
 pub struct SemiringFold {
     /// The semiring.
     pub semiring: Semiring,
-    /// The arguments, each of another leaf.
+    /// The arguments, each of a different leaf.
     pub factors: Vec<LeafColumn>,
-    /// Only rows in which none of these columns is NULL count.
+    /// Columns that must not be NULL in the rows that count.
     pub valid: Vec<LeafColumn>,
 }
 

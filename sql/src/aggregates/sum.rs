@@ -1,7 +1,8 @@
 //! `sum` and `avg` of sums of products, whose factors are expressions of one table each.
 //!
-//! A sum of products over the rows of a join is a sum of folds, each the product of the leaves' own
-//! sums. Cases of a `CASE` share no rows, so their sums add up.
+//! A sum of products over the rows of a join is computed by one fold per product. The fold
+//! multiplies tensors of the leaves, whose entries are already sums over rows with equal codes.
+//! Cases of a `CASE` share no rows, so their sums add up.
 
 use super::columns::{ScaledFold, SumColumn, SumKind, sum_column};
 use super::decimal::limb_sums;
@@ -44,7 +45,7 @@ pub struct SumOfProducts {
 pub struct SumCase {
     /// Columns that are not NULL exactly in the rows of the case.
     pub guards: Vec<LeafColumn>,
-    /// Only rows in which none of these columns is NULL count, in addition to the guards.
+    /// Columns that must not be NULL in the rows that count, in addition to the guards.
     pub valid: Vec<LeafColumn>,
     /// The products, each with at most one column per leaf.
     pub terms: Vec<SumTerm>,
@@ -64,7 +65,7 @@ pub struct NarrowSum {
 pub struct SumTerm {
     /// True if the product is subtracted.
     pub negative: bool,
-    /// The factors, each of another leaf.
+    /// The factors, each of a different leaf.
     pub factors: Vec<LeafColumn>,
 }
 

@@ -19,8 +19,8 @@ use std::sync::Arc;
 /// A key that rows are grouped by.
 enum GroupKey {
     Column(LeafColumn),
-    /// The field of two keys of an outer join, of which the first that is not NULL is the group
-    /// key.
+    /// The field of two keys of an outer join; the group key is the first of them that is not
+    /// NULL.
     Coalesced(FieldId),
 }
 
@@ -100,8 +100,8 @@ impl RegionBuilder {
         LeafColumn { leaf, column: self.leaf_exprs[leaf].len() - 1 }
     }
 
-    /// Returns whether a column has the keys of an outer join. It also has values in rows that the
-    /// join adds, where the expression itself is NULL.
+    /// Returns whether a column has the keys of an outer join. Such a column also has values in
+    /// rows that the join adds, where the expression itself is NULL.
     fn is_padding_key(&self, column: LeafColumn) -> bool {
         self.outers.iter().any(|outer| {
             let is = |leaf: usize, own: usize| column == LeafColumn { leaf, column: own };
@@ -140,7 +140,8 @@ impl RegionBuilder {
         self.join.check_computable(expr)
     }
 
-    /// Like [`RegionBuilder::column`], for an expression whose type can be a key.
+    /// Checks that the type of an expression can be a key, and returns its column as
+    /// [`RegionBuilder::column`] does.
     pub(crate) fn key(&mut self, expr: &Expr) -> Result<LeafColumn, UnclaimedReason> {
         self.check_key(expr)?;
         self.column(expr)
@@ -265,8 +266,7 @@ impl RegionBuilder {
         Ok(())
     }
 
-    /// Returns the field of the two keys of an outer join of which `expr` is the first that is not
-    /// NULL.
+    /// Returns the field of two keys of an outer join, if `expr` is the `coalesce` of both keys.
     fn coalesced_field(&self, expr: &Expr) -> Option<FieldId> {
         let (x, y) = coalesce_of(expr)?;
         for (flat, outer) in self.join.outers.iter().zip(&self.outers) {
@@ -302,8 +302,8 @@ impl RegionBuilder {
         self.fields.iter_mut().enumerate().for_each(|(k, f)| f.domain = k);
     }
 
-    /// Adds the fields of the group keys. Columns of one leaf that are group keys only form one
-    /// field.
+    /// Adds the fields of the group keys. Columns of one leaf that are used only as group keys form
+    /// one field together.
     pub(super) fn group_by(&mut self, exprs: &[Expr]) -> Result<Vec<GroupColumn>, UnclaimedReason> {
         let mut keys = Vec::new();
         for expr in exprs {

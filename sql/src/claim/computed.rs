@@ -1,5 +1,5 @@
-//! Expressions over several leaves that are no sums of products. A leaf of their own has a row for
-//! each combination of the values that they read, with their results.
+//! Expressions over several leaves that are no sums of products. An additional leaf has a row for
+//! each combination of the values that such expressions read, with the results of the expressions.
 
 use super::builder::RegionBuilder;
 use super::grouped_join::{ColumnInfo, Combinations, Leaf, LeafColumn, LeafRole, LeafSource, NullTreatment};
@@ -44,8 +44,9 @@ impl RegionBuilder {
         Ok(())
     }
 
-    /// Splits an expression with `split`. If that fails, splits it with those parts computed that
-    /// are neither arithmetic nor a `CASE`, and then as one computed column.
+    /// Splits an expression with `split`. If that fails, replaces the parts that are neither
+    /// arithmetic nor a `CASE` by columns of computed leaves, and splits the result. If that fails,
+    /// too, computes the whole expression as one column.
     pub(crate) fn split_or_compute(
         &mut self,
         expr: &Expr,
@@ -113,8 +114,8 @@ impl RegionBuilder {
     /// leaves. Expressions that read the same columns share a leaf.
     ///
     /// # Errors
-    /// If a part that reads one leaf has no order, or rows of one of the leaves do not multiply
-    /// those of the join.
+    /// If the type of a part that reads one leaf has no order, or one of the leaves belongs to a
+    /// semi-join or an anti-join.
     pub(crate) fn compute(&mut self, expr: &Expr) -> Result<Expr, UnclaimedReason> {
         self.check_computable(expr)?;
         let (text, ty) = (self.source_text(expr), self.type_of(expr)?);

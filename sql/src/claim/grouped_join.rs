@@ -34,8 +34,8 @@ pub struct GroupedJoin {
     pub masks: Vec<Mask>,
     /// Columns that must not be NULL in any row, because anti-joins compare with them.
     pub non_null: Vec<LeafColumn>,
-    /// Group keys that are floats. They must not be NaN or a negative zero, whose groups are those
-    /// of other bits.
+    /// Group keys that are floats. They must not be NaN or a negative zero, because groups of these
+    /// values may also contain values with other bits.
     pub float_keys: Vec<LeafColumn>,
     /// The group columns of the result, in order.
     pub groups: Vec<GroupColumn>,
@@ -52,8 +52,8 @@ pub struct Leaf {
     pub role: LeafRole,
     /// The names and types of the columns.
     pub columns: Vec<ColumnInfo>,
-    /// Indices of columns in which rows of an anti-join's leaf must not be NULL to exclude other
-    /// rows.
+    /// Indices of columns of an anti-join's leaf. A row of the leaf excludes other rows only if
+    /// none of these columns is NULL.
     pub required: Vec<usize>,
     /// The value of each column in rows that outer joins add; empty if no outer join pads the leaf.
     pub padding: Vec<ScalarValue>,
@@ -111,9 +111,9 @@ pub enum LeafSource {
 pub enum LeafRole {
     /// Each row joins, so rows of the result multiply.
     Join,
-    /// Rows of others pass once if a row matches them (semi-join).
+    /// Rows of other leaves pass once if a row matches them (semi-join).
     SemiJoin,
-    /// Rows of others pass if no row matches them (anti-join).
+    /// Rows of other leaves pass if no row matches them (anti-join).
     AntiJoin,
 }
 
@@ -246,7 +246,7 @@ impl GroupedJoin {
         fields
     }
 
-    /// Returns whether a leaf is a tensor.
+    /// Returns whether any leaf is a tensor.
     pub fn has_tensors(&self) -> bool {
         self.leaves.iter().any(|leaf| matches!(leaf.source, LeafSource::Tensor { .. }))
     }

@@ -222,8 +222,8 @@ impl FlatJoin {
                 let right = || join.right.schema().maybe_index_of_column(column).map(|k| k + left.len());
                 at.or_else(right).map(|k| both[k].clone())
             });
-            // An anti-join keeps rows that fail a condition on the kept side, so the condition is
-            // no filter of them.
+            // An anti-join keeps rows that fail a condition on the kept side, so the condition must
+            // not filter these rows.
             let anti = matches!(join.join_type, JoinType::LeftAnti | JoinType::RightAnti);
             if anti && !leaves_of(&conjunct).iter().any(|&leaf| self.leaves[leaf].1 == LeafRole::AntiJoin) {
                 return Err(self.several_tables(&conjunct));
@@ -325,7 +325,8 @@ impl FlatJoin {
     }
 }
 
-/// Returns whether a join lies below, reached through nodes that can be flattened.
+/// Returns whether a plan is a join that can be flattened, or has such a join below aliases,
+/// projections and filters.
 fn can_flatten(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::SubqueryAlias(alias) => can_flatten(&alias.input),
@@ -344,7 +345,8 @@ pub(super) fn substitute(expr: &Expr, plan: &LogicalPlan, columns: &Columns) -> 
     replace_columns(expr, |column| plan.schema().maybe_index_of_column(column).map(|k| columns[k].clone()))
 }
 
-/// Replaces the columns of an expression, and removes its aliases.
+/// Replaces the columns of an expression for which `of` returns a replacement, and removes the
+/// aliases of the expression.
 pub(super) fn replace_columns(expr: &Expr, of: impl Fn(&Column) -> Option<Expr>) -> Expr {
     let replace = |e: Expr| {
         let replacement = match &e {

@@ -191,8 +191,8 @@ fn tensor_column(table: &TensorTable, expr: &Expr) -> Option<TensorColumn> {
 }
 
 /// Drops tensors whose modes share a domain with columns of rows. The codes of a tensor are its
-/// coordinates, but rows may have values beyond its dimensions, so all values must be encoded. The
-/// values of computed leaves are those of other leaves.
+/// coordinates, but rows may have values beyond its dimensions, so all values must be encoded.
+/// Computed leaves do not count, because their values come from other leaves.
 fn drop_mixed_tensors(fields: &[RegionField], tensors: &mut [Option<LeafSource>], is_computed: impl Fn(usize) -> bool) {
     loop {
         let mut mixed = None;

@@ -1,4 +1,4 @@
-//! Claiming: the regions of plans, or the reason why an aggregate is none.
+//! Claiming: the regions of plans, or the reason why an aggregate is not a region.
 
 mod build;
 mod builder;

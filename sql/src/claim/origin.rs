@@ -10,7 +10,7 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableScanBuilder};
 use std::sync::Arc;
 
-/// The rows of a leaf, and the expressions that are computed of them.
+/// The rows of a leaf, and the expressions that are computed from them.
 #[derive(Clone, Debug)]
 pub(super) struct LeafOrigin {
     rows: RowSource,
@@ -118,8 +118,8 @@ fn strip_aliases(plan: &LogicalPlan) -> &LogicalPlan {
     }
 }
 
-/// Returns the scan below aliases and filters, which keep the columns, with the filters in terms of
-/// its columns.
+/// Returns the scan below aliases and filters, which keep the columns, with its table and the
+/// filters over the columns of the scan.
 fn find_scan(plan: &LogicalPlan) -> Option<(TableScan, Arc<dyn TableProvider>, Vec<Expr>)> {
     match plan {
         LogicalPlan::SubqueryAlias(alias) => find_scan(&alias.input),

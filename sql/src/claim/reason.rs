@@ -51,7 +51,7 @@ pub enum UnclaimedReason {
     Volatile(String),
     /// An expression contains a subquery.
     Subquery(String),
-    /// No values satisfy all comparisons, which DataFusion finds out quickly.
+    /// No values satisfy all comparisons; DataFusion detects this quickly.
     Contradiction,
     /// An earlier run left the rows to DataFusion.
     Fallback(FallbackReason),

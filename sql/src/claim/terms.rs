@@ -65,7 +65,8 @@ pub(crate) struct ExprTerms {
 /// The largest number of terms for which a program is built.
 const MAX_TERMS: usize = 16;
 
-/// The bound of decimals: DataFusion computes them in 128 bits and reports those that do not fit.
+/// The bound of decimals: DataFusion computes them in 128 bits, and reports an error if one does
+/// not fit.
 const MAX_DECIMAL: f64 = 1.7e38;
 
 /// Returns a bound of the unscaled absolute value of a decimal expression; `None` if there is none.
@@ -185,7 +186,7 @@ impl ExprTerms {
         ExprTerms::in_every_row(vec![LeafProduct { negative: false, parts: factors.clone(), factors }])
     }
 
-    /// Combines two expressions in each pair of their cases.
+    /// Combines two expressions: `join` combines the products of each pair of their cases.
     fn combine(
         self,
         other: &ExprTerms,
@@ -245,8 +246,9 @@ fn cast_branches(outer: &Cast) -> Expr {
     })
 }
 
-/// Returns the cases in which an expression of any type is not NULL, without products. A value of
-/// several tables is one of [`strict_parts`], or a `CASE` of such values.
+/// Returns the cases in which an expression of any type is not NULL, without products. An
+/// expression over several tables must be one that [`strict_parts`] splits, or a `CASE` of such
+/// expressions.
 pub(crate) fn split_validity(expr: &Expr, constant_leaf: usize) -> Result<ExprTerms, UnclaimedReason> {
     let several_tables = || UnclaimedReason::SeveralTables(expr.to_string());
     match (&leaves_of(expr)[..], expr) {

@@ -2,8 +2,8 @@
 
 use datafusion::arrow::datatypes::DataType;
 
-/// Returns whether equal values of the type are identical, so that it can be a key. Floats are not:
-/// zero has two signs.
+/// Returns whether equal values of the type are identical, so that the type can be a key. Equal
+/// floats may differ, because zero has two signs.
 pub(super) fn is_key(ty: &DataType) -> bool {
     match ty {
         DataType::Dictionary(_, value) => is_key(value),

@@ -196,7 +196,7 @@ impl ExecutionPlan for FileScan {
         Ok(Arc::new(FileScan { source, loaded: Arc::default(), ..self.as_ref().clone() }))
     }
 
-    /// Small files stay one partition, so that their rows keep their order.
+    /// Keeps small files in one partition, so that their rows keep their order.
     fn repartitioned(&self, partitions: usize, options: &ConfigOptions) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         if self.facts.version.bytes() < options.optimizer.repartition_file_min_size as u64 {
             return Ok(None);

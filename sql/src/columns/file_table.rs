@@ -70,7 +70,8 @@ pub(super) struct ColumnReader {
 }
 
 impl FileVersion {
-    /// Returns the version of a table's files; `None` if they are not known local files.
+    /// Returns the version of a table's files; `None` if a file is remote, cannot be read, or is
+    /// given by a pattern.
     pub(crate) fn of(listing: &ListingTable) -> Option<FileVersion> {
         let mut files = Vec::new();
         for url in listing.table_paths() {
@@ -115,7 +116,7 @@ impl FileTable {
         &self.0.listing
     }
 
-    /// Returns the number of rows, if a column of the current files is kept.
+    /// Returns the number of rows, if a column of the current files has been read.
     pub(crate) fn rows(&self) -> Option<usize> {
         self.0.rows_of(&FileVersion::of(&self.0.listing)?)
     }
@@ -128,7 +129,7 @@ impl TableData {
         if facts.version.as_deref() == Some(version) { facts.clone() } else { FileFacts::default() }
     }
 
-    /// Returns the number of rows of a version of the files, if a column is kept.
+    /// Returns the number of rows of a version of the files, if a column has been read.
     pub(super) fn rows_of(&self, version: &FileVersion) -> Option<usize> {
         self.facts(version).rows
     }
@@ -142,8 +143,8 @@ impl TableData {
         change(&mut facts);
     }
 
-    /// Returns whether columns may be kept: partition columns, declared orders and partitionings
-    /// belong to scans of the files themselves.
+    /// Returns whether columns may be kept. Tables with partition columns, a declared order or a
+    /// declared partitioning need DataFusion's own scans.
     fn can_keep(&self) -> bool {
         let options = self.listing.options();
         options.table_partition_cols.is_empty()
@@ -194,9 +195,9 @@ impl TableData {
         Ok(Arc::new(Statistics { num_rows, ..all.as_ref().clone().project(Some(&columns.to_vec())) }))
     }
 
-    /// Returns the plan that reads the `missing` ones of the projected columns; `None` if they do
-    /// not fit the store. Formats of text are parsed as a whole, so a second read takes all columns
-    /// that are left.
+    /// Returns the plan that reads the `missing` columns; `None` if these columns do not fit the
+    /// store. Formats of text are parsed as a whole, so the second read of a file takes all columns
+    /// that are not kept yet.
     async fn reader(
         &self,
         state: &dyn Session,
@@ -223,8 +224,8 @@ impl TableData {
         Ok(Some(ColumnReader { columns, plan: guard_scans(plan)? }))
     }
 
-    /// Returns the rows of columns that are kept, reading those that are not; `None` if they cannot
-    /// be kept.
+    /// Returns the rows of the columns of a scan, and reads and keeps the columns that are missing;
+    /// `None` if the columns cannot be kept.
     ///
     /// # Errors
     /// If the files cannot be read.
@@ -319,7 +320,7 @@ impl TableData {
     }
 }
 
-/// Reserves memory, for which kept columns may be dropped; returns whether it sufficed.
+/// Reserves memory, and drops kept columns until there is room; returns whether there is enough.
 fn grow(reserved: &MemoryReservation, bytes: usize, store: &ColumnStore) -> bool {
     while reserved.try_grow(bytes).is_err() {
         if !store.evict_oldest() {

@@ -1,5 +1,5 @@
-//! The identity of columns: the arrays that they consist of. A column that is still alive has the
-//! values that it had.
+//! The identity of columns: the arrays that they consist of. Arrays never change, so a column that
+//! is still alive has the same values.
 
 use datafusion::arrow::array::{Array, ArrayRef};
 use std::sync::{Arc, Weak};
@@ -15,13 +15,13 @@ impl Identity {
     }
 }
 
-/// Columns that may be dropped. As long as this type refers to them, no other array has their
-/// addresses.
+/// Weak references to columns, which may be dropped. As long as the references exist, no other
+/// array has the addresses of the columns.
 #[derive(Clone, Debug)]
 pub(super) struct WeakColumns(Vec<Weak<dyn Array>>);
 
 impl WeakColumns {
-    /// Refers to the columns of all chunks.
+    /// Returns weak references to the columns of all chunks.
     pub(super) fn of<'a>(chunks: impl Iterator<Item = &'a ArrayRef>) -> WeakColumns {
         WeakColumns(chunks.map(Arc::downgrade).collect())
     }

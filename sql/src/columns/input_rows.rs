@@ -96,7 +96,8 @@ pub(crate) async fn read_input(
     select(table, &steps, &plan.schema(), (store, context), allowance)
 }
 
-/// Returns the scan below filters and projections, and adds these, the last one first.
+/// Returns the scan below filters and projections, and adds these to `steps`, the last one first;
+/// `None` if there are other steps, or a limit.
 fn find_leaf<'p>(plan: &'p Arc<dyn ExecutionPlan>, steps: &mut Vec<Step<'p>>) -> Option<Leaf<'p>> {
     if let Some(scan) = plan.downcast_ref::<FileScan>() {
         return Some(Leaf::File(scan));
@@ -154,7 +155,8 @@ fn select(
         match step {
             Step::Filter(filter) => {
                 let mut passing = Vec::with_capacity(batches.len());
-                // The numbers of rows have 32 bits. Those of more rows are not used.
+                // Row numbers have 32 bits. If there are more rows, the numbers wrap, and `source`
+                // below is `None`.
                 let mut first_row = 0u32;
                 for (k, batch) in batches.iter_mut().enumerate() {
                     let mask = mask(filter.predicate(), batch)?;
@@ -210,7 +212,7 @@ fn select(
     Ok(rows)
 }
 
-/// Returns the rows of a batch that pass a condition.
+/// Returns a mask of the rows of a batch that pass a condition. The mask has no NULL.
 fn mask(predicate: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<BooleanArray> {
     let values = predicate.evaluate(batch)?.into_array(batch.num_rows())?;
     let Some(mask) = values.as_boolean_opt() else {

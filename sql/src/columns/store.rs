@@ -124,9 +124,9 @@ impl ColumnStore {
         }
     }
 
-    /// Returns whether columns of `total_rows` rows shall be encoded as a whole. A region that
-    /// reads a few rows encodes these alone, until all such rows together are as many as the table
-    /// has.
+    /// Counts `rows` rows that a region reads, and returns whether columns of `total_rows` rows
+    /// shall be encoded as a whole. A region that reads a few rows encodes these alone, until all
+    /// such rows together are as many as the table has.
     pub(super) fn shall_encode(&self, columns: &Identity, rows: usize, total_rows: usize) -> bool {
         let mut state = self.lock();
         if state.encoded_rows.len() >= MAX_COUNTED {
@@ -197,7 +197,8 @@ impl State {
         oldest.inspect(|key| self.remove(key)).is_some()
     }
 
-    /// Reserves memory for an entry, for which others may be dropped.
+    /// Reserves memory for an entry, and drops other entries to make room; `None` if there is not
+    /// enough.
     fn reserve(&mut self, bytes: usize, pool: &Arc<dyn MemoryPool>) -> Option<MemoryReservation> {
         let capacity = crate::memory::cache_capacity(&pool.memory_limit());
         if bytes > capacity {

@@ -20,10 +20,11 @@ impl EncodedJoin {
         Ok(*self.max_rows.get_or_init(|| rows))
     }
 
-    /// Computes the bound. Starting with the rows of one leaf, each further leaf multiplies it by
-    /// the largest number of its rows with equal values in the fields that earlier leaves have. The
-    /// best of all starting leaves is taken, the longest first: if the others are looked up in it
-    /// by their keys, the join has no more rows than it has, and its own keys need not be counted.
+    /// Computes the bound: the number of rows of a starting leaf, times a factor for each further
+    /// leaf. The factor is the largest number of the leaf's rows with equal values in the fields
+    /// that earlier leaves have. The least bound of all starting leaves is returned. The longest
+    /// leaf is the first start: if the keys of all other leaves are unique, the bound is the number
+    /// of rows of this leaf, and the search ends before the keys of this leaf are counted.
     ///
     /// # Errors
     /// If a tensor cannot be read.

@@ -74,7 +74,7 @@ impl TupleCodes {
 }
 
 /// Builds a domain, and the codes of all its columns; leaves that read the same columns share their
-/// codes. The codes of whole columns of tables are those that the session keeps.
+/// codes. The codes of whole columns of tables come from the store of the session.
 pub(super) fn encode_domain(
     join: &GroupedJoin,
     domain: usize,
@@ -143,8 +143,8 @@ pub(super) fn encode_domain(
     Ok(EncodedDomain { domain: union, codes: field_codes, bytes, shared, encoded_columns })
 }
 
-/// Returns the codes of a tuple of columns: those in the rows, those that the session keeps, or new
-/// ones. Also returns whether the columns were encoded now.
+/// Returns the codes of a tuple of columns: codes that `rows` already has, codes that the session
+/// keeps, or new ones. Also returns whether the columns were encoded for this join.
 fn encode_tuple(
     join: &GroupedJoin,
     rows: &LeafRows,

@@ -116,8 +116,8 @@ mod tests {
     use super::*;
     use datafusion::arrow::array::{Array, Int64Array, StringArray};
 
-    /// Rows keep their values under the codes of a union, with those that columns encoded together
-    /// would have.
+    /// Codes of a union decode to the values of the rows, for all rows and for selected rows, and
+    /// NULL has one code.
     #[test]
     fn unions_keep_the_values_of_rows() {
         let integers =

@@ -1,8 +1,9 @@
 //! Rows grouped by their codes, and the folds of each group.
 //!
-//! Touching new memory is the largest cost per row, so nothing is stored that the codes give. Rows
-//! in their own order need no list of rows, groups of one row no list of starts. Levels are built
-//! from the codes of each group's first row, once for all tensors over the same groups.
+//! Touching new memory is the largest cost per row, so nothing is stored that follows from the
+//! codes. Rows in their own order need no list of rows; groups of one row need no list of starts.
+//! Levels are built from the codes of each group's first row, once for all tensors over the same
+//! groups.
 
 use super::leaf::LeafRows;
 use super::limbs::Limb;
@@ -32,8 +33,8 @@ pub(super) struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    /// Groups the rows of a leaf that have values in the columns `valid` by codes; `shape` is the
-    /// number of codes of each field.
+    /// Groups the rows of a leaf by codes; `shape` is the number of codes of each field. Rows with
+    /// a NULL in one of the columns `valid` are left out.
     pub(super) fn new(leaf: &LeafRows, (codes, shape): (Vec<&'a [u64]>, &[u64]), valid: &[usize]) -> Groups<'a> {
         let passing = leaf.passing_rows(&codes, valid);
         let rows = passing.as_ref().map_or(leaf.len(), Vec::len);

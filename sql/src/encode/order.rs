@@ -8,7 +8,7 @@ pub(super) fn compare(codes: &[&[u64]], a: usize, b: usize) -> Ordering {
 }
 
 /// Returns `count` rows sorted by their codes, rows with equal codes in their own order. `None`, as
-/// argument and result, are all rows in their own order.
+/// argument and as result, stands for all rows in their own order.
 ///
 /// Tables are often stored in the order of their first key; then only the rows of each key are
 /// sorted.
@@ -74,8 +74,8 @@ fn counting_sort(key: impl Fn(&u32) -> u64, rows: &[u32], bound: usize) -> Vec<u
     sorted
 }
 
-/// Like [`counting_sort`], for a `bound` above the number of rows (radix sort, least significant
-/// digit first).
+/// Sorts rows by `keys` as [`counting_sort`] does, for a `bound` above the number of rows (radix
+/// sort, least significant digit first).
 fn radix_sort(mut keys: Vec<u64>, mut rows: Vec<u32>, bound: u64) -> Vec<u32> {
     if keys.len() < MIN_RADIX_ROWS {
         let mut pairs: Vec<(u64, u32)> = keys.into_iter().zip(rows).collect();
@@ -107,7 +107,8 @@ fn radix_sort(mut keys: Vec<u64>, mut rows: Vec<u32>, bound: u64) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Sorting is stable, so that sums of floats do not depend on it, with any number of digits.
+    /// Sorting is stable with any number of digits, so that sums of floats do not depend on the
+    /// algorithm.
     #[test]
     fn rows_are_sorted_and_rows_of_one_key_keep_their_order() {
         for (count, bound) in [(5, 10), (1000, 7), (1000, 3000), (5000, 1 << 40), (300, u64::MAX)] {

@@ -34,9 +34,9 @@ struct QueueState {
     entries: Vec<QueueEntry>,
     /// The id of the last entry.
     last_id: u64,
-    /// True if the thread runs that starts jobs when they are due.
+    /// True while the thread that starts due jobs is running.
     is_running: bool,
-    /// True if a job runs that began without a waiting query.
+    /// True while a job is running that began without a waiting query.
     has_unawaited_job: bool,
     is_closed: bool,
     /// Regions that could not be prepared, newest first, with the number of tries.
@@ -55,7 +55,7 @@ struct QueueEntry {
     /// The priority of the thread that runs the job.
     priority: Option<ThreadPriority>,
     start_time: StartTime,
-    /// The queries that take the rows if they come first.
+    /// The queries that take redpoll's rows, if redpoll finishes before DataFusion.
     senders: Vec<oneshot::Sender<Arc<RegionResult>>>,
     /// The shortest time in which DataFusion has answered, once it has.
     datafusion_time: Option<Duration>,
@@ -251,8 +251,9 @@ impl JobQueue {
         (if delivered > 0 { Delivery::Delivered } else { Delivery::Undelivered }, entry.datafusion_time)
     }
 
-    /// Runs `run` and sets `cancel` if it takes longer than `time_limit` of DataFusion's time. Also
-    /// returns DataFusion's time if `cancel` was set for that reason.
+    /// Runs `run`, and sets `cancel` if DataFusion has answered after a time `t` and `run` takes
+    /// longer than `time_limit(t)`. Returns the result of `run`, and `t` if `cancel` was set for
+    /// that reason.
     pub(crate) fn run_with_limit<T>(
         &self,
         id: u64,
@@ -341,7 +342,8 @@ pub(crate) enum Delivery {
     Undelivered,
 }
 
-/// The callers that wait for a region: `Query` if one waits until DataFusion has answered.
+/// The callers that wait for a region: `Query` if a query waits for it and DataFusion has not
+/// answered yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Waiting {
     Query,

@@ -201,8 +201,8 @@ impl Call {
         }
     }
 
-    /// Answers with redpoll, or with DataFusion if redpoll has not enough memory. Neither had
-    /// enough beside the other.
+    /// Answers with redpoll, or with DataFusion if redpoll has not enough memory. Called after
+    /// DataFusion has exhausted the memory and preparation in the background has failed.
     async fn answer_alone(self, fallback: Fallback, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Batches> {
         match Box::pin(self.clone().answer_with_redpoll(inputs, None)).await {
             Err(error) if matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) => {

@@ -14,7 +14,8 @@ pub(super) struct Situation {
     pub(super) first: FirstAnswer,
     /// The state of the region in the cache.
     pub(super) cache: CacheState,
-    /// True if preparation is estimated to take no longer than DataFusion takes at least.
+    /// True if preparation is estimated to take no longer than the lower bound of DataFusion's
+    /// time.
     pub(super) is_always_faster: bool,
     /// The estimated time to prepare the region.
     pub(super) prepare_time: Duration,

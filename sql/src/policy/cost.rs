@@ -38,8 +38,8 @@ const MAX_COLD_RATIO: f64 = 2.0;
 /// The largest accepted ratio of the time of a run with everything cached to DataFusion's.
 const MAX_WARM_RATIO: f64 = 1.2;
 
-/// Returns the number of rows that DataFusion joins before a program is compiled, if each row joins
-/// [`FAN_OUT`] others.
+/// Returns the number of rows that DataFusion joins in the fraction `1 / MAX_COLD_RATIO` of the
+/// time to compile a program, if each row joins [`FAN_OUT`] others.
 pub(crate) fn min_rows(leaves: usize) -> usize {
     let joins = leaves.saturating_sub(1).max(1) as f64;
     let compile = COMPILE + COMPILE_FOLD * leaves as f64;
@@ -54,8 +54,8 @@ pub(crate) fn is_competitive(redpoll_time: Duration, datafusion_time: Duration) 
     redpoll_time.as_secs_f64() <= MAX_WARM_RATIO * datafusion_time.as_secs_f64()
 }
 
-/// Returns the time after which a run in the background is given up as slower than DataFusion. It
-/// allows for a busy machine and for the first start of a C compiler.
+/// Returns the time after which a run in the background is given up as slower than DataFusion. This
+/// time allows for a busy machine and for the first start of a C compiler.
 pub(crate) fn max_trial_time(datafusion_time: Duration) -> Duration {
     4 * datafusion_time + Duration::from_secs(2)
 }
@@ -108,7 +108,7 @@ impl CostEstimate {
         }
     }
 
-    /// Returns whether preparation takes no longer than DataFusion takes at least.
+    /// Returns whether preparation takes no longer than the lower bound of DataFusion's time.
     pub(crate) fn is_always_faster(self) -> bool {
         self.prepare_seconds <= self.min_datafusion_seconds
     }

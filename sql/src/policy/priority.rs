@@ -11,7 +11,7 @@ pub(super) struct ThreadPriority {
 impl ThreadPriority {
     /// Returns the priority of the calling thread.
     pub(super) fn of_this_thread() -> ThreadPriority {
-        // The link ends with the id of the thread. Without it, the thread keeps its priority.
+        // The link ends with the id of the thread. Without the id, the thread keeps its priority.
         let link = std::fs::read_link("/proc/thread-self").ok();
         let id = link.and_then(|link| link.file_name()?.to_str()?.parse().ok());
         ThreadPriority { thread: id.and_then(rustix::process::Pid::from_raw) }

@@ -61,7 +61,7 @@ pub(crate) fn unclaimed_aggregates(
     unclaimed
 }
 
-/// Like [`claim_aggregate`], under the options of a session.
+/// Claims an aggregate as [`claim_aggregate`] does, under the options of a session.
 fn claim_with_options(plan: &LogicalPlan, options: &RedpollOptions, cache: &Cache) -> Result<Claim, UnclaimedReason> {
     if !options.enabled {
         return Err(UnclaimedReason::Disabled);

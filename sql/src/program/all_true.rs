@@ -14,8 +14,8 @@ pub(super) fn is_all_true(tensor: &Tensor) -> bool {
 /// Removes as many factors that are 1 everywhere as possible. Returns the others and their
 /// multiplicity, which is the number of combinations of codes of the removed fields.
 ///
-/// A factor stays if no other one has a field that is in the result or is compared by a condition.
-/// One factor with fill 0 stays, because a result must list only the groups with rows. Factors with
+/// A factor stays if it alone has a field that is in the result or that a condition compares. One
+/// factor with fill 0 stays, because a result must list only the groups with rows. Factors with
 /// fill 1, as those of anti-joins, would list other groups, too.
 pub(super) fn remove_all_true(
     mut args: Vec<Expr>,

@@ -25,7 +25,7 @@ pub enum JoinFold {
     },
     /// The sum of a product.
     Sum {
-        /// The factors, each of another leaf.
+        /// The factors, each of a different leaf.
         factors: Vec<LeafColumn>,
         /// Columns that must not be NULL.
         valid: Vec<LeafColumn>,
@@ -47,7 +47,7 @@ pub enum JoinFold {
     Semiring {
         /// The semiring.
         semiring: Semiring,
-        /// The arguments, each of another leaf.
+        /// The arguments, each of a different leaf.
         factors: Vec<LeafColumn>,
         /// Columns that must not be NULL.
         valid: Vec<LeafColumn>,

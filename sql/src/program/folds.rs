@@ -22,7 +22,7 @@ impl RegionFolds {
     /// Returns the folds of a region over its encoded rows.
     ///
     /// # Errors
-    /// If the values of an aggregate do not fit kernels.
+    /// If the values of an aggregate require that the region is left to DataFusion.
     pub fn new(region: &Region, encoded: &EncodedJoin) -> Result<RegionFolds> {
         let mut folds = FoldList::default();
         let rows = EncodedRows { join: &region.join, encoded };

@@ -78,8 +78,8 @@ fn leaves_of(join: &GroupedJoin, field: FieldId) -> BTreeSet<LeafId> {
     join.fields[field].columns.iter().flatten().map(|c| c.leaf).collect()
 }
 
-/// Returns the number of distinct tensors that the leaves become, if their values are alike: leaves
-/// with the same columns in the same order share one.
+/// Returns the number of distinct tensors that the leaves become, if all have the same kind of
+/// values: leaves with the same columns of one input, in the same order, share a tensor.
 fn count_tensors(join: &GroupedJoin, active: &[bool], order: &[FieldId]) -> usize {
     let tensor_key = |leaf: LeafId| {
         let input = join.input(leaf)?;

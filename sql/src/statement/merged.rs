@@ -2,9 +2,9 @@
 //!
 //! DataFusion takes `k` from the left table, where it is NULL in rows of the right table alone; for
 //! `*`, it takes `k` from the table whose name is first in the alphabet. This module rewrites such
-//! joins to `ON`, and merged columns to their value in SQL. That is the column of the left or right
-//! table for a left or right join, and the first that is not NULL for a full join. A column
-//! qualified by a table name stays that of the table.
+//! joins to `ON`, and replaces merged columns by the value that SQL defines. This value is the
+//! column of the left or right table for a left or right join, and the first of both columns that
+//! is not NULL for a full join. A column qualified by a table name stays the column of that table.
 
 use super::names::constraint;
 use super::normalized;
@@ -43,14 +43,15 @@ enum UnmergedPolicy {
     Refuse,
 }
 
-/// Returns `None` if a selection needs no merging, and the consequence if it does and its columns
-/// cannot be merged.
+/// Returns the consequence for a selection if its columns cannot be merged; `None` if the selection
+/// needs no merging.
 fn selection_policy(select: &mut Select) -> Option<UnmergedPolicy> {
     let all = select.projection.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
     select.from.iter_mut().filter_map(|from| join_policy(from, all)).max()
 }
 
-/// Like [`selection_policy`], for joined tables; `all` is true if all their columns are selected.
+/// Returns the consequence for joined tables, as [`selection_policy`] does for a selection; `all`
+/// is true if all columns of the tables are selected.
 fn join_policy(from: &mut TableWithJoins, all: bool) -> Option<UnmergedPolicy> {
     let factor_policy = |factor: &mut TableFactor| match factor {
         TableFactor::NestedJoin { table_with_joins, .. } => join_policy(table_with_joins, all),
@@ -121,8 +122,8 @@ struct EnclosingQuery {
 }
 
 impl EnclosingQuery {
-    /// Returns the common table expressions that an inner query may read. If the inner query
-    /// defines one of them, these are the ones before it.
+    /// Returns the common table expressions that an inner query may read. If the inner query is the
+    /// definition of one of them, only the expressions before it are returned.
     fn visible_in(&self, query: &Query) -> Vec<Cte> {
         let own_tables = self.with.iter().flat_map(|with| &with.cte_tables);
         let own_tables = own_tables.take_while(|table| *table.query != *query).cloned();

@@ -36,7 +36,7 @@ impl Database {
     /// files by the names of these tables. A file that has changed is read again.
     ///
     /// # Errors
-    /// If a file is missing or damaged, or a function is called in another way.
+    /// If a file is missing or damaged, or a function is called with wrong arguments.
     pub(super) async fn add_named_files(&self, statement: &mut Statement) -> Result<()> {
         let mut finder = FileFinder { files: Vec::new(), error: None };
         visit(statement, &mut finder);

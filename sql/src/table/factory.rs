@@ -17,8 +17,8 @@ use std::sync::Arc;
 /// The factory of tables from files of tensors.
 ///
 /// Options: `columns 'src, dst, weight'` names the columns, as a declared schema does. `storage
-/// 'csr'` is the format of the tensor. `fill 'nan'` is the fill value: in a file of all
-/// coordinates, entries of that value are no rows.
+/// 'csr'` is the format of the tensor. `fill 'nan'` is the fill value: in a file that stores every
+/// coordinate, entries with that value are not rows.
 #[derive(Debug, Default)]
 pub(crate) struct TensorFactory;
 
@@ -92,7 +92,8 @@ pub(crate) fn remaining_memory(runtime: &RuntimeEnv) -> Memory {
     }
 }
 
-/// Opens a file of a tensor as a table. If `columns` is empty, the columns have the usual names.
+/// Opens a file of a tensor as a table. If `columns` is empty, the columns have their default
+/// names.
 pub(crate) fn open_tensor(
     path: &str,
     columns: Vec<String>,

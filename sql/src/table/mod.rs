@@ -223,8 +223,8 @@ impl TensorTable {
         })
     }
 
-    /// Returns a boolean tensor that is true at the coordinates of rows. It shares the arrays of
-    /// [`TensorTable::list_tensor`].
+    /// Returns a boolean tensor that is true at the coordinates of rows. The tensor shares the
+    /// arrays of [`TensorTable::list_tensor`].
     pub(crate) fn pattern(&self) -> Result<&Tensor> {
         get_or_compute(&self.0.pattern, || {
             let tensor = self.list_tensor()?;

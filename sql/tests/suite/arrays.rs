@@ -1,4 +1,4 @@
-//! Columns of other than plain arrays: dictionaries, run-end encoded arrays, views, arrays of
+//! Columns whose arrays are not plain: dictionaries, run-end encoded arrays, views, arrays of
 //! NULLs.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, NullArray};
@@ -43,7 +43,8 @@ async fn nulls_are_found_in_every_kind_of_array() {
     }
 }
 
-/// Outer joins that keep no row, or that add rows to none, accept columns of every kind of array.
+/// Outer joins accept columns of every kind of array, also if a table has no rows or no key
+/// matches.
 #[tokio::test]
 async fn outer_joins_without_rows_accept_every_kind_of_array() {
     let database = database().await;
@@ -104,7 +105,8 @@ async fn columns_of_nulls_have_no_values() {
 #[tokio::test]
 async fn outer_joins_pad_runs_with_nulls() {
     let database = database().await;
-    // DataFusion hashes the smaller table, so that it pads some rows of `p` beside others.
+    // DataFusion hashes the smaller table, `p`, so that batches have rows of `p` beside padded
+    // rows.
     register(&database, "i", vec![("id", Arc::new(Int64Array::from_iter_values(1..=1000)))]);
     for (kind, column) in text_arrays(&[Some("a"), Some("b"), None]) {
         register(&database, "p", vec![("id", Arc::new(Int64Array::from(vec![1, 2, 9]))), ("middle", column)]);
@@ -125,8 +127,8 @@ async fn outer_joins_pad_runs_with_nulls() {
     }
 }
 
-/// Run-end encoded columns that a query makes itself are padded by redpoll, and refused by
-/// DataFusion's joins.
+/// Redpoll pads run-end encoded columns that a query makes itself; a plan in which DataFusion would
+/// pad them is refused.
 #[tokio::test]
 async fn outer_joins_of_datafusion_refuse_runs() {
     let database = database().await;

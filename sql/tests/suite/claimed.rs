@@ -134,8 +134,8 @@ async fn expressions_over_several_tables_agree_with_datafusion() {
     }
 }
 
-/// A million combinations are computed; more are left to DataFusion, as is an error of a
-/// combination that joins no row.
+/// A million combinations are computed. A region with more combinations is left to DataFusion, and
+/// so is a region in which a combination raises an error, because it may occur in no joined row.
 #[tokio::test]
 async fn combinations_have_a_limit() {
     let database = database().await;
@@ -186,7 +186,8 @@ async fn variances_agree_with_datafusion() {
     agree(&database, "SELECT d.seg, var(years.y) FROM years JOIN d ON years.k = d.k GROUP BY d.seg").await.unwrap();
 }
 
-/// Floats and computed values are group keys; equal floats of other bits are left to DataFusion.
+/// Floats and computed values are group keys; equal floats with different bits are left to
+/// DataFusion.
 #[tokio::test]
 async fn computed_groups_agree_with_datafusion() {
     let database = measurements().await;

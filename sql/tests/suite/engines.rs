@@ -64,8 +64,8 @@ async fn regions_run_on_the_chosen_target() {
     assert_eq!(*recording.runs.lock().unwrap(), expected);
 }
 
-/// Without the device, the query is an error that says what is missing, and the session stays
-/// usable.
+/// Without the device, the query fails with an error that says what is missing, and the session
+/// stays usable.
 #[tokio::test]
 async fn a_missing_device_is_an_error() {
     let database = with_edges(Session::default().database()).await;

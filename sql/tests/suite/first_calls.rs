@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// All rows with the same hub join each other: 900,000 pairs, which counting before the join
-/// avoids.
+/// A join of all rows with the same hub: 900,000 pairs, which need not be listed if rows are
+/// counted before the join.
 const HUBS: &str = "SELECT a.hub, count(*) FROM t a JOIN t b ON a.hub = b.hub GROUP BY a.hub ORDER BY a.hub";
 const SUMS: &str = "SELECT a.hub, sum(b.k) FROM t a JOIN t b ON a.hub = b.hub GROUP BY a.hub ORDER BY a.hub";
 
@@ -117,7 +117,8 @@ async fn rows_do_not_depend_on_the_engine_that_answers() {
     compare_rows(&run(&database, &sql).await.unwrap(), &expected, true).unwrap();
 }
 
-/// A region that is prepared first answers; DataFusion would have to join four billion rows.
+/// A region that is prepared before DataFusion finishes answers the call: DataFusion would have to
+/// join four billion rows.
 #[tokio::test]
 async fn a_region_that_finishes_first_answers() {
     let database = database().await;
@@ -141,8 +142,8 @@ async fn a_region_that_finishes_first_answers() {
 }
 
 /// A region that a query waits for may take more memory than the cache, which is a quarter of the
-/// limit; DataFusion would have to join four billion rows. It counts as prepared, although it is
-/// not kept.
+/// limit; DataFusion would have to join four billion rows. The region counts as prepared, although
+/// it is not kept.
 #[tokio::test]
 async fn a_region_that_a_query_waits_for_may_exceed_the_cache() {
     let database = database().await;

@@ -1,8 +1,8 @@
 //! Random aggregates over random joins of random tables with NULLs and duplicates, compared with
 //! plain DataFusion.
 //!
-//! `redpoll_testing::sql` draws and compares them. `REDPOLL_SQL_CASES` is the number of cases;
-//! `REDPOLL_SQL_SEED` is the first seed.
+//! `redpoll_testing::sql` draws and compares the queries. `REDPOLL_SQL_CASES` is the number of
+//! cases; `REDPOLL_SQL_SEED` is the first seed.
 
 use redpoll_testing::sql::{CaseRunner, SqlCase, SqlOutcome, query, smallest_failure};
 

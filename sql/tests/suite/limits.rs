@@ -119,8 +119,8 @@ impl Engine for WatchedEngine {
     }
 }
 
-/// Dropping the rows of a long query frees the processor and the memory (Ctrl-C); the query would
-/// take hours.
+/// Dropping the stream of a query (Ctrl-C) frees the processor and the memory; the query of this
+/// test would take hours.
 #[tokio::test(flavor = "multi_thread")]
 async fn dropping_the_rows_ends_the_query() {
     let engine = Arc::new(WatchedEngine {

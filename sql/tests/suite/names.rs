@@ -31,7 +31,7 @@ async fn names_are_found_in_another_case() {
         check(&database, sql, expected).await;
     }
     for sql in [
-        // An enclosing query has the name in lower case, which is not the column that is meant.
+        // The table of the subquery has the name in lower case, so the name is not respelled.
         "SELECT UserId FROM r WHERE UserId IN (SELECT userid FROM s)",
         "SELECT UserId FROM r JOIN q ON r.v = q.Total",
         "SELECT \"userId\" FROM r",

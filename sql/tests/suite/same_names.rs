@@ -55,7 +55,7 @@ async fn conditions_above_outer_joins_stay_at_their_table() {
     }
 }
 
-/// A filter that drops columns is not moved above a projection by the name of another column.
+/// Filters below projections keep their columns, although other columns have the same names.
 #[tokio::test]
 async fn filters_below_projections_keep_their_columns() {
     let database = database_with(&[
@@ -82,7 +82,8 @@ async fn filters_below_projections_keep_their_columns() {
     }
 }
 
-/// Filters that are made of the keys of a join while it runs reach no other column of the name.
+/// Dynamic filters, which DataFusion makes from the keys of a join while the join runs, are not
+/// applied to other columns of the same name.
 #[tokio::test]
 async fn filters_of_keys_reach_the_columns_of_the_keys() {
     let folder = tempfile::tempdir().unwrap();

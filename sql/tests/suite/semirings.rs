@@ -1,4 +1,5 @@
-//! Aggregate functions over semirings that users register, compared with DataFusion's run of them.
+//! Aggregate functions over semirings that users register. DataFusion runs the same functions for
+//! comparison.
 
 use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
 use redpoll::sql::{Database, Number, Semiring};

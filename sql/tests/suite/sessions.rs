@@ -73,8 +73,8 @@ async fn queries_of_a_session_agree_with_datafusion() {
     }
 }
 
-/// A session reads each column of a Parquet file once, and a file of text twice at most: what the
-/// first query needs, and the rest. It encodes each key once.
+/// A session reads each column of a Parquet file once, and a file of text at most twice: the
+/// columns that the first query needs, and then the rest. The session encodes each key once.
 #[tokio::test(flavor = "multi_thread")]
 async fn columns_are_read_and_encoded_once() {
     for format in ["parquet", "csv"] {
@@ -84,7 +84,7 @@ async fn columns_are_read_and_encoded_once() {
         assert_eq!(counters(&database, owners, &names).await, [2, 2, 2]);
         assert_eq!(counters(&database, &format!("{owners} AND users.id > 0"), &names).await, [0, 0, 2]);
         let old = "SELECT count(*) FROM users, posts WHERE users.id = posts.owner AND posts.score >= 20";
-        // The second read of a file of text takes all columns that are left.
+        // The second read of a file of text takes all remaining columns.
         assert_eq!(counters(&database, old, &names).await, [if format == "csv" { 6 } else { 1 }, 0, 2]);
         let other = "SELECT count(*) FROM users, badges WHERE users.id = badges.owner AND users.views < 250";
         assert_eq!(counters(&database, other, &names).await, [if format == "csv" { 5 } else { 2 }, 1, 2]);
@@ -118,8 +118,8 @@ async fn changed_files_are_read_again() {
     assert_eq!((number(&database, sum).await, number(&database, pairs).await), ("60".into(), "120".into()));
 }
 
-/// A memory limit bounds the columns that are kept: others are dropped for them, and files that are
-/// larger are read by each query.
+/// A memory limit bounds the columns that are kept: the oldest are dropped for new ones, and each
+/// query reads columns that are larger than the limit of the cache.
 #[tokio::test(flavor = "multi_thread")]
 async fn kept_columns_obey_the_memory_limit() {
     let (_folder, database) = database_of_files("parquet", 100).await;

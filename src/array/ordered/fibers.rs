@@ -23,7 +23,7 @@ pub(super) struct StoredFibers {
     pub(super) length: u64,
     /// The coordinates of each fiber in each of the kept modes.
     pub(super) coordinates: Vec<Vec<u64>>,
-    /// The first value of each fiber, and the number of values.
+    /// The index of the first value of each fiber, then the number of values of all fibers.
     starts: Vec<usize>,
     /// The row-major index of each value in its fiber, ascending.
     pub(super) indices: Vec<u64>,
@@ -93,7 +93,8 @@ impl StoredFibers {
     }
 }
 
-/// Returns the starts of fibers if all values are of one fiber, which is listed if it has any.
+/// Returns the `starts` of `count` values that are all in one fiber. The fiber is listed only if it
+/// has values.
 fn single_fiber(count: usize) -> Vec<usize> {
     if count == 0 { vec![0] } else { vec![0, count] }
 }
@@ -104,7 +105,7 @@ pub(super) fn value_of<T: OrderedValue>(scalar: &Scalar) -> T {
     value.and_then(|values| values.first().copied()).expect("the type was matched")
 }
 
-/// Returns the numbers of the values that differ from the fill value.
+/// Returns the indices of the values that differ from the fill value.
 fn stored_places(values: &Values, fill: &Scalar) -> Vec<u64> {
     fn differing<T: OrderedValue>(values: &Values, fill: &Scalar) -> Vec<u64> {
         let fill: T = value_of(fill);
@@ -134,7 +135,7 @@ pub(super) fn assemble(
     }
 }
 
-/// Returns a tensor with the structure of another, and a function of its values.
+/// Returns a tensor with the structure of another tensor, with `map` applied to each value.
 pub(super) fn map_values<T: OrderedValue, U: OrderedValue>(
     tensor: &Tensor,
     map: impl Fn(T) -> U,
@@ -166,7 +167,8 @@ impl Array {
         Ok((self.collect()?, along))
     }
 
-    /// Returns the array of a tensor with the modes of this array, named if they are.
+    /// Returns the array of a tensor that has the modes of this array. If the modes are named, the
+    /// new array has the same names.
     pub(super) fn with_modes_of(&self, tensor: Tensor) -> Result<Array, Error> {
         let array = self.session().array(tensor);
         Ok(match self.names()? {

@@ -18,8 +18,8 @@ pub enum Side {
     Right,
 }
 
-/// The sorted values of an array: those that are stored, and the fill value with its number of
-/// elements.
+/// The sorted values of an array: the stored values, the fill value, and the number of elements
+/// that have the fill value.
 struct SortedValues<T> {
     stored: Vec<T>,
     fill: T,
@@ -39,7 +39,8 @@ impl<T: OrderedValue> SortedValues<T> {
         is_fill || self.stored.binary_search_by(|stored| stored.compare(value)).is_ok()
     }
 
-    /// Returns the number of values that are less than `value`, or equal to it on the right side.
+    /// Returns the number of values that are less than `value`; for [`Side::Right`], less than or
+    /// equal to it.
     fn rank(&self, value: T, side: Side) -> i64 {
         let is_before = |other: T| match other.compare(value) {
             Ordering::Less => true,
@@ -52,7 +53,8 @@ impl<T: OrderedValue> SortedValues<T> {
 }
 
 impl Array {
-    /// Returns whether each element is among the given values, at once. NaN is equal to itself.
+    /// Returns whether each element is among the given values. NaN is equal to itself. The method
+    /// is not lazy.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -76,7 +78,7 @@ impl Array {
     }
 
     /// Returns the coordinates of a sorted vector at which the given values can be inserted so that
-    /// it stays sorted, at once. The result has the shape of `values`.
+    /// it stays sorted. The result has the shape of `values`. The method is not lazy.
     ///
     /// ```
     /// use redpoll::{Session, Side};
@@ -115,7 +117,7 @@ impl Array {
         StoredFibers::of(&tensor, &along)
     }
 
-    /// Casts this array and another to the dtype of both.
+    /// Casts this array and another to their common dtype. A number takes the dtype of this array.
     #[track_caller]
     fn with_common_dtype(&self, operation: &'static str, other: Operand) -> Result<(Array, Array), Error> {
         let other = self.combine(operation, &[other], |states| Ok(states[1].clone()));

@@ -18,8 +18,8 @@ enum NanPolicy {
 }
 
 impl Array {
-    /// Computes the median along axes, at once: the middle value, or the mean of the two middle
-    /// ones. The median of no values, or of values with a NaN, is NaN.
+    /// Computes the median along axes: the middle value, or the mean of the two middle values. The
+    /// median of no values, or of values with a NaN, is NaN. The method is not lazy.
     ///
     /// Results are `f64`, and `f32` for arrays of `f32`.
     ///
@@ -53,10 +53,10 @@ impl Array {
         self.order_statistic("nan_median", 0.5, &axes.into(), NanPolicy::Omit)
     }
 
-    /// Computes the quantile for a fraction from 0 (the minimum) to 1 (the maximum) along axes, at
-    /// once. A quantile between two values is interpolated linearly (definition 7 of R. J. Hyndman,
+    /// Computes the quantile for a fraction from 0 (the minimum) to 1 (the maximum) along axes. A
+    /// quantile between two values is interpolated linearly (definition 7 of R. J. Hyndman,
     /// Y. Fan, *Sample Quantiles in Statistical Packages*, The American Statistician 50, 1996).
-    /// NaN and dtypes are treated as in [`Array::median`].
+    /// NaN and dtypes are treated as in [`Array::median`]. The method is not lazy.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -127,7 +127,8 @@ fn quantiles<T: OrderedValue>(fibers: &StoredFibers, fraction: f64, nan: NanPoli
     (results, quantile(&mut []))
 }
 
-/// Returns the quantile of values that differ from the fill value, and of a number of fill values.
+/// Returns the quantile of `values`, which differ from the fill value, together with `unstored`
+/// elements that have the fill value.
 fn quantile<T: OrderedValue>(values: &mut [T], (fill, unstored): (T, u64), fraction: f64, nan: NanPolicy) -> f64 {
     values.sort_unstable_by(|a, b| a.compare(*b));
     let numbers = values.partition_point(|value| !value.is_nan());

@@ -4,8 +4,9 @@ use crate::array::{Array, ArrayError, Index};
 use crate::error::Error;
 
 impl Array {
-    /// Returns the elements at which a boolean array is true, row-major, at once. The mask has the
-    /// size of the array in each of its modes; the modes that follow those of the mask are kept.
+    /// Returns the elements at which a boolean array is true, row-major. The mask has the size of
+    /// the array in each of its modes; the modes that follow those of the mask are kept. The method
+    /// is not lazy.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -29,7 +30,8 @@ impl Array {
         self.slice(indices).check()
     }
 
-    /// Returns the parts of the array at which a boolean vector is true along an axis, at once.
+    /// Returns the parts of the array at which a boolean vector is true along an axis. The method
+    /// is not lazy.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -40,7 +42,7 @@ impl Array {
     ///
     /// # Errors
     /// The errors of [`Array::collect`]; also if there is no such axis, or the condition is not a
-    /// vector of its size.
+    /// vector of the size of the axis.
     #[track_caller]
     pub fn compress(&self, condition: &Array, axis: i64) -> Result<Array, Error> {
         let (_, size) = self.mode_of("compress", axis)?;
@@ -53,8 +55,8 @@ impl Array {
         self.take(Index::Gather(condition.nonzero()?.swap_remove(0)), axis).check()
     }
 
-    /// Returns the coordinates of the nonzero elements, row-major, at once: a matrix with a row for
-    /// each of them. [`Array::nonzero`] returns its columns.
+    /// Returns the coordinates of the nonzero elements, row-major, as a matrix with a row for each
+    /// element. [`Array::nonzero`] returns the columns of the matrix. The method is not lazy.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

@@ -27,7 +27,8 @@ impl SortOrder {
         }
     }
 
-    /// Returns a number with the order of the values; that of NaN is the largest.
+    /// Returns a number for a value, such that the numbers ascend in the order of the sort. The
+    /// number of NaN is the largest.
     pub(super) fn key<T: OrderedValue>(self, value: T) -> u64 {
         match self {
             SortOrder::Descending if !value.is_nan() => !value.key(),
@@ -49,8 +50,9 @@ impl SortOrder {
 }
 
 impl Array {
-    /// Sorts the values along an axis, at once. The result of a sparse array is sparse: the values
-    /// before the fill value are stored at the first coordinates, those after it at the last.
+    /// Sorts the values along an axis. The result of a sparse array is sparse: the values before
+    /// the fill value are stored at the first coordinates, and the values after the fill value at
+    /// the last. The method is not lazy.
     ///
     /// ```
     /// use redpoll::prelude::*;
@@ -76,9 +78,10 @@ impl Array {
         self.with_modes_of(assemble(ty, &mode_order(&fibers, mode), coordinates, values, &tensor.ty().format)?)
     }
 
-    /// Returns the coordinates that sort the values along an axis, at once: `a.take_along_axis` of
-    /// them is `a.sort`. Equal values stay in their order. The result of a sparse array is a
-    /// sum of its coordinates and a few runs of equal numbers.
+    /// Returns the coordinates that sort the values along an axis: `a.take_along_axis` with these
+    /// coordinates is `a.sort`. Equal values stay in their order. For a sparse array, a few runs of
+    /// offsets are stored, which are added to the coordinates of the sorted array. The values are
+    /// sorted at once; only this addition is lazy.
     ///
     /// ```
     /// use redpoll::prelude::*;
@@ -102,8 +105,8 @@ impl Array {
         }))
     }
 
-    /// Returns the `k` largest values along an axis in descending order, and their coordinates, at
-    /// once. Of equal values, the first ones are returned.
+    /// Returns the `k` largest values along an axis in descending order, and their coordinates. Of
+    /// equal values, the first ones are returned. The values are sorted at once.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -182,7 +185,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Appends a run to the current fiber, unless its number is 0.
+    /// Appends a run to the current fiber, unless the run is empty or its value is 0.
     fn push(&mut self, run: std::ops::Range<u64>, value: i64) {
         if value == 0 || run.is_empty() {
             return;
@@ -202,7 +205,8 @@ impl Runs {
     }
 }
 
-/// Returns, for each place of a sorted fiber, the former index of its value less the place.
+/// Returns the offsets in each sorted fiber. The offset at a place is the index that the value at
+/// the place had before the sort, minus the place.
 fn offsets<T: OrderedValue>(fibers: &StoredFibers, order: SortOrder) -> Runs {
     let (values, fill) = (fibers.values::<T>(), fibers.fill::<T>());
     let mut runs = Runs::default();
@@ -217,7 +221,7 @@ fn offsets<T: OrderedValue>(fibers: &StoredFibers, order: SortOrder) -> Runs {
             *place += 1;
         };
         head.iter().for_each(|k| push_value(&mut runs, &mut place, k.place()));
-        // The elements with the fill value are between those that are stored.
+        // The elements with the fill value have the indices between the stored ones.
         let mut next = 0;
         for stored in fibers.indices[range].iter().copied().chain([fibers.length]) {
             let count = stored - next;
@@ -231,7 +235,8 @@ fn offsets<T: OrderedValue>(fibers: &StoredFibers, order: SortOrder) -> Runs {
     runs
 }
 
-/// Returns a tensor with the shape of the fibers' tensor and fill value 0, of runs along a mode.
+/// Returns a tensor that stores runs along a mode, with fill value 0. Its shape is that of the
+/// tensor of the fibers.
 fn run_tensor(fibers: &StoredFibers, mode: usize, runs: Runs) -> Result<Tensor, Error> {
     let kept_shape: Vec<u64> = fibers.kept.iter().map(|kept| fibers.ty.shape[*kept]).collect();
     let rank = kept_shape.len();

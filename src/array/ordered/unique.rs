@@ -23,8 +23,9 @@ pub struct Unique {
 }
 
 impl Array {
-    /// Returns the distinct values, the first element with each, and their numbers of elements, at
-    /// once. The fill value is one of them if an element has it. All NaN are one value.
+    /// Returns the distinct values, with the index of the first element and the number of elements
+    /// for each value. The fill value is included if an element has it. All NaN are one value. The
+    /// method is not lazy.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -63,9 +64,9 @@ impl Array {
         })
     }
 
-    /// Returns the distinct values in ascending order, a vector, at once, in less time than
-    /// [`Array::unique`]. The fill value is one of them if an element has it. All NaN are one
-    /// value.
+    /// Returns a vector of the distinct values in ascending order, in less time than
+    /// [`Array::unique`]. The fill value is included if an element has it. All NaN are one value.
+    /// The method is not lazy.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -80,8 +81,8 @@ impl Array {
         Ok(self.unique_counts()?.0)
     }
 
-    /// Returns the distinct values like [`Array::unique_values`], and the number of elements with
-    /// each.
+    /// Returns the distinct values like [`Array::unique_values`], and the number of elements for
+    /// each value.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -114,9 +115,9 @@ struct DistinctValues {
     values: Buffer,
     indices: Vec<i64>,
     counts: Vec<i64>,
-    /// The number of the distinct value of each stored value.
+    /// The index in `values` of each stored value.
     inverse: Vec<i64>,
-    /// The number of the fill value among the distinct ones, or 0.
+    /// The index of the fill value in `values`, or 0 if no element has the fill value.
     fill: i64,
 }
 
@@ -148,8 +149,8 @@ fn distinct<T: OrderedValue>(fibers: &StoredFibers) -> DistinctValues {
     DistinctValues { values: T::into_buffer(values), indices, counts, inverse, fill: fill_number }
 }
 
-/// Returns the distinct values of one fiber in ascending order, and the number of elements with
-/// each.
+/// Returns the distinct values of one fiber in ascending order, and the number of elements for each
+/// value.
 fn counted<T: OrderedValue>(fibers: &StoredFibers) -> (Buffer, Vec<i64>) {
     let (mut stored, fill): (Vec<T>, T) = (fibers.values(), value_of(&fibers.ty.fill));
     SortOrder::Ascending.sort(&mut stored);

@@ -12,7 +12,8 @@ pub(super) trait OrderedValue: Value {
     /// Returns whether the value is NaN.
     fn is_nan(self) -> bool;
 
-    /// Returns a number with the order of the values: equal ones have the same number.
+    /// Returns a number for the value, such that numbers are ordered as their values. Equal values
+    /// have the same number.
     fn key(self) -> u64;
 
     /// Sorts values that are not NaN; equal ones in any order.
@@ -113,7 +114,8 @@ impl OrderedValue for bool {
     }
 }
 
-/// The place of a value among others. Places with equal keys are in the order of their numbers.
+/// The place of a value among others, with the key of the value. Places are ordered by key, and
+/// places with equal keys by place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct KeyedPlace(u128);
 
@@ -131,8 +133,8 @@ impl KeyedPlace {
     }
 }
 
-/// Returns the places of values in the order of the values; those of equal values ascend, and those
-/// of NaN are last. A place is the number of a value plus `first`.
+/// Returns the places of values, sorted by value in the given order. The places of equal values
+/// ascend, and the places of NaN are last. A place is the index of a value plus `first`.
 pub(super) fn sorted_places<T: OrderedValue>(values: &[T], first: usize, order: SortOrder) -> Vec<KeyedPlace> {
     let places = values.iter().zip(first..);
     let mut places: Vec<KeyedPlace> = places.map(|(value, k)| KeyedPlace::new(order.key(*value), k)).collect();

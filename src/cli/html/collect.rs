@@ -9,7 +9,8 @@ use crate::logic::{Alias, TensorType};
 use crate::storage::Tensor;
 use crate::{Error, Flow, FlowQuery, Prepared, Profile, QueryProfile, Section, Size};
 
-/// Returns the page of a plan or program with its text. Without a profile, it has not run.
+/// Returns the page of a plan or program. `source` is its text. Without a profile, the page says
+/// that the plan has not run.
 pub(super) fn collect(source: &str, prepared: &Prepared, profile: Option<&Profile>) -> Result<Page, Error> {
     let produces: Vec<String> = prepared.produces().iter().map(Alias::to_string).collect();
     let forms = query_forms(prepared);

@@ -16,7 +16,8 @@ const PADDING: f64 = 10.0;
 const GAP: f64 = 44.0;
 /// Space around the drawing.
 const MARGIN: f64 = 12.0;
-/// Largest number of characters of a line; the whole text is the description of its box.
+/// Largest number of characters of a line in a box; the title element of the box has the whole
+/// text.
 const MOST_CHARACTERS: usize = 44;
 /// Width of the stop of an edge.
 const STOP: f64 = 4.0;

@@ -1,4 +1,4 @@
-//! The forms of each query, from C to read to the code of each target.
+//! The forms of each query: C to read, Notation, Assembly, and the code of each target.
 
 use crate::compiler::{assembly, notation};
 use crate::engine::{Stage, StageLoops};
@@ -11,15 +11,15 @@ use crate::{Prepared, Section, Target};
 pub(super) struct QueryForms {
     /// The name of the query.
     pub(super) query: String,
-    /// The tensors that it reads.
+    /// The tensors that the query reads.
     pub(super) reads: Vec<Alias>,
-    /// The tensors that it writes.
+    /// The tensors that the query writes.
     pub(super) writes: Vec<Alias>,
     /// The forms; none for a conversion of storage.
     pub(super) forms: Vec<Section>,
 }
 
-/// The targets that generate text.
+/// The targets whose code is shown.
 const TARGETS: [Target; 3] = [Target::INSTANT, Target::OPTIMIZING, Target::cuda(0)];
 
 /// Returns the forms of each query of a plan, or of a program.
@@ -34,7 +34,8 @@ pub(super) fn query_forms(prepared: &Prepared) -> Vec<QueryForms> {
     executable.stages.iter().map(forms).collect()
 }
 
-/// Returns the forms of loops. A form that cannot be generated has the reason instead.
+/// Returns the forms of loops. If a target cannot generate its code, the section has the error
+/// instead.
 fn forms_of(loops: &StageLoops, executable: &Executable) -> Vec<Section> {
     let section = |title: &str, text: String| Section { title: title.to_owned(), text };
     let draft = loops.draft(executable.mode());

@@ -36,7 +36,8 @@ pub(super) struct Node {
 pub(super) struct Edge {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// The accesses of a read tensor.
+    /// The accesses of a tensor that is read, or the workspace and the pattern of a tensor that is
+    /// written.
     pub(super) description: String,
 }
 

@@ -1,10 +1,10 @@
 //! The layers of an acyclic graph, and the order of the nodes in each: the first two steps of
 //! layered drawing (Sugiyama, Tagawa and Toda, 1981).
 //!
-//! A node lies below all nodes with an edge to it, and nodes without such edges directly above the
-//! first that they lead to. Edges over several layers go through a stop in each layer between,
-//! which all edges from one node share. Orders follow the barycenters of neighbours, and the one
-//! with the fewest crossings is kept.
+//! A node lies below all nodes that have an edge to it. A node without incoming edges lies directly
+//! above the highest node that it has an edge to. An edge over several layers goes through a stop
+//! in each layer between its ends; all edges from one node share these stops. The order of a layer
+//! follows the barycenters of neighbours, and the orders with the fewest crossings are kept.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 pub(super) enum Item {
     /// A node, by its index.
     Node(usize),
-    /// A stop of the edges from a node, by its index.
+    /// A stop of the edges from a node, by the index of the node.
     Stop(usize),
 }
 
@@ -70,7 +70,7 @@ impl Layers {
         }
     }
 
-    /// Adds a stop of the edges from a node to a layer.
+    /// Adds a stop to a layer, for the edges from a node. Returns the item.
     fn add_stop(&mut self, from: usize, depth: usize) -> usize {
         let item = self.items.len();
         self.items.push(Item::Stop(from));
@@ -80,7 +80,7 @@ impl Layers {
         item
     }
 
-    /// Orders the layers by barycenters, down and up.
+    /// Orders the layers by barycenters, in sweeps down and up.
     fn sort(&mut self) {
         let mut best = (self.crossings(), self.layers.clone());
         for _ in 0..SWEEPS {
@@ -136,7 +136,8 @@ impl Layers {
             ends.sort_unstable();
             ends
         });
-        // A pair crosses if an earlier edge ends at a later place: counts by a Fenwick tree.
+        // Two edges cross if the earlier one ends at a later place. A Fenwick tree counts such
+        // pairs.
         let size = self.layers[depth].len();
         let mut tree = vec![0; size + 1];
         let (mut crossings, mut count) = (0, 0);
@@ -159,7 +160,8 @@ impl Layers {
     }
 }
 
-/// Returns the layer of each node: that of the longest path to it.
+/// Returns the layer of each node: the length of the longest path to it. A node without incoming
+/// edges is moved down to the layer above its nearest reader.
 fn depths(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut depths = vec![0; count];
     // Each pass settles at least one more node, and one pass nearly always suffices.
@@ -194,7 +196,8 @@ mod tests {
         layers.layers.iter().map(|layer| layer.iter().map(|item| layers.items[*item]).collect()).collect()
     }
 
-    /// Layers follow longest paths, inputs lie above their first readers, long edges have stops.
+    /// Asserts that layers follow longest paths, inputs lie above their first readers, and long
+    /// edges have stops.
     #[test]
     fn layers_follow_longest_paths() {
         use Item::{Node, Stop};
@@ -212,7 +215,7 @@ mod tests {
         assert_eq!(names(&Layers::of(1, &[])), [[Node(0)]]);
     }
 
-    /// Sweeps remove the crossings of a graph that can be drawn without any.
+    /// Asserts that sweeps remove the crossings of a graph that can be drawn without crossings.
     #[test]
     fn sweeps_remove_crossings() {
         let edges: Vec<(usize, usize)> = (0..6).map(|k| (k, 11 - k)).collect();

@@ -2,8 +2,8 @@
 //! times and code of each query.
 //!
 //! `collect.rs` fills the content of a page (`page.rs`) with the code from `forms.rs`, and
-//! `render.rs` writes it as HTML. The graph (`graph.rs`) is drawn in layers: `layers.rs` assigns and
-//! orders them, `places.rs` places the boxes, `drawing.rs` writes SVG.
+//! `render.rs` writes the page as HTML. The graph (`graph.rs`) is drawn in layers: `layers.rs`
+//! assigns nodes to layers and orders them, `places.rs` places the boxes, `drawing.rs` writes SVG.
 
 mod collect;
 mod drawing;
@@ -21,7 +21,8 @@ use crate::datasets::write_file;
 use crate::{Prepared, Profile};
 use std::path::Path;
 
-/// Writes the page of a plan or program with its text. Without a profile, it has not run.
+/// Writes the page of a plan or program. `source` is its text. Without a profile, the page says
+/// that the plan has not run.
 pub(super) fn write_page(
     file: &Path,
     source: &str,

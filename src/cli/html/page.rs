@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// The content of a page.
 pub(super) struct Page {
-    /// The word for the plan or program.
+    /// The word `Plan` or `Program`.
     pub(super) kind: &'static str,
     /// The title.
     pub(super) title: String,
@@ -58,7 +58,7 @@ pub(super) struct QueryPart {
 
 /// The decisions of the optimizer for a query.
 pub(super) struct Decisions {
-    /// The reason for a query that is not in the plan.
+    /// The reason why the optimizer added the query; `None` for a query of the plan.
     pub(super) origin: Option<&'static str>,
     /// The loops, outermost first; empty for a conversion of storage or a single value.
     pub(super) loops: Vec<String>,
@@ -97,7 +97,7 @@ pub(super) struct WriteRow {
 /// The measurements of a query.
 pub(super) struct QueryMeasurements {
     pub(super) time: Duration,
-    /// The tier or device that ran it.
+    /// The tier or device that ran the query.
     pub(super) target: Option<&'static str>,
     /// Iterations, loads, stores and bytes, where they are counted.
     pub(super) work: Option<String>,

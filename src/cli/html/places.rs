@@ -1,8 +1,8 @@
 //! Places of boxes in layers: the last step of layered drawing.
 //!
-//! Each item wants to be in the middle of its neighbours. Among all places that keep the order of
-//! a layer and the distances between its items, those with the least sum of squared deviations are
-//! an isotonic regression, which pooling adjacent violators computes.
+//! The best place of an item is in the middle of its neighbours. The places must keep the order of
+//! a layer and the least distances between its items. An isotonic regression finds the places with
+//! the least sum of squared deviations from the best ones, by pooling adjacent violators.
 
 use super::layers::Layers;
 
@@ -76,7 +76,7 @@ fn regression(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Numbers in order stay, others meet at their mean.
+    /// Asserts that numbers in order stay, and that others are replaced by their mean.
     #[test]
     fn regressions_ascend() {
         let cases = [(&[][..], &[][..]), (&[1.0, 2.0], &[1.0, 2.0]), (&[3.0, 1.0], &[2.0, 2.0])];
@@ -85,7 +85,8 @@ mod tests {
         }
     }
 
-    /// Boxes of a layer keep their order and do not overlap; a chain is straight.
+    /// Asserts that boxes of a layer keep their order and do not overlap, and that a chain is
+    /// straight.
     #[test]
     fn boxes_do_not_overlap() {
         let edges = [(0, 2), (1, 2), (2, 3), (0, 3), (1, 4), (3, 4)];

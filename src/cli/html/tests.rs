@@ -1,4 +1,4 @@
-//! Pages are well-formed, and texts of users are only texts.
+//! Tests that pages are well-formed, and that texts of users remain text.
 
 use super::collect::collect;
 use super::forms::query_forms;
@@ -88,7 +88,8 @@ fn check(page: &str) -> Elements {
     elements
 }
 
-/// Returns a page with a query for each name, which all read the table of the first name.
+/// Returns a page with a query for each name. The first query reads the table `A`, each other query
+/// the output of the previous one.
 fn page(names: &[&str], measured: Option<Duration>) -> Page {
     let text = |text: &str| text.to_owned();
     let size = |estimated, stored| match measured {
@@ -143,7 +144,7 @@ fn page(names: &[&str], measured: Option<Duration>) -> Page {
     }
 }
 
-/// The whole text of a small page.
+/// Asserts the whole text of a small page.
 #[test]
 fn a_small_page() {
     let text = render(&page(&["x", "y"], Some(Duration::from_micros(250))));
@@ -151,7 +152,7 @@ fn a_small_page() {
     redpoll_golden::check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/html/small.html"), &text);
 }
 
-/// Names and texts with markup stay text.
+/// Asserts that names and texts with markup stay text.
 #[test]
 fn texts_of_users_are_escaped() {
     let names = ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "</pre></svg>&amp; ' ]]>"];
@@ -181,7 +182,7 @@ fn prepared(source: &str, tables: &[&str]) -> Prepared {
     session.prepare(source, &bindings).unwrap()
 }
 
-/// Pages of real plans and programs, run or not, have every query with its code.
+/// Asserts that pages of real plans and programs, run or not, have every query with its code.
 #[test]
 fn pages_of_real_plans() {
     let file = |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();

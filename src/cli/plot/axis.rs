@@ -13,7 +13,7 @@ pub(super) struct Tick {
     pub(super) label: String,
 }
 
-/// Returns the largest of 1, 2, 5, 10, 20, .. with at most `count` steps in a range.
+/// Returns the smallest of 1, 2, 5, 10, 20, .. that divides a range into at most `count` steps.
 pub(super) fn round_step(range: u64, count: u64) -> u64 {
     let fits = |step: &u64| range.div_ceil(*step) <= count.max(1);
     let powers = (0..20).map(|k| 10u64.pow(k));
@@ -63,7 +63,7 @@ pub(super) fn bottom_axis(scene: &mut Scene, area: Rectangle, ticks: &[Tick]) {
 mod tests {
     use super::*;
 
-    /// Steps are round, and there are few of them.
+    /// Asserts that steps are round, and that there are few of them.
     #[test]
     fn steps_are_round() {
         let cases = [(0, 1), (1, 1), (5, 1), (6, 2), (14, 5), (34, 10), (1000, 200), (u64::MAX, 5 * 10u64.pow(18))];
@@ -72,7 +72,7 @@ mod tests {
         }
     }
 
-    /// Numbers take little room.
+    /// Asserts that numbers take little room.
     #[test]
     fn numbers_are_short() {
         let cases = [(0, "0"), (9_999, "9999"), (12_000, "12k"), (12_345, "12.35k"), (200_000_000, "200M")];

@@ -17,7 +17,7 @@ const COLOURS: [Colour; 6] = [
     [0xd5, 0x5e, 0x00],
 ];
 
-/// Numbers that are drawn in one colour.
+/// A histogram that is drawn in one colour.
 pub(super) struct Series {
     /// The name in the legend.
     pub(super) name: String,
@@ -26,7 +26,7 @@ pub(super) struct Series {
 
 /// Titles of a histogram.
 pub(super) struct Titles {
-    /// The numbers of the bins, as in `entries of a row`.
+    /// The quantity that the bins divide, as in `entries of a row`.
     pub(super) bins: String,
     /// The counted things, as in `rows`.
     pub(super) counts: String,
@@ -40,7 +40,7 @@ struct CountAxis {
 }
 
 impl CountAxis {
-    /// Chooses logarithms if some counts would else be invisible.
+    /// Creates an axis, with logarithms if some counts would otherwise be invisible.
     fn new(counts: &[Vec<u64>], pixels: u32) -> CountAxis {
         let all = || counts.iter().flatten().copied().filter(|count| *count > 0);
         let (least, most) = (all().min().unwrap_or(1), all().max().unwrap_or(1));
@@ -49,7 +49,7 @@ impl CountAxis {
 
     /// Returns the height of a count in pixels, at least 1 for counts above 0.
     fn height(&self, count: u64) -> u32 {
-        // A count of 1 has a visible logarithm, too.
+        // The factor 2 gives a count of 1 a logarithm above 0.
         let scale = |count: u64| if self.is_logarithmic { (count as f64 * 2.0).ln() } else { count as f64 };
         let height = (scale(count) / scale(self.most) * f64::from(self.pixels)).round() as u32;
         if count == 0 { 0 } else { height.clamp(1, self.pixels) }
@@ -65,7 +65,7 @@ impl CountAxis {
     }
 }
 
-/// Draws histograms of a common axis.
+/// Draws histograms on common axes.
 pub(super) fn draw(series: &[Series], titles: &Titles, caption: Caption<'_>, details: &str, size: u32) -> Scene {
     let histograms: Vec<Histogram> = series.iter().map(|series| series.histogram.clone()).collect();
     let bins = Bins::of(&histograms);
@@ -116,7 +116,7 @@ pub(super) fn draw(series: &[Series], titles: &Titles, caption: Caption<'_>, det
     scene
 }
 
-/// Returns a label for each bin, or for every second, fifth, .. if there is no room.
+/// Returns a label for each bin, or for every second, third, .. bin if there is no room.
 fn bin_ticks(bins: &Bins, pitch: u32) -> Vec<Tick> {
     let widest = bins.iter().map(|bin| text_width(&short(bin.first))).max().unwrap_or(0) + 10;
     let every = widest.div_ceil(pitch).max(1) as usize;

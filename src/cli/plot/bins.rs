@@ -1,4 +1,4 @@
-//! Bins of histograms: ranges of whole numbers, single ones or between powers of two.
+//! Bins of histograms: single whole numbers, or ranges between powers of two.
 
 use crate::storage::Histogram;
 
@@ -17,8 +17,8 @@ pub(super) struct Bin {
 }
 
 impl Bins {
-    /// Returns bins for the numbers of all histograms: one for each number if there are few, else
-    /// one for 0 and for each power of two.
+    /// Returns bins for the numbers of all histograms: one for each number if there are few,
+    /// otherwise one for 0 and for each power of two.
     pub(super) fn of(histograms: &[Histogram]) -> Bins {
         let least = histograms.iter().filter_map(|h| h.first_key_value()).map(|(k, _)| *k).min().unwrap_or(0);
         let most = histograms.iter().filter_map(|h| h.last_key_value()).map(|(k, _)| *k).max().unwrap_or(0);
@@ -34,7 +34,7 @@ impl Bins {
         self.0.iter().copied()
     }
 
-    /// Returns whether the bins are powers of two.
+    /// Returns whether the bins are ranges between powers of two.
     pub(super) fn are_powers(&self) -> bool {
         self.0.iter().any(|bin| bin.first < bin.last)
     }
@@ -56,7 +56,7 @@ impl Bin {
 mod tests {
     use super::*;
 
-    /// Every number is in one bin.
+    /// Asserts that every number is in one bin.
     #[test]
     fn bins_cover_the_numbers() {
         let of = |numbers: &[u64]| Bins::of(&[numbers.iter().map(|k| (*k, 1)).collect()]);

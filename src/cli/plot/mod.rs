@@ -1,8 +1,8 @@
 //! `redpoll plot`: a picture of the entries of a file, as PNG or SVG.
 //!
 //! `pattern.rs` draws the entries at their places, `bars.rs` histograms over the bins of `bins.rs`.
-//! Both draw a scene of rectangles, texts and one image (`scene.rs`) with axes (`axis.rs`), which
-//! `svg.rs` and `png.rs` write; `font.rs` has the texts of images.
+//! Both draw a scene of rectangles, texts and one image (`scene.rs`) with axes (`axis.rs`).
+//! `svg.rs` and `png.rs` write the scene to a file; `font.rs` draws the texts of images.
 
 mod axis;
 mod bars;
@@ -205,7 +205,7 @@ fn draw_degrees(tensor: &Tensor, modes: &[usize], caption: Caption<'_>, size: u3
             "a tensor with modes has an entry count for each row",
         ));
     }
-    // The coordinates of a mode, and one of them.
+    // The name of the coordinates of a mode, in the plural and in the singular.
     let names = |mode: usize| match (rank, mode) {
         (1, _) => ("coordinates".to_owned(), "coordinate"),
         (2, 0) => ("rows".to_owned(), "row"),

@@ -16,7 +16,8 @@ pub(super) struct PatternModes {
 }
 
 impl PatternModes {
-    /// Returns the titles of the axes: rows and columns of a matrix, else the numbers of the modes.
+    /// Returns the titles of the axes: row and column for a matrix, otherwise the numbers of the
+    /// modes.
     fn titles(self, rank: usize) -> [String; 2] {
         if rank == 2 && self == (PatternModes { vertical: Some(0), horizontal: Some(1) }) {
             return ["row", "column"].map(str::to_owned);
@@ -28,7 +29,7 @@ impl PatternModes {
 
 /// Shortest side of a pattern in pixels: strips of long matrices remain visible.
 const SHORTEST: u32 = 48;
-/// Size of cells from which on they are apart, in pixels.
+/// Least size of cells that are drawn with gaps between them, in pixels.
 const SEPARATE: u32 = 8;
 /// Width of the scale of shades, with its labels.
 const SCALE: u32 = 96;

@@ -1,8 +1,8 @@
 //! Scenes and images as PNG.
 //!
-//! The images are plain: 8 bits a channel, no filters, no interlacing. Such a file is three chunks
-//! around a zlib stream, so `flate2`, which also has the checksum, is the only library that it
-//! takes.
+//! The images are plain: 8 bits a channel, no filters, no interlacing. Such a file has three
+//! chunks, one of which is a zlib stream. So the only library needed is `flate2`, which also
+//! computes the checksums of chunks.
 
 use super::font;
 use super::scene::{PAPER, Part, Raster, Scene};

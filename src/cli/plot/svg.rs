@@ -6,8 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, html};
 
-/// Size of the font whose characters are [`CHARACTER_WIDTH`] wide: those of usual monospaced fonts
-/// are 0.6 of their size wide.
+/// Size of the font whose characters are [`CHARACTER_WIDTH`] wide. In usual monospaced fonts, the
+/// width of a character is 0.6 times the size of the font.
 const FONT_SIZE: f64 = CHARACTER_WIDTH as f64 / 0.6;
 
 /// Returns the text of an SVG file.
@@ -35,7 +35,7 @@ fn draw_part(part: &Part) -> Markup {
             };
             html! {
                 text x=(x) y=(y) text-anchor=(anchor) dominant-baseline="central" fill=(hexadecimal(*colour)) {
-                    // XML has no control characters.
+                    // Most control characters are invalid in XML.
                     (text.replace(char::is_control, " "))
                 }
             }

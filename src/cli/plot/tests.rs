@@ -1,4 +1,4 @@
-//! Pictures, read back as pixels and as XML.
+//! Tests of pictures, which are read back as pixels and as XML.
 
 use super::scene::{Anchor, INK, PAPER, Part, Raster, Rectangle, Scene};
 use super::*;
@@ -74,7 +74,7 @@ fn check(scene: &Scene) {
     }
 }
 
-/// Every entry is a dark square at its place, and nothing else is.
+/// Asserts that every entry is a dark square at its place, and that nothing else is dark.
 #[test]
 fn entries_are_at_their_places() {
     let entries: [&[u64]; 4] = [&[0, 0], &[1, 4], &[2, 1], &[2, 2]];
@@ -91,7 +91,7 @@ fn entries_are_at_their_places() {
     }
 }
 
-/// Shapes of any size and rank have a picture of every kind; its size does not depend on them.
+/// Asserts that tensors of any size and rank have a picture of every kind, whose size is bounded.
 #[test]
 fn all_shapes_are_drawn() {
     let n = 1_000_000_000;
@@ -119,7 +119,7 @@ fn all_shapes_are_drawn() {
     check(&scene(&scalar, &[]));
 }
 
-/// A pixel of several entries is darker, and the scale has their number.
+/// Asserts that a pixel with several entries is darker, and that the scale has their number.
 #[test]
 fn crowded_pixels_are_darker() {
     let mut entries: Vec<Vec<u64>> = (0..50).map(|k| vec![k, k]).collect();
@@ -134,7 +134,8 @@ fn crowded_pixels_are_darker() {
     assert!(texts(&scene).contains(&"50"), "{:?}", texts(&scene));
 }
 
-/// Higher ranks are seen along the modes that are not drawn, whose number is in the titles.
+/// Asserts that the titles name the modes that are drawn, and that entries are counted along the
+/// other modes.
 #[test]
 fn titles_name_the_modes() {
     let cube = tensor(&[4, 5, 6], &[&[0, 1, 2], &[0, 1, 3], &[3, 4, 5]]);
@@ -161,7 +162,7 @@ fn check_bars(tensor: &Tensor, options: &[&str], expected: &Expect) {
     expected.assert_eq(&format!("{}{}\n", bars.collect::<String>(), texts(&scene).join(" | ")));
 }
 
-/// Histograms count rows and columns by their entries, and runs by their length.
+/// Asserts that histograms count rows and columns by their entries, and blocks by their length.
 #[test]
 fn histograms_have_a_bar_for_each_number() {
     let matrix = tensor(&[4, 4], &[&[0, 0], &[0, 1], &[0, 3], &[2, 1]]);
@@ -201,7 +202,7 @@ fn histograms_have_a_bar_for_each_number() {
     );
 }
 
-/// Numbers of a wide range have bins between powers of two, and logarithms as heights.
+/// Asserts that numbers of a wide range have bins between powers of two, and logarithms as heights.
 #[test]
 fn wide_ranges_are_logarithmic() {
     let mut entries: Vec<Vec<u64>> = (0..200).map(|k| vec![0, k]).collect();
@@ -225,7 +226,8 @@ fn wide_ranges_are_logarithmic() {
     );
 }
 
-/// Texts of images are ink on paper, with a sign for characters that the font lacks.
+/// Asserts that texts of images are ink on paper, with a question mark for characters that the font
+/// lacks.
 #[test]
 fn texts_are_drawn() {
     let ink = |text: &str| {

@@ -9,11 +9,11 @@ use std::path::Path;
 
 /// A command.
 struct Command {
-    /// Its names; the first one is listed before its arguments.
+    /// The names; the help lists the first name with the arguments.
     names: &'static [&'static str],
-    /// The names of its arguments.
+    /// The names of the arguments.
     args: &'static str,
-    /// Its effect.
+    /// The effect.
     help: &'static str,
     action: Action,
 }
@@ -91,7 +91,7 @@ pub(super) fn command_names() -> impl Iterator<Item = &'static str> {
 /// Runs a command.
 ///
 /// # Errors
-/// If the command is unknown, has other arguments, or fails.
+/// If the command is unknown, has invalid arguments, or fails.
 pub(super) async fn run_command(
     database: &Database,
     line: &str,

@@ -136,7 +136,7 @@ pub(super) fn session(memory_limit: Option<usize>, out: &mut impl Write) -> Resu
     sql(&Args::default(), memory_limit, out)
 }
 
-/// Runtime of statements. Dropping it does not wait for cancelled statements.
+/// Runtime of statements. Dropping the runtime does not wait for cancelled statements.
 struct StatementRuntime(Option<Runtime>);
 
 impl StatementRuntime {
@@ -192,8 +192,8 @@ fn hint(error: &DataFusionError) -> Option<String> {
         DataFusionError::SchemaError(error, _) => {
             let columns = "`DESCRIBE NAME` shows the columns of a table";
             return Some(match &**error {
-                // DataFusion quotes names that are not plain words. Most texts are not, so a quoted
-                // name is probably a text.
+                // DataFusion quotes names that are not plain words. Few names of columns need
+                // quotes, so a quoted name is probably meant as a text.
                 SchemaError::FieldNotFound { field, .. } if text.contains(&format!("\"{}\"", field.name)) => {
                     format!("{columns}; a text is in single quotes: '{}'", field.name)
                 }

@@ -14,8 +14,8 @@ use rustyline::history::FileHistory;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
-/// Reads statements from standard input and runs them until its end. Without a terminal, the
-/// command fails if a statement has failed.
+/// Reads statements from standard input and runs them until the end of the input. Without a
+/// terminal, the command fails if a statement has failed.
 pub(super) fn repl(
     runtime: &StatementRuntime,
     database: &Database,
@@ -98,7 +98,7 @@ pub(super) fn repl(
 enum EndAction {
     /// The end of the session: there is no statement.
     End,
-    /// Execution: the end of a script ends its last statement. The next line read is the end again.
+    /// Execution: the end of a script ends its last statement. The next read reports the end again.
     Run,
     /// Removal: Ctrl-D does not finish a statement.
     Drop,
@@ -117,7 +117,7 @@ fn end_action(statement: &str, terminal: bool) -> EndAction {
 enum LineAction {
     /// Nothing until more lines are read.
     Wait,
-    /// A hint how to leave an unfinished statement.
+    /// A hint on how to leave an unfinished statement.
     Hint,
     /// The end of the session.
     End,

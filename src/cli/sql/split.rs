@@ -8,9 +8,9 @@ use crate::sql::datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWi
 pub(super) struct StatementText {
     /// The first line of the statement, counted from 1.
     pub(super) line: u64,
-    /// The column at which it starts, counted from 1.
+    /// The column at which the statement starts, counted from 1.
     pub(super) column: u64,
-    /// Its text, without the semicolon.
+    /// The text of the statement, without the semicolon.
     pub(super) text: String,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn completeness(text: &str) -> Completeness {
     let tokens = match Tokenizer::new(&GenericDialect, text).tokenize() {
         Ok(tokens) => tokens,
         Err(e) if e.message.contains("nterminated") || e.message.contains("EOF") => return Completeness::OpenToken,
-        // An invalid token is an error regardless of the rest.
+        // An invalid token is an error whatever text follows, so no lines are read after the `;`.
         Err(_) if text.trim_end().ends_with(';') => return Completeness::Complete,
         Err(_) => return Completeness::Incomplete,
     };

@@ -53,9 +53,9 @@ pub fn check_computed(seed: u64) -> Result<usize, String> {
     }
 }
 
-/// Describes a difference between an array and its copy without kept tensors, in values or type. A
-/// format that no expression requests is chosen by its cost, so the format is compared where it is
-/// requested. No request is compared that redpoll rejects without kept tensors.
+/// Describes a difference between an array and its copy without kept tensors, in values or type.
+/// Formats are compared only where they are requested, because otherwise the optimizer chooses them
+/// by cost. A request that redpoll rejects without kept tensors is not compared.
 fn difference(step: &ProgramStep, plain: &ProgramStep) -> Option<String> {
     let format = Format::csf(step.array.rank().unwrap_or_default());
     let collect = |step: &ProgramStep, is_formatted| {

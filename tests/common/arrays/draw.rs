@@ -13,7 +13,7 @@ use redpoll::{Array, Config, Session};
 /// The dense values of an array of any dtype, as `f64`.
 pub type DenseArray = ArrayD<f64>;
 
-/// Draws operands and parameters, and records them for messages.
+/// A source of random operands and parameters, which are recorded for messages.
 pub struct OperandSource {
     pub rng: RecordedChoices,
     pub session: Session,
@@ -87,7 +87,7 @@ impl OperandSource {
     }
 
     /// Draws an earlier result of the given shape whose values are exact in the dtype and within
-    /// `low..high`; `None` if there is none, or at random.
+    /// `low..high`. Returns `None` if no result fits, and with a probability of 15% otherwise.
     fn pick_earlier(
         &mut self,
         shape: &[usize],
@@ -180,7 +180,7 @@ impl OperandSource {
         self.array_in_range(shape, prim, fill, if prim.is_signed() { -3 } else { 0 }, 4)
     }
 
-    /// Draws an array that is no earlier result.
+    /// Draws an array that is not an earlier result.
     pub fn new_array(&mut self, shape: &[usize], prim: Prim) -> (Array, DenseArray) {
         let value = |v: i64| Scalar::I64(v).cast(prim).expect("a primitive");
         let least = if prim.is_signed() { -3 } else { 0 };
@@ -213,7 +213,7 @@ impl OperandSource {
         self.array_with_values(shape, &value(fill), &|rng| value(number(rng)))
     }
 
-    /// Draws an array whose values are drawn or the fill value, in a random format.
+    /// Draws an array in a random format. Each element is drawn by `value`, or is the fill value.
     fn array_with_values(
         &mut self,
         shape: &[usize],

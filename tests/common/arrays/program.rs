@@ -40,7 +40,7 @@ pub const GROUPS: &[&[Operation]] = &[
 ];
 
 /// Operations whose intermediate results are rounded, even if their values look exact. The code
-/// adds `divide` by name.
+/// adds `divide` and `mean` by name.
 const ROUNDED: &[&[Operation]] = &[functions::FLOAT_UNARY, reductions::MOMENTS];
 
 /// Largest number of elements of a result that becomes an operand. `MAX_MODES` limits its modes.
@@ -170,7 +170,7 @@ fn add_result(
     dense: DenseArray,
 ) -> Result<ProgramStep, PhaseFailure> {
     let number = operations.len() - 1;
-    // The sum of a mean may be of quotients.
+    // A mean may be computed as a sum of quotients.
     let divides = |name: &str| name == "divide" || name == "mean";
     let is_rounded =
         |name: &str| ROUNDED.iter().any(|group| group.iter().any(|(rounded, _)| *rounded == name)) || divides(name);

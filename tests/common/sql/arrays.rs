@@ -1,4 +1,4 @@
-//! Tables with columns of other than plain arrays.
+//! Tables whose columns are not plain arrays.
 
 use redpoll::sql::Database;
 use redpoll::sql::datafusion::arrow::array::{

@@ -10,8 +10,8 @@ use super::table::{COLUMNS, Declaration, SqlValue, TableColumn, TextArray};
 use crate::rng::{Rng, named};
 use std::collections::BTreeMap;
 
-/// Number of seeds of a group, which begins at a multiple of this number. Its seeds run in order in
-/// one database.
+/// Number of seeds of a group. A group begins at a multiple of this number, and its seeds run in
+/// order in one database.
 pub const GROUP: u64 = 32;
 
 /// Number of consecutive seeds that read the same tables.
@@ -183,7 +183,7 @@ fn predicate(rng: &mut Rng, table: &str) -> String {
     }
 }
 
-/// Draws an expression over two tables that is no sum of products.
+/// Draws an expression over two tables that is not a sum of products.
 fn spanning_expression(rng: &mut Rng, a: &str, b: &str) -> String {
     match rng.below(9) {
         0 => format!("{a}.k + {b}.j"),
@@ -198,7 +198,7 @@ fn spanning_expression(rng: &mut Rng, a: &str, b: &str) -> String {
     }
 }
 
-/// Draws an aggregate of an expression over two tables that is no sum of products.
+/// Draws an aggregate of an expression over two tables that is not a sum of products.
 fn spanning_aggregate(rng: &mut Rng, a: &str, b: &str) -> String {
     let value = match rng.below(3) {
         0 => format!("CASE WHEN {a}.k > {b}.j THEN {a}.v * {b}.v END"),

@@ -91,7 +91,7 @@ impl RandomQuery {
         add(&|q| q.having = None);
         for k in 0..self.joins.len() {
             add(&|q| drop(q.joins.remove(k)));
-            // Also removes the tables after it.
+            // Also removes the joins after this one.
             add(&|q| q.joins.truncate(k));
             for c in 0..if self.joins[k].on.len() > 1 { self.joins[k].on.len() } else { 0 } {
                 add(&|q| drop(q.joins[k].on.remove(c)));

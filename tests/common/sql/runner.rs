@@ -1,4 +1,5 @@
-//! Runs the cases of seeds: those of a group in one database, whose tables are declared repeatedly.
+//! Runs the cases of seeds. The cases of a group run in one database, whose tables are declared
+//! repeatedly.
 
 use super::compare::{check, database};
 use super::draw::{GROUP, declarations, query};

@@ -1,7 +1,7 @@
-//! A session of join counts over five tables, as a person or a program that explores data asks
-//! them: many queries that differ in their tables, joins and constants. The tables and queries are
-//! modelled on STATS-CEB (Han et al., Cardinality Estimation in DBMS: A Comprehensive Benchmark
-//! Evaluation, VLDB 2022).
+//! A session of queries that count the rows of joins over five tables. The session imitates a
+//! person or a program that explores data: the queries differ in their tables, joins and constants.
+//! The tables and queries are modelled on STATS-CEB (Han et al., Cardinality Estimation in DBMS: A
+//! Comprehensive Benchmark Evaluation, VLDB 2022).
 
 use crate::rng::named;
 use redpoll_logic::testing::Rng;

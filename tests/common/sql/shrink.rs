@@ -1,4 +1,4 @@
-//! Reduction of a failing case to the smallest that fails in the same phase.
+//! Reduction of a failing case to the smallest one found that fails in the same phase.
 
 use super::query::RandomQuery;
 use super::runner::{CaseStep, SqlCase};

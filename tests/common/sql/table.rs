@@ -166,7 +166,7 @@ impl Declaration {
     }
 }
 
-/// Returns the query of the rows of columns.
+/// Returns a query whose rows are those of the columns.
 fn select(columns: &[TableColumn]) -> String {
     let rows = columns.first().map_or(0, |c| c.values.len());
     let expressions = columns.iter().enumerate().map(|(k, column)| {
@@ -184,7 +184,8 @@ fn select(columns: &[TableColumn]) -> String {
     format!("SELECT {} FROM (VALUES {rows}){filter}", expressions.collect::<Vec<_>>().join(", "))
 }
 
-/// Replaces the columns that are dictionaries of NULL by such arrays.
+/// Replaces the columns of kind [`TextArray::DictionaryOfNull`] by such dictionaries, which no
+/// statement can create.
 async fn replace_dictionaries_of_null(database: &Database, name: &str, kinds: &[TextArray]) -> Result<()> {
     let rows = database.sql(&format!("SELECT * FROM {name}")).await?;
     let schema = rows.schema().inner().clone();

@@ -36,7 +36,7 @@ impl CaseKind {
         CaseKind::Files,
     ];
 
-    /// The name that `--only` takes.
+    /// Returns the name that `--only` takes.
     pub(crate) fn name(self) -> &'static str {
         match self {
             CaseKind::Plans => "plans",
@@ -48,7 +48,7 @@ impl CaseKind {
         }
     }
 
-    /// Share of this kind in all cases.
+    /// Returns the weight of this kind in the choice of cases.
     pub(crate) fn share(self) -> u64 {
         match self {
             CaseKind::Plans | CaseKind::Programs => 300,
@@ -195,7 +195,8 @@ fn file(seed: u64) -> Verdict {
     }
 }
 
-/// Compiles each kernel of this thread by the C tier if that phase fails, and none otherwise.
+/// Selects the kernels that this thread runs in the C tier while a case shrinks: each kernel if the
+/// phase that fails is the optimizing tier, otherwise none.
 fn select_kernels_for(phase: &str) {
     optimizing::select_kernels(if phase == "optimizing tier" { KernelSelection::Each } else { KernelSelection::None });
 }

@@ -1,5 +1,5 @@
 //! The current step of each thread: a thread of this process finds steps that hang, and the parent
-//! process reads from the journal which steps ended the process.
+//! process reads from the journal which steps were running when the process ended.
 
 use crate::kinds::CaseKind;
 use anyhow::{Context, Result};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Bytes of the journal of each thread: a line.
+/// Number of bytes of the line that each thread has in the journal.
 const LINE: usize = 64;
 
 /// The steps of all threads.
@@ -22,7 +22,7 @@ pub(crate) struct Watch {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ThreadStep {
     pub(crate) kind: CaseKind,
-    /// The seed of the case, or the first one of its block.
+    /// The seed of the case, or the first seed of its block.
     pub(crate) seed: u64,
     pub(crate) task: StepTask,
 }

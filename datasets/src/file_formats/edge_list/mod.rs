@@ -1,15 +1,16 @@
 //! Edge lists, `.csv` and `.tsv`: tensors as delimited text, one entry per line with its
 //! coordinates and usually a value.
 //!
-//! There is no standard, so the form of a file is detected from its first records, or given by
-//! [`EdgeListOptions`]:
+//! Edge lists have no standard, so the form of a file is detected from its first records, or given
+//! by [`EdgeListOptions`]:
 //!
 //! - Lines that begin with `#` or `%` are comments, and blank lines are skipped. A record is one
-//!   line. Fields may be in double quotes, in which a doubled quote stands for one. Blanks around
-//!   fields are ignored.
+//!   line. Fields may be in double quotes, in which a doubled quote stands for one quote. Blanks
+//!   around fields are ignored.
 //! - **Delimiter**: the first of tab, semicolon, comma and space that splits each of the first 16
-//!   records into the same number of fields, at least two. Consecutive spaces count as one. (A
-//!   semicolon precedes a comma, which may be a decimal comma.)
+//!   records into the same number of fields, at least two. If there is none, the first that occurs
+//!   in the first record, or else a comma. Consecutive spaces count as one. A semicolon is tried
+//!   before a comma, because a comma may be a decimal comma.
 //! - **Header**: the first record, if one of its fields is not a number while the field below is,
 //!   or if all its fields are known names of coordinates or values (`source`, `target`, `weight`,
 //!   ..).
@@ -56,7 +57,7 @@ pub(crate) static TSV: FileFormat = FileFormat {
     extension: "tsv",
     summary: "the same content as .csv, separated by tabs",
     has_header: false,
-    // Three columns with spaces are as likely FROSTT, with a value in the last one.
+    // Three columns with spaces may as well be FROSTT, whose last column has the values.
     sniff: |start| {
         sniff::edge_list_columns(start, &[Delimiter::Tab]).is_some()
             || sniff::edge_list_columns(start, &[Delimiter::Space]) == Some(2)

@@ -16,9 +16,9 @@ pub struct EdgeListOptions {
     pub weight: Weight,
     /// The smallest coordinate in the file, usually 0 or 1.
     pub first: u64,
-    /// Kind of coordinates: detected by the first records, or always names.
+    /// Kind of coordinates: detected from the first records, or always names.
     pub ids: Ids,
-    /// Set of vertices of two columns of coordinates.
+    /// The sets that the vertices in two columns of coordinates belong to.
     pub vertices: Vertices,
 }
 
@@ -80,7 +80,7 @@ pub enum Ids {
     Names,
 }
 
-/// Set of vertices of two columns of coordinates.
+/// The sets that the vertices in two columns of coordinates belong to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Vertices {
     /// One set for both columns: the matrix is square, unless the file gives its shape.

@@ -68,7 +68,7 @@ pub(super) fn read(
     })
 }
 
-/// A reader of records, with the form that was determined before.
+/// A reader of records whose form has been detected.
 struct RecordReader<'a> {
     columns: &'a ColumnLayout,
     dims: Option<&'a [u64]>,

@@ -124,7 +124,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The form detected by the first records.
+/// The form of a file, detected from its first records.
 pub(super) struct RecordSample<'a> {
     pub(super) delimiter: Delimiter,
     /// The names of the columns, if there is a header.

@@ -122,7 +122,8 @@ fn banner(cursor: &mut TextCursor<'_>) -> Result<(Layout, Prim, Symmetry), Locat
     }
 }
 
-/// Reads the next token by a table of keywords.
+/// Reads the next token, which must be a keyword of the table, and returns the meaning of the
+/// keyword.
 fn keyword<T: Copy>(cursor: &mut TextCursor<'_>, expected: &str, table: &[(&str, T)]) -> Result<T, LocatedFault> {
     let names = || table.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let Some(token) = cursor.token() else {

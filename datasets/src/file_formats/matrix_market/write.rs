@@ -1,8 +1,8 @@
 //! Writer of matrices.
 //!
 //! The field depends on the dtype. Floats are `real`. Integers are `integer`, or `unsigned-integer`
-//! if a value exceeds 2^63 - 1, which SciPy reads and older readers do not. Booleans are `pattern`
-//! in coordinate layout and `integer` in array layout.
+//! if a value exceeds 2^63 - 1. SciPy reads `unsigned-integer`; older readers do not. Booleans are
+//! `pattern` in coordinate layout and `integer` in array layout.
 //!
 //! Numbers have the fewest digits that identify them in their dtype: an `f32` is restored exactly
 //! as `f32`, but its text read as `f64` is the `f64` nearest to the text.
@@ -42,7 +42,7 @@ fn field(values: &Values, layout: Layout) -> &'static str {
     }
 }
 
-/// Returns whether the symmetry keeps entries on this side of the diagonal.
+/// Returns whether a file of this symmetry has an entry at this row and column.
 fn is_written(symmetry: Symmetry, row: u64, column: u64) -> bool {
     match symmetry {
         Symmetry::General => true,

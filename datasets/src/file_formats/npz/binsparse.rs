@@ -1,10 +1,11 @@
 //! Binsparse in an NPZ archive: a JSON descriptor, the array `binsparse`, and the arrays of levels.
 //!
-//! Source: the Binsparse specification, version 0.1, <https://graphblas.org/binsparse-specification>.
-//! A tensor is stored by levels, each of one or more dimensions: dense ones, and sparse ones with
-//! arrays `indices_D` for each dimension `D`, and `pointers_to_D` below others. The formats with
-//! names (`CSR`, `COOR`, ..) are lists of levels, too. Values may be `iso`: one value for all
-//! entries. Complex values and symmetric structures are rejected.
+//! Source: the Binsparse specification, version 0.1,
+//! <https://graphblas.org/binsparse-specification>. A tensor is stored as levels, each of one or
+//! more dimensions. A dense level has no arrays. A sparse level has an array `indices_D` for each
+//! of its dimensions `D`, and an array `pointers_to_D` for its first dimension if it is below
+//! another level. The formats with names (`CSR`, `COOR`, ..) are lists of levels, too. Values may
+//! be `iso`: one value for all entries. Complex values and symmetric structures are rejected.
 
 use super::archive::Archive;
 use super::sparse::{check_length, check_range, expand, pointers};
@@ -16,7 +17,7 @@ use crate::values::{Values, map_values};
 use redpoll_logic::{Prim, Scalar};
 use serde_json::Value;
 
-/// The name of the descriptor, in the archive and in the descriptor.
+/// The name of the array with the descriptor, and the key of the descriptor in its JSON text.
 pub(super) const DESCRIPTOR: &str = "binsparse";
 
 /// The names of types.
@@ -200,7 +201,8 @@ fn value_type(name: &Value) -> Result<(Prim, bool), LocatedFault> {
     found.map(|(_, prim)| (*prim, iso.is_some())).ok_or_else(|| expected("a type of values", &text))
 }
 
-/// Coordinates of positions: those that are listed, and dense dimensions below them.
+/// The positions of the levels read so far: listed positions, and dense dimensions below each of
+/// them.
 struct Positions {
     /// The coordinates of each listed position, by dimension.
     listed: Vec<Vec<u64>>,

@@ -5,16 +5,16 @@
 //! Entries need not be sorted or unique. Blocks of `bsr` are read with all their elements, and
 //! diagonals of `dia` without zeros and elements outside of the matrix, as by SciPy's `tocoo`.
 //!
-//! `sparse.save_npz` of PyData/Sparse also writes a `fill_value`. Its `format` is `coo`, of any rank
-//! including 0, or `gcxs`. A `gcxs` array is stored like `csr`: its rows combine the modes in
-//! `compressed_axes`, its columns all other modes, both row-major. An archive of one array without `format` is a dense tensor.
-//! Archives with an array `binsparse` are of the Binsparse specification. Pickles are never loaded.
+//! `sparse.save_npz` of PyData/Sparse also writes a `fill_value`. The `format` of such an archive
+//! is `coo`, of any rank including 0, or `gcxs`. A `gcxs` array is stored like `csr`: its rows
+//! combine the modes in `compressed_axes`, its columns all other modes, both row-major. An archive
+//! of one array without `format` is a dense tensor. Archives with an array `binsparse` follow the
+//! Binsparse specification. Pickles are never loaded.
 //!
 //! The writer produces archives for `scipy.sparse.load_npz`, with `csr`, `csc` or `coo` arrays.
 //! Dense tensors are written as a single array `arr_0`. Sparse tensors with a fill value other than
 //! zero are written for `sparse.load_npz` of PyData/Sparse, as `coo`, or as `gcxs` for `csr` and
-//! `csc`.
-//! Files named `.bsp.npz` are written as Binsparse.
+//! `csc`. Files named `.bsp.npz` are written as Binsparse.
 
 mod archive;
 mod binsparse;
@@ -49,7 +49,7 @@ pub(crate) static BINSPARSE: FileFormat = FileFormat {
     extension: "bsp.npz",
     summary: "a sparse tensor of Binsparse 0.1 in a NumPy archive, with its fill value",
     has_header: true,
-    // An archive of Binsparse without this extension is read by the format above.
+    // An archive of Binsparse without this extension is read as `NPZ`.
     sniff: |_| false,
     read: |bytes, options| read_of(&BINSPARSE, bytes, &options.memory).map(Into::into),
     info: |stream, memory| Ok(Info { file_format: &BINSPARSE, ..info(stream, memory)? }),
@@ -79,7 +79,7 @@ fn info(stream: &mut dyn Read, memory: &Memory) -> Result<Info, StreamError> {
     Ok(archive_info(&mut Archive::open(&bytes, memory)?)?.0)
 }
 
-/// Reads the headers, and returns the scheme of a sparse array.
+/// Reads the headers. Returns the header of the tensor, and the scheme if the array is sparse.
 fn archive_info(archive: &mut Archive<'_>) -> Result<(Info, Option<Scheme>), LocatedFault> {
     if archive.contains(binsparse::DESCRIPTOR) {
         return binsparse_info(archive);

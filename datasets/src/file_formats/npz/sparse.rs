@@ -21,7 +21,8 @@ pub(super) enum Scheme {
     Bsr([u64; 2]),
     /// Diagonals.
     Dia,
-    /// The scheme of PyData: a fiber along all other modes for each position of these modes.
+    /// The scheme of PyData with its compressed modes: a fiber along all other modes for each
+    /// position in these modes.
     Gcxs(Vec<usize>),
     /// Levels of Binsparse.
     Binsparse(Box<Descriptor>),
@@ -49,7 +50,8 @@ impl Scheme {
     }
 }
 
-/// Returns the scheme named by `format`; the size of blocks is that of `data`.
+/// Returns the scheme named by `format`. The size of blocks is read from `data`, the header of the
+/// values.
 pub(super) fn scheme(archive: &mut Archive<'_>, format: &str, data: &NpyHeader) -> Result<Scheme, LocatedFault> {
     let (scheme, rank) = match format {
         "coo" => (Scheme::Coo, 1),

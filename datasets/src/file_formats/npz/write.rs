@@ -110,7 +110,7 @@ fn sparse(
         Layout::Csc => "csc",
         _ => "coo",
     };
-    // SciPy reads bytes, PyData a string.
+    // SciPy reads the name of the format as bytes, PyData as a string.
     match for_pydata {
         true => archive.wide_text("format", format)?,
         false => archive.text("format", format)?,
@@ -180,7 +180,7 @@ impl<'a> ArchiveWriter<'a> {
         self.zip.write_all(text.as_bytes())
     }
 
-    /// Writes a text in NumPy's type of strings, which Python reads as such.
+    /// Writes a text in NumPy's type of strings, which Python reads as `str`.
     pub(super) fn wide_text(&mut self, name: &str, text: &str) -> io::Result<()> {
         let characters: Vec<u8> = text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
         self.start(name, characters.len() as u64)?;

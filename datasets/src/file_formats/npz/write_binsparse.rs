@@ -65,7 +65,8 @@ fn element() -> Value {
     json!({ "level_desc": "element" })
 }
 
-/// Writes entries in the order of their coordinates, in that of the modes for the layout.
+/// Writes entries in the order of their coordinates, compared mode by mode in the order of the
+/// layout.
 fn write_entries(
     (coordinates, values): (&[Vec<u64>], &Values),
     (shape, layout): (&[u64], Layout),

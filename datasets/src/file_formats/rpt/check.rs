@@ -6,7 +6,7 @@ use crate::memory::{Memory, bytes_of};
 use redpoll_logic::TensorType;
 use redpoll_storage::levels::level;
 
-/// Number of elements that are always enumerated if necessary.
+/// Number of elements that validation may enumerate in a file of any size.
 const MIN_ELEMENTS: u64 = 1 << 26;
 
 /// Number of elements that are enumerated for each byte of the arrays.
@@ -15,8 +15,8 @@ const ELEMENTS_PER_BYTE: u64 = 64;
 /// Checks that validation enumerates a number of elements in proportion to the arrays, and charges
 /// the coordinates that it collects.
 ///
-/// A run has many elements for one entry of its arrays; all other elements have an entry each.
-/// Validation enumerates the elements of tensors with padding, and of those whose levels allow
+/// A run has many elements for one entry of its arrays; every other element has an entry of its
+/// own. Validation enumerates the elements of tensors with padding, and of those whose levels allow
 /// repeated coordinates.
 pub(super) fn check_work(ty: &TensorType, bytes: u64, memory: &Memory) -> Result<(), Fault> {
     let format = &ty.format;
@@ -32,7 +32,7 @@ pub(super) fn check_work(ty: &TensorType, bytes: u64, memory: &Memory) -> Result
         });
     }
     if may_repeat {
-        // A coordinate has a vector, in a vector that grows to twice its size.
+        // The coordinates of each element are a vector, in a list that grows to twice its size.
         let elements = if has_runs { elements.unwrap_or(u64::MAX).min(limit) } else { bytes };
         let element_bytes = 2 * size_of::<Vec<u64>>() + size_of_val(&*ty.shape);
         memory.charge("coordinates", bytes_of(usize::try_from(elements).unwrap_or(usize::MAX), element_bytes))?;

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::thread;
 
-/// Number of bytes of a piece: it is still in the cache of a core when it is hashed.
+/// Number of bytes of a piece, small enough to be still in the cache of a core when it is hashed.
 const PIECE: usize = 1 << 20;
 
 /// Returns the hash of an array: the hash of the hashes of its pieces.
@@ -51,7 +51,8 @@ fn combine(hashes: &[blake3::Hash]) -> blake3::Hash {
     blake3::hash(&all)
 }
 
-/// Returns the number of threads for an array: one for each few pieces, as far as there are cores.
+/// Returns the number of threads for an array: one for every few pieces, but at most one for each
+/// core.
 fn thread_count(bytes: usize) -> usize {
     const PIECES: usize = 4;
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -68,7 +69,8 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// The hash of an array does not depend on the number of threads, and a read array has it.
+    /// The hash of an array does not depend on the number of threads, and reading an array returns
+    /// the same hash.
     #[test]
     fn read_arrays_have_the_hash_of_their_bytes() {
         for length in [0, 1, PIECE - 1, PIECE, 9 * PIECE + 5] {

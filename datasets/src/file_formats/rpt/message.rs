@@ -24,7 +24,7 @@ pub(super) const ALIGNMENT: u64 = 64;
 /// Number of bytes before a message: the continuation and the length.
 pub(super) const PREFIX: u64 = 8;
 
-/// Largest accepted length of a message, which has no data.
+/// Maximum length of a message, not counting the data after it.
 const MAX_MESSAGE: u64 = 1 << 24;
 
 /// A stream with its position.
@@ -60,7 +60,8 @@ impl<'a> MessageReader<'a> {
         }
     }
 
-    /// Reads the next message; zeros before it are padding.
+    /// Reads the next message. Zeros before a message are padding within the first [`ALIGNMENT`]
+    /// bytes of the file.
     pub(super) fn message(&mut self) -> Result<Vec<u8>, StreamError> {
         let length = loop {
             match self.group()? {

@@ -1,9 +1,9 @@
 //! The file format of redpoll, `.rpt`: the arrays of a tensor as an Arrow IPC file.
 //!
 //! The file has one record batch of one row, with a column for each array: those of the levels,
-//! outermost first, then those of the leaf. A column is a large list, whose only row is the array,
-//! named `0.ptr`, `0.idx`, .. for levels and `val` or `val.MEMBER` for the leaf. Booleans are
-//! stored as bytes 0 and 1, as in memory. Any reader of Arrow files reads the columns.
+//! outermost first, then those of the leaf. A column is a large list whose only row is the array.
+//! Columns are named `0.ptr`, `0.idx`, .. for levels, and `val` or `val.MEMBER` for the leaf.
+//! Booleans are stored as bytes 0 and 1, as in memory. Any reader of Arrow files reads the columns.
 //!
 //! The metadata of the schema has the type of the tensor in redpoll's text forms:
 //!
@@ -16,9 +16,9 @@
 //! | `redpoll:format` | the format, such as `(dense (sparse-list (element)))` |
 //! | `redpoll:stored` | the number of stored elements |
 //!
-//! The writer aligns each array to 64 bytes within the file and writes it without a copy. Arrays of
-//! files that other programs have written need the alignment of their elements only. Compressed
-//! bodies, several batches, NULLs and big-endian files are rejected.
+//! The writer aligns each array to 64 bytes within the file and writes it without a copy. In files
+//! of other programs, arrays need only the alignment of their elements. Compressed bodies, several
+//! batches, NULLs and big-endian files are rejected.
 
 mod check;
 mod hashed;

@@ -1,11 +1,12 @@
 //! Opening of files on disk: floats are mapped into memory, all other arrays are loaded.
 //!
-//! Addresses are computed from positions, coordinates, flags and whole numbers, so kernels must
-//! never see other ones than those that were validated, whatever other processes do to the file.
-//! Those arrays are loaded into the memory of this process: when the file is opened and validated,
-//! or, if the user's record has the file, when they are first read. A loader then compares the hash
-//! with that of the record. Floats are mapped: their pages come when kernels read them. If the file
-//! is cut or changed, they have other values, and the check after each run is an error.
+//! Addresses are computed from positions, coordinates, flags and whole numbers, so kernels must see
+//! only the validated elements of such arrays, whatever other processes do to the file. These
+//! arrays are loaded into the memory of this process: when the file is opened and validated, or, if
+//! the user has a record of the file, when they are first read. A loader then compares their hash
+//! with the hash in the record. Floats are mapped: their pages are loaded when kernels read them.
+//! If the file is cut or changed, floats have other values, and the check after each run returns an
+//! error.
 
 use super::hashed::{hash_of, read_hashed};
 use super::message::check_end;
@@ -52,7 +53,7 @@ pub(super) fn open(path: &Path, mut file: File, context: &OpenContext<'_>) -> Re
     check_marks(&file, metadata.len(), &header).map_err(load_error)?;
     let map = MappedFile::open(file.try_clone().map_err(io_error)?).map_err(io_error)?;
     let identity = map.as_ref().map(|map| *map.identity()).or_else(|| FileIdentity::of(&metadata));
-    // The record of a file is found under each of its paths.
+    // The path is resolved, so that the record is found by any path to the file.
     let path_of_record = path.canonicalize().map_err(io_error)?;
     let file = Arc::new(TensorFile { path: path.into(), file, map });
     let identity = identity.map(|identity| identity.to_text());
@@ -71,8 +72,8 @@ pub(super) fn open(path: &Path, mut file: File, context: &OpenContext<'_>) -> Re
     Ok((header.info(), tensor))
 }
 
-/// Records a file that was written from a valid tensor. Without the record, the file is validated
-/// when it is opened; failures are ignored.
+/// Records a file that was written from a valid tensor. Failures are ignored, because a file
+/// without a record is validated when it is opened.
 pub(super) fn record_written(path: &Path, file: &mut File, tensor: &Tensor, records: &RecordFolder) {
     let mut record = || {
         file.rewind().ok()?;
@@ -104,8 +105,8 @@ fn is_mappable(place: &ArrayPlace) -> bool {
     MappedFile::IS_SUPPORTED && place.prim.is_float() && place.offset.is_multiple_of(place.prim.bytes() as u64)
 }
 
-/// Returns the tensor of a file that was validated earlier; `None` if its header is another one, or
-/// if it cannot be mapped as it was.
+/// Returns the tensor of a file that was validated earlier; `None` if the header has changed, or if
+/// an array cannot be mapped as it was before.
 fn recorded_tensor(
     file: &Arc<TensorFile>,
     header: &FileHeader,

@@ -178,7 +178,7 @@ pub(super) fn array_of_buffer(place: &ArrayPlace, buffer: Buffer) -> Array {
     Array::new(place.prim, buffer, place.len as usize).expect("the buffer has all elements, and is aligned")
 }
 
-/// Validates a tensor of arrays, in the order of the columns.
+/// Returns the tensor of arrays in the order of the columns, after validation.
 pub(super) fn tensor_of_arrays(header: &FileHeader, arrays: Vec<Array>, memory: &Memory) -> Result<Tensor, Fault> {
     let ty = &header.tensor.ty;
     let bytes = arrays.iter().map(|array| array.bytes() as u64).sum();

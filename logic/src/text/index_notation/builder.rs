@@ -57,7 +57,8 @@ impl ExprBuilder<'_> {
     }
 
     /// Checks that the terms of a sum within a product agree in the indices to sum over, apart from
-    /// those that other factors have. Otherwise, a sum of the product would repeat the other terms.
+    /// indices of other factors. Otherwise, the sum over an index would repeat the terms that lack
+    /// the index.
     fn check_sums(&self, value: &IndexExpr, of_factors: &[Field]) -> Result<(), Error> {
         let IndexExpr::Call(Op::Builtin(op), args, at) = value else { return Ok(()) };
         match op {
@@ -90,7 +91,7 @@ impl ExprBuilder<'_> {
         indices
     }
 
-    /// Folds the indices that are not on the left.
+    /// Folds a value over the indices that are not on the left.
     fn folded(&self, op: &Op, expr: Expr) -> Result<Expr, Error> {
         let fields = expr.info().fields.iter();
         let reduced: Vec<Field> = fields.filter(|field| !self.statement.indices.contains(field)).cloned().collect();

@@ -12,10 +12,10 @@
 //!
 //! A repeated index selects a diagonal. An index that is not on the left is summed over, in each
 //! term of a sum by itself: `y(i) = b(i) - A(i,j) * x(j)` subtracts the sum over `j`. A sum within
-//! a product, only some terms of which have the index, is an error. Booleans and integers are
-//! summed in 64 bits. With an operator before `=`, as in `d(i) min= A(i,k) + x(k)`, the whole right
-//! side is folded with it. An index alone is its coordinate. Statements read the results of earlier
-//! ones; a plan produces the results that no later statement reads.
+//! a product is an error if only some of its terms have the index. Booleans and integers are summed
+//! in 64 bits. With an operator before `=`, as in `d(i) min= A(i,k) + x(k)`, the operator folds the
+//! whole right side. An index alone is its coordinate. Statements read the results of earlier
+//! statements; a plan produces the results that no later statement reads.
 //!
 //! Source of the notation: F. Kjolstad, S. Kamil, S. Chou, D. Lugato, S. Amarasinghe, "The Tensor
 //! Algebra Compiler", OOPSLA 2017.

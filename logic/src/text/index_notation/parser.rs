@@ -10,7 +10,7 @@ use crate::scalar::Scalar;
 /// A parser of the statements of a text.
 pub(super) struct StatementParser<'t> {
     cursor: TextCursor<'t>,
-    /// Number of open parentheses, within which lines may be broken.
+    /// Number of open parentheses and signs, within which lines may be broken.
     depth: usize,
 }
 
@@ -177,7 +177,7 @@ impl<'t> StatementParser<'t> {
         }
     }
 
-    /// Reads a value within parentheses or behind a sign.
+    /// Reads a value within parentheses or after a sign.
     fn nested(&mut self, read: impl FnOnce(&mut Self) -> Result<IndexExpr, Error>) -> Result<IndexExpr, Error> {
         if self.depth == MAX_DEPTH {
             return Err(self.error_at(self.cursor.position(), format!("values are nested more than {MAX_DEPTH} deep")));
@@ -188,7 +188,7 @@ impl<'t> StatementParser<'t> {
         value
     }
 
-    /// Reads the indices `(i, j, ..)` behind a name, if there are any.
+    /// Reads the indices `(i, j, ..)` after a name, if there are any.
     fn subscripts(&mut self, name: &str) -> Result<Vec<Field>, Error> {
         self.skip_blanks();
         if self.cursor.peek() != Some('(') {
@@ -256,7 +256,7 @@ impl<'t> StatementParser<'t> {
         Ok(())
     }
 
-    /// Skips blanks, and line ends within parentheses.
+    /// Skips blanks, and line ends within parentheses or after a sign.
     fn skip_blanks(&mut self) {
         let depth = self.depth;
         self.cursor.take_while(|c| c.is_whitespace() && (c != '\n' || depth > 0));
@@ -289,7 +289,7 @@ fn advice(name: &str) -> String {
     }
 }
 
-/// Functions of other languages, with what to write.
+/// Functions of other languages, each with the form to write in index notation.
 const CALLS: [(&[&str], &str); 4] = [
     (&["where", "select", "iif", "if"], "`ifelse(condition, a, b)`"),
     (&["sum"], "`d(i) = E(i, j)`: an index that is on the right side alone is summed over"),
@@ -302,7 +302,7 @@ fn called_operator(name: &str) -> Option<Op> {
     Op::from_name(name).or_else(|| Op::from_name(&name.replace('_', "-")))
 }
 
-/// Operators of other languages, with those of index notation and an example of a call.
+/// Operators of other languages, each with the operator of index notation and an example of a call.
 const SIGNS: [(&str, &str, &str); 9] = [
     ("^", "pow", "pow(x, 2)"),
     ("**", "pow", "pow(x, 2)"),

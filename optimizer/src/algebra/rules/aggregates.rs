@@ -1,4 +1,5 @@
-//! Aggregates: merged, split, and moved out of independent factors.
+//! Aggregates: merged, split, and replaced by a count where one value repeats. Nested calls of one
+//! operator are flattened.
 
 use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, call};
 use crate::term::is_regroupable;

@@ -161,8 +161,8 @@ fn fold_parts(fold: &FreeFold<'_>, product: &Op, parts: Vec<(Vec<SlotIndex>, Vec
     if parts.len() == 1 { parts.remove(0) } else { TermDraft::Call(product.clone(), parts) }
 }
 
-/// Returns, for every field that can be eliminated from a fold, the number of coordinates over
-/// which its factors join, and the resulting term.
+/// Returns, for every field that can be eliminated from a fold, the number of coordinates of the
+/// join of all factors that have the field, and the resulting term.
 pub(super) fn elimination_steps(site: &MatchSite<'_>, node: &ScopedNode) -> Vec<(f64, TermDraft)> {
     let Some((fold, arg)) = FreeFold::of(site, node) else { return Vec::new() };
     site.calls(arg).iter().flat_map(|(product, args)| elimination_steps_in(site, &fold, product, args)).collect()

@@ -1,9 +1,9 @@
 //! Folds over fills: a fold is split into the values that differ from the fill, and the fills.
 //!
-//! A fold whose operator is changed by the fill visits the fills, or at least their runs. The fold
-//! of the other values and their number follow the entries in any order, and the number of fills
-//! is the rest. A maximum over the rows of a matrix in rows is an example: its fills are no runs
-//! along the loops.
+//! If the fill changes the result of a fold, the loops visit the fills, or at least their runs. A
+//! fold of the other values alone, and a count of these values, follow the entries in any order;
+//! the remaining coordinates are fills. An example is a maximum over the rows of a CSR matrix,
+//! whose fills form no runs along the loops.
 
 use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, select_value};
 use crate::algebra::language::ClassUse;
@@ -35,7 +35,7 @@ fn count_fills(site: &mut MatchSite<'_>, node: &ScopedNode) {
     let count = TermDraft::Fold(Builtin::Add.into(), zero, Box::new(count), bound.clone());
     let Some(fills) = repeated_fill(op, (&fill, &identity), (count, all), mode) else { return };
     let other = other_bool(&fill);
-    // All values that differ from the fill may be one value that changes nothing.
+    // A `bool` has one value that differs from the fill; that value may change nothing.
     if other.is_some_and(|other| op.skips(&other, init, &dtype, mode)) {
         return match op.is_identity(init, &dtype, 0, mode) {
             true => site.propose(fills),

@@ -2,10 +2,10 @@
 //!
 //! If few coordinates of a field are not fill in one factor, another factor is restricted to these
 //! coordinates before it is joined with the rest of the product. That takes one pass over each of
-//! the two, which is cheap beside loops that read them repeatedly. A filter is considered only if
-//! it is estimated to remove most entries, and whole plans are compared; so other nests have no
-//! filters in their graph. Source: Bernstein and Chiu, "Using semi-joins to solve relational
-//! queries".
+//! the two factors, which is cheap beside loops that read them repeatedly. A filter enters the
+//! graph of a nest only if, by estimate, it removes at least half of the entries. Whole plans with
+//! and without the filter are compared. Source: Bernstein and Chiu, "Using semi-joins to solve
+//! relational queries".
 
 use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, select_value};
 use crate::algebra::graph::{AlgebraGraph, Filter, slot_field};

@@ -82,7 +82,8 @@ fn cancel_inverse(site: &mut MatchSite<'_>, node: &ScopedNode) {
     }
 }
 
-/// Returns whether the fills are restored as well: `0 * 0 / 0` is not 0.
+/// Returns whether the shortened term has the fill of the original one. For `x * y / y` with the
+/// fills 0 it has not, because `0 * 0 / 0` is not 0.
 fn fills_agree(
     site: &MatchSite<'_>,
     (outer, y): (&Op, &ClassUse),

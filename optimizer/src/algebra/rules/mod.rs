@@ -83,7 +83,7 @@ pub(super) fn open_node(graph: &AlgebraGraph, class: Id, node: &ENode) -> (SlotS
 }
 
 /// Returns, for every field that can be eliminated from a fold of a class, the number of
-/// coordinates over which its factors join, and the resulting term.
+/// coordinates of the join of all factors that have the field, and the resulting term.
 pub(super) fn eliminations(graph: &AlgebraGraph, class: Id, node: &ENode) -> Vec<(f64, TermDraft, SlotScope)> {
     let (scope, node) = open_node(graph, class, node);
     let site = MatchSite { graph, scope, drafts: Vec::new() };
@@ -93,7 +93,8 @@ pub(super) fn eliminations(graph: &AlgebraGraph, class: Id, node: &ENode) -> Vec
 
 impl RewriteRule {
     /// Adds the rule's terms for some nodes of a class, until the graph's index has more than
-    /// `max_size` nodes. The number of terms can be the product of the numbers of nodes.
+    /// `max_size` nodes. A node can have as many terms as the product of the numbers of nodes in
+    /// its child classes.
     pub(super) fn apply(
         &self,
         graph: &mut AlgebraGraph,
@@ -169,8 +170,8 @@ impl MatchSite<'_> {
         self.graph[of.class].iter().filter_map(call).collect()
     }
 
-    /// Returns the folds in a used class, without those that only store it, each with its reduced
-    /// slots added to the context.
+    /// Returns the folds in a used class that reduce slots, each with these slots added to the
+    /// context. Folds over no slots, which only store the argument, are left out.
     fn folds(&self, of: &ClassUse) -> Vec<ChildFold> {
         let fold = |n: &ENode| {
             if !matches!(n.kind, NodeKind::Fold(..)) {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Results that do not depend on the bound fields.
 pub(super) struct TermSummary {
-    /// For each field, the number of coordinates of the term that it joins.
+    /// For each field, the number of coordinates of the term that the field joins.
     pub(super) mentions: BTreeMap<Field, usize>,
     /// Indices of the arguments whose fill alone makes the call return its fill.
     pub(super) deciding: Rc<[usize]>,
@@ -66,7 +66,7 @@ struct TermResults {
 
 /// Results for all instances of a schema, independent of the bound fields.
 struct SchemaResults {
-    /// For each slot, the number of coordinates that it joins.
+    /// For each slot, the number of coordinates that the slot joins.
     mentions: Vec<usize>,
     /// Indices of the deciding arguments.
     deciding: Rc<[usize]>,
@@ -180,8 +180,8 @@ impl EstimateCache {
         TermSummary { mentions: self.count_mentions(term, mode), deciding }
     }
 
-    /// Counts, for each free field, the coordinates of a term that it joins: one per access that
-    /// depends on it, plus the other fields in the same coordinate.
+    /// Counts, for each free field, the coordinates of a term that the field joins: one per access
+    /// that depends on the field, plus the other fields in the same coordinate.
     fn count_mentions(&self, term: &Term, mode: FloatMode) -> BTreeMap<Field, usize> {
         let mut counts: BTreeMap<Field, usize> = BTreeMap::new();
         match term.node() {

@@ -4,7 +4,8 @@
 //! A marginal has a factor for each coordinate, relative to the mean. Fields are assumed to be
 //! independent given their marginals (the maximum-entropy distribution). So the product of two
 //! terms has, at each coordinate of a shared field, the product of their factors. The mean of these
-//! products is the ratio of actual to evenly spread matches. Two power laws match at their hubs.
+//! products is the ratio of actual to evenly spread matches. Two power-law distributions match
+//! mostly at their hubs.
 
 use redpoll_logic::statistics::{ModeSet, Weights};
 use redpoll_logic::{Alias, TensorType};
@@ -29,7 +30,8 @@ struct HashedMarginal {
 /// The kinds of marginals.
 #[derive(PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) enum MarginalKind {
-    /// The distinct coordinates in the storage modes `of` of a tensor, over those of `mode`.
+    /// The distinct coordinates of a tensor in the storage modes `of`, counted at each coordinate
+    /// of `mode`.
     Stored { tensor: Alias, of: ModeSet, mode: usize },
     /// The product of several marginals.
     Product(Vec<Marginal>),
@@ -111,7 +113,7 @@ impl Throws {
         Throws { count: count.into(), chance: chance.into() }
     }
 
-    /// Returns the probability that a coordinate is hit whose factors have this product.
+    /// Returns the probability that a coordinate is hit, given the product of its factors.
     pub(crate) fn hit_probability(self, factor: f64) -> f64 {
         let chance = (self.chance.value() * factor).min(1.0);
         -(self.count.value() * (-chance).ln_1p()).exp_m1()
@@ -244,7 +246,7 @@ impl MarginalCache {
         let (mut weight_beyond, mut found) = (0.0, vec![0.0; len]);
         for k in 0..len {
             let k = coordinate(if side == PairSide::First { len - 1 - k } else { k });
-            // Equal coordinates are not a pair, but count one half on average.
+            // `<` excludes equal coordinates and `<=` includes them; here they count one half.
             found[k] = (at(&own, k) * (weight_beyond + at(&other, k) / 2.0) / len as f64) as f32;
             weight_beyond += at(&other, k);
         }
@@ -415,8 +417,7 @@ mod tests {
         assert_eq!(fraction(Some("hub"), None, Some("hub")), Some(0.125));
         let pair = FieldPair { first: Some(marginal("hub")), second: Some(marginal("half")), by: None };
         let second: Marginal = MarginalKind::Ordered { pair, side: PairSide::Second }.into();
-        // Half of the pair with itself for the first coordinate, and the full pair for the other
-        // one.
+        // The first coordinate equals that of the hub and counts one half; the second counts fully.
         assert_eq!(marginals.weights(&second, &source).unwrap()[..], [4.0 / 3.0, 8.0 / 3.0, 0.0, 0.0]);
     }
 }

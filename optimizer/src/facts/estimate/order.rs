@@ -74,7 +74,7 @@ impl Facts<'_> {
         profile
     }
 
-    /// Returns the field of a rank and the marginal that the rank counts: a multiple of a count,
+    /// Returns the field and the counted marginal of a term that is a rank: a multiple of a count,
     /// plus the coordinate to break ties.
     fn rank(&self, term: &Term, sizes: &Sizes) -> Option<(Field, Marginal)> {
         let Node::Call(Op::Builtin(Builtin::Add), args) = term.node() else { return None };
@@ -84,8 +84,8 @@ impl Facts<'_> {
         Some((field.clone(), self.counted_marginal_of(counted, sizes, &field)?))
     }
 
-    /// Returns the marginal whose counts per coordinate of a field a term contains, or a multiple
-    /// of them.
+    /// Returns the marginal that a term counts. The value of the term is, for each coordinate of
+    /// the field, the marginal's count or a multiple of this count.
     fn counted_marginal_of(&self, term: &Term, sizes: &Sizes, field: &Field) -> Option<Marginal> {
         match term.node() {
             Node::Call(Op::Builtin(Builtin::Mul), args) => {

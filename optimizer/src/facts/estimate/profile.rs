@@ -250,7 +250,7 @@ impl Facts<'_> {
     }
 
     fn fold_profile(&self, fold: &Fold, query: ProfileQuery<'_>) -> SupportProfile {
-        // After the first coordinate that differs, all later ones may.
+        // A scan that differs from its fill at one coordinate may differ at all later ones.
         if fold.is_scan() {
             return SupportProfile::even(1.0);
         }
@@ -270,7 +270,8 @@ impl Facts<'_> {
     ) -> SupportProfile {
         let kind = SupportKind::Stored;
         let outside = self.profile(term, ProfileQuery { sizes, bound: &|f| retained.contains(f), kind });
-        // For a field that joins nothing, the tensor's own statistics include the levels below.
+        // A field that joins nothing needs no projection: the statistics of its tensor already
+        // count the entries below.
         let summary = self.memo.estimates.summary(term, self.mode());
         below.retain(|f| summary.mentions.get(f).is_some_and(|count| *count > 1));
         if below.is_empty() {

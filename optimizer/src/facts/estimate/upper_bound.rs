@@ -1,4 +1,4 @@
-//! Upper bounds of the number of coordinates at which a term can differ from its fill, for any
+//! Upper bounds on the number of coordinates at which a term can differ from its fill, for any
 //! contents of its tensors.
 //!
 //! A conjunction of tensors is bounded along chains. A chain adds fields one tensor at a time; each
@@ -28,8 +28,8 @@ enum ChainFactor<'t> {
 }
 
 impl Facts<'_> {
-    /// Returns the upper bound of coordinates over some of an output's fields under which something
-    /// can be written.
+    /// Returns an upper bound on the number of coordinates over some of an output's fields under
+    /// which something can be written.
     pub(crate) fn max_output_coordinates(&self, target: &Target, sizes: &Sizes, fields: &[Field]) -> f64 {
         if self.skips_fill(target) {
             self.max_coordinates(&target.value, sizes, fields)
@@ -38,8 +38,8 @@ impl Facts<'_> {
         }
     }
 
-    /// Returns the upper bound of coordinates over the fields under which the term can differ from
-    /// its fill.
+    /// Returns an upper bound on the number of coordinates over the fields under which the term can
+    /// differ from its fill.
     pub(crate) fn max_coordinates(&self, term: &Term, sizes: &Sizes, fields: &[Field]) -> f64 {
         let all = coordinate_count(sizes, fields);
         let sum = |terms: &[Term]| terms.iter().map(|t| self.max_coordinates(t, sizes, fields)).sum::<f64>();
@@ -71,14 +71,15 @@ impl Facts<'_> {
         bound.min(all)
     }
 
-    /// Returns the upper bounds of coordinates at which a condition is true, and is false.
+    /// Returns upper bounds on the numbers of coordinates at which a condition is true and false.
     fn max_truths(&self, condition: &Term, sizes: &Sizes, fields: &[Field]) -> [f64; 2] {
         let all = coordinate_count(sizes, fields);
         if let Node::Call(Op::Builtin(Builtin::Eq), args) = condition.node()
             && let Some(form) = difference(args)
             && form.terms.iter().all(|(f, _)| fields.contains(f))
         {
-            // The other coordinates determine that of each field in the equation.
+            // The coordinates of the other fields determine the coordinate of each field in the
+            // equation.
             let largest = form.terms.iter().map(|(f, _)| sizes.of(f)).max().unwrap_or(1);
             return [all / largest.max(1) as f64, all];
         }
@@ -147,7 +148,7 @@ impl Facts<'_> {
     /// Returns the bound of a factor; `None` if it bounds nothing.
     fn chain_factor<'t>(&self, term: &'t Term, sizes: &Sizes) -> Option<ChainFactor<'t>> {
         let Node::Access(read) = term.node() else {
-            // Computed once for all chains, because nested folds would be visited repeatedly.
+            // The bound is computed once; otherwise each chain would visit nested folds again.
             let bound = || self.max_coordinates(term, sizes, term.fields());
             return (!matches!(term.node(), Node::Coordinate(_))).then(|| ChainFactor::Term(term, bound()));
         };

@@ -116,8 +116,8 @@ pub(crate) fn ceil_div(a: &Expr, by: i64) -> Expr {
     }
 }
 
-/// Returns `a / by`, where `by` is at least 1 and divides `a`. Other quotients are rounded towards
-/// zero or down.
+/// Returns `a / by`, where `by` is at least 1 and divides `a`. A quotient that is not whole is
+/// rounded towards zero or down.
 pub(crate) fn exact_div(a: &Expr, by: i64) -> Expr {
     match as_int(a) {
         _ if by == 1 => a.clone(),

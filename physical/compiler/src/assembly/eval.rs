@@ -1,9 +1,9 @@
 //! The semantics of Assembly's operators, on values as bits zero-extended to 64 (as
 //! `Scalar::to_bits`).
 //!
-//! [`unary_fn`], [`binary_fn`] and [`compare_fn`] are the only definition of the operators. The
-//! interpreter and constant folding call them, and an operator is allowed on a primitive exactly if
-//! they return `Some`.
+//! [`unary_fn`], [`binary_fn`] and [`compare_fn`] are the only definition of the operators.
+//! Interpreters call these functions. The verifier allows an operator on a primitive exactly if
+//! [`unary_fn`] or [`binary_fn`] returns `Some`.
 
 use super::{BinaryOp, CompareOp, UnaryOp};
 use redpoll_logic::{Prim, Scalar};

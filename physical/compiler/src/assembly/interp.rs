@@ -419,7 +419,7 @@ mod tests {
     use super::super::text::parse;
     use super::*;
 
-    /// Checks the error of a function with these statements.
+    /// Checks the error of a function with the statements `body`.
     fn check(body: &str, expected: &str) {
         let text = format!(
             "fn f() {{

@@ -54,8 +54,8 @@ impl MathFn {
     }
 }
 
-/// The implementations by name: those of `libm`, except where they are wrong outside of the domain,
-/// and `signbit`, which it lacks.
+/// The implementations by name: the functions of `libm`, a corrected `acosh`, which `libm` gets
+/// wrong outside of the domain, and `signbit`, which `libm` lacks.
 mod functions {
     pub(super) use libm::*;
     pub(super) use redpoll_logic::op::{acosh, acoshf};

@@ -190,8 +190,8 @@ pub enum BinaryOp {
     Or,
     /// Bitwise exclusive or; on `bool` too.
     Xor,
-    /// Left shift of an integer by the second argument, read as unsigned; 0 if that is the width or
-    /// more.
+    /// Left shift of an integer by the second argument, read as unsigned; 0 if the second argument
+    /// is the width or more.
     Shl,
     /// Right shift of an integer by the second argument, read as unsigned; arithmetic for signed
     /// types, logical for unsigned ones. If the second argument is the width or more, all bits are
@@ -271,7 +271,7 @@ pub enum MathFn {
     Erf,
     /// The gamma function.
     Tgamma,
-    /// The logarithm of the gamma function.
+    /// The logarithm of the absolute value of the gamma function.
     Lgamma,
     /// 1 if the sign bit is set, also for NaN, else 0.
     SignBit,
@@ -332,7 +332,7 @@ pub enum Stmt<X: Extension = Serial> {
     Lanes(Box<LaneFold>),
     /// Makes an owned buffer at least `len` elements long. New elements have the fill of its
     /// declaration; others are unchanged. Returns [`Status::OutOfMemory`] from the function if the
-    /// memory limit does not allow it.
+    /// growth would exceed the memory limit.
     Grow {
         /// An owned buffer.
         buffer: Buffer,
@@ -366,7 +366,7 @@ pub enum Stmt<X: Extension = Serial> {
     Swap(Buffer, Buffer),
     /// Ends the function.
     Return(Status),
-    /// A statement that only this machine has.
+    /// A statement that the machine adds to those of Assembly.
     Extension(X),
 }
 

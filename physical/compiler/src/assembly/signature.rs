@@ -27,7 +27,7 @@ impl Signature {
     /// Checks the number of input buffers and of parameters.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when one of them differs from the signature's.
+    /// [`Error::InvalidInvocation`] when a number differs from that of the signature.
     pub fn check_counts(&self, inputs: usize, params: usize) -> Result<(), Error> {
         let counts = [("input buffers", self.inputs(), inputs), ("parameters", self.params.len(), params)];
         counts.into_iter().try_for_each(|(what, expected, found)| match expected == found {

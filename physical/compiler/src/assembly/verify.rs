@@ -15,9 +15,9 @@
 //!    `f64`.
 //! 7. A local is assigned values of its type; a stored value has the type of a loaded one (`i64`
 //!    for indices).
-//! 8. Only owned buffers are stored to, grown, sorted and swapped; only buffers of indices are
-//!    sorted or are keys of sorting; the permutation of `sort_by` is neither of its keys. Swapped
-//!    buffers have one type, class and fill.
+//! 8. Only owned buffers are stored to, grown and swapped; only owned buffers of indices are sorted
+//!    or are keys of sorting; the permutation of `sort_by` is neither of its keys. Swapped buffers
+//!    have one type, class and fill.
 //! 9. `break` is in a loop.
 //! 10. The variable of a `for` is an `i64` local that nothing in the body assigns.
 //! 11. A lane fold has a power of two of lanes, and an operator that is associative and commutative
@@ -431,8 +431,8 @@ fn split(cond: &Expr, state: &AssignedLocals) -> (AssignedLocals, AssignedLocals
     }
 }
 
-/// Marks the variables of loops in a body as unassigned, since a later round of an outer loop
-/// starts in that state.
+/// Marks the variables of the loops in a loop body as unassigned, because they are unassigned when
+/// the next round starts.
 fn forget_loop_variables(body: &[Stmt], state: &mut AssignedLocals) {
     for stmt in body {
         match stmt {

@@ -23,8 +23,8 @@ pub fn cleanup(mut f: Function) -> Function {
     }
 }
 
-/// Decides conditions that are flags of constant value. `flags` holds the flags on entry, and on
-/// return those on exit.
+/// Decides conditions that are flags of constant value. `flags` holds the known flags: before the
+/// call those on entry of `body`, after the call those on its exit.
 fn decide(body: Vec<Stmt>, flags: &mut HashMap<Local, bool>) -> Vec<Stmt> {
     let mut out = Vec::new();
     for stmt in body {

@@ -74,7 +74,7 @@ impl Constants {
         self.forget(&changed);
     }
 
-    /// Removes what differs from `other`.
+    /// Removes the values that differ from those in `other`.
     pub(crate) fn retain_shared(&mut self, other: &Constants) {
         self.0.retain(|known| other.0.contains(known));
     }
@@ -128,8 +128,8 @@ fn constant(term: &TreeTerm) -> Option<Scalar> {
     }
 }
 
-/// Returns the body of a loop with the pairs of its first round, if they are the ones that folds of
-/// pairs select.
+/// Returns the body of a loop with the pairs of the first round, if folds select these pairs;
+/// otherwise returns the body unchanged.
 fn first_pairs(cx: &Cx<'_>, body: &Rc<Tree>, index: Index, lo: &TreeTerm) -> Rc<Tree> {
     let pairs = IndexedPairs::of(cx, body, index, lo);
     let is_first = matches!(lo, TreeTerm::Lit(_)) && !pairs.slopes.is_empty() && pairs.slopes.iter().all(|c| *c > 0);

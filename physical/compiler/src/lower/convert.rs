@@ -1,5 +1,5 @@
-//! The start of lowering: replaces every access of Notation with a number, whose cursor is the root
-//! of its tensor.
+//! The start of lowering: replaces every access of Notation with a numbered access, whose cursor is
+//! the root of its tensor.
 
 use super::cx::Cx;
 use super::state::{AccessState, LoweredSubscript, LoweringState, SubscriptCheck};
@@ -56,7 +56,7 @@ impl Conversion<'_, '_> {
         }
     }
 
-    /// Converts a bound of a loop. The size of a storage mode becomes its parameter.
+    /// Converts a bound of a loop. The size of a storage mode becomes the parameter for that size.
     fn bound(&mut self, e: &Expr) -> TreeTerm {
         if let Expr::Literal(Scalar::I64(n)) = e {
             let of_that_size = |p: &ParamSource| matches!(p, ParamSource::Dimension(d) if *d as i64 == *n);

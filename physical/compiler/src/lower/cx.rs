@@ -23,8 +23,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Number of statements beyond which no statement that occurs more than once in the code is copied
-/// again. The rest of the function is emitted compactly, however many accesses multiply their
-/// cases.
+/// again. This keeps the rest of a long function compact, even if the cases of many accesses would
+/// multiply.
 const LONG_FUNCTION: usize = 1500;
 
 /// The function under construction and the facts that are proved where code is being emitted.
@@ -47,7 +47,7 @@ pub(crate) struct Cx<'p> {
     vars: Vec<Option<LoweredValue>>,
     /// The form of rounds (lanes, unrolling) that the program requests for each loop.
     rounds: HashMap<Index, Rounds>,
-    /// Number of open loops: a tensor declared inside one is declared in every round.
+    /// Number of open loops: a tensor declared inside a loop is declared in every round.
     pub(crate) depth: usize,
     /// Number of times that the current statement occurs in the code.
     copies: u32,
@@ -148,7 +148,7 @@ impl<'p> Cx<'p> {
         std::mem::take(&mut self.out)
     }
 
-    /// Returns the parameter that stands for a size.
+    /// Returns the parameter that stands for a size, if there is such a parameter.
     pub(crate) fn size(&self, n: i64) -> Option<Expr> {
         self.sizes.iter().find(|(size, _)| *size == n).map(|(_, param)| param.clone())
     }
@@ -159,7 +159,7 @@ impl<'p> Cx<'p> {
         self.checks.iter().position(is_same).expect("every check of the program is listed") as u32
     }
 
-    /// Emits the end of the run because a coordinate is out of bounds.
+    /// Emits code that records a coordinate out of bounds and ends the run.
     pub(crate) fn fail(&mut self, violation: &Violation) {
         let (buffer, first) = self.failure.expect("a function with checks has a record of the failed check");
         let coordinate = match &violation.coordinate {
@@ -183,7 +183,7 @@ impl<'p> Cx<'p> {
         matches!(self.out.last(), Some(Stmt::Return(_)))
     }
 
-    /// Returns whether every read of a level is inside the program and looks it up.
+    /// Returns whether every read of a level is a lookup inside the program.
     pub(crate) fn is_lookup_only(&self, at: LevelId) -> bool {
         let is_local = self.program.tensors[at.tensor.index()].role == Role::Local;
         is_local && self.program.body.is_only_followed(at.tensor, at.level)

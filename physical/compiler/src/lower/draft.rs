@@ -15,7 +15,7 @@ pub struct Draft {
     program: Arc<Program>,
     lowered: Arc<LoweredFunction>,
     signature: Arc<Signature>,
-    /// The array types of inputs that differ from the narrow ones.
+    /// The layouts of inputs, by tensor; `None` is the narrow layout.
     layouts: Arc<[Option<InputLayout>]>,
     options: LoweringOptions,
     /// The expected number of loop steps of a run.
@@ -149,8 +149,8 @@ impl Draft {
 fn check_sizes(program: &Program) -> Result<(), redpoll_storage::Error> {
     for decl in &program.tensors {
         let mut levels = decl.ty.format.levels.iter().zip(decl.ty.format.storage_shape(&decl.ty.shape));
-        // Levels that list their entries take memory for each, so only runs of tables between them
-        // can have too many positions.
+        // A level that lists its entries uses memory for each entry, which bounds their number. So
+        // only the product of consecutive tables can have too many positions.
         levels.try_fold(1, |parents, (format, dimension)| match level(format.kind).is_table() {
             true => full_positions(parents, dimension),
             false => full_positions(1, dimension).map(|_| 1),

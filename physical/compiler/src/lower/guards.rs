@@ -3,8 +3,9 @@
 //! In the default float mode zero absorbs infinities and NaN in a product, and an infinity absorbs
 //! NaN in a sum (see [`FloatMode::Relaxed`](redpoll_logic::FloatMode::Relaxed)). Machine arithmetic
 //! obeys neither law. Kernels guard an operator only where special values may reach it: the values
-//! of inputs are scanned once, and their sets are propagated through the operators of the program.
-//! Overflow of finite numbers is ignored, since its result is unspecified.
+//! of inputs are scanned once, and the sets of special values found are propagated through the
+//! operators of the program. Overflow of finite numbers is ignored, since its result is
+//! unspecified.
 
 use redpoll_logic::op::{Body, Builtin, Definition, Op};
 use redpoll_logic::{DType, Prim, Scalar, Special};
@@ -12,9 +13,9 @@ use redpoll_logic::{DType, Prim, Scalar, Special};
 /// Static knowledge of an argument: its special values, and its value if it is a constant.
 #[derive(Clone, Copy)]
 pub(crate) struct ArgumentFacts<'a> {
-    /// The special values that it may have.
+    /// The special values that the argument may have.
     pub(crate) special: Special,
-    /// Its value, if it is a constant.
+    /// The value of the argument, if the argument is a constant.
     pub(crate) constant: Option<&'a Scalar>,
 }
 
@@ -26,7 +27,7 @@ pub(crate) enum OperatorGuard {
     None,
     /// A check whether the first argument is zero.
     Zero,
-    /// A check whether an argument is zero or infinite.
+    /// A check for arguments that are zero, infinite or NaN.
     Special,
 }
 
@@ -62,7 +63,7 @@ impl ArgumentFacts<'_> {
         self.constant.and_then(Scalar::to_f64).is_some_and(|v| v != 0.0 && v.is_finite())
     }
 
-    /// Returns the special values of the product.
+    /// Returns the special values that the product of the arguments may have.
     fn of_product(&self, other: &ArgumentFacts<'_>) -> Special {
         match (self.constant.and_then(Scalar::to_f64), other.constant.and_then(Scalar::to_f64)) {
             (Some(v), None) if v != 0.0 && v.is_finite() => signed(other.special, v),

@@ -89,8 +89,8 @@ pub(crate) fn repeat_writes(
     }))
 }
 
-/// Returns whether a round reads a value written by an earlier one: the body reads a tensor from
-/// outside before it writes it, or reads the target of a fold that each round changes.
+/// Returns whether a round reads a value written by an earlier one: the body reads an outer tensor
+/// before writing the tensor, or reads the target of a fold that each round changes.
 fn has_carried_reads(cx: &Cx<'_>, state: &LoweringState, body: &Tree) -> bool {
     let own = body.declared_tensors();
     let mut reads: Vec<TensorId> = Vec::new();
@@ -107,8 +107,8 @@ fn has_carried_reads(cx: &Cx<'_>, state: &LoweringState, body: &Tree) -> bool {
     carried
 }
 
-/// Returns whether repeating each of several writes of one outer tensor by itself changes the
-/// result.
+/// Returns whether the result would change if each of several writes of one outer tensor were
+/// repeated separately.
 fn has_interference(cx: &Cx<'_>, nest: &LoopletNest, body: &Tree, excluded: &dyn Fn(&Assign) -> bool) -> bool {
     let own = body.declared_tensors();
     let mut writes: Vec<&Assign> = Vec::new();
@@ -158,8 +158,8 @@ fn can_repeat(cx: &Cx<'_>, state: &LoweringState, a: &Assign) -> bool {
     }
 }
 
-/// Returns the operator that folds a run of one value before the result is combined with the
-/// accumulator: the fold's own, or its tail.
+/// Returns the operator that folds equal values before the accumulator is combined with the result
+/// (the operator of the write, or its tail), and its method for equal values.
 pub(crate) fn repeat_operator(op: &Op, dtype: &redpoll_logic::DType, cx: &Cx<'_>) -> Option<(Op, RepeatMethod)> {
     let tail = op.tail(dtype, cx.mode)?;
     let repeat = tail.repeat_method(dtype, cx.mode)?;
@@ -200,8 +200,8 @@ pub(crate) struct IndexedPairs {
 
 impl IndexedPairs {
     /// Finds the `minby` and `maxby` folds of pairs with a coordinate that is linear in the index,
-    /// and a value that does not depend on it. Folds into tensors that the body declares are not
-    /// among them: each round has its own coordinate.
+    /// and a value that does not depend on it. Folds into tensors that the body declares are left
+    /// out, because each round has its own coordinate.
     pub(crate) fn of(cx: &Cx<'_>, body: &Tree, index: Index, at: &TreeTerm) -> IndexedPairs {
         let (own, mut slopes) = (body.declared_tensors(), Vec::new());
         let body = body.map(&mut TreeTerm::clone, &mut |a| {

@@ -1,10 +1,10 @@
-//! Fixed lanes: a loop that only folds one value into a local becomes a vector node.
+//! Fixed lanes: a loop that only folds one value into a local becomes a fold in lanes.
 //!
-//! Loops over every coordinate always do. Walks along lists do where the program requests it
-//! (`lanes-for`), since short lists are slower in lanes.
+//! Loops over every coordinate are always converted. Walks along lists are converted where the
+//! program requests lanes (`lanes-for`), since short lists are slower in lanes.
 //!
 //! Lanes regroup the fold, so its operator must be associative and commutative in the float mode.
-//! The order of the lanes is part of the node, so that every backend computes the same bits.
+//! The order of the lanes is part of the statement, so that every backend computes the same bits.
 
 use super::cx::Cx;
 use crate::assembly::build::{local, max, plus};
@@ -17,7 +17,8 @@ const LANES: u16 = 16;
 /// substituted into the value in full.
 const MAX_VALUE_NODES: usize = 64;
 
-/// Returns the loop as a fold in lanes if it is such a fold, with `requested` or [`LANES`] lanes.
+/// Returns the loop as a fold in lanes if its body only folds one value, and unchanged otherwise.
+/// `requested` is the number of lanes; `None` selects [`LANES`].
 pub(crate) fn fold_in_lanes(cx: &Cx<'_>, stmt: Stmt, requested: Option<u8>) -> Stmt {
     let Stmt::For { var, lo, hi, body } = stmt else { return stmt };
     let fold = match &body[..] {
@@ -44,7 +45,7 @@ pub(crate) fn fold_in_lanes(cx: &Cx<'_>, stmt: Stmt, requested: Option<u8>) -> S
     }
 }
 
-/// Returns the identity of an operator that may be regrouped.
+/// Returns the identity of an operator; `None` if folds by the operator must not be regrouped.
 pub fn identity(op: BinaryOp, prim: Prim, mode: FloatMode) -> Option<Scalar> {
     if prim.is_float() && mode == FloatMode::StrictIeee {
         return None;
@@ -160,14 +161,14 @@ impl LaneWalks<'_> {
         self.locals.push(LocalDecl { name, prim: Prim::I64 });
         let (lo, hi) = (local(q), (**end).clone());
         let fold = Stmt::Lanes(Box::new(LaneFold { acc: *acc, op: *op, identity, lanes, var, lo, hi, value }));
-        // The one other read allowed is in the condition.
+        // The condition of the loop reads the cursor once.
         let is_read = self.reads[q.index()] > own[q.index()] + 1;
         Some([fold].into_iter().chain(is_read.then(|| Stmt::Assign(q, max(&local(q), end)))).collect())
     }
 }
 
-/// Returns whether no statement up to the assignment of a local reads it. Otherwise it would read
-/// the value of the previous round.
+/// Returns whether a round reads a local only after its assignment. An earlier read would get the
+/// value of the previous round.
 fn is_assigned_before(name: &Local, named: &[Stmt], stmt: &Stmt) -> bool {
     let before = named.iter().take_while(|other| !std::ptr::eq(*other, stmt)).chain([stmt]);
     !before.into_iter().any(|s| matches!(s, Stmt::Assign(_, e) if e.mentions(*name)))

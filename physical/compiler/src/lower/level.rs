@@ -78,8 +78,8 @@ pub(crate) trait LevelLowering: Sync {
     /// Ends writing and returns the number of own positions.
     fn freeze(&self, cx: &mut Cx<'_>, at: LevelId, parents: &Parents) -> Expr;
 
-    /// Returns the level as one whose fibers can be compared while it is written, if it supports
-    /// that.
+    /// Returns the comparison of fibers while the level is written; `None` if the level has no such
+    /// comparison.
     fn comparable(&self) -> Option<&dyn Comparable> {
         None
     }

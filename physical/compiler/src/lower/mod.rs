@@ -84,7 +84,7 @@ pub struct LoweredFunction {
     /// The record of a failed check: a buffer and the element that receives the number of the
     /// check. The coordinate follows in the next element.
     pub failure: Option<(Buffer, i64)>,
-    /// The cut of the outermost loop into the chunks that calls run, or the obstacle to one.
+    /// The cut of the outermost loop into the chunks that calls run, or the obstacle to a cut.
     /// Without a cut, every call runs the whole loop.
     pub cut: Result<Cut, Obstacle>,
 }
@@ -94,8 +94,8 @@ pub fn specials(program: &Program, layouts: &[Option<InputLayout>]) -> Vec<Speci
     special::Specials::of(program, layouts).tensors
 }
 
-/// Lowers a program in normal form. `layouts[t]` gives the array types of input `t` where they
-/// differ from the narrow ones.
+/// Lowers a program in normal form. `layouts[t]` is the layout of input `t`; `None` is the narrow
+/// layout.
 pub fn lower(program: &Program, layouts: &[Option<InputLayout>], options: LoweringOptions) -> LoweredFunction {
     lower_with(program, layouts, options, None)
 }

@@ -11,10 +11,10 @@ pub struct LoweringOptions {
     pub mode: FloatMode,
     /// The width of positions in outputs.
     pub width: PositionWidth,
-    /// Limit on the product of the copies of a loop in the code and one more than the number of
-    /// loops in its body. Beyond it, rules that emit a body several times give way to rules that
-    /// emit it once. Code size therefore grows with the product of the copies up to this limit, and
-    /// with their sum beyond.
+    /// Limit on `copies * (1 + inner)` for each loop, where `copies` is the number of times that
+    /// the loop occurs in the code, and `inner` the number of loops in its body. Beyond it, rules
+    /// that emit a body several times give way to rules that emit it once. Code size therefore
+    /// grows with the product of the copies up to this limit, and with their sum beyond.
     pub max_copies: u32,
 }
 

@@ -98,8 +98,8 @@ fn decision(cx: &Cx<'_>, state: &LoweringState, a: &Assign) -> Option<Expr> {
 }
 
 impl Cx<'_> {
-    /// Emits the end of a round that covered the coordinates below `p`: leaves the loop if its
-    /// condition is met.
+    /// Emits the end of a round that covered the coordinates below `p`: leaves the loop if the
+    /// condition for an early exit holds.
     pub(crate) fn end_round(&mut self, nest: &LoopletNest, p: &Expr) {
         let Some(early_exit) = &nest.early_exit else { return };
         let mut exit = Vec::new();

@@ -170,7 +170,7 @@ impl LoweringState {
         AccessId(self.accesses.len() as u32 - 1)
     }
 
-    /// Returns the number of an equal access, which is added if there is none.
+    /// Returns the number of an equal access. If there is no equal access, adds `acc`.
     pub(crate) fn intern(&mut self, acc: AccessState) -> AccessId {
         match self.accesses.iter().position(|a| *a == acc) {
             Some(at) => AccessId(at as u32),

@@ -1,5 +1,4 @@
-//! The lowering of statements other than looplets: the statements that are left once accesses are
-//! resolved.
+//! The lowering of each kind of statement. Loops go to the rules of [`super::looplets`].
 
 use super::cx::Cx;
 use super::expand::expand_in;
@@ -299,7 +298,7 @@ fn read(cx: &mut Cx<'_>, state: &LoweringState, id: AccessId) -> LoweredValue {
     let literal = |scalar: &Scalar| -> Vec<Stmt> { assign(LoweredValue::constant(scalar).parts) };
     cx.extend(literal(&cx.program.tensors[tensor.index()].ty.fill));
     cx.push_if(fiber.present.unwrap_or_else(|| truth(true)), assign(stored.parts), Vec::new());
-    // The first that applies counts, so it is the last to assign.
+    // The first replacement that applies counts, so it is assigned last.
     for replacement in fiber.replacements.iter().rev() {
         cx.push_if(not(&replacement.in_bounds), literal(&replacement.value), Vec::new());
     }

@@ -38,7 +38,8 @@ pub enum Binding {
     /// Scratch memory of the function.
     Scratch,
     /// The buffer in which the function records the number of elements of each output array.
-    /// Outputs are in order; each has the arrays of its levels, then those of its leaf.
+    /// Outputs are in order; each has the arrays of its levels, then those of its leaf. If the
+    /// function has checks, the last two elements record a failed check.
     Lengths,
 }
 
@@ -60,7 +61,8 @@ pub enum ParamSource {
     Positions(TensorId),
 }
 
-/// The element types of the arrays of an input, narrow or wide.
+/// The layout of an input: the element types of its arrays, and the special values that it
+/// contains.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct InputLayout {
     /// The element types of the arrays of each level.
@@ -70,7 +72,8 @@ pub struct InputLayout {
 }
 
 impl InputLayout {
-    /// Returns the layouts of inputs, by tensor of the program, for which a kernel must be made.
+    /// Returns the layouts of the inputs of a program, by tensor; `None` for other tensors. A
+    /// kernel for these inputs is lowered for these layouts.
     pub fn of_inputs(program: &Program, inputs: &[&Tensor]) -> Vec<Option<InputLayout>> {
         let mut inputs = inputs.iter();
         let of = |role: Role| (role == Role::Input).then(|| inputs.next().map(|t| InputLayout::of(t))).flatten();
@@ -189,8 +192,8 @@ pub(crate) struct FunctionTables {
 }
 
 impl FunctionTables {
-    /// Returns the size of a storage mode as a parameter. Equal sizes share one, so that programs
-    /// that differ only in sizes share code.
+    /// Returns the size of a storage mode as a parameter. Equal sizes share one parameter, so that
+    /// programs that differ only in sizes share code.
     pub(crate) fn dimension(&mut self, n: u64) -> Expr {
         self.param(ParamSource::Dimension(n))
     }
@@ -304,8 +307,8 @@ fn is_scattered(program: &Program, id: TensorId) -> bool {
     targets.len() > 1
 }
 
-/// Returns the initial element of an array: 0, or for coordinates that are bounds a value that no
-/// dimension exceeds.
+/// Returns the initial element of an array: a value that no dimension exceeds for coordinates that
+/// are bounds, and 0 for all other arrays.
 fn initial_element(class: ArrayClass, prim: Prim) -> Scalar {
     match (class, prim) {
         (ArrayClass::Bound, Prim::U32) => Scalar::U32(u32::MAX),

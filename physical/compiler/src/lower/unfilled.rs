@@ -10,8 +10,8 @@ use crate::notation::{Access, Expr, Index, Program, Role, Stmt, TensorDecl, Tens
 use redpoll_logic::{LeafKind, LevelKind, StorageMode};
 use redpoll_storage::levels::{ArrayClass, level};
 
-/// Returns the buffers whose new elements may have any contents: values of outputs that are set
-/// whole, and arrays that lists append to.
+/// Returns the buffers whose new elements may have any contents: values of outputs whose elements
+/// are all set, and arrays that lists append to.
 pub(super) fn unfilled(cx: &Cx<'_>) -> Vec<Buffer> {
     let mut buffers = Vec::new();
     for (id, code) in cx.program.outputs().map(|id| (id, cx.tensor(id))) {
@@ -48,8 +48,8 @@ fn is_only_set(program: &Program, id: TensorId) -> bool {
 }
 
 /// Returns whether a tensor is a dense output that one unconditional assignment sets at every
-/// coordinate, in loops over all of its modes. Lowering then never skips the assignment. Loops that
-/// the stored entries of another tensor lead are excluded, since skipping coordinates saves more
+/// coordinate, in loops over all of its modes. Lowering then never skips the assignment. Loops
+/// along the stored entries of another tensor are excluded, because skipping coordinates saves more
 /// there.
 pub(super) fn is_fully_set(program: &Program, id: TensorId) -> bool {
     let decl = &program.tensors[id.index()];

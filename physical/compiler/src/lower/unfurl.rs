@@ -61,7 +61,7 @@ pub(crate) fn heads(
         let Some((sub, _)) = state.access(id).next_subscript() else { continue };
         let at = sub.at.clone();
         match linear(cx, state, &at, Some(index)) {
-            // A write whose subscript is not the index itself waits until its coordinate is
+            // A write that appends, with a scale other than 1, waits until its coordinate is
             // computed.
             Some(form) if form.scale == 1 || (form.scale != 0 && !is_append(cx, state.access(id))) => {
                 forms.push((id, form));
@@ -88,8 +88,8 @@ impl LoopContext<'_> {
         cx.is_copy_limited(self.body)
     }
 
-    /// Returns whether the body may be copied for the phases of one more access, too, and adds them
-    /// if so. Those of a single group, such as a stencil, are few enough.
+    /// Returns whether the body may also be copied for the phases of one more access, and adds
+    /// these phases if so. The phases of a single group, such as a stencil, are always few enough.
     fn add_phases(&mut self, cx: &Cx<'_>, form: &LinearForm) -> bool {
         let (base, constant) = split(&form.offset);
         let base = LinearForm { scale: form.scale, offset: base.cloned().unwrap_or_else(|| int(0)) };
@@ -115,8 +115,8 @@ impl LoopContext<'_> {
     }
 }
 
-/// Returns the head of an access whose next subscript can be computed, and of all accesses equal to
-/// it, with its coordinate.
+/// Returns one head for an access whose next subscript can be computed and for all accesses equal
+/// to it, with the coordinate of that subscript.
 pub(crate) fn computable_head(cx: &mut Cx<'_>, state: &LoweringState, body: &Tree) -> Option<(Head, Expr)> {
     let ids = accesses(state, body);
     for &id in &ids {
@@ -372,9 +372,9 @@ impl Looplet {
     }
 }
 
-/// Turns comparisons between the index and a computed value into masks. Returns the body with
-/// accesses in their place, and a head for each. If the body must not be copied further, a
-/// comparison becomes a mask only if at most one of its phases has an effect.
+/// Turns comparisons between the index and a computed value into masks. Returns the body with an
+/// access in place of each such comparison, and a head for each access. If the body must not be
+/// copied further, a comparison becomes a mask only if at most one of its phases has an effect.
 pub(crate) fn masks(cx: &mut Cx<'_>, state: &mut LoweringState, body: &Tree, index: Index) -> (Tree, Vec<Head>) {
     let mut comparisons: Vec<TreeTerm> = Vec::new();
     body.for_each_term(&mut |t| collect_comparisons(t, index, &mut comparisons));
@@ -464,8 +464,8 @@ fn mask(cx: &mut Cx<'_>, state: &LoweringState, comparison: &TreeTerm, index: In
             _ => return None,
         }
     }
-    // Solves (left scale - right scale) * i + left offset  op  right offset. The values from the
-    // threshold on that are equal to it, or have the same quotient, are `width` many.
+    // Solves (left scale - right scale) * i + left offset  op  right offset. From the threshold on,
+    // `width` values are equal to the threshold or have the same quotient.
     let (op, scale, threshold) = match left.scale - right.scale {
         0 => return None,
         scale if scale > 0 => (*op, scale, sub(&right.offset, &left.offset)),
@@ -493,8 +493,8 @@ fn mask(cx: &mut Cx<'_>, state: &LoweringState, comparison: &TreeTerm, index: In
     }))
 }
 
-/// Returns the numerator and the denominator of a quotient by a small literal that depends on an
-/// unbound index; other terms have the denominator 1.
+/// Returns the numerator and the denominator of a term that divides by a small literal and depends
+/// on an unbound index. Other terms have the denominator 1.
 fn quotient<'t>(cx: &Cx<'_>, state: &LoweringState, t: &'t TreeTerm) -> (&'t TreeTerm, i64) {
     match t {
         TreeTerm::Call(Op::Builtin(Builtin::FloorDiv), args) if !stmt::is_computable(cx, state, t) => match &args[..] {

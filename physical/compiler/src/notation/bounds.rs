@@ -5,7 +5,7 @@
 //! that came from a text.
 //!
 //! A coordinate is a linear form of indices and variables. Its least and its greatest value are
-//! derived atom by atom, from the deepest bound one on, from the binders of the atoms:
+//! derived atom by atom, starting with the atom bound innermost. An atom is bounded by:
 //! - the extent of a loop: constants, linear forms of outer atoms, the arguments of a `min` as the
 //!   end and of a `max` as the begin;
 //! - the value of a `let`: linear forms, `min`, `max`, `rem`, `floordiv`, `ifelse`, casts and
@@ -13,14 +13,14 @@
 //!   they are given: an index tensor is scanned once, not in each round;
 //! - comparisons between linear forms in the enclosing conditions.
 //!
-//! A coordinate proved without conditions is [`Bounds::Proved`], for loops have no other rounds.
-//! One proved only under a condition is [`Bounds::Guarded`]: lowering may locate a coordinate
-//! before it evaluates the condition, and must not access memory there. All others are
-//! [`Bounds::Checked`].
+//! A coordinate proved without conditions is [`Bounds::Proved`], because a loop has no rounds
+//! outside of its extent. A coordinate proved only under a condition is [`Bounds::Guarded`]:
+//! lowering may locate a coordinate before it evaluates the condition, and must not access memory
+//! there. All others are [`Bounds::Checked`].
 //!
-//! The derivation uses integers of unlimited range. A range, value or comparison whose side may
-//! leave the range of `i64`, where sums wrap around, is not used on the side where that would
-//! matter.
+//! The derivation uses integers of unlimited range, whereas sums of `i64` wrap around. So a bound
+//! or a comparison is not used if its form may leave the range of `i64` in a direction that
+//! matters.
 //!
 //! A check belongs to an access, not to a statement. Targets may skip it where the value of the
 //! access does not matter: the value is annihilated, or an outer subscript found a fiber that is
@@ -41,7 +41,7 @@ pub type Ranges<'a> = &'a dyn Fn(TensorId) -> Option<(i64, i64)>;
 /// The range of `i64`.
 const I64_RANGE: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
 
-/// Maximum number of bounds through which a form is substituted.
+/// Maximum number of substitutions of bounds into a form.
 const MAX_STEPS: usize = 200;
 
 /// Decides for each checked subscript whether it is proved, guarded or checked.
@@ -222,7 +222,7 @@ impl BoundsPass<'_> {
         }
     }
 
-    /// Adds the facts about linear forms that a condition implies to the guards.
+    /// Adds to the guards the facts about linear forms that a condition implies.
     fn assume(&mut self, cond: &Expr) {
         let Expr::Call(Op::Builtin(op), args) = cond else { return };
         let (a, b) = match (op, &args[..]) {
@@ -311,8 +311,8 @@ impl BoundsPass<'_> {
         }
     }
 
-    /// Returns the least and the greatest value of a tensor. The bounds of blocks are computed by
-    /// this engine, and checked when they are bound.
+    /// Returns the least and the greatest value of a tensor, if they are known. For bounds of
+    /// blocks, binding an input checks that its values are in this range.
     fn range(&self, tensor: TensorId) -> Option<(i64, i64)> {
         self.program.block_input_range(tensor).or_else(|| (self.ranges)(tensor))
     }

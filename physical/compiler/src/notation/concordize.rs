@@ -162,8 +162,8 @@ impl Concordizer {
         Access { subscripts, ..a }
     }
 
-    /// Returns the outermost loop since the declaration of a tensor that lies inside of the binders
-    /// of all atoms in the subscripts.
+    /// Returns the outermost loop that lies inside of the binders of all atoms in the subscripts
+    /// and follows the declaration of the tensor.
     fn outermost_loop(&self, tensor: TensorId, forms: &[Linear]) -> Option<Index> {
         let atoms = forms.iter().flat_map(|form| form.terms.iter().map(|(atom, _)| self.depth[atom]));
         let outside = atoms.chain(self.declared.get(&tensor).copied()).max().unwrap_or_default();
@@ -171,7 +171,7 @@ impl Concordizer {
     }
 
     /// Returns the loop that resolves each subscript; `None` for a subscript that no loop resolves
-    /// after the outer ones.
+    /// inside of the loops that resolve the outer subscripts.
     fn resolving_loops(&self, tensor: TensorId, forms: &[Linear]) -> Vec<Option<Index>> {
         let depth = |atom: Atom| self.depth[&atom];
         // A fiber is looked up where the loop that resolves it begins, which must be after the

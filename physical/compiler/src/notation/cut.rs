@@ -21,8 +21,8 @@ use std::ops::Range;
 /// All rounds of the outermost loop.
 pub const ALL_ROUNDS: Range<i64> = i64::MIN / 2..i64::MAX / 2;
 
-/// Maximum number of chunks of a loop whose results depend on the cuts, which then must not depend
-/// on the number of threads.
+/// Maximum number of chunks of a loop whose results depend on the cuts. The cuts of such a loop
+/// must not depend on the number of threads.
 pub const MAX_CHUNKS: u64 = 64;
 
 /// The cut of a program's outermost loop.
@@ -343,7 +343,8 @@ impl<'a> BodyAccesses<'a> {
             None => (form, 1),
             Some((atom @ Atom::Index(i), step)) => {
                 let (lo, rounds) = self.loops.get(&i)?;
-                // With stride 1 alone, the rounds cover consecutive coordinates from the first on.
+                // The rounds cover consecutive coordinates from the first on only if the stride is
+                // 1.
                 if *rounds != 1 && step != 1 {
                     return None;
                 }

@@ -13,8 +13,8 @@
 //!   the diagonal `i - j + n - 1` and `j`.
 //! - A loop without a bound is an error.
 //! - An open dimension is one more than the largest coordinate written there.
-//! - A loop with constant bounds that provably leaves a tensor, by an access without condition and
-//!   `outside`, is an error.
+//! - A loop with constant bounds is an error if an access without a condition and without an
+//!   `outside` provably leaves its tensor.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;
@@ -267,7 +267,7 @@ impl Dimensions {
     }
 
     /// Sets one open dimension of which all writes have constant bounds; returns whether there was
-    /// one.
+    /// such a dimension.
     fn infer_open(&mut self) -> Result<bool, Error> {
         for k in 0..self.program.tensors.len() {
             let ty = &self.program.tensors[k].ty;

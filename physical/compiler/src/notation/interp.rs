@@ -1,9 +1,9 @@
 //! The interpreter of Notation, an independent definition of programs for differential tests.
 //!
-//! It executes a program as written, over tensors stored densely by their storage modes: loops in
-//! order, ascending, folds in exactly that order, values by `Op::eval_in`. It runs programs both
-//! before and after normalization, as long as loops have extents. So passes can be tested by
-//! comparing runs.
+//! The interpreter executes a program as written, over tensors stored densely by their storage
+//! modes. Loops ascend, folds have exactly the order of the loops, and `Op::eval_in` defines the
+//! values. Programs can run both before and after normalization, as long as loops have extents. So
+//! passes can be tested by comparing runs.
 
 use super::dense_values::DenseValues;
 use super::text::{label, print_expr};

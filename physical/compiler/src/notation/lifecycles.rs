@@ -6,9 +6,9 @@
 //!
 //! - An output without a declaration is declared at the start of the program, and frozen at its
 //!   end.
-//! - A local without one is declared in the innermost body that contains all its uses, just before
-//!   the first statement of a block that uses it: a new life in every round. A local that carries
-//!   values from round to round must be declared by hand.
+//! - A local without a declaration is declared in the innermost body that contains all its uses,
+//!   just before the first statement of a block that uses it: a new life in every round. A local
+//!   that carries values from round to round must be declared by hand.
 //! - A freeze is inserted before a statement that reads or swaps a writable tensor, a thaw before a
 //!   statement that writes a frozen one. A body that changes the state of an outer tensor restores
 //!   it at its end.
@@ -215,7 +215,7 @@ impl StateChanges {
 #[derive(Default)]
 struct FirstUses {
     states: BTreeMap<TensorId, WriteState>,
-    /// The state after the last use or turn.
+    /// The state after the last use or change of state.
     last_states: BTreeMap<TensorId, WriteState>,
     mixed_uses: BTreeSet<TensorId>,
 }

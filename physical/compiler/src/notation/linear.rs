@@ -65,9 +65,9 @@ impl Linear {
         Linear::of(hi)?.plus(&Linear::of(lo)?.times(-1)?)?.as_constant()
     }
 
-    /// Returns the linear form of an `i64` expression: sums, differences, negations, and products
-    /// with a constant of indices, variables and literals. Returns `None` if the expression is not
-    /// linear, or folding its constants would overflow.
+    /// Returns the linear form of an `i64` expression. The expression combines indices, variables
+    /// and literals by sums, differences, negations, products with a constant, and casts to `i64`.
+    /// Returns `None` if the expression is not linear, or folding its constants would overflow.
     pub fn of(expr: &Expr) -> Option<Linear> {
         Linear::of_with(expr, &|v| Linear::atom(Atom::Var(v)))
     }

@@ -1,8 +1,8 @@
 //! Notation: the loops that compute a query.
 //!
 //! A [`Program`] is a statement over tensors that are accessed by index: loops, conditions,
-//! lifecycles (declare, freeze, thaw) and assignments. It does not say how tensors are stored;
-//! lowering ([`crate::lower`]) adds that with looplets.
+//! lifecycles (declare, freeze, thaw) and assignments. A program does not say how tensors are
+//! stored; lowering ([`crate::lower`]) adds that with looplets.
 //!
 //! Programs come from physical queries ([`from_physical`]) or from text ([`parse`]). [`verify`]
 //! checks them, [`run`] interprets them, and [`normalize`] brings them into the form that lowering
@@ -30,8 +30,8 @@
 //!    not dense lie inside of its declaration.
 //! 6. A subscript that violates rule 5 gets a loop of one round: `(for s (range e (+ e 1)) ..)`
 //!    with subscript `s`, where `e` is a linear form (two literals when it is constant). These are
-//!    plain loops; `s` occurs in subscripts only. Those that resolve an appended level stand
-//!    outside of all loops that would repeat their coordinate.
+//!    plain loops; `s` occurs in subscripts only. Loops of one round that resolve an appended level
+//!    stand outside of all loops that would repeat their coordinate.
 //! 7. Reads with an `outside` keep it on the same subscript. Protocols stay with their subscripts.
 //! 8. The schedule is empty: [`apply_schedule`] has transformed the loops.
 //! 9. Each subscript has its proof of being in bounds, or a check ([`prove_bounds`]).

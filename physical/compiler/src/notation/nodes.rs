@@ -104,7 +104,8 @@ pub enum Transformation {
         /// The name of the input whose stored entries are cut; `None` to cut the rounds.
         stored: Option<String>,
     },
-    /// Splits two directly nested loops as one loop over their product.
+    /// Names the product of two directly nested loops, so that a split can cut the product into
+    /// blocks.
     Collapse {
         /// The outer loop.
         outer: String,
@@ -180,10 +181,10 @@ pub struct BlockInputs {
 }
 
 impl BlockInputs {
-    /// The maximum number of blocks of a partition with a given number.
+    /// The maximum number of blocks of a partition into a given number of blocks.
     pub const MAX_BLOCKS: u64 = 1 << 20;
 
-    /// Returns the inputs.
+    /// Returns `begins`, and `counts` if there is one.
     pub fn inputs(&self) -> impl Iterator<Item = TensorId> {
         [self.begins].into_iter().chain(self.counts)
     }
@@ -303,15 +304,15 @@ pub enum Stmt {
 /// The execution mode of a loop's rounds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Rounds {
-    /// In order, as far as results can show.
+    /// Rounds in order, or in another order with the same results.
     #[default]
     Ordered,
-    /// In chunks that may run in parallel. `verify_parallel` reports the obstacle if they cannot.
+    /// Chunks that may run in parallel. `verify_parallel` reports the obstacle if they cannot.
     Parallel,
-    /// In this many lanes, a power of two. Applies to loops that only fold one value.
+    /// This many lanes, a power of two. Applies to loops that only fold one value.
     Lanes(u8),
-    /// With this many copies of the body per round of the code, for loops from one stored entry to
-    /// the next.
+    /// This many copies of the body per round of the code, for loops from one stored entry to the
+    /// next.
     Unrolled(u8),
 }
 
@@ -384,17 +385,17 @@ impl AccessSubscript {
 /// The proof or check that a coordinate is in bounds; the pass `prove_bounds` determines it.
 #[derive(Clone, Debug)]
 pub enum Bounds {
-    /// In bounds in every round of the enclosing loops.
+    /// A coordinate in bounds in every round of the enclosing loops.
     Proved,
-    /// In bounds where the enclosing conditions are true.
+    /// A coordinate in bounds where the enclosing conditions are true.
     Guarded,
-    /// Checked at run time: the run ends with an error at this site if the coordinate is out of
-    /// bounds.
+    /// A coordinate checked at run time: the run ends with an error at this site if the coordinate
+    /// is out of bounds.
     Checked(Arc<Site>),
 }
 
-/// All values are equal, since the proof that an access is in bounds does not affect the value it
-/// reads.
+/// All values are equal, since the proof that an access is in bounds does not affect the value that
+/// the access reads.
 impl PartialEq for Bounds {
     fn eq(&self, _: &Bounds) -> bool {
         true

@@ -4,8 +4,9 @@
 //! tensor with such levels must be written in order from its declaration on, in all levels from the
 //! outermost to the last appended one. Its loops are the outermost ones, in the order of the
 //! levels. Each coordinate ascends with its loops, and all other repeated loops lie inside of them.
-//! Several writes reach the same entries by the same loops. Random writes need a workspace: a local
-//! with dense, hash or byte-map levels. The optimizer inserts one wherever a plan needs it.
+//! Several writes of one tensor reach its entries by the same loops. Random writes need a
+//! workspace: a local with dense, hash or byte-map levels. The optimizer inserts one wherever a
+//! plan needs it.
 
 use super::linear::{Atom, Linear};
 use super::verify::{ProgramRule, location};
@@ -186,8 +187,9 @@ impl<'a> WriteOrderVerifier<'a> {
         (count.is_none_or(|n| n > 1) || Linear::of(lo).is_none()).then_some((*index, count))
     }
 
-    /// Returns the form over loops that run more than once; atoms that are constant since then are
-    /// omitted. Returns `None` if the form depends on anything else, such as values that were read.
+    /// Returns the form over the loops inside of the declaration that run more than once. Atoms
+    /// bound outside of the declaration are constant inside, so they are omitted. Returns `None` if
+    /// the form depends on anything else, such as values that were read.
     fn expand(&self, form: Linear, start_depth: usize) -> Option<Linear> {
         let mut sum = Linear::constant(form.constant);
         for (atom, factor) in form.terms {
@@ -247,8 +249,8 @@ fn never_runs(binder: &EnclosingBinder<'_>) -> bool {
     matches!(binder, EnclosingBinder::Loop { extent: (lo, hi), .. } if max_rounds(lo, hi).is_some_and(|n| n <= 0))
 }
 
-/// Returns the maximum number of rounds from `lo` to `hi`, if some bound of either gives one. A
-/// `min` of ends is at most each end.
+/// Returns the maximum number of rounds from `lo` to `hi`, if a constant maximum is proved. A `min`
+/// of ends is at most each end, and a `max` of begins is at least each begin.
 pub(super) fn max_rounds(lo: &Expr, hi: &Expr) -> Option<i64> {
     let least = |bounds: &mut dyn Iterator<Item = Option<i64>>| bounds.flatten().min();
     match (lo, hi) {

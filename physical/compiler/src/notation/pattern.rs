@@ -82,8 +82,8 @@ impl<'a> PatternVerifier<'a> {
     }
 
     /// Returns whether a write leaves the fill value wherever the input has its own fill value. A
-    /// program has no float mode, so one mode suffices: fill values are those of the mode that the
-    /// program was made for.
+    /// program has no float mode, so a proof in one mode suffices: fill values are those of the
+    /// mode that the program was made for.
     fn preserves_fill(&self, access: (&Access, TensorId), write: &Write, rhs: &Expr) -> bool {
         let fill = &self.program.tensors[access.0.tensor.index()].ty.fill;
         [FloatMode::Relaxed, FloatMode::StrictIeee].into_iter().any(|mode| {

@@ -1,11 +1,11 @@
 //! The rules of Notation, and the verifier that checks them.
 //!
-//! [`verify`] accepts every complete program; loops may leave out extents and outputs dimensions.
-//! The rules, by [`ProgramRule`]:
+//! [`verify`] accepts every complete program; loops may leave out extents, and outputs and locals
+//! may leave out dimensions. The rules, by [`ProgramRule`]:
 //! - **tables**: every id is in its table, and tensor names are unique. A tensor's format fits its
 //!   shape, its fill value has its dtype, a dimension is at most `i64::MAX`, and only outputs and
-//!   locals leave one open. Levels of inputs are ordered. The inputs of [`Shares`](super::Shares)
-//!   are vectors of bounds of other inputs.
+//!   locals leave one open. Levels of inputs are ordered. Inputs with bounds of blocks of another
+//!   input ([`BlockInputs`](super::BlockInputs)) have the types of such bounds.
 //! - **scope**: an index is used inside the only loop that binds it, a variable inside the only
 //!   `let` that binds it.
 //! - **rank**: an access has one subscript per storage mode.
@@ -17,9 +17,9 @@
 //!   written, and so on. It is written only between declare or thaw and freeze, and read only when
 //!   frozen; so a statement never reads and writes one tensor. A loop, `if` or `while` restores the
 //!   state of every tensor of the outer scope; tensors declared inside a body end with the body.
-//!   (`let`, `where` and blocks open no scope.) A loop whose body swaps an outer tensor or changes
-//!   its state does not resolve its accesses, unless all its levels are dense: the index occurs in
-//!   no subscript of the tensor. (A fiber is looked up where a loop begins.)
+//!   (`let`, `where` and blocks open no scope.) If the body of a loop swaps an outer tensor or
+//!   changes its state, the index of the loop occurs in no subscript of that tensor, unless all
+//!   levels of the tensor are dense. (A fiber is looked up where a loop begins.)
 //! - **swap**: two frozen locals of one type exchange their contents; scalars are bound by `let`
 //!   instead.
 //! - **role**: inputs are not declared, frozen, thawed or written; outputs are declared outside of
@@ -27,15 +27,16 @@
 //! - **write**: a written subscript has no `outside`. In the normal form, a pattern leaf is written
 //!   by `init`, by folds that agree with `or`, and by `=` with the literal `true`: a write cannot
 //!   remove a stored entry.
-//! - **init**: no entry is provably written twice by `Write::Init` after the declaration. In every
-//!   loop of at least two rounds between the two, with no condition in between, the index occurs in
-//!   a subscript (also through variables, and through the extents of loops whose indices occur). No
-//!   two such writes of one block have equal subscripts.
-//! - **pattern**: an output with the pattern of an input has its shape and its levels, each with
-//!   one position for each stored entry, and values; it is not read, thawed or overwritten. Where
-//!   the input has its fill value, a write at the same subscripts leaves the output's fill value.
-//!   The properties of the operators must imply this, with the input read at those subscripts, in
-//!   bounds.
+//! - **init**: no entry is provably written twice by `Write::Init` after the declaration. The index
+//!   of every loop of at least two rounds since the declaration occurs in a subscript, unless a
+//!   condition stands between the loop and the write. (An index may occur through a variable, or
+//!   through the extent of a loop whose index occurs.) No two such writes of one block have equal
+//!   subscripts.
+//! - **pattern**: an output with the pattern of an input has the shape and the levels of the input,
+//!   each level with one position for each stored entry, and values. The output is not read, thawed
+//!   or overwritten. Where the input has its fill value, a write at the same subscripts leaves the
+//!   output's fill value. The properties of the operators must imply this, with the input read at
+//!   those subscripts, in bounds.
 //! - **while**: the condition reads scalars (rank 0), and the body writes at least one of them.
 //!
 //! [`verify_normal`] also checks (rule **normal**) that the program is in the normal form that

@@ -38,7 +38,7 @@ pub const PROGRAMS: &[&str] = &[
 
 /// Programs with rounds that are not the sum of the contributions of their stored positions.
 pub const WHOLE: &[&str] = &[
-    // Positions with the fill value add to a round as well.
+    // Coordinates that are not stored add to a round as well.
     "(program (input A (type (shape 7 60) f64 2.0 csr)) (output y (type (shape 7) f64 0.0 dense))
        (for i (for j (+= (y i) (A i j)))))",
     // A value is set, not folded.

@@ -77,14 +77,14 @@ pub(super) fn batches(
     w.exprs.facts = facts;
 }
 
-/// Writes a round before the block at the end of a path, from a stage on.
+/// Writes the part of a round before the block at the end of a path, from a stage on.
 fn before_block(w: &mut TeamWriter<'_, '_>, body: &[Stmt], path: &[(usize, Branch)], (stage, number): (&str, usize)) {
     if let Some(((at, branch), path)) = path.split_first() {
         w.block(&body[..*at]);
         let Stmt::If { cond, .. } = &body[*at] else { unreachable!("a path leads through `if` statements") };
         let cond = w.exprs.value(cond);
         let cond = if *branch == Branch::Then { cond } else { format!("!({cond})") };
-        // A round that leaves here has the stage of the conditions before.
+        // A round for which the condition is false keeps this stage.
         w.line(&format!("{stage} = {number};"));
         w.nest(&format!("if ({cond})"), |w| before_block(w, branch.of(&body[*at]).0, path, (stage, number + 1)));
         w.line("}");

@@ -10,7 +10,7 @@ const MIN_WARPS: u32 = 16;
 /// The warps and the memory of a multiprocessor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Multiprocessor {
-    /// Number of threads that it can hold.
+    /// Number of threads that the multiprocessor can hold.
     pub(super) threads: u32,
     /// Bytes of memory that its blocks share.
     pub(super) memory: usize,
@@ -19,8 +19,9 @@ pub(super) struct Multiprocessor {
 }
 
 impl Multiprocessor {
-    /// Returns the number of warps that launches give it: half of those that it can hold. More
-    /// warps would need more memory for windows and more chunks.
+    /// Returns the number of warps that launches put on the multiprocessor: half of those that it
+    /// can hold, but at least [`MIN_WARPS`]. More warps would need more memory for windows and more
+    /// chunks.
     pub(super) fn warps(self) -> u32 {
         (self.threads / WARP / 2).max(MIN_WARPS)
     }
@@ -31,7 +32,7 @@ impl Multiprocessor {
     pub(super) fn bytes_of_team(self, lanes: u32) -> usize {
         let blocks = (self.warps() * WARP / threads(lanes)) as usize;
         let block = (self.memory / 2 / blocks).min(self.block_memory);
-        // The exchange buffer of teams of several warps takes some of it.
+        // The exchange buffer of teams of several warps takes some of the block's memory.
         let exchange = if lanes > WARP { 8 * MAX_TEAM_LANES as usize } else { 0 };
         block.saturating_sub(exchange) / teams(lanes) / 8 * 8
     }

@@ -224,7 +224,7 @@ struct Driver {
 /// A block of device memory.
 struct CudaBlock {
     address: Address,
-    /// Frees the memory on drop.
+    /// The allocation, which frees the memory on drop.
     slice: CudaSlice<u8>,
 }
 

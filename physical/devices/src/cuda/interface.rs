@@ -50,7 +50,7 @@ pub(crate) trait DeviceInterface: Send + Sync {
 
 /// A compiled kernel of a device.
 pub(crate) trait DeviceKernel: Send + Sync {
-    /// Runs the kernel by at least as many teams as `shape` has, and waits for its end. Once
+    /// Runs the kernel on at least as many teams as `shape` has, and waits for its end. Once
     /// `cancelled` returns `true`, the cancellation word of the argument is set. Returns the time
     /// between two events of the device.
     fn launch(

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The argument of a kernel: `rp_launch`.
+/// The argument of a kernel, with the layout of `rp_launch`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Argument {
@@ -23,7 +23,7 @@ pub(crate) struct Argument {
     pub(super) cancel: Address,
 }
 
-/// `rp_window`.
+/// A window, with the layout of `rp_window`.
 #[derive(Clone, Copy)]
 struct RawWindow {
     data: Address,

@@ -153,7 +153,7 @@ impl DevicePool {
         &*self.device
     }
 
-    /// Returns the bytes available to windows: all except those that cannot be evicted.
+    /// Returns the number of bytes available to windows: all except those that cannot be evicted.
     pub(crate) fn available(&self, limit: usize) -> usize {
         let state = self.locked();
         let bytes = |entry: &EvictableEntry| match entry {
@@ -341,7 +341,7 @@ impl DevicePool {
         Some((allocation, address))
     }
 
-    /// Reserves bytes of the limit, if they are available.
+    /// Reserves bytes of the limit; returns whether they were available.
     fn reserve(&self, bytes: usize, limit: usize) -> bool {
         let mut state = self.locked();
         let total = state.used.checked_add(bytes).filter(|total| *total <= limit);

@@ -12,12 +12,12 @@
 //! - lane folds combine their lanes in the order of Assembly.
 //!
 //! [`Cuda`] compiles units for a device of this machine and runs them. A trait (`interface`)
-//! abstracts from the device, so that tests run the text on the host. Above it are the memory of a
-//! device under a limit (`memory`), launches (`launch`), the shares of teams in the memory of their
-//! blocks (`block`), and the gathering of results (`runner`).
+//! abstracts from the device, so that tests run the text on the host. Above the trait are the
+//! memory of a device under a limit (`memory`), launches (`launch`), the shares of teams in the
+//! memory of their blocks (`block`), and the gathering of results (`runner`).
 //!
-//! Functions of the mathematical library have the bits of the host only, so [`emit`] rejects grids
-//! with them.
+//! Functions of the mathematical library give the bits of the other targets only on the host, so
+//! [`emit`] rejects grids that call them.
 
 mod appends;
 #[cfg(feature = "cuda")]

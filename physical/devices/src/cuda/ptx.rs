@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 pub(super) struct Unit<'a> {
     /// The text in CUDA C++.
     pub(super) text: &'a str,
-    /// The target, as `compute_90`.
+    /// The target, such as `compute_90`.
     pub(super) architecture: &'a str,
     /// The version of the compiler.
     pub(super) compiler: &'a str,

@@ -1,4 +1,4 @@
-//! Statements of grids.
+//! Statements of grids as CUDA text.
 
 use super::appends::batches;
 use crate::grid::{ActiveLanes, Grid, MemorySpace, RoundFold, SectionBound, Stmt, TeamStmt, WARP};
@@ -196,9 +196,9 @@ fn lanes_in_team(w: &mut TeamWriter<'_, '_>, fold: &LaneFold) {
     w.line("}");
 }
 
-/// Combines the first name over `lanes` lanes of a team in halves; returns the text of the
-/// result. Warps exchange their values through memory, with one name for each warp, and each
-/// warp combines all of them.
+/// Combines the variable `names[0]` over `lanes` lanes of a team in halves; returns the text of the
+/// result. Warps exchange their values through memory, into one of the named variables for each
+/// warp, and each warp combines all of them.
 fn combine_lanes(w: &mut TeamWriter<'_, '_>, fold: (BinaryOp, Local), names: &[String], lanes: usize) -> String {
     let ty = c_type(w.dialect.grid.function.locals[fold.1.index()].prim);
     let (team, warp) = (w.dialect.grid.lanes as usize, w.dialect.warp());

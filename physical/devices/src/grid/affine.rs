@@ -64,7 +64,7 @@ impl Polynomial {
 /// The positions of a round: `stride * index + base`, plus offsets below the stride.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct PositionForm {
-    /// The variable of the loop, or the coordinate at that position.
+    /// The variable of the loop, or the coordinate that is loaded at the variable.
     index: Expr,
     stride: Polynomial,
     base: Polynomial,
@@ -96,7 +96,7 @@ impl<'a> FormAnalysis<'a> {
     }
 
     /// Calls `f` on every access in statements, with its form if it has one, until `f` returns
-    /// `false`.
+    /// `false`. Returns whether `f` accepted all accesses.
     pub(super) fn all_accesses(
         &mut self,
         body: &'a [Stmt],
@@ -153,8 +153,8 @@ impl<'a> FormAnalysis<'a> {
         Some(PositionForm { index, stride, base })
     }
 
-    /// Returns a position without its offset, which is below the stride: the variable of a loop
-    /// from 0 up to the stride, or a constant.
+    /// Returns the position of a round without its offset; `None` if the offset may reach the
+    /// stride. The offset is the variable of a loop from 0 up to the stride, or a constant.
     fn base(&self, rest: Polynomial, stride: &Polynomial) -> Option<Polynomial> {
         for (inner, lo, hi) in &self.enclosing {
             let (offset, without) = rest.clone().split(&Expr::Local(*inner));

@@ -7,7 +7,7 @@
 //! Lanes share the rounds if nothing else depends on the counter. In a batch of as many rounds as
 //! the team has lanes, the number of appending rounds before a round gives its counter.
 //!
-//! This holds if
+//! The exact conditions are:
 //! - counters are increased by constants, in one block that is in no inner loop;
 //! - nothing reads a counter but the statements of this block before the increase;
 //! - growth in the body is in this block, up to a counter plus a constant;
@@ -92,7 +92,7 @@ pub(super) struct Appends {
 }
 
 /// Returns the appends of the rounds of a loop with this body; `None` if its rounds do not append,
-/// or in a way that lanes cannot share.
+/// or append in a way that lanes cannot share.
 pub(super) fn appends_of_rounds(f: &Function, body: &[Stmt]) -> Option<Appends> {
     let reads = count_reads(f, body);
     let mut times: HashMap<Local, u32> = HashMap::new();
@@ -170,8 +170,8 @@ fn count_growth(body: &[Stmt]) -> usize {
     count
 }
 
-/// Returns the arrays that are stored into at a counter. `None` if the body loads from such an
-/// array, or stores at another position, or at one that another round may have.
+/// Returns the arrays that are stored into at a counter. Returns `None` if the body loads from such
+/// an array, or stores into it at another position, or at a position that another round may use.
 fn appended_buffers(body: &[Stmt], counters: &[RoundCounter]) -> Option<HashSet<Buffer>> {
     let mentions_counter = |e: &Expr| counters.iter().any(|counter| e.mentions(counter.local));
     let mut stores: Vec<(Buffer, &Expr)> = Vec::new();

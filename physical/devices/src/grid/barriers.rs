@@ -5,9 +5,9 @@
 //! access by another lane, and between a read and a later store by another lane. It is placed as
 //! late as possible: right before the second access. The pass compares arrays only, not elements.
 //!
-//! The accesses of each statement are read once. Then barriers are placed by a data-flow analysis
-//! that repeats a loop until the accesses pending before its rounds no longer grow; last they are
-//! inserted.
+//! The accesses of each statement are collected once. Then a data-flow analysis places the
+//! barriers; it repeats a loop until the accesses pending before its rounds no longer grow. Last,
+//! the barriers are inserted.
 
 use super::nodes::{ActiveLanes, Stmt, TeamStmt};
 use redpoll_compiler::assembly::{Buffer, BufferRole, Expr, Function};
@@ -92,8 +92,8 @@ struct LoopStep {
     body: Vec<Step>,
     /// The accesses of a condition that is evaluated after each round.
     cond: Pending,
-    /// The accesses that may be pending at a `break`: all of the body, since it may stand anywhere.
-    /// Empty if there is no `break`.
+    /// The accesses that may be pending at a `break`: all of the body, since the `break` may stand
+    /// anywhere. Empty if there is no `break`.
     at_break: Pending,
     /// Whether a barrier goes to the end of the body.
     barrier: bool,
@@ -110,7 +110,7 @@ struct LoopSolution {
     after: Pending,
 }
 
-/// Reads accesses off statements.
+/// A reader that collects the accesses of a function's statements.
 struct AccessReader<'f> {
     function: &'f Function,
 }

@@ -1,9 +1,9 @@
 //! Lanes for folds and walks along lists, chosen by the lengths of the lists.
 //!
 //! A list shorter than the team leaves lanes idle, so a team has about as many lanes as a list has
-//! entries on average. Teams of fewer lanes share a warp, and a block shares a list that is long
-//! for a warp. Source: N. Bell, M. Garland, "Implementing sparse matrix-vector multiplication on
-//! throughput-oriented processors", 2009.
+//! entries on average. Teams of fewer lanes share a warp, and a block shares a list that is too
+//! long for a warp. Source: N. Bell, M. Garland, "Implementing sparse matrix-vector multiplication
+//! on throughput-oriented processors", 2009.
 
 use super::constants::Constants;
 use super::map::{MAX_TEAM_LANES, WARP};
@@ -26,7 +26,8 @@ fn lanes_for(entries: f64) -> u16 {
 
 /// Returns the cursors along lists, each with its number of lanes. Lists of inputs that get one
 /// lane are left out. The lengths of other lists, such as those of workspaces, are unknown: all
-/// lanes of a team share them, but they add none, so their number is 1.
+/// lanes of a team share such lists, but the lists add no lanes to the team, so their number of
+/// lanes is 1.
 pub(super) fn lanes_of_cursors(program: &Program, lowered: &LoweredFunction, lists: &ListLengths) -> Vec<(Local, u16)> {
     let mut cursor_lanes = Vec::new();
     for stmt in &lowered.function.body {
@@ -43,8 +44,8 @@ pub(super) fn lanes_of_cursors(program: &Program, lowered: &LoweredFunction, lis
     cursor_lanes
 }
 
-/// Returns the cursors along lists of unique coordinates and the variables of loops over them, each
-/// with the array of the coordinates.
+/// Returns the cursors along lists of unique coordinates, and the variables of loops over such
+/// coordinates, each with the array of the coordinates.
 pub(super) fn coordinates_of_cursors(
     program: &Program,
     LoweredFunction { function, bindings, .. }: &LoweredFunction,

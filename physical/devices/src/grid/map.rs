@@ -212,7 +212,7 @@ fn may_have_many_rounds(body: &[SerialStmt]) -> bool {
 }
 
 /// Returns whether lanes may share the rounds of a loop: the rounds are independent, and the bounds
-/// read nothing that they store.
+/// read nothing that the rounds store.
 pub(super) fn can_spread(
     f: &Function,
     (var, lo, hi, body): (Local, &Expr, &Expr, &[SerialStmt]),

@@ -11,8 +11,8 @@ use redpoll_logic::Scalar;
 /// do not wait for each other.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Grid {
-    /// The function that the grid computes. Its tables serve the grid, and its body is the body of
-    /// the grid read in order.
+    /// The function that the grid computes. The grid uses the tables of the function. Run by a
+    /// single lane, the body of the grid is the body of the function.
     pub function: Function,
     /// Number of lanes of a team, a power of two up to 256. A team of more than one warp is a
     /// block.
@@ -52,7 +52,7 @@ pub enum MemorySpace {
 }
 
 impl MemorySpace {
-    /// Returns whether its buffers have elements.
+    /// Returns whether buffers in this space have elements.
     pub(crate) fn has_memory(self) -> bool {
         !matches!(self, MemorySpace::Measured | MemorySpace::Unused)
     }

@@ -16,10 +16,10 @@ use std::collections::HashSet;
 /// The launches of a lowered program, in order.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GridPlan {
-    /// Counts the elements that chunks append, so that the next launch has windows of the right
-    /// sizes; absent if no output is appended.
+    /// The grid that counts the elements that chunks append, so that the next launch has windows of
+    /// the right sizes; absent if no output is appended.
     pub count: Option<Grid>,
-    /// Computes the outputs.
+    /// The grid that computes the outputs.
     pub run: Grid,
     /// Sections that rounds are cut into; absent if rounds are not cut.
     pub sections: Option<Sections>,

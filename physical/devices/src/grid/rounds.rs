@@ -1,7 +1,7 @@
 //! Walks along lists as loops whose rounds lanes can share, and the folds of such loops.
 //!
 //! A walk that does more than fold one value is not a fold in lanes: an intersection searches other
-//! lists in each round and continues where it has found something. If rounds depend on each other
+//! lists in each round, and folds only if the coordinate is found. If rounds depend on each other
 //! only through the values that they fold, each lane takes rounds of its own, with a partial
 //! result:
 //! ```text
@@ -27,7 +27,7 @@ pub struct Walks {
 }
 
 impl Walks {
-    /// Returns no loops.
+    /// Returns an empty set of loops.
     pub fn none() -> Walks {
         Walks { lanes: Vec::new(), list_coordinates: Vec::new(), mode: FloatMode::default() }
     }
@@ -103,8 +103,8 @@ fn block(
     out
 }
 
-/// Returns a walk as a loop, followed by an assignment of the cursor if other code reads it.
-/// `total_reads` gets the reads of the local that this takes.
+/// Returns a walk as a loop, followed by an assignment of the cursor if other code reads it. If
+/// that takes a new local, its number of reads is added to `total_reads`.
 fn loop_of_walk(
     f: &mut Function,
     walks: &Walks,
@@ -196,8 +196,9 @@ mod tests {
     use redpoll_compiler::assembly::text::parse;
     use redpoll_compiler::assembly::verify;
 
-    /// The rounds of a walk may contain a walk whose cursor is read later, and which takes a local
-    /// of its own. The order in which locals are checked varies from run to run.
+    /// The rounds of a walk may contain a walk whose cursor is read later and which therefore needs
+    /// a new local. The order in which locals are checked varies from run to run, so the test
+    /// repeats the conversion.
     #[test]
     fn walks_contain_walks_with_new_locals() {
         let text = "\

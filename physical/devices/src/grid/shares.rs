@@ -1,4 +1,4 @@
-//! Shares of the memory of a block: the windows of a team that begin in it, and their lengths.
+//! Shares of the memory of a block: the windows of a team that begin there, and their lengths.
 //!
 //! A window of a team begins in the memory of its block if it fits, and moves to the memory outside
 //! once it outgrows its share. A window of fixed length that does not fit is outside from the

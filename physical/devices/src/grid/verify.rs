@@ -1,6 +1,7 @@
 //! The verifier of grids. It checks these rules and no others:
 //!
-//! 1. Read in order, the grid is its function, which passes the verifier of Assembly.
+//! 1. Converted to the statements that a single lane runs, the body of the grid is the body of its
+//!    function, which passes the verifier of Assembly.
 //! 2. There are as many memory spaces as buffers, and exactly the inputs have
 //!    [`MemorySpace::Input`]. The number of lanes of a team is a power of two up to 256.
 //! 3. Outside spread loops the first lane alone stores, inside them each lane. Measured buffers are

@@ -68,7 +68,7 @@ fn grid_texts(GridPlan { count, run, .. }: GridPlan) -> Vec<(&'static str, Strin
 /// The largest number of devices of a machine.
 pub const MAX_DEVICES: u32 = 16;
 
-/// The CUDA device of a number.
+/// The backend of the CUDA device with a number.
 #[derive(Clone, Copy, Debug)]
 pub struct CudaBackend {
     ordinal: u32,
@@ -87,11 +87,11 @@ impl Backend for CudaBackend {
         format!("cuda:{}", self.ordinal).into()
     }
 
-    /// Makes the grids of drafts for the device, each in a unit of its own.
+    /// Makes the grids of drafts for the device, with a unit for each draft.
     ///
     /// # Errors
     /// [`NoDevice`](crate::Error::NoDevice) when the device cannot be used; [`Error::Compile`] when
-    /// it declines the grids.
+    /// the device declines the grids.
     fn compile(&self, drafts: &[&Draft]) -> Result<Vec<Box<dyn Code>>, Error> {
         let cuda = Cuda::open(self.ordinal)?;
         let grids = |draft: &&Draft| {

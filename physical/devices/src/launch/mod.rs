@@ -105,8 +105,8 @@ impl Grids {
         })
     }
 
-    /// Returns the chunks of a run. They are those of the previous run if the loop iterates over
-    /// the same tensors as there.
+    /// Returns the chunks of a run. They are those of the previous run if the loop has the same
+    /// shares and iterates over the same tensors.
     fn chunks(&self, draft: &Draft, cut: &Cut, inputs: &[&Tensor], limits: &Limits) -> Arc<RunChunks> {
         let shares = Shares::of(draft, cut, inputs, self.share(cut, &limits.workers));
         let sections = self.sections.iter().map(|sections| sections.input);
@@ -137,7 +137,7 @@ impl Grids {
     }
 }
 
-/// The maximum number of steps per round of a loop, to convert limits.
+/// The maximum number of steps per round of a loop, for the conversion of limits of rounds.
 const STEPS_PER_ROUND: u64 = 1 << 12;
 
 impl Code for Grids {
@@ -176,8 +176,8 @@ impl Code for Grids {
     }
 }
 
-/// Runs a kernel in the given chunks. The windows of unknown length begin with at least the numbers
-/// of elements in `needed`, where it has one for each buffer.
+/// Runs a kernel in the given chunks. `needed` is empty, or has for each buffer the minimum initial
+/// capacity of windows of unknown length, in elements.
 fn run(
     kernel: &Kernel,
     grids: &Grids,
@@ -286,8 +286,8 @@ impl GridRun<'_> {
         }
     }
 
-    /// Returns the number of teams of a launch: at most the number of chunks, and at most as many
-    /// as fit their windows into half of the memory.
+    /// Returns the number of teams of a launch: at most the number of chunks, and so few that the
+    /// windows of the teams take at most half of the memory.
     fn teams(&self, runner: &dyn GridRunner) -> usize {
         let of_team = |(k, space): (usize, &MemorySpace)| match (space, &self.capacities[k]) {
             (MemorySpace::Team, WindowCapacity::All(capacity)) => {

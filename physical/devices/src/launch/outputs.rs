@@ -44,7 +44,7 @@ impl<'a> OutputAssembly<'a> {
             Join::Folded(op) if !in_place && folds_on_device => self.fold_on_device((number, id), op),
             Join::Folded(op) if !in_place => {
                 let partials = (0..chunks.len()).map(|chunk| self.chunk_output(id, chunk)).collect::<Result<_, _>>()?;
-                // Sparse results are few, and their merges short, so they are merged on the host.
+                // Sparse partial results are few and short, so the host merges them.
                 let instant = backend::instant();
                 let backend = if grids.run.has_own_memory() { &instant } else { &grids.backend };
                 grids.merges.merge(kernel.draft(), (number, op), partials, (backend, limits))
@@ -85,9 +85,9 @@ impl<'a> OutputAssembly<'a> {
         self.tensor(id, |_| Ok(folded.next().expect("the result has the arrays of the partial results")))
     }
 
-    /// Makes an array of which each chunk has the elements of its rounds, and several sections of a
-    /// round have a partial result each. The partial results are folded and the array is joined on
-    /// the device. Returns `None` if some elements belong to no chunk.
+    /// Makes an array from the windows of chunks. A window has the elements of the rounds of its
+    /// chunk, or, for a section, a partial result of its round. The device folds the partial
+    /// results and joins the array. Returns `None` if some elements belong to no chunk.
     fn join_sections_on_device(&self, buffer: Buffer, of: FoldedOutput<'_>) -> Result<Option<Array>, Error> {
         let GridRun { kernel, grids, sections, limits, .. } = *self.run;
         let windows = &self.launched.windows[buffer.index()];
@@ -128,9 +128,9 @@ impl<'a> OutputAssembly<'a> {
         Ok(Some(grids.run.gather(&Gather { decl, windows: &windows, head: &[], pieces: &pieces }, limits)?))
     }
 
-    /// Returns the elements of an array of which each chunk has those of its rounds, and several
-    /// sections of a round have a partial result each. The host folds the partial results in their
-    /// order.
+    /// Returns the elements of an array, from the windows of chunks. A window has the elements of
+    /// the rounds of its chunk, or, for a section, a partial result of its round. The host folds
+    /// the partial results in their order.
     fn fold_sections(&self, buffer: Buffer, op: &Op) -> Result<Vec<u64>, Error> {
         let decl = &self.run.kernel.draft().function().buffers[buffer.index()];
         let bits = |value: &Scalar| value.to_bits().expect("elements of buffers are primitives");
@@ -155,7 +155,7 @@ impl<'a> OutputAssembly<'a> {
         Ok(array)
     }
 
-    /// Makes an output tensor of the elements of one chunk.
+    /// Makes an output tensor from the elements of one chunk.
     pub(super) fn chunk_output(&self, id: TensorId, chunk: usize) -> Result<Tensor, Error> {
         self.tensor(id, |buffer| {
             let len = self.length(buffer, chunk)?;
@@ -163,14 +163,14 @@ impl<'a> OutputAssembly<'a> {
         })
     }
 
-    /// Makes an output tensor of arrays.
+    /// Makes an output tensor from arrays; `array` returns the array of a buffer.
     fn tensor(&self, id: TensorId, array: impl FnMut(Buffer) -> Result<Array, Error>) -> Result<Tensor, Error> {
         let (program, lowered) = (self.run.kernel.draft().program(), self.run.kernel.draft().lowered());
         assemble_output(program, lowered, (id, array), (self.run.inputs, &self.run.limits.memory))
     }
 
-    /// Returns for each chunk the lengths of the arrays of outputs. Outputs of which the program
-    /// determines the positions do not need them.
+    /// Returns for each chunk the lengths of the arrays of outputs. Outputs whose positions the
+    /// program determines need no lengths.
     fn lengths(&self) -> Result<&[Vec<u64>], Error> {
         if let Some(lengths) = self.lengths.get() {
             return Ok(lengths);

@@ -26,7 +26,7 @@ fn matrix(per_row: u64) -> Tensor {
     convert(&Tensor::from_dense(ty, &dense).unwrap(), &Format::csr()).unwrap()
 }
 
-/// Returns a kernel and its grids, in the schedule for an input.
+/// Returns a kernel and its grids, planned for the lengths of the lists of an input.
 fn square(a: &Tensor) -> (Kernel, Grids) {
     let program = Arc::new(normal_form(SQUARE));
     let draft = Draft::new(&program, &[], FloatMode::default());

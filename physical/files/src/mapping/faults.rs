@@ -1,7 +1,8 @@
-//! Faults of mapped pages. A page that a file no longer has raises `SIGBUS` when it is read; the
-//! handler replaces it and all later pages of the mapping by zeros and notes the loss, so that the
-//! reader goes on and reports an error at its end. `systemd-journald` handles cut journals in this
-//! way, the Java virtual machine turns such faults into errors of the reading thread.
+//! Faults of mapped pages. Reading a page that a file no longer has raises `SIGBUS`. The handler
+//! replaces that page and all later pages of the mapping by zeros, and notes the loss. So the
+//! reader continues, and its check of the file reports an error. `systemd-journald` handles cut
+//! journals in this way; the Java virtual machine turns such faults into errors of the reading
+//! thread.
 //!
 //! Faults elsewhere go to the handler that was installed before, or end the process as without this
 //! handler. A program that replaces the handler later loses the protection.
@@ -24,7 +25,7 @@ struct Slot {
 /// The first slot.
 static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
 
-/// Locked while slots are taken and returned.
+/// The lock that is held while a slot is taken or given back.
 static TAKING: Mutex<()> = Mutex::new(());
 
 /// The size of a page, 0 before the handler is installed.
@@ -41,7 +42,7 @@ unsafe impl Send for PreviousAction {}
 // SAFETY: as above; it is never written after it was set.
 unsafe impl Sync for PreviousAction {}
 
-/// Protection of the addresses of a mapping, until it is dropped.
+/// Protection of the addresses of a mapping. Dropping the guard ends the protection.
 #[derive(Debug)]
 pub(super) struct FaultGuard(&'static Slot);
 
@@ -81,7 +82,7 @@ fn add_slot() -> &'static Slot {
     slot
 }
 
-/// Returns all slots. Safe to use in a handler of signals.
+/// Returns all slots. Safe to call in a signal handler.
 fn slots() -> impl Iterator<Item = &'static Slot> {
     // SAFETY: links are null or point to slots, which are never freed.
     let of = |link: &AtomicPtr<Slot>| unsafe { link.load(Ordering::Acquire).as_ref() };
@@ -114,7 +115,7 @@ fn install() -> bool {
     }
 }
 
-/// Handles a fault. Calls only functions that are safe in handlers of signals, and keeps `errno`.
+/// Handles a fault. Calls only functions that are safe in signal handlers, and keeps `errno`.
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the system passes a valid `info`, and each thread has its `errno`.
     let (address, errno) = unsafe { ((*info).si_addr().addr(), *libc::__errno_location()) };
@@ -146,13 +147,13 @@ fn replace_lost_pages(slot: &Slot, address: usize) -> bool {
     mapped != libc::MAP_FAILED
 }
 
-/// Passes a fault on to the previous handler. If there is none, the previous action is restored,
-/// and the repeated fault ends the process.
+/// Passes a fault on to the previous handler. If there is none, restores the default action of the
+/// signal, with which the repeated fault ends the process.
 fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let previous = PREVIOUS.get().map(|previous| &previous.0);
     let handler = previous.map_or(libc::SIG_DFL, |previous| previous.sa_sigaction);
     // SAFETY: the address is that of the handler that the program had installed, called as the
-    // system would have called it; otherwise the previous action is installed again.
+    // system would have called it; without such a handler, the default action is installed.
     unsafe {
         if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
             let mut default: libc::sigaction = std::mem::zeroed();

@@ -2,8 +2,8 @@
 //!
 //! A [`Backend`] compiles drafts to [`Code`]; a [`Kernel`] binds tensors to the code and collects
 //! its outputs. This crate has the interpreter of Assembly, the instant tier (Cranelift) and the
-//! optimizing tier (C). Devices add theirs. A new backend implements the two traits, in a folder of
-//! its own.
+//! optimizing tier (C); `redpoll-devices` adds the backends of devices. A new backend implements
+//! the two traits, in a folder of its own.
 
 mod instant;
 mod interpreter;
@@ -62,12 +62,14 @@ pub trait Backend: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Returns the bytes of inputs that a run would transfer first: none in the memory of the host.
+    /// Returns the number of bytes of inputs that a run would transfer first: 0 for backends that
+    /// compute in the memory of the host.
     fn missing_bytes(&self, _inputs: &[&Tensor]) -> u64 {
         0
     }
 
-    /// Returns whether a kernel converts the storage of this tensor, because it is on a device.
+    /// Returns whether a kernel of this backend converts the storage of a tensor, in place of the
+    /// host. A device converts the tensors that are on a device.
     fn converts(&self, _source: &Tensor) -> bool {
         false
     }
@@ -101,13 +103,13 @@ pub trait Code: Send + Sync {
         true
     }
 
-    /// Returns whether the capacities of the last run are reserved before a run. Where allocations
-    /// are counted, they are not.
+    /// Returns whether a run first reserves the capacities of the last run. Code that counts
+    /// allocations reserves nothing.
     fn reserves(&self) -> bool {
         true
     }
 
-    /// Sets a limit of rounds of loops in one run, where rounds are counted.
+    /// Limits the number of rounds of loops in one run, if the code counts rounds.
     fn limit_rounds(&mut self, _limit: u64) {}
 }
 

@@ -103,9 +103,9 @@ impl ExprWriter<'_> {
         )
     }
 
-    /// Returns the text of an expression as a vector: a number that C takes for a vector of equal
-    /// elements, a vector that is loaded, or one that is made of its elements. `None` if the
-    /// operands are vectors.
+    /// Returns the text of an expression as a vector: a scalar, which C converts to a vector of
+    /// equal elements, a loaded vector, or a vector built from its elements. Returns `None` for an
+    /// operator, whose operands are written as vectors, and outside of vectors.
     fn vector_text(&mut self, e: &Expr) -> Option<ExprText> {
         let (vector, (var, number)) = (self.vector.take()?, self.lane?);
         let text = match e {

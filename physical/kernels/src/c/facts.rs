@@ -105,7 +105,8 @@ fn largest_subset(function: &Function, mut locals: Vec<bool>, rule: &dyn Fn(&[bo
     }
 }
 
-/// Returns whether an `i64` is computed from positions and coordinates, given the locals that are.
+/// Returns whether an `i64` is computed from positions and coordinates, given for each local
+/// whether that holds.
 fn is_position(function: &Function, positions: &[bool], e: &Expr) -> bool {
     match e {
         Expr::Const(value) => value.to_i128().is_some_and(|v| v.unsigned_abs() <= 1 << 32),
@@ -123,7 +124,7 @@ fn is_position(function: &Function, positions: &[bool], e: &Expr) -> bool {
     }
 }
 
-/// Returns whether an `i64` is never negative, given the locals that are not.
+/// Returns whether an `i64` is never negative, given for each local whether that holds.
 fn is_non_negative(function: &Function, non_negative: &[bool], e: &Expr) -> bool {
     match e {
         Expr::Const(value) => value.to_i128().is_some_and(|v| v >= 0),

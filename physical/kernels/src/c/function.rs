@@ -15,7 +15,7 @@ pub struct TableUses {
     pub buffers: Vec<bool>,
     pub grown: Vec<bool>,
     pub params: Vec<bool>,
-    /// Assigned by a statement other than a loop, which declares its own variable.
+    /// Locals that a statement other than a loop assigns; a loop declares its own variable.
     pub locals: Vec<bool>,
 }
 

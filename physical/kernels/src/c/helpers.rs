@@ -239,7 +239,7 @@ fn integer(op: BinaryOp, prim: Prim, dialect: Dialect) -> String {
         BinaryOp::Mul => wrapped("*"),
         BinaryOp::Min => "a < b ? a : b".to_owned(),
         BinaryOp::Max => "a > b ? a : b".to_owned(),
-        // Division by -1 is a wrapping negation, for which the machine would trap.
+        // Division by -1 is a wrapping negation; the machine would trap for MIN / -1.
         BinaryOp::Div if signed => format!("b == 0 ? 0 : b == -1 ? {negation} : a / b"),
         BinaryOp::Rem if signed => "b == 0 || b == -1 ? 0 : a % b".to_owned(),
         BinaryOp::Div => "b == 0 ? 0 : a / b".to_owned(),
@@ -255,8 +255,8 @@ fn integer(op: BinaryOp, prim: Prim, dialect: Dialect) -> String {
 }
 
 /// Returns the body of a minimum or maximum without a branch. Both orders of the comparison choose
-/// the same value except for zeros and NaN. There the bitwise `or` of the two is right: a zero with
-/// the sign of either, and a NaN of any bits.
+/// the same value except for zeros and NaN. For these, the bitwise `or` of the two values is right:
+/// -0 if either zero is negative, and NaN if either operand is NaN.
 fn float_min_max(op: BinaryOp, prim: Prim) -> String {
     let (ty, bits) = (c_type(prim), unsigned(prim));
     let least = |a: &str, b: &str| {

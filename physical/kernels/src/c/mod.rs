@@ -9,7 +9,7 @@
 //!   of floats to integers, minimum and maximum of floats) are helper functions that follow the
 //!   operator table;
 //! - floats are not contracted (`-ffp-contract=off`), and sums keep their order; lane folds are
-//!   written on vectors, or out lane by lane;
+//!   written with vectors, or lane by lane;
 //! - all targets call the same functions of the mathematical library, through a table in the frame;
 //! - buffers have the types of their elements, and only inputs, which are never modified, are
 //!   `restrict`.

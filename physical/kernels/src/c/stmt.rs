@@ -21,7 +21,7 @@ pub trait StmtDialect: Sized {
     /// Writes a lane fold.
     fn lanes(w: &mut StmtWriter<'_, Self>, fold: &LaneFold);
 
-    /// Writes growth.
+    /// Writes the growth of a buffer to a length.
     fn grow(w: &mut StmtWriter<'_, Self>, buffer: Buffer, len: &str);
 
     /// Writes a sort of a range of a buffer.
@@ -30,7 +30,7 @@ pub trait StmtDialect: Sized {
     /// Writes a sort of a range of the first buffer by the other two.
     fn sort_by(w: &mut StmtWriter<'_, Self>, buffers: [Buffer; 3], lo: &str, hi: &str);
 
-    /// Writes a swap.
+    /// Writes a swap of two buffers.
     fn swap(w: &mut StmtWriter<'_, Self>, a: Buffer, b: Buffer);
 
     /// Writes a statement that only the machine has.
@@ -250,7 +250,7 @@ impl StmtDialect for SerialDialect {
         ""
     }
 
-    /// Writes a poll whether the kernel is to stop, in the rounds of a loop around other loops.
+    /// Writes a poll for cancellation in the rounds of a loop that contains other loops.
     fn poll_round(w: &mut StmtWriter<'_, Self>, body: &[Stmt]) {
         if Stmt::has_loop(body) {
             w.line("RP_POLL();");

@@ -1,7 +1,8 @@
 //! Lane folds on vectors, an extension of C that gcc and clang have.
 //!
-//! The compiler keeps lanes in vectors by itself only in full rounds. Elements after these are few,
-//! but each takes its lane out of a vector, and so the combination of the lanes is scalar, too.
+//! If lanes are scalar variables, the compiler keeps the lanes in vectors only during full rounds.
+//! For the few remaining elements it extracts the lanes from the vectors, and so combines the lanes
+//! in scalar code, too.
 
 use super::expr::{VectorType, is_zero};
 use super::names::{lane, partial, rest};
@@ -101,8 +102,8 @@ fn vector_of(function: &Function, fold: &LaneFold) -> Option<(Prim, usize)> {
 }
 
 /// Returns whether C computes an expression for adjacent elements at once, with equal bits: it
-/// consists of invariants, operators that C has for vectors, and loads and casts, of which vectors
-/// are made.
+/// consists of invariants, operators that C has for vectors, and loads and casts, from whose
+/// results vectors are built.
 fn is_vector(function: &Function, e: &Expr, var: Local, prim: Prim) -> bool {
     if !e.mentions(var) {
         return function.prim_of(e) == prim;

@@ -1,9 +1,9 @@
 //! The cache of compiled kernels on disk.
 //!
 //! An entry is a folder named by its key, inside the folder of the cache. The entry holds one file,
-//! a library or a note, named by the checksum of its bytes. Both appear by renaming, so a reader
-//! sees a complete file or none, whatever other processes do and wherever they are killed. A file
-//! that does not match its checksum is removed. When the cache exceeds its limit, the least
+//! a library or a note, named by the checksum of its bytes. The file appears by renaming, so a
+//! reader sees a complete file or none, whatever other processes do and wherever they are killed. A
+//! file that does not match its checksum is removed. When the cache exceeds its limit, the least
 //! recently used entries are removed first.
 //!
 //! The folder may contain other things, which stay untouched. The cache only loads, removes or
@@ -121,8 +121,8 @@ impl DiskCache {
     }
 
     /// Removes stale work folders. If the limit is exceeded, also removes the least recently used
-    /// entries until three quarters of the limit remain. Other processes may do so at the same
-    /// time; failures are ignored.
+    /// entries, until the others take at most three quarters of the limit. Other processes may do
+    /// so at the same time; failures are ignored.
     fn shrink(&self) {
         let now = SystemTime::now();
         let mut entries = Vec::new();

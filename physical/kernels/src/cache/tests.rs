@@ -17,7 +17,7 @@ fn found(disk: &DiskCache, text: &str) -> bool {
     disk.find(&key(EntryKind::Kernels, [text])).is_some()
 }
 
-/// Lists everything below a folder, with its modes.
+/// Lists all files and folders below a folder, with their modes.
 fn listing(folder: &Path) -> Vec<String> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -35,7 +35,7 @@ fn age(path: &Path) {
     fs::File::open(path).unwrap().set_modified(long_ago).unwrap();
 }
 
-/// Other files and folders stay when the cache shrinks, with any names, and so do their modes.
+/// When the cache shrinks, other files and folders stay with their modes, whatever their names.
 #[test]
 fn other_things_in_the_folder_stay() {
     let folder = tempfile::tempdir().unwrap();

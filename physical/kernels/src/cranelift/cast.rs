@@ -1,4 +1,4 @@
-//! The total casts of `Scalar::cast`.
+//! Casts, with the results of `Scalar::cast` for all values.
 
 use super::function::{FunctionEmitter, register};
 use cranelift::prelude::{FloatCC, InstBuilder, IntCC, Value, types};

@@ -6,16 +6,16 @@ use redpoll_compiler::assembly::{Function, Stmt};
 use redpoll_compiler::lower::Draft;
 use std::sync::OnceLock;
 
-/// Statements above which less effort can pay. Shorter functions compile in a fraction of a
-/// millisecond, and may consist of innermost loops only.
+/// Number of statements above which less effort can pay. Shorter functions compile in a fraction of
+/// a millisecond, and may consist of innermost loops only.
 const LONG: usize = 40;
 
-/// Steps per statement and run up to which less effort pays. Less effort saves about 6 microseconds
-/// per statement. It loses about 2 nanoseconds per step, in each of the about 200 runs before the
-/// optimizing tier replaces the kernel.
+/// Number of steps per statement and run up to which less effort pays. Less effort saves about 6
+/// microseconds per statement. It loses about 2 nanoseconds per step, in each of the about 200 runs
+/// before the optimizing tier replaces the kernel.
 const STEPS_PER_STATEMENT: f64 = 12.0;
 
-/// The amount of work for the machine code of a function. It does not change the bits of results.
+/// The effort spent on the machine code of a function. It does not change the bits of results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
     /// No optimizations, and registers allocated in a single pass: takes about half of the time to

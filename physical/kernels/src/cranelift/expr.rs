@@ -1,4 +1,4 @@
-//! Expressions.
+//! Expressions in Cranelift's representation: addresses, operators, calls of functions.
 
 use super::function::{FunctionEmitter, register};
 use cranelift::codegen::ir::{InstructionData, Opcode};
@@ -376,7 +376,7 @@ impl FunctionEmitter<'_> {
         if same(x) { Some((a, y)) } else { same(y).then_some((a, x)) }
     }
 
-    /// Calls the function that the interpreter calls as well.
+    /// Calls the function of the mathematical library that the interpreter calls as well.
     fn math(&mut self, function: MathFn, prim: Prim, args: &[Value]) -> Value {
         let implementation = function.implementation();
         let double = prim == Prim::F64;

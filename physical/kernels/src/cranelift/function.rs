@@ -85,7 +85,8 @@ pub(super) struct Signatures {
     pub(super) sort: Option<SigRef>,
     pub(super) sort_by: Option<SigRef>,
     pub(super) swap: Option<SigRef>,
-    /// By the number of arguments minus one, and whether they are `f64`.
+    /// Signatures of mathematical functions, by the number of arguments minus one, and whether the
+    /// arguments are `f64`.
     pub(super) math: [[Option<SigRef>; 2]; 2],
 }
 
@@ -106,7 +107,8 @@ pub(super) struct FunctionEmitter<'a> {
     pub(super) exits: Vec<(Block, bool)>,
     /// Loads hoisted out of the innermost loop, and their values.
     pub(super) hoisted: Vec<(Expr, Value)>,
-    /// In a loop on vectors: its variable, as a value plus an offset.
+    /// In a loop with several elements per round: its variable, and the value and the offset whose
+    /// sum the variable is for the current element.
     pub(super) lane: Option<(Local, Value, i64)>,
     /// The signature of the trampoline.
     pub(super) grow: SigRef,
@@ -122,8 +124,8 @@ impl FunctionEmitter<'_> {
     /// Loads the fields of the frame that the body needs, and declares its variables.
     fn enter(&mut self) {
         let function = self.function;
-        // The frame does not change during a call; slots change when buffers grow, but after this
-        // load.
+        // During a call, neither the parameters change nor the slots of buffers that the function
+        // does not grow.
         let fixed = trusted_flags().with_readonly().with_can_move();
         let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
         let mut grows = vec![false; function.buffers.len()];
@@ -205,7 +207,7 @@ impl FunctionEmitter<'_> {
         }
     }
 
-    /// Returns from the function with a status.
+    /// Writes a return with a status.
     pub(super) fn return_status(&mut self, status: Status) {
         let code = self.builder.ins().iconst(types::I32, i64::from(status as i32));
         self.builder.ins().return_(&[code]);

@@ -1,4 +1,4 @@
-//! Hoists loads out of innermost loops, and reads the bases of growing buffers before them.
+//! Hoists loads out of innermost loops, and reads the bases of growing buffers before these loops.
 //!
 //! A load moves if every round would load the same value: the first round certainly executes the
 //! load, and the loop neither assigns the locals of its position nor writes its buffer. Cranelift

@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The memory with the code of one module's kernels.
 struct ModuleMemory {
-    /// The module; `None` only during the drop. The lock is never taken: it makes the module, which
-    /// is only `Send`, `Sync`.
+    /// The module; `None` only during the drop. A module is only `Send`; the mutex, which is never
+    /// locked, makes this struct `Sync` as well.
     module: Mutex<Option<JITModule>>,
 }
 
@@ -108,7 +108,7 @@ pub fn disassemble(function: &Function) -> Result<String, Error> {
 }
 
 thread_local! {
-    /// Reused between compilations, to save allocations.
+    /// The state of compilations, reused to save allocations.
     static BUILDER: RefCell<FunctionBuilderState> = RefCell::default();
 }
 

@@ -1,4 +1,4 @@
-//! Statements.
+//! Statements in Cranelift's representation: branches, loops, growth, callbacks.
 
 use super::function::{FunctionEmitter, Pointer};
 use crate::run::{Callbacks, Frame};

@@ -18,12 +18,12 @@ pub(super) struct KernelPart {
     pub(super) invocation: Invocation,
 }
 
-/// The positions of one level that a part has written, and their begin in the joined output.
+/// The positions of one level that a part has written, and their start in the joined output.
 #[derive(Clone)]
 pub struct PositionSpan {
     /// The positions, counted in the part.
     pub own: Range<usize>,
-    /// The position of the first one in the joined output.
+    /// The first of these positions, counted in the joined output.
     pub start: usize,
 }
 

@@ -1,12 +1,12 @@
 //! The bounds of chunks of the outermost loop, at equal shares of its work.
 //!
 //! The work of the first rounds is computed from the arrays of the inputs over which the loop
-//! iterates: the stored entries below their first coordinates, plus one step per round. So each
-//! share is found by a search from the end of the share before it, whatever the inputs are.
+//! iterates: the stored entries below their first coordinates, plus one step per round. So the end
+//! of each share is found by a search from the end of the share before it, whatever the inputs are.
 //!
-//! The number of chunks also depends on the steps of inner loops. Each of those entries is
-//! estimated to take an average fiber of every other input. Each round takes all entries of the
-//! inputs that every round reads as a whole.
+//! The number of chunks also depends on the estimated steps of inner loops. For each of these
+//! stored entries, the estimate adds an average fiber of every other input. For each round, it adds
+//! all entries of the inputs that every round reads as a whole.
 
 use super::Draft;
 use crate::run::Workers;
@@ -19,8 +19,8 @@ use std::ops::Range;
 /// others.
 const CHUNKS_PER_THREAD: u64 = 4;
 
-/// Number of chunks per team. More teams balance the work of a device than threads that of a
-/// processor, and each chunk costs the host time.
+/// Number of chunks per team: fewer than per thread, because a device has more teams to balance the
+/// work than a processor has threads, and because each chunk costs time on the host.
 const CHUNKS_PER_TEAM: u64 = 2;
 
 /// Minimum work of a chunk for each lane of a team, in steps of loops.
@@ -30,17 +30,18 @@ const LANE_GRAIN: u64 = 4;
 /// section costs more than a chunk of rounds.
 const SECTION_GRAIN: u64 = 16;
 
-/// Divisor of the work for the maximum overhead of partial results.
+/// Divisor of the work that gives the maximum number of elements of all partial results together.
 const OVERHEAD: u64 = 8;
 
 /// Work of the first chunk of a ramp, in steps of loops, unless a round has more.
 const SINGLE_THREAD_WORK: u64 = 1 << 10;
 
-/// Divisor of the share of a thread for the work of the first chunk of a ramp that one thread does
-/// alone: if the loop does not end in this chunk, the other threads have waited that long.
+/// Divisor of a thread's share of the work. One thread alone runs the first chunk of a ramp if the
+/// work of the chunk is at most the quotient: if the loop does not end in that chunk, the other
+/// threads have waited for it.
 const SINGLE_THREAD_SHARE: u64 = 8;
 
-/// Divisor of the work before a chunk of a ramp for the maximum work of the chunk.
+/// Divisor of the work before a chunk of a ramp that gives the maximum work of the chunk.
 const RAMP: u64 = 4;
 
 /// Chunks of a loop that may end early.
@@ -57,14 +58,15 @@ pub enum WorkShare<'a> {
     /// Threads of this machine.
     Threads(&'a Workers),
     /// Teams of a device: their number, and the lanes by which the work of a chunk is measured (at
-    /// least a warp). Other cuts change only the signs of zeros in a result.
+    /// least a warp). The cuts then depend on the number of teams, so this share is only for loops
+    /// without inexact folds.
     Teams(u64, u32),
 }
 
 /// The number of equal shares of the work of a loop, and the smallest section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shares {
-    /// `None` if cutting does not pay.
+    /// The number of equal shares; `None` if cutting does not pay.
     count: Option<u64>,
     /// Minimum work of a section of a round, in steps of loops.
     grain: u64,
@@ -167,7 +169,8 @@ fn share_count(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_
         cut.followers.iter().fold(total, |steps, k| steps.saturating_add(total.saturating_mul(mean_fiber(inputs[*k]))));
     let repeated = cut.repeated.iter().fold(0u64, |sum, k| sum.saturating_add(stored(inputs[*k])));
     let steps = steps.saturating_add(rounds.saturating_mul(repeated));
-    // Expected steps may change as the optimizer learns, and the cuts with them.
+    // Expected steps are estimates that may change, and the cuts with them. So they are used only
+    // if results do not depend on the cuts.
     let expected = if cut.exact { steps.max(draft.expected_steps().unwrap_or(0.0) as u64) } else { steps };
     let preferred = match share {
         WorkShare::Teams(teams, _) => CHUNKS_PER_TEAM.saturating_mul(teams),
@@ -233,8 +236,8 @@ fn partial_elements(program: &Program, cut: &Cut) -> u64 {
 /// The work of the first rounds of a loop.
 struct LoopWork<'a> {
     start: i64,
-    /// The stored entries of the inputs over which the loop iterates, and the offset added to its
-    /// index there.
+    /// The stored entries of the inputs over which the loop iterates, each with the offset that its
+    /// access adds to the index of the loop.
     inputs: Vec<(PositionCounter<'a>, i64)>,
 }
 

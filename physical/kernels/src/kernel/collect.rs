@@ -53,8 +53,8 @@ fn lengths_where(
     buffers.enumerate().filter(|(_, (id, _))| of(*id)).map(with_length).collect()
 }
 
-/// Makes an output tensor of buffers with the given numbers of elements after a call. Its arrays
-/// are the function's buffers, not copies.
+/// Makes an output tensor from buffers with the given numbers of elements after a call. The arrays
+/// of the tensor are the function's buffers, not copies.
 pub(super) fn output_tensor(
     program: &Program,
     lowered: &LoweredFunction,
@@ -69,9 +69,9 @@ pub(super) fn output_tensor(
     assemble_output(program, lowered, (id, array), (inputs, &memory))
 }
 
-/// Makes an output tensor of arrays, given by their buffers. A format that kernels do not write
-/// directly is converted; an output with the pattern of an input shares the arrays of the input's
-/// levels.
+/// Makes an output tensor from arrays; `array` returns the array of a buffer. A format that kernels
+/// do not write directly is converted; an output with the pattern of an input shares the arrays of
+/// the input's levels.
 pub fn assemble_output(
     program: &Program,
     lowered: &LoweredFunction,

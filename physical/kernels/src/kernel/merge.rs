@@ -1,7 +1,8 @@
 //! Outputs that each chunk has folded separately. Their partial results are folded by the same
 //! operator, pairs of neighbours first.
 //!
-//! The fold of two is a separate kernel, over tensors of the output's type, whatever its format.
+//! The fold of two partial results is a separate kernel, over tensors of the output's type and of
+//! any format.
 
 use super::{Draft, Kernel};
 use crate::Error;
@@ -25,8 +26,8 @@ type MergeKernelKey = (usize, [InputLayout; 2]);
 
 impl MergeKernels {
     /// Folds the partial results of chunks for an output of a draft, given its number and its
-    /// operator. All backends give the same bits, and the merges are short, so callers pass the
-    /// instant tier for machine code.
+    /// operator. All backends give the same bits, and the merges are short, so callers that run
+    /// machine code pass the instant tier.
     ///
     /// # Errors
     /// Like [`Kernel::run`].

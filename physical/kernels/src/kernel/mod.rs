@@ -262,7 +262,7 @@ impl Kernel {
         }
     }
 
-    /// Makes tensors of the outputs of a call over those inputs, in the order of the program's
+    /// Makes tensors from the outputs of a call over these inputs, in the order of the program's
     /// outputs.
     ///
     /// # Errors

@@ -91,7 +91,7 @@ struct ParallelRun<'a> {
 enum RemainingChunks {
     /// The remaining chunks of each part, and whether a thread has begun the part.
     Parts(Vec<(Range<usize>, bool)>),
-    /// The remaining chunks of a run in order, and its end.
+    /// The remaining chunks of a run in order, and the end of the run.
     InOrder { rest: Range<usize>, end: RunEnd },
 }
 
@@ -110,8 +110,8 @@ impl RemainingChunks {
         (0..threads).map(|t| (chunks * t / threads..chunks * (t + 1) / threads, false)).collect()
     }
 
-    /// Returns the number of a part for a thread, and of its chunks: a part not yet begun, or the
-    /// rear half of the longest one.
+    /// Returns the number of a part for a thread, and the number of its chunks: a part that no
+    /// thread has begun, or the rear half of the longest part.
     fn part(&mut self) -> Option<(usize, usize)> {
         let parts = match self {
             RemainingChunks::Parts(parts) => parts,
@@ -278,8 +278,8 @@ impl ParallelRun<'_> {
     }
 }
 
-/// Makes an invocation with the memory of shared outputs, which is never called, and the loans of
-/// its buffers to parts.
+/// Makes an invocation that is never called, but owns the memory of shared outputs and lends it to
+/// parts. Returns the invocation and the loans of its buffers.
 fn lend_shared_outputs(
     kernel: &Kernel,
     cut: &Cut,

@@ -125,8 +125,8 @@ impl MemoryBlock {
         true
     }
 
-    /// Allocates `capacity` bytes, more than the capacity. Returns `false`, with the block
-    /// unchanged, if the machine does not have the memory.
+    /// Allocates `capacity` bytes, which are more than the present capacity. Returns `false`, with
+    /// the block unchanged, if the machine does not have the memory.
     fn allocate(&mut self, capacity: usize, zeroed: bool) -> bool {
         let is_zeroed = zeroed && self.capacity == 0;
         let base = if self.capacity == 0 {
@@ -143,8 +143,8 @@ impl MemoryBlock {
         true
     }
 
-    /// Takes memory allocated at `base`, with the bytes of the previous allocation, and moves the
-    /// first `len` bytes of the block to its new start.
+    /// Takes memory allocated at `base`, which has the bytes of the previous allocation, and moves
+    /// the first `len` bytes of the block to its new start.
     fn set_base(&mut self, base: NonNull<u8>, len: usize) {
         let before = self.start.addr().get() - self.base.addr().get();
         let after = base.addr().get().next_multiple_of(ALIGNMENT) - base.addr().get();

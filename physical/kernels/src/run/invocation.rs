@@ -20,7 +20,7 @@ const STEP: usize = 64 << 10;
 
 enum BufferMemory {
     Input(ArrowBuffer),
-    /// An input that machine code does not read.
+    /// An input on a device, which machine code of this machine does not read.
     OnDevice(Arc<DeviceBytes>),
     Owned(MemoryBlock),
     /// A block of another invocation: its start and its size in bytes.
@@ -395,7 +395,7 @@ impl Invocation {
     }
 }
 
-/// The memory of the interpreter of Assembly is that of machine code.
+/// The interpreter of Assembly works on the same memory as machine code.
 impl Buffers for Invocation {
     fn signature(&self) -> &Arc<Signature> {
         &self.signature

@@ -25,7 +25,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Makes limits of that many bytes, on the caller's thread.
+    /// Makes limits of this many bytes, on the caller's thread.
     pub fn memory(bytes: usize) -> Limits {
         let workers = Workers::caller().clone();
         Limits {

@@ -32,7 +32,7 @@ impl FunctionCase {
         Invocation::new(&signature, self.inputs.clone(), self.params.clone(), Limits::default()).unwrap()
     }
 
-    /// Runs the function by the interpreter.
+    /// Runs the function in the interpreter.
     pub fn interpret(&self) -> (Status, Invocation) {
         let mut on = self.invocation();
         let program = Interpreter::new(&self.function).unwrap().with_iteration_limit(1 << 20);

@@ -1,3 +1,3 @@
-//! Tests of generated code beside the interpreter.
+//! Tests that generated code agrees with the interpreter.
 
 mod expand;

@@ -1,8 +1,9 @@
 //! Bands: one block of adjacent coordinates in each fiber, from the first entry to the last.
 //!
 //! The block below position `p` ends with coordinate `idx[p]`; its positions are
-//! `ofs[p]..ofs[p + 1]`. It is empty if these are equal, whatever `idx[p]`. Coordinates between the
-//! first and the last entry are stored too, with fill values or empty fibers.
+//! `ofs[p]..ofs[p + 1]`. A block is empty if both offsets are equal, whatever value `idx[p]` has.
+//! Coordinates between the first and the last entry are stored too, with fill values or empty
+//! fibers.
 
 use super::shared::blocks::{BlockArrays, check_offsets};
 use super::shared::list::check_len;

@@ -1,5 +1,5 @@
-//! Fixed-width levels (ELL): the stored coordinates of each fiber in a row of the same length for
-//! all.
+//! Fixed-width levels (ELL): the stored coordinates of each fiber in a row, with rows of equal
+//! length.
 //!
 //! `width` has one element `w`, and `idx` has `w` elements for each parent position. The row below
 //! position `p` is `idx[p * w..(p + 1) * w]`: coordinates in ascending order, padded with the

@@ -15,11 +15,11 @@
 //! | `coordinate` | m | the coordinate of the entry of that number |
 //!
 //! The table is probed linearly. The search for (p, i) starts at [`hash_slot`] and moves to the
-//! next slot, cyclically. It ends at the entry with `parent[e] = p` and `coordinate[e] = i`, or at
-//! a 0, where a new entry belongs. An empty table has no slot to probe. A table that would become
-//! more than half full is rebuilt with twice the slots. Writing maintains `table`, `parent` and
-//! `coordinate`; freezing derives `ptr`, `idx` and `pos` from them. Reading walks
-//! `idx[ptr[p]..ptr[p + 1]]` beside `pos`, or looks coordinates up in the table.
+//! next slot, cyclically. The search ends at the entry with `parent[e] = p` and
+//! `coordinate[e] = i`, or at a 0, where a new entry belongs. An empty table has no slot to probe.
+//! A table that would become more than half full is rebuilt with twice the slots. Writing maintains
+//! `table`, `parent` and `coordinate`; freezing derives `ptr`, `idx` and `pos` from them. Reading
+//! walks `idx[ptr[p]..ptr[p + 1]]` beside `pos`, or looks coordinates up in the table.
 
 use super::shared::list::{all_entries, build_list, check_len, check_list};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
@@ -151,8 +151,8 @@ impl Level for Hash {
     }
 }
 
-/// Returns the number of the entry with this parent position and coordinate. The search terminates
-/// in full tables, too.
+/// Returns the number of the entry with this parent position and coordinate. The search also
+/// terminates in a full table.
 fn probe(data: LevelData<'_>, key: (u64, u64)) -> Option<u64> {
     let [table, parent, coordinate] = [3, 4, 5].map(|k| data.arrays[k].indices());
     let len = table.len();

@@ -1,9 +1,9 @@
 //! Singleton levels: one coordinate for each parent position, as in the inner modes of COO.
 //!
 //! `idx` has one element for each parent position, and own positions are those of the parent. A
-//! fiber is a range of parent positions (a run of equal coordinates of the level above). Its
-//! coordinates ascend, strictly if the level is unique. If not, the positions of a coordinate are a
-//! fiber of the singleton below.
+//! fiber is a range of parent positions (a run of equal coordinates of the level above). The
+//! coordinates of a fiber ascend, strictly if the level is unique. If the level is not unique, the
+//! positions of a coordinate are a fiber of the singleton below.
 
 use super::shared::list::{check_fiber, child_fibers, find_run, tally, visit_runs};
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData, array_prim};

@@ -47,7 +47,8 @@ impl AsRef<[u8]> for ChargedBuffer {
     }
 }
 
-/// Charges the buffer to the budget; returns `None` if too few bytes of the budget are left.
+/// Charges the buffer to the budget as long as its bytes are referenced, and returns it; `None` if
+/// too few bytes of the budget are left.
 pub fn charge_buffer(buffer: Buffer, budget: &Arc<MemoryBudget>) -> Option<Buffer> {
     Some(Charge::new(buffer.len(), budget)?.attach_to(buffer))
 }

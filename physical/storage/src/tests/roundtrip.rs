@@ -338,7 +338,7 @@ fn duplicates_are_combined() {
     assert_eq!(error.to_string(), "value 0: expected dtype f64, found bool");
 }
 
-/// Fill values that do not occur do not turn an infinite sum into NaN.
+/// An infinite fill value that no element has does not turn the sum into NaN.
 #[test]
 fn sums_count_fill_values() {
     let ty = |shape: &[u64], fill: f64| TensorType {
@@ -419,8 +419,8 @@ fn scalars_are_tensors_of_rank_0() {
     assert_eq!(tensor.to_dense_scalars().unwrap(), [Scalar::I64(3)]);
 }
 
-/// Tables written in another order than that of their coordinates convert: their values are in the
-/// order of insertion.
+/// Hash tables convert correctly if their entries were not inserted in the order of the
+/// coordinates; values are in the order of insertion.
 #[test]
 fn tables_convert_whatever_the_order_of_arrival() {
     let format = |kind| Format::of_kinds(&[kind], LeafKind::Element);

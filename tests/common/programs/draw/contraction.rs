@@ -6,7 +6,8 @@ use redpoll_compiler::notation::Role;
 use redpoll_logic::{DType, Prim, Scalar};
 
 impl ProgramDraft<'_> {
-    /// Folds one input, or the product of two, over the loops that the output does not use.
+    /// Draws a nest that folds one input, or the product of two inputs, over the loops that the
+    /// output does not use.
     pub(super) fn contraction(&mut self) -> String {
         let loops: Vec<(String, u64)> =
             (0..2 + self.rng.index(2)).map(|k| (self.new_name('i'), self.sizes[k])).collect();

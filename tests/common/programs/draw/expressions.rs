@@ -5,7 +5,7 @@ use super::statements::{StatementScope, Variable};
 use super::tensors::{ProgramDraft, TensorDraft};
 use redpoll_logic::{DType, Prim, Scalar};
 
-/// Casts an expression to a primitive, unless it already has that one.
+/// Casts an expression to a primitive, unless the expression already has that primitive.
 fn cast(text: String, from: Prim, to: Prim) -> String {
     if from == to { text } else { format!("(cast-{to} {text})") }
 }
@@ -152,8 +152,8 @@ impl ProgramDraft<'_> {
         let TensorDraft { name, shape, dtype, .. } = self.tensors[tensor].clone();
         let permissive = dtype.prim().is_some() && self.rng.chance(25);
         // The storage order decides which of several `outside` values applies, so an access uses
-        // one value only. If a dimension is 0, every subscript is `outside`: none may be checked
-        // before the one that is out of bounds.
+        // one value only. If a dimension is 0, every subscript is `outside`, so that no subscript
+        // is checked before the one that is out of bounds.
         let value = dtype.prim().map(|prim| strip_dtype(&constant(&self.small_constant(prim))).to_owned());
         let empty = shape.contains(&0);
         let mut subscripts = String::new();
@@ -283,8 +283,8 @@ impl ProgramDraft<'_> {
         }
     }
 
-    /// Draws an `i64` expression for a computed subscript; `None` within another one, because
-    /// computed subscripts do not nest.
+    /// Draws an `i64` expression for a computed subscript. Returns `None` within another computed
+    /// subscript, because computed subscripts do not nest.
     fn coordinate(&mut self, scope: &StatementScope) -> Option<String> {
         if self.subscript {
             return None;
@@ -295,7 +295,8 @@ impl ProgramDraft<'_> {
         Some(coordinate)
     }
 
-    /// Draws a read of an input whose values are coordinates below `n`; `None` if there is none.
+    /// Draws a read of an input whose values are coordinates below `n`; `None` if there is no such
+    /// input.
     pub(super) fn gather(&mut self, scope: &StatementScope, n: u64) -> Option<String> {
         let fitting =
             |t: &&usize| self.tensors[**t].upper_bound.is_some_and(|below| below <= n) && scope.reads.contains(*t);

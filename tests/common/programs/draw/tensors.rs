@@ -202,8 +202,8 @@ impl ProgramDraft<'_> {
         format!("{letter}{}", self.names)
     }
 
-    /// Draws all statements. A nest of its own writes each output, and general statements come
-    /// between.
+    /// Draws all statements. Each output is written by a nest of its own, and general statements
+    /// come between these nests.
     fn statements(&mut self) -> String {
         let outputs: Vec<usize> = (0..self.tensors.len()).filter(|t| self.tensors[*t].role == Role::Output).collect();
         let mut text = Vec::new();

@@ -1,6 +1,6 @@
 //! Symmetry: an aggregate over symmetric tensors visits each set of coordinates in one order only.
 //!
-//! Checking symmetry takes a pass over a tensor, so it is asked only where a plan could use it; a
+//! Checking symmetry takes a pass over a tensor, so it is done only where a plan could use it; a
 //! positive answer becomes a fact that the plan relies on. If a diagonal may be stored, sets with
 //! equal coordinates have fewer orders than others: each set is counted once per distinct order.
 
@@ -83,7 +83,8 @@ impl SymmetricProduct<'_> {
         TermDraft::Fold(self.op.clone(), self.init.clone(), Box::new(of), self.bound.to_vec())
     }
 
-    /// Folds a draft that has the same value in all orders of the slots, given in one of them.
+    /// Drafts the fold over all orders of the slots, given the argument restricted to one order.
+    /// The argument must have the same values in all orders.
     fn in_all_orders(&self, site: &MatchSite<'_>, of: TermDraft) -> Option<TermDraft> {
         repeat_term(site, self.op, &self.init.dtype(), self.fold(of), Some(self.orders()))
     }
@@ -106,8 +107,8 @@ impl SymmetricProduct<'_> {
     }
 
     /// Drafts the number of distinct orders of the slots' coordinates, by comparing the slots from
-    /// `at` on. Before `at`, the last `run` coordinates are equal, and `orders` is the number so
-    /// far.
+    /// `at` on. The last `run` coordinates up to slot `at` are equal, and `orders` is the number of
+    /// orders so far.
     fn weight(&self, at: usize, run: i64, orders: i64) -> TermDraft {
         let number = |n: i64| cast_to(&Scalar::I64(n), &self.init.dtype());
         let Some(ties) = self.ties.get(at) else { return TermDraft::Literal(number(orders)) };

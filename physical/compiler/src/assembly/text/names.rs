@@ -34,7 +34,7 @@ const RESERVED: &[&str] = &[
     "lanes", "local", "nan", "owned", "return", "sort", "sort_by", "true", "while",
 ];
 
-/// Returns whether the text can refer to an entry of a table by that name.
+/// Returns whether a text can refer to an entry of a table by `name`.
 pub(super) fn is_identifier(name: &str) -> bool {
     let word =
         |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '\'');

@@ -172,7 +172,7 @@ impl FunctionParser {
         Ok(())
     }
 
-    /// Reads the number after `#`.
+    /// Reads a number without sign, fraction and type, such as the number after `#`.
     fn number<T: std::str::FromStr>(&mut self) -> Result<T, Error> {
         match self.peek() {
             Token::Number(digits) => match digits.parse() {
@@ -211,7 +211,7 @@ impl FunctionParser {
         self.reference("buffer", find_buffer).map(Buffer)
     }
 
-    /// Reads statements up to the closing brace; the opening one was read.
+    /// Reads statements up to and including the closing brace, after the opening brace.
     fn stmts(&mut self) -> Result<Vec<Stmt>, Error> {
         self.enter_nesting()?;
         let mut stmts = vec![];
@@ -481,7 +481,7 @@ impl FunctionParser {
     }
 }
 
-/// Returns the index of the only entry of that name.
+/// Returns the index of the only entry with the name; `None` if there is no entry or several.
 fn unique_position<'a>(mut names: impl Iterator<Item = &'a str>, name: &str) -> Option<usize> {
     let at = names.position(|n| n == name)?;
     names.all(|n| n != name).then_some(at)

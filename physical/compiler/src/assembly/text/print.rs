@@ -28,7 +28,8 @@ impl fmt::Display for Function {
     }
 }
 
-/// A printer of a function, or of the form of a function for another machine, with the text so far.
+/// A printer of a function, in Assembly or with the statements that a machine adds. It holds the
+/// text so far.
 pub struct FunctionPrinter<'f> {
     function: &'f Function,
     locals: Vec<String>,
@@ -38,7 +39,8 @@ pub struct FunctionPrinter<'f> {
     out: String,
 }
 
-/// Returns the reference in text for each entry of a table.
+/// Returns the text that refers to each entry of a table: its name, or its number if the name is no
+/// identifier or not unique.
 fn references<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
     let mut uses: HashMap<&str, usize> = HashMap::new();
     for name in names.clone() {
@@ -211,7 +213,7 @@ impl<'f> FunctionPrinter<'f> {
         format!("{name}({})", args.join(", "))
     }
 
-    /// Prints an operand, in parentheses if it is an infix operator.
+    /// Returns the text of an operand, in parentheses if it is an infix operator.
     pub fn operand(&self, expr: &Expr) -> String {
         match expr {
             Expr::Compare(..) => format!("({})", self.expr(expr)),
@@ -238,8 +240,8 @@ impl<'f> FunctionPrinter<'f> {
     }
 }
 
-/// Returns the type whose constants are printed without it, for a number with or without a
-/// fraction.
+/// Returns the type of a number that is written without its type: `f64` if the number has the form
+/// of a float, else `i64`.
 pub(super) fn bare_prim(is_float: bool) -> Prim {
     if is_float { Prim::F64 } else { Prim::I64 }
 }

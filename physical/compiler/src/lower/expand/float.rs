@@ -70,8 +70,8 @@ pub(super) fn binary(scope: &mut dyn StmtSink, b: Builtin, prim: Prim, x: Expr, 
     }
 }
 
-/// Returns the value of an operator whose arguments may decide the result against machine
-/// arithmetic, as `Op::eval_in` defines it in the default mode.
+/// Returns the value of an operator as `Op::eval_in` defines it in the default mode, for arguments
+/// on which machine arithmetic may give another value.
 pub(super) fn guarded_binary(
     scope: &mut dyn StmtSink,
     (b, guard): (Builtin, OperatorGuard),

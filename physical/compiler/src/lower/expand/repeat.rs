@@ -10,7 +10,7 @@ use redpoll_logic::{Prim, Scalar};
 
 /// Returns the fold of equal values `x` by `op`; their number is the product of `counts`, each an
 /// `i64` that is at least 1. The bits are those of `redpoll_logic::op::eval_repeat`, applied for
-/// each count in turn; `repeat` is that of the operator on the dtype of `x`. The product may
+/// each count in turn; `repeat` is the method of the operator on the dtype of `x`. The product may
 /// overflow 64 bits and is never computed: the fold of `n m` values is the fold of `m` folds of
 /// `n`.
 pub(crate) fn expand_repeat(
@@ -66,8 +66,8 @@ fn power(scope: &mut dyn StmtSink, prim: Prim, x: Expr, n: &Expr) -> Expr {
     if prim == Prim::F64 { power } else { cast(prim, power) }
 }
 
-/// Folds by doubling from the highest bit of `n` down. No intermediate fold goes beyond the result,
-/// so a checked operator faults only if the whole fold does.
+/// Folds by doubling from the highest bit of `n` down. No intermediate fold has more values than
+/// the result, so a checked operator faults only if the whole fold does.
 fn doubling(scope: &mut dyn StmtSink, op: &Op, x: &LoweredValue, n: &Expr, laws: Laws<'_>) -> LoweredValue {
     let x = bind(scope, x);
     let n = &super::bind_part(scope, Prim::I64, n.clone());

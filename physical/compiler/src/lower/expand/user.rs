@@ -25,8 +25,8 @@ pub(super) fn apply(scope: &mut dyn StmtSink, op: &UserOp, args: &[LoweredValue]
     value
 }
 
-/// Returns a checked body applied to arguments of the operator's parameters; in the default mode,
-/// with the special values that may arise in it.
+/// Returns the value of a checked body for arguments of its parameters. `special` has the special
+/// values that may arise in the body in the default mode; `None` selects IEEE 754.
 fn expand_body(scope: &mut dyn StmtSink, body: &Body, args: &[LoweredValue], special: Option<Special>) -> LoweredValue {
     let args: Vec<LoweredValue> = args.iter().map(|a| bind(scope, a)).collect();
     Expansion { args: &args, vars: Vec::new(), special }.value(scope, body)
@@ -36,7 +36,7 @@ struct Expansion<'a> {
     /// The arguments as locals, constants and parameters.
     args: &'a [LoweredValue],
     vars: Vec<(&'a str, LoweredValue)>,
-    /// The special values of arguments and results in the default mode.
+    /// The special values of arguments and results in the default mode; `None` for IEEE 754.
     special: Option<Special>,
 }
 
@@ -127,8 +127,8 @@ impl<'a> Expansion<'a> {
         result
     }
 
-    /// Assigns all variables their new values at once: values that a later step still reads are
-    /// computed before any assignment.
+    /// Assigns all variables their new values at once. If there are several, all values are
+    /// computed before the first assignment, because later steps read the old values.
     fn step(&mut self, scope: &mut dyn StmtSink, w: &'a While, depth: usize) {
         let next: Vec<LoweredValue> = w.steps.iter().map(|s| self.value(scope, s)).collect();
         let values: Vec<LoweredValue> = match &next[..] {

@@ -123,7 +123,8 @@ impl LevelLowering for BitMap {
         if mode != AssembleMode::ResetOnly {
             cx.push(Stmt::Grow { buffer: words, len: words_of(&hi) });
         }
-        // Coordinates that are not stored have the ends of empty fibers below them.
+        // The levels below also hold the ends of the empty fibers at coordinates that are not
+        // stored.
         let all_below = cx.has_arrays_below(at);
         if mode != AssembleMode::New {
             let b = cx.new_local("b", Prim::I64);
@@ -206,7 +207,8 @@ impl Scan {
         Scan { words, bits: cx.new_local("bits", Prim::U64), word: cx.new_local("w", Prim::I64) }
     }
 
-    /// Moves `b` to the first set bit from `b` on, or to `end` or beyond if there is none.
+    /// Returns code that moves `b` to the first set bit from `b` on, or to `end` or beyond if there
+    /// is no such bit.
     fn forward(self, b: Local, end: &Expr) -> Vec<Stmt> {
         let Scan { bits, word, .. } = self;
         let more = lt(&plus(&local(word), 1), &words_of(end));
@@ -220,8 +222,8 @@ impl Scan {
         vec![Stmt::If { cond: lt(&local(b), end), then: search, other: Vec::new() }]
     }
 
-    /// Moves `r` down to one past the last set bit before it, or to `start` or below if there is
-    /// none.
+    /// Returns code that moves `r` down to one past the last set bit before `r`, or to `start` or
+    /// below if there is no such bit.
     fn backward(self, r: Local, start: &Expr) -> Vec<Stmt> {
         let Scan { bits, word, .. } = self;
         let last = plus(&local(r), -1);
@@ -242,7 +244,7 @@ impl Scan {
         binary(back, binary(out, load(self.words, local(self.word)), by.clone()), by.clone())
     }
 
-    /// Moves on by words while the current word is 0 and there are more.
+    /// Returns a loop that moves on by `by` words while the current word is 0 and `more` is true.
     fn while_empty(self, more: &Expr, by: i64) -> Stmt {
         let body = vec![
             Stmt::Assign(self.word, plus(&local(self.word), by)),
@@ -261,7 +263,7 @@ fn stepping_looplet(preamble: Vec<Stmt>, stepper: Rc<Stepper>, protocol: Protoco
     Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
 }
 
-/// Returns the code as it runs under a condition.
+/// Returns code that runs `then` under a condition.
 fn conditional(cond: &Expr, then: Vec<Stmt>) -> Vec<Stmt> {
     match crate::lower::as_truth(cond) {
         Some(true) => then,

@@ -1,9 +1,9 @@
 //! Code of block lists: blocks are walked, galloped or followed. Writes append in ascending order.
 //!
 //! A chunk is a gap followed by a block. In a block, positions are coordinates plus a constant, so
-//! its loop is a plain one. During writing, `ptr[p + 1]` is the number of blocks up to the fiber
-//! below `p` once that fiber is written, and 0 before, as in sparse lists. A coordinate adjacent to
-//! the last one of its fiber extends the block.
+//! a block is read by a plain loop. During writing, `ptr[p + 1]` is the number of blocks up to the
+//! fiber below `p` once that fiber is written, and 0 before, as in sparse lists. A coordinate
+//! adjacent to the last one of its fiber extends the block.
 
 use super::shared::join::{Comparable, compare_each, complete_ends};
 use super::shared::list::{assemble_ends, fill_ends, positions};
@@ -179,7 +179,7 @@ impl Comparable for BlockList {
     }
 }
 
-/// Returns the looplet at the coordinates of a block, whose positions are `shift` more.
+/// Returns the looplet of the coordinates of a block; each position is the coordinate plus `shift`.
 pub(super) fn block(inner: Fiber, shift: Local) -> LookupFn {
     Rc::new(move |_, i| Looplet::Run(AccessCursor::Fiber(inner.child(add(i, &local(shift))))))
 }

@@ -112,7 +112,8 @@ impl LevelLowering for ByteMap {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let (lo, hi) = (cx.name("p", &mul(lo, &dimension)), cx.name("p", &mul(hi, &dimension)));
         cx.push(Stmt::Grow { buffer: arrays[MAP], len: hi.clone() });
-        // Coordinates that are not stored have the ends of empty fibers below them.
+        // The levels below also hold the ends of the empty fibers at coordinates that are not
+        // stored.
         let below = if cx.has_arrays_below(at) { mode } else { AssembleMode::New };
         cx.assemble(at.below(), (&lo, &hi), below);
     }
@@ -187,7 +188,8 @@ fn scratch(cx: &Cx<'_>, at: LevelId) -> crate::assembly::Buffer {
     cx.level(at).scratch.expect("a byte map that is written has a list of written positions")
 }
 
-/// Returns the entries of a fiber whose positions start at `first`, and the child of each.
+/// Returns the entries of a fiber whose positions start at `first`, the child of each, and the code
+/// that finds their range.
 fn entries(cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, first: Expr) -> (ListEntries, Looplet, Vec<Stmt>) {
     let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
     let inner = fiber.stored();

@@ -1,8 +1,8 @@
 //! Code of fixed-width levels: the coordinates of a fiber, up to its padding, are read as those of
 //! a sparse list.
 //!
-//! A kernel writes sparse lists in their place, since the width depends on the complete data; they
-//! are laid out after the run.
+//! A kernel writes sparse lists in their place, since the width depends on the complete data. The
+//! lists are converted to fixed width after the run.
 
 use super::shared::list::{ListEntries, if_present};
 use crate::assembly::{BufferRole, Expr, Stmt};
@@ -60,7 +60,8 @@ fn unreachable_write<T>() -> T {
     unreachable!("kernels write fixed-width levels as sparse lists")
 }
 
-/// Returns the coordinates of a fiber without the padding after them.
+/// Returns the entries of a fiber without the padding after them, and the code that finds their
+/// range.
 fn entries(cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> (ListEntries, Vec<Stmt>) {
     let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
     let [width, q, end] = ["width", "q", "q_end"].map(|name| cx.new_local(name, Prim::I64));

@@ -4,7 +4,7 @@
 //! The layout and the hash function are those of [`redpoll_storage::levels::Hash`]. A write probes
 //! for its entry. A new entry gets the next number, and is inserted once something has been written
 //! below it, or at once if the program writes the tensor by different subscripts. Above a pattern,
-//! it is the value itself, and found or inserted after the write.
+//! the entry is the value itself, so it is found or inserted after the write.
 
 use super::shared::list::{ListEntries, positions};
 use crate::assembly::{BinaryOp, Buffer, BufferRole, Expr, Local, Stmt};

@@ -1,7 +1,8 @@
 //! Code of pinpoints: the phases before, at and after the only coordinate of a fiber.
 //!
-//! During writing, a fiber without a coordinate stores one that is not below the dimension;
-//! freezing replaces it with the dimension. A second coordinate in a fiber ends the kernel.
+//! During writing, a fiber without an entry stores a coordinate that is not below the dimension.
+//! Freezing replaces this coordinate with the dimension. A second coordinate in a fiber ends the
+//! kernel.
 
 use super::shared::join::Comparable;
 use crate::assembly::{BufferRole, Expr, Local, Status, Stmt};

@@ -1,7 +1,7 @@
 //! Code of sparse lists: walked, galloped or followed. Writes append in ascending order.
 //!
 //! During writing, `ptr[p + 1]` is the end of the fiber below `p` once that fiber is written, and 0
-//! before. Freezing sets the ends of fibers that were not written to those of the fibers before.
+//! before. Freezing sets the end of each unwritten fiber to the end of the fiber before.
 
 use super::shared::join::{Comparable, compare_each, compare_entry, complete_ends};
 use super::shared::list::{ListEntries, append, assemble_ends, fill_ends, positions, spread};

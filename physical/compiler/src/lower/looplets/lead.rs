@@ -1,9 +1,9 @@
 //! Leads: intersections whose rounds do not depend on each other, for machines whose lanes share
 //! the rounds.
 //!
-//! One list that is needed leads. For each of its entries, the other steppers are searched from
-//! their current position. Each round uses its own copies of their cursors, so that no round
-//! depends on an earlier one:
+//! One of the needed lists (see [`super::stepper`]) leads. For each entry of the leader, the other
+//! steppers are searched from their current position. Each round uses its own copies of the
+//! cursors, so that no round depends on an earlier one:
 //! ```text
 //! loop(i, [lo, hi), B[steppers]) =
 //!     seek(lo)

@@ -1,4 +1,4 @@
-//! Looplets as data: the pieces that describe an access, and the extents over which they do.
+//! Looplets as data: the pieces that describe an access, and the extents that they cover.
 
 use crate::assembly::{Expr, Stmt};
 use crate::lower::cx::Cx;
@@ -23,8 +23,8 @@ pub(crate) enum Looplet {
     Sequence(Vec<SequencePhase>),
     /// Chunks one after the other, found during iteration.
     Stepper(Rc<Stepper>),
-    /// A stepper of spikes that may lead by leaps: all other accesses are moved to the furthest
-    /// one.
+    /// A stepper of spikes or blocks that may lead by leaps: all accesses move to the furthest
+    /// leader.
     Jumper(Rc<Stepper>),
     /// A write that takes whole runs at once.
     AcceptRun(AcceptRunFn),
@@ -49,7 +49,7 @@ pub(crate) type SeekFn = Rc<dyn Fn(&mut Cx<'_>, &Expr)>;
 /// A phase of a sequence.
 #[derive(Clone)]
 pub(crate) struct SequencePhase {
-    /// One past its last coordinate; `None` for the end of the extent.
+    /// One past the last coordinate of the phase; `None` for the end of the extent.
     pub(crate) stop: Option<Expr>,
     /// The looplet of the phase.
     pub(crate) body: Looplet,
@@ -65,7 +65,7 @@ pub(crate) struct Stepper {
     pub(crate) stop: Expr,
     /// An upper bound on every `stop`.
     pub(crate) bound: Expr,
-    /// The looplet from the end of the last chunk to `stop`.
+    /// The looplet from the end of the previous chunk to `stop`.
     pub(crate) chunk: Looplet,
     /// Code that moves to the next entry if the given `bool` is true.
     pub(crate) next: NextFn,

@@ -15,9 +15,10 @@
 //!     }
 //! ```
 //! With blocks, whose coordinates are `begin..stop`, `end` is the nearest `begin` or `stop` after
-//! `cur`, and `begin <= cur` decides whether the entry is used. A run that directly follows another
-//! one begins before `cur`. This rule runs the same rounds as the other one. The terms that a fill
-//! value would have annihilated are decided at run time, by the presence of fibers.
+//! `cur`, and `begin <= cur` decides whether the entry is used. A run that starts where the
+//! previous run ends has no `begin`; the current run always contains `cur`. The rounds are those of
+//! the rule of [`super::stepper`]. The terms that a fill value would have annihilated are decided
+//! at run time, by the presence of fibers.
 
 use super::stepper::{Walker, has_no_effect_when_exhausted};
 use super::switch::FlaggedAccess;
@@ -135,8 +136,8 @@ fn end_at_blocks(cx: &mut Cx<'_>, walkers: &[Walker], hi: &Expr, (from, end): (&
     }
 }
 
-/// Returns the looplet of a walker's current entry, which is present if `present`. `coordinate` is
-/// that of a single entry.
+/// Returns the looplet of a walker's current entry under the flag `present`. `coordinate` is the
+/// coordinate of the entry, if the entry is a single coordinate.
 fn entry_looplet(cx: &mut Cx<'_>, nest: &LoopletNest, w: &Walker, (coordinate, present): (&Expr, &Expr)) -> Looplet {
     let access = nest.state.access(nest.heads[w.head].members[0]);
     let (_, fiber) = access.next_subscript().expect("a walker resolves a subscript");

@@ -5,11 +5,11 @@
 //!     s1 = min(max(stop1, lo), hi)
 //!     loop(i, [lo, s1), B[sequence := phase1]); loop(i, [s1, hi), B[phase2, ..])
 //! ```
-//! Several sequences nest: within a phase of the first, the next one is cut in turn. Their
-//! cartesian product arises, and phases that are proved to be empty are never emitted. If that
-//! would take too much code, sequences with one stored part after a gap, or between two gaps,
-//! become steppers of one entry, which [`super::segments`] lowers together. At a single coordinate,
-//! a sequence is a switch.
+//! Several sequences nest: within a phase of the first, the next one is cut in turn. The code has
+//! every combination of phases, except combinations that are proved to be empty. If that would be
+//! too much code, sequences with one stored part after a gap, or between two gaps, become steppers
+//! of one entry, which [`super::segments`] lowers together. At a single coordinate, a sequence is a
+//! switch.
 
 use super::{Head, Looplet, LoopletNest, SequencePhase, Stepper, lower_loop, segments, switch, truncate};
 use crate::assembly::build::{and, as_truth, local, lt, max, min, not, plus, truth};
@@ -109,7 +109,7 @@ fn at_coordinate(cx: &Cx<'_>, phases: &[SequencePhase], lo: &Expr, hi: &Expr) ->
 }
 
 /// Turns sequences of a gap and a stored part, possibly followed by another gap, into steppers, if
-/// there are many or the body must not be copied further.
+/// there are many such sequences or the body must not be copied further.
 fn as_steppers(cx: &mut Cx<'_>, nest: &LoopletNest) -> Option<LoopletNest> {
     // An absent fiber reads as the fill value of its tensor, so another value out of bounds is not
     // a gap.

@@ -177,8 +177,8 @@ impl Shift {
         }
     }
 
-    /// Returns the looplet where the coordinate is in `[lo, hi)`, and `outside` elsewhere. The loop
-    /// starts at `first`, which `outside` takes as the first index of its phase.
+    /// Returns the looplet where the coordinate is in `[lo, hi)`, and `outside` elsewhere.
+    /// `outside` takes the first index of its phase; the loop starts at `first`.
     pub(crate) fn restrict(
         &self,
         looplet: Looplet,
@@ -229,8 +229,8 @@ impl OutOfBoundsEffect {
         Looplet::Switch { cond, then: Rc::new(then), other: Rc::new(other) }
     }
 
-    /// Returns the looplet at coordinates out of bounds, which are computed only if a check reports
-    /// one.
+    /// Returns the looplet at coordinates out of bounds. `coordinate` is called only if a check
+    /// reports the coordinate.
     pub(crate) fn looplet(&self, coordinate: &dyn Fn() -> Coordinate) -> Looplet {
         match self {
             OutOfBoundsEffect::Read(value) => Looplet::Run(value.clone()),

@@ -24,9 +24,9 @@
 //!         loop(i, [p - 1, p), B[stepper := chunk cut to p]); ..
 //!     }
 //! ```
-//! This is correct because one of them has no entry before `p`. If a leader's chunk is a gap
-//! followed by a block, the leaders leap to the furthest begin of a block, and the round covers the
-//! rest of all blocks there:
+//! This is correct because all leaders are needed, and the furthest leader has no further entry
+//! before `p - 1`. If a leader's chunk is a gap followed by a block, the leaders leap to the
+//! furthest begin of a block, and the round ends at the nearest end of a chunk:
 //! ```text
 //!     while more {
 //!         b = max(begins); seek(b) those with stop <= b
@@ -44,21 +44,22 @@ use std::rc::Rc;
 
 /// An access that steps.
 pub(super) struct Walker {
-    /// The index of its head in the nest.
+    /// The index of the access's head in the nest.
     pub(super) head: usize,
     pub(super) stepper: Rc<Stepper>,
     /// True if the body has no effect once the access is exhausted.
     pub(super) needed: bool,
     /// True if the access may lead by leaps.
     can_leap: bool,
-    /// The end of its current chunk, infinite if the access is exhausted.
+    /// The end of the current chunk, infinite if the access is exhausted.
     pub(super) stop: Expr,
     /// The current chunk; if the access is exhausted, phases after the first are never reached.
     pub(super) chunk: Looplet,
 }
 
 impl Walker {
-    /// Returns the first coordinate of the entry in the current chunk, after a gap.
+    /// Returns the first coordinate after the gap with which the current chunk begins; `None` for
+    /// chunks without a gap.
     pub(super) fn begin(&self) -> Option<Expr> {
         match &self.chunk {
             Looplet::Spike { .. } => Some(plus(&self.stop, -1)),
@@ -193,14 +194,15 @@ fn step(cx: &mut Cx<'_>, nest: &LoopletNest, mut walkers: Vec<Walker>) {
     cx.prover.close(scope);
 }
 
-/// Returns whether lists are merged by a separate loop that runs while all have entries, without
-/// testing each in each round. This pays for two lists with a short body.
+/// Returns whether a separate loop merges the lists while all have entries, so that its rounds need
+/// not test each list for exhaustion. This pays for two lists with a short body.
 fn is_short_merge(cx: &Cx<'_>, nest: &LoopletNest, walkers: &[Walker]) -> bool {
     let lists = walkers.len() == 2 && walkers.iter().all(|w| !w.needed && matches!(w.chunk, Looplet::Spike { .. }));
     lists && nest.early_exit.is_none() && !nest.body.has_loop() && !cx.is_copy_limited(&nest.body)
 }
 
-/// Emits a round from `cur` on of walkers whose entries are loaded, and their steps.
+/// Emits the round that starts at `cur`, for walkers whose entries are loaded, and then their
+/// steps.
 fn emit_step(cx: &mut Cx<'_>, nest: &LoopletNest, walkers: &[Walker], cur: Local) {
     let LoopExtent { lo, hi, .. } = nest.extent.clone();
     let within = SeededFault::BeyondExtent.is_active() || walkers.iter().all(|w| cx.prover.le(&w.stepper.bound, &hi));

@@ -6,9 +6,9 @@
 //! A side on which the body has no effect is not emitted, so intersections stay small. A switch
 //! becomes a *select* if there are more than [`MAX_BRANCHES`] switches that matter on both sides
 //! (one less around further loops), or if the statement has been copied often. A select reads the
-//! fiber under a presence flag (a leaf reads `present ? val : fill`, an inner fiber is empty), and
-//! the body occurs only once. Where the other side is another literal, because a coordinate is out
-//! of bounds, the fiber has it as a replacement.
+//! fiber under a presence flag (a leaf reads `present ? val : fill`, an absent inner fiber is
+//! empty), and the body occurs only once. If the other side is a value for coordinates out of
+//! bounds, that value becomes a replacement of the fiber.
 
 use super::{Head, Looplet, LoopletNest, lower_loop, violation};
 use crate::assembly::build::{and, local, not};
@@ -101,7 +101,7 @@ fn as_flagged_fiber(cx: &mut Cx<'_>, nest: &LoopletNest, head: usize) -> Option<
 pub(super) struct FlaggedAccess<'a> {
     /// The fiber before its next subscript is resolved.
     pub(super) fiber: &'a Fiber,
-    /// The fill value of its tensor.
+    /// The fill value of the tensor.
     pub(super) fill: AccessCursor,
 }
 

@@ -22,7 +22,8 @@ enum Guard<'t> {
     Loop(&'t TreeTerm, &'t TreeTerm),
 }
 
-/// The way to an access that ends the run: what the first round evaluates before it.
+/// The way to an access that ends the run: the conditions that the first round evaluates before the
+/// access.
 struct ViolationPath<'t, 's> {
     state: &'s LoweringState,
     /// The access, and those equal to it.
@@ -102,8 +103,8 @@ impl<'t> ViolationPath<'t, '_> {
         surely
     }
 
-    /// Returns whether the access is the first in these terms that may end the run; `None` if none
-    /// of them may.
+    /// Returns whether the access is the first part of these terms that may end the run; `None` if
+    /// no part may end the run.
     fn first<const N: usize>(&self, terms: [&TreeTerm; N]) -> Option<bool> {
         terms.into_iter().find_map(|term| self.first_in(term))
     }

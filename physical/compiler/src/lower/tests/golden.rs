@@ -3,7 +3,7 @@
 use crate::lower::{LoweringOptions, lower};
 use crate::testing::{GOLDEN, golden_program};
 
-/// The programs, which have comments on their Assembly.
+/// The programs whose Assembly is a golden file.
 const PROGRAMS: [&str; 10] = [
     "spmv",
     "spmv_in_lanes",

@@ -25,7 +25,7 @@ impl AccessWorkspace<'_> {
 }
 
 impl<'a> QueryTranslator<'a> {
-    /// Brings the workspaces into scope that accesses in the loops from the `depth`th on need
+    /// Brings into scope the workspaces that accesses in the loops from the `depth`th on need
     /// there. Returns each new workspace with the statement that fills it.
     pub(super) fn open_access_workspaces(
         &mut self,
@@ -51,7 +51,7 @@ impl<'a> QueryTranslator<'a> {
     }
 
     /// Brings the workspace of an access into scope. Returns `None` for a tensor with a dimension
-    /// of 0, which needs none.
+    /// of 0, which needs no workspace.
     fn fill(&mut self, a: &'a Access, workspace: &'a Workspace) -> Result<Option<(TensorId, Stmt)>, Error> {
         let (tensor, ty) = self.input(&a.tensor)?;
         if ty.shape.contains(&0) {

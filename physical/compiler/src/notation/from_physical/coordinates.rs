@@ -193,8 +193,8 @@ impl QueryTranslator<'_> {
     }
 
     /// Translates a read. Keeps the value `outside` only on modes whose coordinate may be out of
-    /// bounds. A ragged last block and the ends of diagonals are padding: inside of the levels, but
-    /// outside of the tensor. Comparisons guard the reads of padding.
+    /// bounds. A ragged last block and the ends of diagonals contain padding: coordinates inside of
+    /// the levels, but outside of the tensor. Comparisons guard the reads of padding.
     pub(super) fn read(&self, a: &physical::Access) -> Result<Expr, Error> {
         let (tensor, ty) = self.input(&a.tensor)?;
         let modes = &ty.format.modes;

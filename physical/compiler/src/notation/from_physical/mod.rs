@@ -13,7 +13,7 @@
 //!   modes. If several rounds of the outer loops write one entry of the output, the workspace
 //!   starts from the identity of the fold, and the consumer folds.
 //! - The workspace of an access becomes a local too, filled under its `depth` loops; its consumer
-//!   is everything further in. Accesses to the same fiber share it.
+//!   is everything further in. Accesses to the same fiber share the workspace.
 //! - A write at a computed coordinate (a scatter) stands under a condition that the coordinate is
 //!   in bounds.
 //! - A parameter becomes a variable, which is read from its input before all loops.

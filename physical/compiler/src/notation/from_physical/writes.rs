@@ -22,8 +22,8 @@ pub(super) struct OutputWorkspace {
     modes: Vec<usize>,
 }
 
-/// Returns the condition that a value differs from the fill value, bit for bit but for NaN; so
-/// dropping other values loses nothing.
+/// Returns the condition that a value differs from the fill value in some bit, where all NaN are
+/// equal. So dropping the other values loses nothing.
 fn differs_from_fill(value: Expr, fill: &Scalar) -> Expr {
     if fill.is_nan() {
         return Expr::call(Builtin::Not, [Expr::call(Builtin::IsNan, [value])]);
@@ -147,12 +147,11 @@ impl QueryTranslator<'_> {
             let Some(Workspace { format, .. }) = output.workspace.as_ref().filter(|w| w.depth == depth) else {
                 continue;
             };
-            // By the written subscripts: the outer part of a mode of one block counts as open,
-            // although it is always 0.
+            // By the subscripts as written, the outer part of a mode of one block is open, although
+            // it is always 0.
             let open = |m: &usize| !self.is_fixed(&output.subscripts[*m]);
             let written: Vec<usize> = (0..output.subscripts.len()).filter(open).collect();
-            // By the resolved subscripts: a mode whose block the outer loops determine counts as
-            // fixed.
+            // By the resolved subscripts, a mode whose block the outer loops determine is fixed.
             let proved =
                 (0..self.output_coordinates[k].len()).filter(|&m| !self.is_fixed(&self.output_coordinates[k][m]));
             let modes = if format.rank() == written.len() { written } else { proved.collect() };
@@ -219,7 +218,7 @@ impl QueryTranslator<'_> {
         let mut loops = Vec::new();
         for &m in &workspace.modes {
             let hi = match ty.format.modes[m] {
-                // The last block is ragged; the outer part of the mode is bound by an outer loop.
+                // The last block may be ragged; an outer loop binds the outer part of the mode.
                 StorageMode::Inner { mode, block } => {
                     let outer = ty.format.modes.iter().position(|s| *s == StorageMode::Outer { mode, block });
                     let outer = outer.and_then(|o| at[o].clone()).ok_or_else(|| {

@@ -29,7 +29,7 @@ pub(super) fn bound(program: Program, name: &str, rounds: RoundBound) -> Result<
             }
         };
         let (begin, hi) = l.extent.clone();
-        // The distance from a variable is a constant, that from a value which is read is not.
+        // Distances from a variable can be constant; distances from a value that is read cannot.
         let variable = match Linear::of(&begin) {
             Some(_) => None,
             None => Some(new_variable(program, "begin", &begin)?),

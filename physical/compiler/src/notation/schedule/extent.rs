@@ -9,7 +9,7 @@ fn form_expr(form: &Linear) -> Expr {
     form.to_expr(&|atom: Atom| atom)
 }
 
-/// `a + b`
+/// Returns `a + b`.
 pub(super) fn plus(a: &Expr, b: &Expr) -> Expr {
     if a.as_int() == Some(0) {
         return b.clone();
@@ -18,18 +18,18 @@ pub(super) fn plus(a: &Expr, b: &Expr) -> Expr {
     sum.map_or_else(|| Expr::call(Builtin::Add, [a.clone(), b.clone()]), |sum| form_expr(&sum))
 }
 
-/// `factor * a`
+/// Returns `factor * a`.
 pub(super) fn times(a: &Expr, factor: i64) -> Expr {
     let product = Linear::of(a).and_then(|a| a.times(factor));
     product.map_or_else(|| Expr::call(Builtin::Mul, [Expr::int(factor), a.clone()]), |product| form_expr(&product))
 }
 
-/// `a - b`
+/// Returns `a - b`.
 pub(super) fn minus(a: &Expr, b: &Expr) -> Expr {
     plus(a, &times(b, -1))
 }
 
-/// `a / by`, rounded down.
+/// Returns `a / by`, rounded down.
 pub(super) fn div_floor(a: &Expr, by: i64) -> Expr {
     match a.as_int() {
         Some(a) => Expr::int(a.div_euclid(by)),
@@ -38,12 +38,12 @@ pub(super) fn div_floor(a: &Expr, by: i64) -> Expr {
     }
 }
 
-/// `a / by`, rounded up; `by` is positive.
+/// Returns `a / by`, rounded up; `by` is positive.
 pub(super) fn div_ceil(a: &Expr, by: i64) -> Expr {
     div_floor(&plus(a, &Expr::int(by - 1)), by)
 }
 
-/// `min(a, b)`
+/// Returns `min(a, b)`.
 pub(super) fn min(a: Expr, b: Expr) -> Expr {
     match (a.as_int(), b.as_int()) {
         (Some(a), Some(b)) => Expr::int(a.min(b)),
@@ -51,7 +51,7 @@ pub(super) fn min(a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// `max(a, b)`
+/// Returns `max(a, b)`.
 pub(super) fn max(a: Expr, b: Expr) -> Expr {
     match (a.as_int(), b.as_int()) {
         (Some(a), Some(b)) => Expr::int(a.max(b)),

@@ -1,9 +1,9 @@
 //! Schedules: transformations of the loops of a program that its author requests.
 //!
-//! Input: a program with a schedule. Output: an equivalent program without one. Each transformation
-//! has a precondition that ensures equivalence; a violated one is an error. Transformations run
-//! once loops have extents, before subscripts are made concordant. The result is verified
-//! afterwards like any other program.
+//! Input: a program with a schedule. Output: an equivalent program without a schedule. Each
+//! transformation has a precondition that ensures equivalence; a violated precondition is an error.
+//! Transformations run once loops have extents, before subscripts are made concordant. The result
+//! is verified afterwards like any other program.
 //!
 //! [`TRANSFORMATIONS`] lists the transformations with their effects and preconditions.
 //!
@@ -32,7 +32,7 @@ use nest::{find, replace};
 use redpoll_logic::FloatMode;
 use split::LoopProduct;
 
-/// Applies the schedule of a program, and returns the program without one.
+/// Applies the schedule of a program, and returns the program without a schedule.
 ///
 /// # Errors
 /// When the program breaks a rule of Notation, or a precondition of a transformation does not hold;

@@ -36,7 +36,7 @@ impl From<ForLoop> for Stmt {
 }
 
 impl Stmt {
-    /// Returns the loop if the statement is one with an extent; else the statement.
+    /// Returns the parts of the statement if it is a loop with an extent; else the statement.
     pub(super) fn into_loop(self) -> Result<ForLoop, Stmt> {
         match self {
             Stmt::For { index, extent: Some(extent), rounds, body } => Ok(ForLoop { index, extent, rounds, body }),
@@ -80,8 +80,9 @@ pub(super) fn replace(
     }
 }
 
-/// Replaces the loop of an index in a program, after evaluating its extent in advance where its
-/// rounds change what the extent reads. `with` may add to the tables of the program.
+/// Replaces the loop of an index in a program. If the rounds of the loop change a tensor that its
+/// extent reads, the extent is evaluated before the loop. `with` may add to the tables of the
+/// program.
 pub(super) fn replace_once(
     mut program: Program,
     index: Index,
@@ -101,7 +102,7 @@ pub(super) fn replace_once(
     Ok(Program { body, ..program })
 }
 
-/// Replaces each end of an extent that reads a tensor which the rounds change by a variable.
+/// Replaces each end of an extent by a variable, if the end reads a tensor that the rounds change.
 /// Returns the variables with their values.
 fn evaluate_extent(program: &mut Program, l: ForLoop) -> Result<(ForLoop, Vec<(Var, Expr)>), String> {
     let mut changed = Vec::new();

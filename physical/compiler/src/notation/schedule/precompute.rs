@@ -171,8 +171,8 @@ struct Precomputation {
 }
 
 impl Splitter<'_> {
-    /// Builds both sides, each inside of its own copy of the loops over the workspace, and the
-    /// links around both.
+    /// Builds the consumer and the producer, each inside of its own copy of the loops over the
+    /// workspace, and the links around both.
     fn split(&self, mut links: Vec<ChainLink>, old: &[Index], names: &[[Index; 2]]) -> Result<Precomputation, String> {
         let position = |i: &Index| links.iter().position(|link| matches!(link, ChainLink::Loop(l) if l.index == *i));
         let first = old.iter().filter_map(position).min().unwrap_or(links.len());

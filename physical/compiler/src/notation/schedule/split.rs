@@ -107,8 +107,8 @@ fn nested(outer: ForLoop, inner: &[Index]) -> Result<(Vec<ForLoop>, Stmt), NotNe
     Ok((nest, body))
 }
 
-/// Splits a product of loops into blocks of its rounds, which begin and end within the rounds of
-/// the outer loops. The rounds of a block form a product again, named `inner`.
+/// Splits a product of loops into blocks of its rounds, which may begin and end within the rounds
+/// of the outer loops. The rounds of a block form a product again, named `inner`.
 pub(super) fn split_product(
     mut program: Program,
     mut product: LoopProduct,
@@ -158,7 +158,7 @@ struct ProductRange {
 }
 
 impl LoopProduct {
-    /// Returns the number of rounds of the loops from number `from` on together.
+    /// Returns the product of the numbers of rounds of the loops from number `from` on.
     fn rounds(&self, from: usize) -> Result<i64, String> {
         let rounds = |(lo, hi): &(i64, i64)| hi.checked_sub(*lo).map(|n| n.max(0));
         let all = self.bounds[from..].iter().try_fold(1i64, |all, l| all.checked_mul(rounds(l)?));
@@ -216,7 +216,8 @@ struct BlockSplit {
 }
 
 impl BlockSplit {
-    /// Returns the bounds of block `count` of the rounds of loops, if it is one of stored entries.
+    /// Returns the bounds of block `count` of the rounds of loops, if the blocks are of stored
+    /// entries.
     fn stored_bounds(&self, program: &Program, loops: &[Index], count: Index) -> Result<Option<StoredBounds>, String> {
         self.inputs.map(|inputs| stored_bounds(program, inputs, loops, count)).transpose()
     }

@@ -134,8 +134,8 @@ pub(super) struct StoredBounds {
     pub(super) count: Option<Expr>,
 }
 
-/// Returns the bounds of block `number` of the rounds of loops, as reads of the inputs with that
-/// number in [`Program::block_inputs`].
+/// Returns the bounds of block `number` of the rounds of loops, as reads of the inputs with the
+/// number `inputs` in [`Program::block_inputs`].
 pub(super) fn stored_bounds(
     program: &Program,
     inputs: usize,
@@ -144,7 +144,7 @@ pub(super) fn stored_bounds(
 ) -> Result<StoredBounds, String> {
     let BlockInputs { of, stored, begins, counts } = &program.block_inputs[inputs];
     let (_, fiber) = find_access(program, *of, loops)?;
-    // A loop that walked over the begins would be cut where they end.
+    // The begins are looked up. A walk over the begins would cut the loop where they end.
     let bound = |at: Expr| {
         let at = AccessSubscript { protocol: Protocol::Follow, ..AccessSubscript::in_bounds(at) };
         let subscripts = fiber.iter().cloned().chain([at]).collect();

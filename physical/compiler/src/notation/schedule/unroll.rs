@@ -10,9 +10,9 @@ use redpoll_logic::op::Builtin;
 use std::collections::HashMap;
 use std::convert::Infallible;
 
-/// Unrolls the loop of `name` with that many copies of its body per round, followed by the
-/// remaining rounds; without a number, with one copy for each round. If the number of rounds is
-/// computed at run time, the remaining copies are guarded.
+/// Unrolls the loop of `name` with `copies` copies of its body per round, followed by the remaining
+/// rounds. Without a number, there is one copy for each round. If the number of rounds is computed
+/// at run time, the remaining copies are guarded.
 pub(super) fn unroll(mut program: Program, name: &str, copies: Option<u64>) -> Result<Program, String> {
     let at = find(&program, name)?;
     let count = Index(program.indices.len() as u32);
@@ -140,7 +140,7 @@ pub(super) fn rename_locals(program: &mut Program, body: Stmt) -> Stmt {
     if renamed.is_empty() { body } else { rename_tensors(body, &|t| renamed.get(&t).copied().unwrap_or(t)) }
 }
 
-/// Marks a loop over stored entries to handle that many entries per round.
+/// Marks a loop over stored entries to handle `copies` entries per round.
 fn unroll_entries(l: ForLoop, copies: Option<u64>) -> Result<Stmt, String> {
     let bound = max_copies(&l).filter(|max| *max <= Rounds::MAX_COPIES);
     let copies = copies
@@ -163,7 +163,7 @@ fn check_copies(copies: u64) -> Result<(), String> {
     }
 }
 
-/// Returns a name derived from another that no tensor has.
+/// Returns a name that no tensor has, derived from the name `like`.
 pub(super) fn unused_name(program: &Program, like: &str) -> String {
     let is_taken = |name: &String| program.tensors.iter().any(|t| t.name == *name);
     (2..).map(|k| format!("{like}_{k}")).find(|name| !is_taken(name)).expect("some number is unused")

@@ -7,7 +7,7 @@ fn f(v: f64) -> Scalar {
     Scalar::F64(v)
 }
 
-/// A sparse matrix of small integers.
+/// Returns a value of a sparse matrix of small integers.
 fn a(i: &[u64]) -> Scalar {
     f(if (i[0] * 3 + i[1]).is_multiple_of(4) { (1 + i[0] + 2 * i[1]) as f64 } else { 0.0 })
 }

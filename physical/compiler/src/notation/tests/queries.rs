@@ -110,7 +110,7 @@ fn meaning(query: &PhysicalQuery, types: &Types) -> String {
     lines.collect()
 }
 
-/// A sparse tensor of small integers.
+/// Returns a value of a sparse tensor of small integers.
 fn value(at: &[u64]) -> Scalar {
     let key = at.iter().fold(1, |k, c| (k * 3 + c) % 11);
     Scalar::F64(if at.len() > 1 && key % 3 != 0 { 0.0 } else { (key + 1) as f64 })
@@ -892,7 +892,7 @@ fn gathered(tensor: &str, index: &str) -> StorageCoordinate {
 
 #[test]
 fn scatter_and_gather_by_values() {
-    // p stores 4 10 5 11; only 4 and 5 are in bounds of y and x.
+    // p stores 4 5 6 7: all are in bounds of y, but only 4 and 5 are in bounds of x.
     let y =
         output("y", ty(&[9], Format::dense(1)), vec![gathered("p", "i")], Some(Builtin::Add), read("x", at(&["i"])));
     let z =

@@ -14,7 +14,7 @@
 //! | `(input A (shape n m) f64 0.0 csr)` | the short form for hand-written programs: accesses have one subscript per mode of the tensor |
 //! | `(local t f64 0.0)` | a scalar with its fill value; for an input, its value if no tensor is bound |
 //! | `(block s ..)` | a sequence; implied where a body has several statements |
-//! | `(for i (range lo hi) s)` `(for i s)` `(parallel-for i s)` `(lanes-for 4 i s)` `(unrolled-for 4 i s)` | loops, with or without extent; the chunks of `parallel-for` must be able to run in parallel; `lanes-for` may fold its rounds in that many lanes; `unrolled-for` handles that many stored entries per round of its code |
+//! | `(for i (range lo hi) s)` `(for i s)` `(parallel-for i s)` `(lanes-for 4 i s)` `(unrolled-for 4 i s)` | loops, with or without extent; the chunks of `parallel-for` must be able to run in parallel; `lanes-for` may fold its rounds in the given number of lanes; `unrolled-for` handles the given number of stored entries per round of its code |
 //! | `(if c s)` `(while c s)` `(let v e s)` | condition, loop under a condition, variable |
 //! | `(where consumer producer)` | the producer, then the consumer |
 //! | `(declare t)` `(freeze t)` `(thaw t)` | lifecycles |
@@ -27,7 +27,7 @@
 //! | `1` `1.5` `true` `(lit f32 1.5)` `(fill A)` `n` | constants: `i64`, `f64`, `bool`, any; a fill value; a size |
 //! | `"a b"` | a name that is not a word |
 //! | `(block-inputs A (modes 0 2) (into 8) b)` | the input `b` is not bound: it has the begins of 8 blocks of storage modes 0 and 1 of `A`, with equal shares of the stored entries |
-//! | `(block-inputs A (modes 1 2) (of 64) b n)` | the same for blocks of 64 stored entries of each fiber; `n` has their numbers |
+//! | `(block-inputs A (modes 1 2) (of 64) b n)` | the same for blocks of 64 stored entries of each fiber; `n` has the number of blocks of each fiber |
 //! | `(pattern y A)` | the output `y` stores a value for each stored entry of the input `A`, and shares its levels |
 //! | `(schedule (split i io ii 64) ..)` | transformations of the loops, in order; the module `schedule` lists them |
 //!

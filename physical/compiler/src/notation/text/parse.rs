@@ -39,7 +39,7 @@ pub fn parse_with(text: &str, ops: &[Arc<UserOp>]) -> Result<Program, Error> {
 }
 
 /// Parses the text of a program over the tensors bound to its inputs, which complete the types that
-/// it leaves open. Also returns the positions of its statements.
+/// the text leaves open. Also returns the positions of the statements in the text.
 ///
 /// # Errors
 /// Like [`parse`]; also when a written type disagrees with the bound tensor.
@@ -415,8 +415,8 @@ impl ProgramParser {
     }
 }
 
-/// Returns the diagonal through the coordinates `at` and `along` of a mode and the mode `by` that
-/// it is skewed by: `at - along + n - 1`, where `n` is the size of mode `by`.
+/// Returns the diagonal through the coordinates `at` of a mode and `along` of the mode `by`, which
+/// skews it: `at - along + n - 1`, where `n` is the size of mode `by`.
 fn diagonal(ty: &TensorType, by: usize, at: Expr, along: Expr) -> Result<Expr, String> {
     let size = ty.shape[by];
     if size == OPEN_DIMENSION {

@@ -77,7 +77,7 @@ fn forms_of_calls(text: &str) -> String {
                 forms.push_str(&std::mem::take(&mut word));
                 forms.push(if c == ',' { ' ' } else { c });
             }
-            // Transformations may be separated as users of other languages do.
+            // A semicolon may separate transformations.
             ';' if depth == 0 && word.is_empty() => {}
             // A space may stand before the arguments of a transformation.
             c if c.is_whitespace() && depth == 0 && !word.is_empty() => {}
@@ -162,7 +162,7 @@ fn tensor(s: &Sexpr) -> Result<String, Error> {
     parse_name(s, "the name of a tensor").map(str::to_owned)
 }
 
-/// Reads an index with its new names on both sides.
+/// Reads an index with its new names where a workspace is read and where it is written.
 fn index_names(s: &Sexpr) -> Option<[String; 3]> {
     let names: Vec<String> = s.as_list()?.iter().map(|s| index(s).ok()).collect::<Option<_>>()?;
     names.try_into().ok()
@@ -180,7 +180,7 @@ fn positive(s: &Sexpr) -> Result<u64, Error> {
     }
 }
 
-/// Reads a partition into blocks, and the name of the tensor whose stored entries it is of.
+/// Reads a partition into blocks, and the name of a tensor if the blocks are of its stored entries.
 pub(super) fn parse_blocks(s: &Sexpr) -> Result<(BlockPartition, Option<String>), Error> {
     let (partition, of) = match s.as_form() {
         Some(("into", [count, of @ ..])) if of.len() < 2 => (BlockPartition::Into(positive(count)?), of.first()),

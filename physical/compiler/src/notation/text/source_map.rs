@@ -52,8 +52,9 @@ impl SourceMap {
         }
     }
 
-    /// Returns the position of the last statement of a path of labels, or of the deepest enclosing
-    /// one in the text.
+    /// Returns the position of the last statement of a path of labels. If the text does not contain
+    /// that statement, returns the position of the deepest enclosing statement that the text
+    /// contains.
     fn path(&self, path: &str) -> Option<TextPosition> {
         let mut found: Option<&SourceEntry> = None;
         let mut rest = &self.0[..];

@@ -222,7 +222,7 @@ fn user_defined_operators() {
     assert_eq!(parse_with(&print(&p), &[op]).unwrap(), p);
 }
 
-/// The types bound to the inputs of the texts below.
+/// Returns the type that is bound to an input of the texts below.
 fn bound(name: &str) -> Option<std::sync::Arc<redpoll_logic::TensorType>> {
     let csc = redpoll_logic::text::parse_format("csc", 2).unwrap();
     let (shape, dtype) = (vec![3, 5], DType::Prim(Prim::F32));

@@ -212,7 +212,8 @@ pub(super) struct EmulationOptions {
 }
 
 impl Default for EmulationOptions {
-    /// The options of a device, with shares that are short for some windows and long for others.
+    /// Returns the options of a device, with shares that are short for some windows and long for
+    /// others.
     fn default() -> EmulationOptions {
         EmulationOptions {
             team_size: TeamSize::Automatic,
@@ -440,7 +441,7 @@ fn long_folds_agree_in_blocks() {
     check_drafts(&drafts);
 }
 
-/// Searches by the lanes of blocks agree, in what they write and fold.
+/// If the lanes of a block search lists, the values that they write and fold agree.
 #[test]
 fn intersections_agree_in_blocks() {
     let drafts: Vec<_> = skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect();

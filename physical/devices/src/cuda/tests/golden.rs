@@ -27,7 +27,7 @@ const PROGRAMS: [&str; 14] = [
     "histogram_of_bytes",
 ];
 
-/// Returns programs whose grids depend on the lengths of lists of inputs.
+/// Returns the names and drafts of programs whose grids depend on the lengths of lists of inputs.
 fn drafts() -> [(&'static str, Draft); 4] {
     [
         // The lanes of a team append to the workspace and to the output.
@@ -56,7 +56,8 @@ fn kernels_are_as_reviewed() {
     redpoll_golden::check_all(GOLDEN, "kernel.cu", found);
 }
 
-/// Queries that the device cannot run with the same bits are rejected by name.
+/// A query that the device cannot run with the same bits is rejected, with the name of the function
+/// in the message.
 #[test]
 fn functions_of_the_host_are_declined() {
     let grids = grids(

@@ -92,8 +92,8 @@ fn a_move_without_a_copy_is_found() {
         assert!(text.contains("outside[k] = inside[k];"));
         text.replace("outside[k] = inside[k];", ";")
     };
-    // The list of the nonempty coordinates of a row leaves; the lost elements are existing
-    // coordinates.
+    // The list of the written coordinates of a row leaves the memory of the block. In place of the
+    // lost elements, the kernel reads fill values, which are valid coordinates.
     let (draft, inputs) = product("byte-map", "dense");
     let options = EmulationOptions { share: |_| 72, edit, ..EmulationOptions::default() };
     let broken = &Emulation::with_options([&draft].into_iter(), usize::MAX, options).kernels[0];

@@ -2,7 +2,7 @@
 //!
 //! A lane runs its round up to the block that appends, or to the condition that excludes the block,
 //! and arrives at the exchange. There the team ranks the lanes that append. All lanes grow windows,
-//! and each continues its round where it has left it.
+//! and then each lane continues its own round.
 
 use super::machine::{GridMachine, LaneState};
 use super::ops::{LaneStep, PollScope, StepBuilder};

@@ -114,7 +114,7 @@ impl GridMachine<'_> {
     }
 
     /// Combines the values that up to `count` lanes have published. Each warp combines all values,
-    /// so a lane reads those at its own number in all warps.
+    /// so a lane reads the values of the lanes at its own place in each warp.
     fn combine_published(
         &mut self,
         team: usize,

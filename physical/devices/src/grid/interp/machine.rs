@@ -31,7 +31,7 @@ pub(super) struct GridMachine<'a> {
     random: u64,
     /// The declaration of the exchange buffer between lanes, for messages of faults.
     pub(super) exchange_decl: BufferDecl,
-    /// Number of rounds of spread loops by lane.
+    /// Number of rounds of spread loops that each lane has run.
     #[cfg(test)]
     rounds: Vec<u64>,
 }

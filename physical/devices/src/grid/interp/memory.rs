@@ -29,8 +29,8 @@ pub(super) enum AccessKind {
     Atomic,
 }
 
-/// The last accesses of two different lanes. Of the lanes between two barriers, two suffice to
-/// conflict with any third.
+/// The last accesses of two different lanes. Two are enough to find races, since every lane differs
+/// from at least one of them.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LastAccesses([Option<AccessPoint>; 2]);
 
@@ -72,8 +72,8 @@ pub(super) struct Window {
     pub(super) elements: Vec<u64>,
     pub(super) history: Vec<AccessHistory>,
     pub(super) fill: u64,
-    /// For a share of the memory of a block, the index in the arena of the window outside that it
-    /// moves to.
+    /// For a share of the memory of a block, the index in the arena of the window outside, to which
+    /// the share moves.
     pub(super) outside: Option<usize>,
     /// Set when elements are uninitialized at first, as in the memory of a block.
     is_uninitialized: bool,

@@ -151,7 +151,7 @@ pub(crate) trait GridRunner: Send + Sync {
 
 /// Number of teams of interpreted grids.
 const TEAMS: usize = 3;
-/// Bytes of block memory for a team, chosen by the seed: little that windows soon outgrow, much,
+/// Bytes of block memory for a team, chosen by the seed: few, which windows soon outgrow, many, or
 /// none.
 const BLOCK_BYTES: [usize; 4] = [200, 72, 1 << 14, 0];
 
@@ -207,8 +207,9 @@ pub(crate) enum LaunchOutcome {
 }
 
 impl LaunchOutcome {
-    /// Combines the outcomes of chunks: cancelled if any is; else lack of capacity, since those
-    /// chunks run again whatever others report; else the first status other than `Done`.
+    /// Combines the outcomes of chunks: cancelled if any chunk was; else out of capacity if any
+    /// chunk was, since the launch is then repeated whatever other chunks report; else the first
+    /// status other than `Done`.
     pub(crate) fn combine(outcomes: &[LaunchOutcome]) -> LaunchOutcome {
         let cancelled = LaunchOutcome::Status(Status::Cancelled);
         let first = |outcome: LaunchOutcome| outcomes.contains(&outcome).then_some(outcome);
@@ -317,8 +318,8 @@ impl GridProgram {
         GridProgram { grid, code, signature, step_limit: u64::MAX, cancelled_at: u64::MAX }
     }
 
-    /// Stops with [`InterpFault::TooManyIterations`] after `limit` steps of all lanes in one
-    /// launch.
+    /// Limits launches to `limit` steps of all lanes together. A launch that exceeds the limit
+    /// fails with [`InterpFault::TooManyIterations`].
     pub fn with_step_limit(mut self, limit: u64) -> GridProgram {
         self.step_limit = limit;
         self

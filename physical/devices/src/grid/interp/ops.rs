@@ -73,7 +73,7 @@ pub(super) enum LaneStep {
 /// The lanes that poll for cancellation.
 #[derive(Clone, Copy)]
 pub(super) enum PollScope {
-    /// One lane for all.
+    /// One lane, for all lanes of the team.
     Team,
     /// One lane, which then jumps to the target.
     Round(usize),

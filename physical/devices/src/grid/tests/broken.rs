@@ -97,7 +97,8 @@ pub(super) fn faults(grid: &Grid) -> String {
     verify(grid).iter().map(|f| format!("{f}\n")).collect()
 }
 
-/// Asserts that the verifier rejects a grid and that the interpreter finds a race in most orders.
+/// Asserts that the verifier rejects a grid and that the interpreter finds a race in each of eight
+/// random orders.
 fn check_race(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[std::ops::Range<i64>], expected: &str) {
     assert!(faults(grid).contains(expected), "{}\n{grid}", faults(grid));
     for seed in 0..8 {

@@ -31,7 +31,8 @@ fn searches_agree_with_merges() {
     }
 }
 
-/// The sum of products of two lists: one leads, and the other is searched from its start.
+/// The sum of the products of positions at the common coordinates of two lists: one list leads, and
+/// the other is searched from its start.
 const PRODUCTS: &str = "\
 fn products($n) {
   input a: index i64
@@ -76,7 +77,7 @@ fn products_by(lanes: u32) -> Grid {
     map_to(&function, vec![MemorySpace::Input, MemorySpace::Input, MemorySpace::Chunk], lanes, &walks)
 }
 
-/// Multiplies the multiples of 2 below 96 with the multiples of 3 below 144.
+/// Runs the products over two lists: the multiples of 2 below 96, and the multiples of 3 below 144.
 fn run(grid: &Grid, seed: u64) -> LaunchResult {
     let lists = [2, 3].map(|by| ArrowBuffer::from_vec((0..48).map(|k| k * by).collect::<Vec<i64>>()));
     let launched = launch(grid, &lists, &one(1), (48, 1, seed)).unwrap_or_else(|e| panic!("{e}\n{grid}"));

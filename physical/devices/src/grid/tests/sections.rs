@@ -41,7 +41,7 @@ fn rounds_with_dependent_positions_are_not_cut() {
     }
 }
 
-/// Sums of the lists of rounds.
+/// The sum of the list of each round.
 const SUMS: &str = "\
 fn sums($n) {
   input ptr: index i64

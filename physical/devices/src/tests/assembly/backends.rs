@@ -49,7 +49,8 @@ fn assert_agrees_as_grid(case: &FunctionCase, lanes: u32, seed: u64, (status, ex
 /// The bytes that a function may have in plain vectors.
 const VECTOR_BYTES: usize = 1 << 28;
 
-/// Asserts that the interpreter gives the same over plain vectors as over the memory of kernels.
+/// Asserts that the interpreter gives the same results over plain vectors as over the memory of
+/// kernels.
 fn assert_agrees_in_vectors(case: &FunctionCase, (status, expected): &(Status, Invocation)) {
     let (inputs, program) = (case.invocation(), Interpreter::new(&case.function).unwrap());
     let numbered = || (0..).map(Buffer).zip(&case.function.buffers);

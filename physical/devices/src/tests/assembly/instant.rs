@@ -1,4 +1,5 @@
-//! Small kernels with known results: text, both backends, growth, limits, cancellation.
+//! Small kernels with known results, in the interpreter and as machine code: vectors, growth,
+//! limits, cancellation.
 
 use super::backends::run_in_process;
 use arrow_buffer::Buffer as ArrowBuffer;

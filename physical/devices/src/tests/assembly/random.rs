@@ -195,7 +195,8 @@ impl FunctionDraw {
                     body.push(Stmt::If { cond: self.expr(Prim::Bool, 1), then: vec![Stmt::Break], other: vec![] });
                 }
                 self.depth -= 1;
-                // The branch makes one statement of the counter's initialization and the loop.
+                // The branch combines the initialization of the counter and the loop into one
+                // statement.
                 let run = vec![Stmt::Assign(counter, int(0)), Stmt::While { cond, body }];
                 Stmt::If { cond: Expr::Const(Scalar::Bool(true)), then: run, other: vec![] }
             }

@@ -4,7 +4,7 @@ use super::{Rng, TestRunner, compare_runners};
 use crate::grid::{GridPlan, TeamSize};
 use redpoll_compiler::testing::skewed;
 
-/// Teams of two lanes, of a part of a warp, of a warp, and of several warps.
+/// Teams of one lane, of a part of a warp, of a warp, and of several warps.
 const TEAMS: [TestRunner; 5] =
     [TestRunner::Teams(1), TestRunner::Teams(2), TestRunner::Teams(4), TestRunner::Teams(32), TestRunner::Teams(64)];
 
@@ -57,7 +57,7 @@ fn program(rng: &mut Rng) -> String {
     }
 }
 
-/// Programs over outputs that are appended agree with Assembly in teams of any size.
+/// Programs whose outputs are appended agree with Assembly in teams of any size.
 #[test]
 fn random_programs_append_in_order() {
     let mut rng = Rng(7);

@@ -22,7 +22,7 @@ use std::sync::{Arc, LazyLock};
 static PAIR: LazyLock<Arc<Workers>> =
     LazyLock::new(|| Arc::new(Workers::new(NonZero::new(2).unwrap()).without_grain()));
 
-/// Values of inputs by name; other inputs count from 1.
+/// Values of inputs by name; the values of other inputs count from 1.
 type NamedInputs<'a> = &'a [(&'a str, &'a [i64])];
 
 fn inputs(program: &Program, values: NamedInputs<'_>) -> HashMap<String, DenseValues> {
@@ -338,8 +338,8 @@ fn sizes_whose_product_wraps_around_are_an_error() {
     }
 }
 
-/// Reads at computed coordinates with a literal out of bounds do not copy the code once for each.
-/// A subscript after one that is out of bounds is not checked.
+/// Reads at computed coordinates, with literals for coordinates out of bounds, do not copy the code
+/// of the loop once for each read. A subscript after one that is out of bounds is not checked.
 #[test]
 fn many_reads_out_of_bounds_share_one_body() {
     let text = |tree: &str, fill: f64, subscripts: &str, reads: usize| {
@@ -381,7 +381,7 @@ fn many_reads_out_of_bounds_share_one_body() {
     }
 }
 
-/// A check under a condition that does not hold leaves what follows to run.
+/// A check under a condition that is false does not prevent later statements from running.
 #[test]
 fn checks_under_conditions_keep_later_statements() {
     for guarded in [

@@ -140,7 +140,7 @@ fn is_as_defined(case: &ProgramCase) -> Option<bool> {
     }))
 }
 
-/// Returns [`is_as_defined`], where a panic counts as a fault.
+/// Returns the result of [`is_as_defined`]; a panic counts as a fault.
 fn passes(case: &ProgramCase) -> Option<bool> {
     catch_unwind(AssertUnwindSafe(|| is_as_defined(case))).unwrap_or(Some(false))
 }

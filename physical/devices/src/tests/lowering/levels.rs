@@ -1,5 +1,5 @@
 //! Guarantees of levels during writing: runs with equal fibers join, a second entry or run in a
-//! fiber that allows one is an error, and tensors that are declared again are empty.
+//! fiber that allows only one is an error, and tensors that are declared again are empty.
 
 use super::{INTERPRETER, Kernel, Rng, check, compare_in_formats, compare_runners, tensor};
 use redpoll_compiler::assembly::Status;
@@ -124,8 +124,8 @@ fn redeclared_tensors_are_empty() {
     }
 }
 
-/// Reads out of bounds return their own value, not the fill value, also below absent fibers and
-/// however many there are.
+/// Reads out of bounds return the value of their `outside`, not the fill value, also below absent
+/// fibers and for any number of reads.
 #[test]
 fn bounds_are_not_gaps() {
     for format in concordant_formats_of_rank(2) {
@@ -160,7 +160,7 @@ fn decisions_within_a_phase_end_with_it() {
     }
 }
 
-/// An output ends before its first read, also if the value that is read is not used.
+/// An output is complete before its first read, also if the value that is read is not used.
 #[test]
 fn outputs_that_are_read_in_vain_are_complete() {
     for format in concordant_formats_of_rank(1) {

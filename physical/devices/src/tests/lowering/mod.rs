@@ -1,5 +1,5 @@
 //! Compares programs run by the interpreter of Assembly, by Cranelift and by the interpreter of
-//! grids with the interpreter of Notation: in every format of their inputs and outputs, on random
+//! grids with the interpreter of Notation: in random formats of their inputs and outputs, on random
 //! data.
 
 pub(crate) mod appends;

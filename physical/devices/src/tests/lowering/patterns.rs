@@ -25,8 +25,9 @@ pub(super) fn share_formats(program: &mut Program) {
     }
 }
 
-/// Several writes enter the entries of a hash level before they are written, but not above a
-/// pattern, in which an entry is the value.
+/// If a program writes a hash level by different subscripts, an entry is inserted before its value
+/// is written. Above a pattern leaf, it is inserted after the write, because there an entry is the
+/// value.
 #[test]
 fn unwritten_entries_of_patterns_are_not_stored() {
     let program = |write: &str| {

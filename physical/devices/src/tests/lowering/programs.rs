@@ -236,7 +236,7 @@ fn folds_short_circuit_and_integrate() {
            (for i (for j (xor= (y i) (A i j)))))",
         200,
     );
-    // No value equals the one that a fold by `coalesce` leaves, NaN.
+    // A fold by `coalesce` continues as long as its value is NaN, which no value equals.
     for fill in ["3.0", "nan"] {
         check(
             &format!(
@@ -339,7 +339,8 @@ fn code_grows_linearly_with_operands() {
     };
     for (op, kind) in ["+", "*"].into_iter().flat_map(|op| LevelKind::general().map(move |kind| (op, kind))) {
         let sizes: Vec<usize> = (2..=10).map(|n| size(n, op, kind)).collect();
-        // Loops of two or three are nested in each other; more of them share one loop.
+        // The loops of two or three operands are nested in each other; those of more operands
+        // share one loop.
         let name = kind.traits().name;
         assert!(sizes[..2].iter().all(|lines| *lines < 800), "`{op}` of {name}: {sizes:?} lines");
         assert!(sizes[1..].windows(2).all(|w| w[1] <= w[0] + 120), "`{op}` of {name}: {sizes:?} lines");
@@ -410,7 +411,8 @@ fn lookups_are_not_walked_too() {
 
 #[test]
 fn strides_and_reversals() {
-    // Alone, in a union, in an intersection that gallops, and outside a mode that is walked.
+    // Strided reads alone, in a union, in an intersection that gallops, and beside a read that may
+    // be out of bounds.
     for (size, at) in [
         (4, "(+ (* 2 j) 1)"),
         (5, "(* 2 j)"),

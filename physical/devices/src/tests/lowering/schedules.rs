@@ -127,7 +127,7 @@ fn blocks_of_rows_are_appended() {
     );
 }
 
-/// Blocks of stored entries span several modes, or the fibers below others.
+/// Blocks of stored entries span several modes, or lie within the fibers below other modes.
 #[test]
 fn entries_of_tensors_are_cut() {
     check(
@@ -145,7 +145,8 @@ fn entries_of_tensors_are_cut() {
     );
 }
 
-/// The rounds change the value that ends the loop, which counts as it was before the first round.
+/// The rounds change the value that bounds the loop, but the bound stays the value from before the
+/// first round.
 #[test]
 fn extents_are_evaluated_once() {
     check(
@@ -195,7 +196,8 @@ fn workspaces_bring_writes_into_order() {
     );
 }
 
-/// In a linear combination of columns with a further summand, the sum goes into a workspace first.
+/// A sum with a further summand is already computed in a temporary. In a linear combination of
+/// columns with a further factor, the sum goes into a workspace first.
 #[test]
 fn sums_are_precomputed_before_loops_change_places() {
     let declarations = "(input A (type (shape 5 7) f64 0.0 csr)) (input x (type (shape 7) f64 0.0 dense))

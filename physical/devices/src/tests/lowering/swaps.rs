@@ -58,7 +58,8 @@ fn swapped_contents_return() {
     );
 }
 
-/// Each row is left at the first entry that counts, and its coordinate is stored.
+/// The loop over a row ends at the first entry that satisfies the condition, whose coordinate is
+/// stored.
 #[test]
 fn the_first_stored_value_ends_a_loop() {
     check(

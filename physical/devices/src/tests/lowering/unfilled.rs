@@ -73,7 +73,7 @@ fn appended_with_their_values() {
         ("csr", "(for i (for j (init (C i j) (+ (A i j) (B i j)))))", 2),
         ("dcsr", "(for i (for j (init (C i j) (+ (A i j) (B i j)))))", 3),
         ("csr", "(for i (for j (if (gt (x i) 0.0) (init (C i j) (* (A i j) (x i))))))", 2),
-        // A fold starts with the existing value; coordinates do not.
+        // A fold starts with the existing value, so values need a fill; coordinates do not.
         ("csr", "(for i (for j (+= (C i j) (+ (A i j) (B i j)))))", 1),
         ("coo", "(for i (for j (init (C i j) (* (A i j) (B i j)))))", 1),
     ] {
@@ -82,7 +82,7 @@ fn appended_with_their_values() {
     }
 }
 
-/// Only an element whose whole fold is computed by one loop is not read before.
+/// An element is not read before its fold only if one loop computes the whole fold.
 #[test]
 fn elements_that_one_loop_folds_are_not_read_before() {
     let tensors = "(input S (type (shape 4 6) f64 0.0 csr)) (input x (type (shape 6) f64 0.0 dense))

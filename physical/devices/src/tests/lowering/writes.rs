@@ -4,7 +4,7 @@
 use super::check;
 use redpoll_compiler::notation::{normalize, parse, print};
 
-/// Levels that are appended to, in formats of a vector.
+/// Formats of a vector, with levels that are appended to.
 const APPENDED: [&str; 7] = [
     "(sparse-list (element))",
     "(block-list (element))",
@@ -31,7 +31,8 @@ fn a_constant_coordinate_is_appended_once() {
     }
 }
 
-/// The same holds for modes of size 1 and for ranges of one round, at any depth of the loops.
+/// In modes of size 1 and in ranges of one round, a coordinate is appended once, at any depth of
+/// the loops.
 #[test]
 fn modes_and_ranges_of_one_round_are_appended_once() {
     for level in APPENDED {
@@ -224,7 +225,7 @@ fn reads_out_of_bounds_of_several_modes() {
             );
         }
     }
-    // A workspace to which nothing is written reads the same.
+    // Reads of a workspace to which nothing is written give the same values.
     check(
         "(program (output B (type (shape 5) f64 0.0 dense)) (local w (type (shape 3) f64 0.0 dense))
            (block (declare w) (freeze w) (for i (range 0 5) (= (B i) (w (outside 1.0 (- i 1)))))))",

@@ -1,13 +1,13 @@
-//! A function for all rounds: the bounds of its chunk are replaced by those of all rounds, and what
-//! they decide is removed.
+//! Removal of chunks from a function: the bounds of the chunk are replaced by those of all rounds,
+//! and the conditions and assignments that become constant are removed.
 
 use super::{for_each_part, for_each_stmt};
 use redpoll_compiler::assembly::{BinaryOp, BufferClass, CompareOp, Expr, Function, Local, Stmt, UnaryOp};
 use redpoll_logic::Scalar;
 use std::collections::{HashMap, HashSet};
 
-/// Makes one chunk of all rounds: the bounds of the chunk become 0 and the largest number, and what
-/// they decide is removed.
+/// Makes one chunk of all rounds: the bounds of the chunk become 0 and `i64::MAX`, and the
+/// conditions and assignments that become constant are removed.
 pub(super) fn remove_chunks(function: &mut Function) {
     let mut known = HashMap::from([
         (function.chunk.0, Expr::Const(Scalar::I64(0))),
@@ -35,7 +35,7 @@ pub(super) fn remove_chunks(function: &mut Function) {
     remove_unread(&mut function.body);
 }
 
-/// Substitutes known locals, and removes branches that are not taken.
+/// Substitutes known locals, and removes growth and branches that are not taken.
 fn simplify(function: &Function, body: Vec<Stmt>, known: &HashMap<Local, Expr>) -> Vec<Stmt> {
     let value = |e: &Expr| fold(function, &e.substitute_locals(&|l| known.get(&l).cloned().unwrap_or(Expr::Local(l))));
     let block = |body: Vec<Stmt>| simplify(function, body, known);
@@ -55,7 +55,7 @@ fn simplify(function: &Function, body: Vec<Stmt>, known: &HashMap<Local, Expr>) 
                 cond => {
                     let (then, other) = (block(then), block(other));
                     match &then[..] {
-                        // The loop has no rounds otherwise.
+                        // If the condition is false, the loop has no rounds.
                         [Stmt::For { lo, hi, .. }]
                             if other.is_empty()
                                 && cond == Expr::Compare(CompareOp::Lt, Box::new(lo.clone()), Box::new(hi.clone())) =>
@@ -88,7 +88,8 @@ fn simplify(function: &Function, body: Vec<Stmt>, known: &HashMap<Local, Expr>) 
     simplified
 }
 
-/// Computes operators on the bounds of all rounds: no size is negative or the largest number.
+/// Computes operators on the bounds of all rounds, given that every size is at least 0 and less
+/// than `i64::MAX`.
 fn fold(function: &Function, e: &Expr) -> Expr {
     let part = |e: &Expr| Box::new(fold(function, e));
     let int = |e: &Expr| match e {

@@ -93,7 +93,7 @@ impl StmtDialect for ReadingDialect {
         ""
     }
 
-    /// Writes the lists that a loop walks along.
+    /// Writes a comment with the lists that a loop walks along; the text has no polls.
     fn poll_round(w: &mut StmtWriter<'_, Self>, body: &[Stmt]) {
         let coordinates = body.iter().filter_map(|stmt| match stmt {
             Stmt::Assign(_, e @ Expr::Load { .. }) => Some(e),
@@ -154,7 +154,7 @@ fn for_each_part<'s>(body: &'s [Stmt], f: &mut dyn FnMut(&'s Expr)) {
     }
 }
 
-/// Calls `f` on each statement, and on those in it.
+/// Calls `f` on each statement, and on the statements within it.
 fn for_each_stmt<'s>(body: &'s [Stmt], f: &mut dyn FnMut(&'s Stmt)) {
     for stmt in body {
         f(stmt);

@@ -50,7 +50,7 @@ pub(super) fn give_names(function: &mut Function) {
             locals.entry(position).or_insert_with(|| format!("p{tensor}{suffix}"));
         }
     });
-    // The ends of a list are the bounds of its positions.
+    // Locals that bound a loop over positions of a list are named as the ends of the list.
     let mut ends: HashMap<Local, String> = HashMap::new();
     let mut sizes: HashMap<usize, String> = HashMap::new();
     for_each_stmt(&function.body, &mut |stmt| {

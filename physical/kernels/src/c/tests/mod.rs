@@ -9,7 +9,7 @@ use redpoll_compiler::testing::{GOLDEN, golden_program};
 /// The programs of the golden files.
 const PROGRAMS: [&str; 3] = ["spmv", "union", "spgemm"];
 
-/// The programs of the golden files to read.
+/// The programs whose golden files hold C to read.
 const READ_PROGRAMS: [&str; 5] = ["spmv", "spmv_in_lanes", "union", "spgemm", "triangles"];
 
 /// Returns the text of a program's kernel, without the common head of units, which ends with the

@@ -11,8 +11,8 @@ use tempfile::TempDir;
 #[derive(Debug)]
 pub(super) struct Library {
     handle: libloading::Library,
-    /// The temporary folder of the library's file, if needed; after the handle, which is dropped
-    /// first.
+    /// The temporary folder of the library's file, if needed. The field follows the handle, so that
+    /// the handle is dropped first.
     _folder: Option<TempDir>,
 }
 

@@ -30,7 +30,7 @@ use tempfile::TempDir;
 
 pub use process::stop_compilers;
 
-/// Maximum number of libraries that stay in memory without users.
+/// Maximum number of libraries in the cache in memory.
 const MAX_LOADED: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
 
 /// A C compiler with its caches. The compiler is looked up at its first use.
@@ -165,7 +165,8 @@ impl Toolchain {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
-    /// Caches a library in memory; of two with one key the first stays.
+    /// Caches a library in memory and returns the cached one: of two libraries with the same key,
+    /// the first stays.
     fn insert_loaded(&self, key: String, library: Arc<Library>) -> Arc<Library> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(key, || library).clone()
     }

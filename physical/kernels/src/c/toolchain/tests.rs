@@ -227,7 +227,8 @@ fn kernels_compile_without_a_usable_folder() {
     assert_eq!(run(&at(folder.path())), ToolchainCounters { memory: 0, disk: 0, compiled: 1 });
 }
 
-/// The cache removes its oldest entries first, and the work folders of killed compilations.
+/// The cache removes the least recently used entries first, and the work folders of killed
+/// compilations.
 #[test]
 fn the_cache_keeps_its_limit() {
     let folder = tempfile::tempdir().unwrap();

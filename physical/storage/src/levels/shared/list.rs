@@ -7,7 +7,7 @@ use crate::{Array, Error, Indices, filled_vec};
 use redpoll_logic::LevelFormat;
 use std::ops::Range;
 
-/// The arrays `ptr` and `idx` of entries, and their number.
+/// The arrays `ptr` and `idx`, and the number of entries.
 pub(crate) struct ListArrays {
     pub(crate) ptr: Array,
     pub(crate) idx: Array,
@@ -172,8 +172,8 @@ pub(crate) fn find_run(ordered: bool, idx: Indices<'_>, fiber: Range<u64>, coord
     (run > 0).then(|| start..start + run)
 }
 
-/// Returns the first number of `range` for which `below` is false, where `below` is true for a
-/// prefix of the range.
+/// Returns the first number of `range` for which `below` is false, or the end of the range. `below`
+/// must be true up to that number, and false from it on.
 pub fn lower_bound(range: Range<u64>, below: impl Fn(u64) -> bool) -> u64 {
     let Range { start: mut lo, end: mut hi } = range;
     while lo < hi {

@@ -1,5 +1,4 @@
-//! Reads of a level that lists its coordinates in descending order, from the last entry to the
-//! first.
+//! Backward reads of levels that list their coordinates: from the last entry to the first.
 //!
 //! `r` is one past the current entry. `q` is the position of that entry, as in forward reads, so
 //! that the child is the same. Coordinates are negated, so that they ascend.

@@ -137,8 +137,7 @@ fn comparable(cx: &Cx<'_>, at: LevelId) -> &'static dyn Comparable {
     lowering(cx.level(at).format.kind).comparable().expect("runs are joined only if the fibers below can be compared")
 }
 
-/// Sets the ends of those fibers among `lo..hi` that were not written to the end of the fiber
-/// before.
+/// Sets the end of each unwritten fiber among `lo..hi` to the end of the fiber before.
 pub(crate) fn complete_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr)) {
     let p = cx.new_local("p", Prim::I64);
     let next = plus(&local(p), 1);

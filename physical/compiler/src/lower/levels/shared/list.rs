@@ -20,13 +20,13 @@ pub(crate) fn assemble_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Exp
         cx.push(Stmt::Grow { buffer: ptr, len: ends.clone() });
     }
     if mode != AssembleMode::New {
-        // The end before the first of them belongs to another fiber, or stays 0.
+        // The end at `lo` belongs to the fiber before the range, or stays 0.
         cx.store_range(ptr, (&plus(lo, 1), &ends), &int(0));
     }
 }
 
-/// Sets the ends of fibers that were not written, below the parent positions `lo..hi`, to those of
-/// the fibers before.
+/// Sets the end of each unwritten fiber below the parent positions `lo..hi` to the end of the fiber
+/// before.
 pub(crate) fn fill_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr)) {
     if SeededFault::FiberEnds.is_active() {
         return;
