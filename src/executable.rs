@@ -266,7 +266,7 @@ impl Executable {
             return Some(failure.into());
         }
         let fault = if self.tier() == Target::OPTIMIZING { self.config.toolchain.cache_fault() } else { None };
-        fault.map(|fault| format!("each process compiles its kernels again: {fault}"))
+        fault.map(|fault| format!("kernels are not cached on disk, so each process compiles them again: {fault}"))
     }
 
     /// Runs a stage after its predecessors. If a device chosen by [`Target::AUTO`] fails, the CPU

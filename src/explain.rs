@@ -159,8 +159,8 @@ impl Prepared {
         Ok(Explanation(sections))
     }
 
-    /// Returns each kernel as C to read: its loops over plain arrays, under short names, without
-    /// the frame through which kernels are called.
+    /// Returns each kernel as readable C: its loops over plain arrays with short names, without the
+    /// code that receives and grows the arrays.
     ///
     /// ```
     /// use redpoll::prelude::*;

@@ -35,8 +35,8 @@ impl Program {
     /// Converts the bound tensors to the inputs of the program: unbound numbers take their declared
     /// values, and tensors are converted to the declared formats.
     pub(crate) fn bind(&self, bindings: &Bindings) -> Result<Bindings, Error> {
-        let bound = |i: &&InputText| bindings.get(&i.name).is_none() && i.value.is_none();
-        let missing = self.inputs.iter().filter(bound);
+        let is_missing = |i: &&InputText| bindings.get(&i.name).is_none() && i.value.is_none();
+        let missing = self.inputs.iter().filter(is_missing);
         let missing: Vec<_> = missing.map(|i| UnboundTable { table: i.name.as_str().into(), rank: i.rank() }).collect();
         if !missing.is_empty() {
             return Err(Error::UnboundTables(missing));

@@ -239,7 +239,10 @@ fn failures_have_messages_and_exit_codes() {
         (
             &["run", "masks.rp", "--bind", "A=a.mtx"],
             1,
-            &["query `s`: no coordinates satisfy (mapjoin lt (coordinate i) (coordinate j)) and", "remove one of them"],
+            &[
+                "query `s`: no coordinates satisfy (mapjoin lt (coordinate i) (coordinate j)) and",
+                "remove one of these masks",
+            ],
         ),
         (
             &["run", "order.rp", "--bind", "A=a.mtx"],
@@ -262,7 +265,7 @@ fn failures_have_messages_and_exit_codes() {
         (&["plot", "a.mtx", "--out", "no/p.svg"], 1, &["no/p.svg", "No such file"]),
         (&["plot", "a.mtx", "--modes", "0,2"], 1, &["no mode 2", "2 modes, counted from 0"]),
         (&["plot", "a.mtx", "--modes", "1,1"], 2, &["two different ones"]),
-        (&["plot", "a.mtx", "--modes", "0", "--kind", "runs"], 2, &["--modes has no meaning for --kind runs"]),
+        (&["plot", "a.mtx", "--modes", "0", "--kind", "runs"], 2, &["--modes does not apply to --kind runs"]),
         (&["plot", "a.mtx", "--size", "5"], 2, &["64..=4096"]),
         (&["plot", "a.mtx", "--kind", "pie"], 2, &["pie", "degrees"]),
         (&["info", "none.mtx"], 1, &["none.mtx"]),
@@ -411,7 +414,7 @@ fn output_names_the_target_of_a_run() {
     let sandbox = Sandbox::new();
     let plan = ["sum.rp", "--bind", "A=a.mtx"];
     for (options, target, reason) in [
-        (&[][..], "cpu", "a device is considered from"),
+        (&[][..], "cpu", "a device is considered for at least"),
         (&["--engine", "cpu"], "cpu", "as requested"),
         (&["--engine", "grid"], "grid", "as requested"),
         (&["--tier", "instant"], "instant", "as requested"),
@@ -657,7 +660,7 @@ fn schedules_transform_loops() {
         assert_eq!(sum(&run("run", schedule, &["--json"])), sum(&plain), "{schedule}");
     }
     for (schedule, message) in [
-        ("split(q, a, b, 8)", "there is no loop of `q`, but of `i`, `j`"),
+        ("split(q, a, b, 8)", "there is no loop of `q`; the loops are `i`, `j`"),
         ("C: parallel(i)", "schedule of `C`: the optimized plan has no query of that name; its queries are `y`"),
         ("parallel(j)", "`j` cannot be cut into chunks"),
         ("split(i)", "expected `split(i, io, ii, 64)` or"),

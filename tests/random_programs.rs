@@ -143,7 +143,7 @@ fn check_seed(seed: u64, optimized: bool, tally: &Mutex<ProgramTally>) {
             }
             ProgramOutcome::Rejected(rejection) => {
                 let rule = rejection.rule.map_or("other".to_owned(), |rule| format!("{rule:?}"));
-                if std::env::var_os("REDPOLL_REFUSALS").is_some() {
+                if std::env::var_os("REDPOLL_REJECTIONS").is_some() {
                     eprintln!("seed {seed}: {}", rejection.message);
                 }
                 *tally.rejected.entry(rule).or_default() += 1;

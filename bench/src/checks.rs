@@ -16,8 +16,9 @@ pub struct Sums {
     pub count: u64,
     /// The sum of these values.
     pub sum: f64,
-    /// The sum of the absolute values.
-    pub mass: f64,
+    /// The sum of the absolute values; `mass` in JSON.
+    #[serde(rename = "mass")]
+    pub absolute_sum: f64,
     /// The sum of the values, each times the [`weight`] of its coordinates.
     pub weighted: f64,
 }
@@ -37,7 +38,7 @@ impl Sums {
     pub fn of(tensor: &Tensor, fill: f64) -> Result<Sums> {
         let shape = tensor.ty().shape.clone();
         ensure!(tensor.ty().dtype.prim().is_some(), "expected a result of numbers, found {}", tensor.ty().dtype);
-        let mut sums = Sums { shape: shape.clone(), count: 0, sum: 0.0, mass: 0.0, weighted: 0.0 };
+        let mut sums = Sums { shape: shape.clone(), count: 0, sum: 0.0, absolute_sum: 0.0, weighted: 0.0 };
         let leaf = tensor.leaf().first();
         let reals = leaf.and_then(|leaf| leaf.as_slice::<f64>());
         let mut stored = 0;
@@ -65,12 +66,12 @@ impl Sums {
     pub fn add(&mut self, value: f64, number: u64) {
         self.count += 1;
         self.sum += value;
-        self.mass += value.abs();
+        self.absolute_sum += value.abs();
         self.weighted += value * weight(number);
     }
 
-    /// Describes the first sum that differs by more than `tolerance` times the mass, or returns
-    /// `None`.
+    /// Describes the first sum that differs by more than `tolerance` times the sum of absolute
+    /// values, or returns `None`.
     pub fn difference(&self, other: &Sums, tolerance: f64) -> Option<String> {
         if self.shape != other.shape {
             return Some(format!("shape {:?}, expected {:?}", self.shape, other.shape));
@@ -79,10 +80,10 @@ impl Sums {
         if self.count != other.count && (tolerance < ROUNDED || self.count.abs_diff(other.count) > self.count / 1000) {
             return Some(format!("{} values, expected {}", self.count, other.count));
         }
-        let close = |a: f64, b: f64| (a - b).abs() <= tolerance * self.mass.max(other.mass) || a == b;
+        let close = |a: f64, b: f64| (a - b).abs() <= tolerance * self.absolute_sum.max(other.absolute_sum) || a == b;
         let fields = [
             ("sum", self.sum, other.sum),
-            ("sum of absolute values", self.mass, other.mass),
+            ("sum of absolute values", self.absolute_sum, other.absolute_sum),
             ("weighted sum", self.weighted, other.weighted),
         ];
         let different = fields.into_iter().find(|(_, a, b)| !close(*a, *b))?;
@@ -106,7 +107,7 @@ mod tests {
         let same = dense(&[2, 3], &[0.0, 2.0, 0.0, -3.0, 0.0, 5.0]).unwrap();
         let sums = Sums::of(&matrix, 0.0).unwrap();
         assert_eq!(sums, Sums::of(&same, 0.0).unwrap());
-        assert_eq!((sums.count, sums.sum, sums.mass), (3, 4.0, 10.0));
+        assert_eq!((sums.count, sums.sum, sums.absolute_sum), (3, 4.0, 10.0));
         assert_eq!(sums.weighted, 2.0 * weight(1) - 3.0 * weight(3) + 5.0 * weight(5));
     }
 

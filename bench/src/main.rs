@@ -69,7 +69,7 @@ enum BenchCommand {
     /// Measure gains and costs of claiming, over the queries of the SQL tests and of real tables
     #[cfg(feature = "sql")]
     Claims(ClaimsArgs),
-    /// Measure whole sessions: the sums of first and of second calls, beside other engines
+    /// Measure whole sessions: the sums of first and of second calls, compared with other engines
     #[cfg(feature = "sql")]
     Session(SessionArgs),
     /// Write the report of earlier measurements
@@ -110,7 +110,7 @@ struct SessionArgs {
     /// Number of queries of the session of join counts
     #[arg(long, value_name = "N", default_value_t = 300)]
     queries: usize,
-    /// The size of its tables, in percent of 90,000 rows
+    /// The size of the tables of the session of join counts, in percent of 90,000 rows
     #[arg(long, value_name = "N", default_value_t = 100)]
     percent: u64,
     /// Number of copies of the tables of TPC-H at scale factor 0.01; 0 for no session of TPC-H

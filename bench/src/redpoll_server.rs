@@ -119,7 +119,7 @@ pub struct RedpollServer {
 }
 
 /// A conversion of results to the form of the baseline's results.
-type Finish = fn(Vec<Tensor>) -> Result<Vec<Tensor>>;
+type ResultConversion = fn(Vec<Tensor>) -> Result<Vec<Tensor>>;
 
 impl Server for RedpollServer {
     fn handle(&mut self, request: ServerRequest) -> Result<ServerReply> {
@@ -142,8 +142,9 @@ impl Server for RedpollServer {
             ServerRequest::Run { mode, repeat } => self.run(&mode, repeat),
             ServerRequest::Check => {
                 let task = self.task.as_ref().context("no task is loaded")?;
-                let finish = self.last_variant.map_or(Ok as Finish, |k| self.variants[k].0.finish);
-                Ok(ServerReply::Checked { sums: compute_sums(&finish(self.results.clone())?, task)? })
+                let variant = self.last_variant.map(|k| &self.variants[k].0);
+                let convert_results = variant.map_or(Ok as ResultConversion, |variant| variant.convert_results);
+                Ok(ServerReply::Checked { sums: compute_sums(&convert_results(self.results.clone())?, task)? })
             }
             ServerRequest::Quit => bail!("the process ends without a reply"),
         }
@@ -301,18 +302,19 @@ fn verify(choice: &WorkloadChoice) -> Result<ServerReply> {
     if task.query.is_some() {
         return Ok(ServerReply::Checked { sums: crate::peers::sql::verify(&task, problem.inputs)? });
     }
-    let mut runs: Vec<(String, Bindings, WorkloadProgram, Finish)> = Vec::new();
+    let mut runs: Vec<(String, Bindings, WorkloadProgram, ResultConversion)> = Vec::new();
     for variant in problem.variants {
-        runs.push((variant.name, store_inputs(variant.inputs)?, variant.program, variant.finish));
+        runs.push((variant.name, store_inputs(variant.inputs)?, variant.program, variant.convert_results));
     }
     if runs.is_empty() {
         runs.push((choice.id.clone(), store_inputs(problem.inputs)?, problem.program, Ok));
     }
     let mut all = Vec::new();
     for target in [Target::INSTANT, Target::LOGIC] {
-        for (name, bindings, program, finish) in &runs {
-            let results = program(&mut WorkloadRunner::new(config_with(target), bindings.clone())).and_then(finish);
-            let results = results.with_context(|| format!("{name} on the {}", target.name()))?;
+        for (name, bindings, program, convert_results) in &runs {
+            let mut runner = WorkloadRunner::new(config_with(target), bindings.clone());
+            let results = program(&mut runner).and_then(convert_results);
+            let results = results.with_context(|| format!("{name} on target {}", target.name()))?;
             all.extend(compute_sums(&results, &task)?);
         }
     }

@@ -134,7 +134,7 @@ pub struct Variant {
     /// The program of redpoll.
     pub program: WorkloadProgram,
     /// Converts results to the form of the baseline's results, outside of the measured time.
-    pub finish: fn(Vec<Tensor>) -> Result<Vec<Tensor>>,
+    pub convert_results: fn(Vec<Tensor>) -> Result<Vec<Tensor>>,
 }
 
 impl Variant {
@@ -144,7 +144,7 @@ impl Variant {
         inputs: Vec<WorkloadInput>,
         program: impl Fn(&mut WorkloadRunner) -> Result<Vec<Tensor>> + 'static,
     ) -> Variant {
-        Variant { name: name.into(), paper: None, inputs, program: Box::new(program), finish: Ok }
+        Variant { name: name.into(), paper: None, inputs, program: Box::new(program), convert_results: Ok }
     }
 
     /// Creates a variant from the text of one plan or program.
@@ -161,8 +161,8 @@ impl Variant {
 
     /// Returns the variant with the conversion of its results to the form of the baseline's.
     #[must_use]
-    pub fn finish(mut self, finish: fn(Vec<Tensor>) -> Result<Vec<Tensor>>) -> Variant {
-        self.finish = finish;
+    pub fn convert_results(mut self, convert: fn(Vec<Tensor>) -> Result<Vec<Tensor>>) -> Variant {
+        self.convert_results = convert;
         self
     }
 }

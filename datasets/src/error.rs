@@ -168,7 +168,8 @@ pub enum Fault {
     },
     /// Fewer entries than the header announces.
     #[error(
-        "expected {expected} entries as in the header, found {found}; the file is truncated or its header is wrong"
+        "expected {expected} {} as in the header, found {found}; the file is truncated or its header is wrong",
+        plural(*.expected, "entry", "entries")
     )]
     EntryCount {
         /// The number in the header.
@@ -196,13 +197,13 @@ pub enum Fault {
         /// The maximum.
         limit: u64,
     },
-    /// Entries that exceed the memory allowed for a generator.
-    #[error(
-        "{entries} entries need {bytes} bytes, and the limit is {limit}; request fewer entries, or raise the limit"
-    )]
+    /// Entries or other items that exceed the memory allowed for a generator.
+    #[error("{count} {items} need {bytes} bytes, and the limit is {limit}; request fewer {items}, or raise the limit")]
     GeneratorMemory {
-        /// The number of entries.
-        entries: Count,
+        /// The kind of the items, in the plural.
+        items: &'static str,
+        /// The number of items.
+        count: Count,
         /// Their number of bytes.
         bytes: Count,
         /// The allowed number of bytes.
@@ -251,6 +252,11 @@ impl fmt::Display for Count {
             None => f.write_str("more than 2^64"),
         }
     }
+}
+
+/// Returns the word for a count: `one` for 1, `many` for other counts.
+pub(crate) fn plural(count: u64, one: &'static str, many: &'static str) -> &'static str {
+    if count == 1 { one } else { many }
 }
 
 /// A fault and its position. The caller that opened the file adds the file name.

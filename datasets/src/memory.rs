@@ -45,8 +45,8 @@ impl Memory {
     /// # Errors
     /// [`Fault::MemoryLimit`] if the bytes exceed the limit.
     pub(crate) fn charge(&self, purpose: &'static str, bytes: u64) -> Result<(), Fault> {
-        let asked = usize::try_from(bytes).unwrap_or(usize::MAX);
-        if self.0.charge(asked) {
+        let requested = usize::try_from(bytes).unwrap_or(usize::MAX);
+        if self.0.charge(requested) {
             return Ok(());
         }
         Err(Fault::MemoryLimit { purpose, bytes, used: self.0.used() as u64, limit: self.0.limit() as u64 })

@@ -382,9 +382,9 @@ fn invalid_parameters_are_rejected() {
         cannot generate ratings: the number of users is too large: 4294967296; the maximum is 4294967295
         cannot generate ratings: the number of ratings is too large: 101; the maximum is 100
         cannot generate ratings: expected a skew of users from 0 to 8, found 9
-        cannot generate ratings: 2000 entries need 68719476816000 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
+        cannot generate ratings: 2000 users and items need 68719476816000 bytes, and the limit is 8589934592; request fewer users and items, or raise the limit
         cannot generate ratings: expected at least 2 stars, found 1
-        cannot generate image: 4611686018427387904 entries need more than 2^64 bytes, and the limit is 8589934592; request fewer entries, or raise the limit
+        cannot generate image: 4611686018427387904 pixels need more than 2^64 bytes, and the limit is 8589934592; request fewer pixels, or raise the limit
         cannot generate image: expected a radius above 0, up to 1e9, found 0
     "#]].assert_eq(&messages);
 }

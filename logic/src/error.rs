@@ -76,7 +76,7 @@ pub enum Error {
         fields: Vec<Field>,
     },
     /// A list of fields that does not fit a node.
-    #[error("{node} with the fields ({}), expected {expected}", list(.found))]
+    #[error("{node} has the fields ({}), expected {expected}", list(.found))]
     Fields {
         /// Name of the node.
         node: &'static str,
@@ -196,8 +196,15 @@ fn list(fields: &[Field]) -> String {
 }
 
 fn suggestion(similar: &[String]) -> String {
-    match similar {
+    let names: Vec<String> = similar.iter().map(|name| format!("`{name}`")).collect();
+    match &names[..] {
         [] => String::new(),
-        _ => format!("; did you mean {}?", similar.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(" or ")),
+        [name] => format!("; did you mean {name}?"),
+        [others @ .., last] => format!("; did you mean {} or {last}?", others.join(", ")),
     }
+}
+
+/// Returns the word for a count: `one` for 1, `many` for other counts.
+pub(crate) fn plural(count: usize, one: &'static str, many: &'static str) -> &'static str {
+    if count == 1 { one } else { many }
 }

@@ -22,7 +22,10 @@ pub fn check_masks(plan: &Plan) -> Result<(), Error> {
     for query in &plan.queries {
         if let Some(masks) = find_contradiction(&query.expr, &mut visited) {
             let masks: Vec<String> = masks.iter().map(ToString::to_string).collect();
-            let problem = format!("no coordinates satisfy {} together; remove one of them", masks.join(" and "));
+            let problem = match &masks[..] {
+                [mask] => format!("no coordinates satisfy {mask}; remove this mask"),
+                _ => format!("no coordinates satisfy {} together; remove one of these masks", masks.join(" and ")),
+            };
             return Err(Error::Plan { location: format!("query `{}`", query.alias), problem });
         }
     }

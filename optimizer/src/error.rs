@@ -17,7 +17,9 @@ pub enum Error {
         field: Field,
     },
     /// An expression uses a field that is not bound in its environment.
-    #[error("query `{query}` uses field `{field}`, which its expression does not bind")]
+    #[error(
+        "query `{query}` uses field `{field}`, which its expression does not bind; bind it in a table or an aggregate"
+    )]
     Unbound {
         /// The query.
         query: Alias,
@@ -33,7 +35,10 @@ pub enum Error {
         source: OpError,
     },
     /// A scan's operator has no identity, which the rewriting of scans needs.
-    #[error("query `{query}` scans with operator `{op}`, which has no identity for {dtype}; scan with one that has")]
+    #[error(
+        "query `{query}` scans with operator `{op}`, which has no identity for {dtype}; \
+         scan with an operator that has an identity"
+    )]
     ScanWithoutIdentity {
         /// The query.
         query: Alias,
@@ -51,7 +56,10 @@ pub enum Error {
         what: String,
     },
     /// No loop order satisfies all orders that the plan pins.
-    #[error("query `{query}` has no loop order that satisfies every order pinned by its reorders and folds")]
+    #[error(
+        "query `{query}` has no loop order that satisfies every order pinned by its reorders, its folds and \
+         `loop_orders`; remove a reorder or an entry of `loop_orders`"
+    )]
     NoLoopOrder {
         /// The query.
         query: Alias,

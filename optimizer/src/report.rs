@@ -234,7 +234,8 @@ impl fmt::Display for Decision {
                 output.stored()
             )?;
             if let Some(w) = &output.workspace {
-                write!(f, ", through a workspace {} inside {} loops", FormatDisplay(&w.format), w.depth)?;
+                let loops = if w.depth == 1 { "loop" } else { "loops" };
+                write!(f, ", through a workspace {} inside {} {loops}", FormatDisplay(&w.format), w.depth)?;
             }
             if let Some(pattern) = &output.pattern {
                 write!(f, ", sharing the levels of {pattern}")?;
@@ -258,7 +259,8 @@ impl fmt::Display for Miscount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let estimated: Vec<String> = self.estimated.iter().map(|n| format!("{n:.0}")).collect();
         let counted: Vec<String> = self.counted.iter().map(u64::to_string).collect();
-        write!(f, "{} has ({}) positions, ({}) were estimated", self.alias, counted.join(" "), estimated.join(" "))
+        let (counted, estimated) = (counted.join(" "), estimated.join(" "));
+        write!(f, "{} has ({counted}) positions instead of the estimated ({estimated})", self.alias)
     }
 }
 

@@ -212,14 +212,14 @@ impl Generator {
             _ => {
                 // Renames `i` to `j` if the two have one size.
                 let fields = arg.info().fields.clone();
-                let swap: Vec<Field> = fields
+                let renamed: Vec<Field> = fields
                     .iter()
                     .map(|f| match f.as_str() {
                         "i" if fields.len() == 1 && self.sizes[&Field::from("j")] == self.sizes[f] => "j".into(),
                         _ => f.clone(),
                     })
                     .collect();
-                arg.relabel(swap)
+                arg.relabel(renamed)
             }
         }
     }

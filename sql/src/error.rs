@@ -101,6 +101,14 @@ pub enum FallbackReason {
         /// The type of the value.
         ty: DataType,
     },
+    /// A sum of decimals over all rows of the join may overflow in limbs.
+    #[error("kernels cannot sum values of type {ty} exactly in a join of up to {}", row_count(*.rows))]
+    TooManyRows {
+        /// The type of the values.
+        ty: DataType,
+        /// The upper bound of the number of rows.
+        rows: u128,
+    },
     /// The values of a sum or product over several tables are not finite, or may overflow when
     /// regrouped.
     #[error("{values} is not finite, or so large that it may overflow in another order of computation")]
@@ -121,7 +129,7 @@ pub enum FallbackReason {
         values: String,
     },
     /// DataFusion is faster, or estimated to be.
-    #[error("redpoll takes {redpoll_time:.1?}, DataFusion {datafusion_time:.1?}")]
+    #[error("redpoll takes {redpoll_time:.1?} and DataFusion takes {datafusion_time:.1?}")]
     Slower {
         /// Time of redpoll, measured or estimated.
         redpoll_time: Duration,
@@ -149,6 +157,11 @@ pub enum FallbackReason {
         /// The error.
         error: String,
     },
+}
+
+/// Returns a number of rows with its noun.
+pub(crate) fn row_count(rows: u128) -> String {
+    format!("{rows} {}", if rows == 1 { "row" } else { "rows" })
 }
 
 impl From<redpoll_datasets::Error> for Error {

@@ -59,24 +59,24 @@ impl SchemaTables {
 /// The table of a file that a statement has named.
 #[derive(Debug)]
 struct NamedFileTable {
-    version: FileVersion,
+    version: NamedFileVersion,
     table: Arc<dyn TableProvider>,
 }
 
 /// The version of a file: its size and its time of modification; `None` if the file has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct FileVersion(Option<(u64, SystemTime)>);
+pub(crate) struct NamedFileVersion(Option<(u64, SystemTime)>);
 
-impl FileVersion {
+impl NamedFileVersion {
     /// Returns the present version of a file.
-    pub(crate) fn of(path: &Path) -> FileVersion {
+    pub(crate) fn of(path: &Path) -> NamedFileVersion {
         let version = |metadata: Metadata| Some((metadata.len(), metadata.modified().ok()?));
-        FileVersion(std::fs::metadata(path).ok().and_then(version))
+        NamedFileVersion(std::fs::metadata(path).ok().and_then(version))
     }
 }
 
 /// Returns the version of the file that a statement has named as a table.
-pub(crate) fn named_file_version(state: &SessionState, table: &str) -> Option<FileVersion> {
+pub(crate) fn named_file_version(state: &SessionState, table: &str) -> Option<NamedFileVersion> {
     let schema = state.schema_for_ref(TableReference::bare(table)).ok()?;
     let any: &dyn Any = &*schema;
     let files = any.downcast_ref::<SchemaTables>()?.named_files.read().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +90,7 @@ pub(crate) fn named_file_version(state: &SessionState, table: &str) -> Option<Fi
 pub(crate) fn add_named_file(
     state: &SessionState,
     table: &str,
-    version: FileVersion,
+    version: NamedFileVersion,
     provider: Arc<dyn TableProvider>,
 ) -> Result<()> {
     let schema = state.schema_for_ref(TableReference::bare(table))?;

@@ -263,7 +263,11 @@ fn reports_list_adaptations() {
     let outputs: Vec<&OutputProfile> = profile.queries.iter().flat_map(|q| &q.outputs).collect();
     assert!(outputs.iter().all(|o| o.estimated.is_some()), "{outputs:?}");
     let text = profile.flow.to_string();
-    assert!(text.contains("T has (20 20) positions, ") && text.contains("remaining queries replanned"), "{text}");
+    assert!(
+        text.contains("T has (20 20) positions instead of the estimated ")
+            && text.contains("remaining queries replanned"),
+        "{text}"
+    );
     assert!(profile.flow.to_dot().contains("the remaining queries are replanned"));
     let sections = prepared.explain(Detail::Notation).unwrap();
     assert!(sections.iter().any(|s| s.title == "adaptation"));

@@ -35,8 +35,8 @@ pub enum Cause {
         /// The sizes of that mode.
         sizes: Vec<u64>,
     },
-    /// An array with named modes combined with one with numbered modes.
-    #[error("an array with modes named {} cannot be combined with one with numbered modes of shape {shape:?}; name its modes with `at`", name_list(.names))]
+    /// An array with named modes combined with an array with numbered modes.
+    #[error("an array with modes named {} cannot be combined with an array of shape {shape:?} whose modes are numbered; name the numbered modes with `at`", name_list(.names))]
     MixedStyles {
         /// The names of the modes of one array.
         names: Vec<Field>,

@@ -102,7 +102,7 @@ fn fold_numbers(expr: &Expr, fields: &[Field], op: Builtin) -> Result<Expr, Caus
 
 /// Folds the values that are not NaN; NaN if there are none.
 fn fold_numbers_or_nan(expr: &Expr, fields: &[Field], op: Builtin) -> Result<Expr, Cause> {
-    nan_where_empty(&count_numbers(expr, fields)?, 0.0, fold_numbers(expr, fields, op)?)
+    nan_unless_more_than(&count_numbers(expr, fields)?, 0.0, fold_numbers(expr, fields, op)?)
 }
 
 /// Returns the number of values that are not NaN, in the dtype of the values.
@@ -114,7 +114,7 @@ fn count_numbers(expr: &Expr, fields: &[Field]) -> Result<Expr, Cause> {
 }
 
 /// Replaces `value` by NaN where there are no more than `least` numbers.
-fn nan_where_empty(count: &Expr, least: f64, value: Expr) -> Result<Expr, Cause> {
+fn nan_unless_more_than(count: &Expr, least: f64, value: Expr) -> Result<Expr, Cause> {
     let has_numbers = Expr::mapjoin(Builtin::Gt, [count.clone(), Expr::number(least)])?;
     Ok(Expr::mapjoin(Builtin::IfElse, [has_numbers, value, Expr::number(f64::NAN)])?)
 }
@@ -123,7 +123,7 @@ fn nan_where_empty(count: &Expr, least: f64, value: Expr) -> Result<Expr, Cause>
 fn mean(expr: &Expr, fields: &[Field]) -> Result<Expr, Cause> {
     let count = count_numbers(expr, fields)?;
     let mean = Expr::mapjoin(Builtin::Div, [fold_numbers(expr, fields, Builtin::Add)?, count.clone()])?;
-    nan_where_empty(&count, 0.0, mean)
+    nan_unless_more_than(&count, 0.0, mean)
 }
 
 /// `sum((x - mean(x))^2) / (n - correction)` over the `n` values that are not NaN
@@ -135,6 +135,6 @@ fn variance(state: &ArrayState, axes: &Axes, correction: f64) -> Result<ArraySta
         let count = count_numbers(&expr, &fields)?;
         let freedom = Expr::mapjoin(Builtin::Sub, [count.clone(), Expr::number(correction)])?;
         let variance = Expr::mapjoin(Builtin::Div, [fold_numbers(&squares, &fields, Builtin::Add)?, freedom])?;
-        nan_where_empty(&count, correction.max(0.0), variance)
+        nan_unless_more_than(&count, correction.max(0.0), variance)
     })
 }

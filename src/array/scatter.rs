@@ -99,7 +99,7 @@ fn scatter_into(array: &ArrayState, coordinates: &ArrayState, size: u64, op: &Op
     let identity = op.fold_identity(&dtype, FloatMode::Relaxed);
     let identity = identity.ok_or_else(|| {
         Cause::Shape(format!(
-            "operator `{op}` has no identity on {dtype}, which is the result where no value is folded"
+            "operator `{op}` has no identity on {dtype}; `scatter` needs one for coordinates without values"
         ))
     })?;
     let states = [array.clone(), coordinates.cast(&DType::I64)?];

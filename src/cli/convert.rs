@@ -69,7 +69,7 @@ struct EdgeListArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     first: u64,
 
-    /// Read coordinates as names, even numbers
+    /// Read coordinates as names, even if they are numbers
     #[arg(long)]
     names: bool,
 

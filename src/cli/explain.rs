@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 /// Show the result of each phase on a plan
 #[derive(clap::Args)]
 #[command(after_help = "\
-A plan depends on the formats and sizes of its tables. Tables without a file hold random numbers: in sparse formats 10
-for each coordinate of the first mode. The size of an index is that of --size, of the program,
-or of a table with a file, or else 1000.
+A plan depends on the formats and sizes of its tables. Tables without a file hold random numbers; a sparse table has
+about 10 for each coordinate of its first mode. The size of an index is taken from --size, the program, or a table with
+a file; otherwise it is 1000.
 
 Examples:
   redpoll explain 'y(i) = A(i,j) * x(j)'
@@ -56,8 +56,8 @@ pub(super) struct Args {
     #[arg(long, conflicts_with_all = ["analyze", "output"])]
     assembly: bool,
 
-    /// Show only the loops of each kernel, as C to read: over plain arrays, under short names, and
-    /// without the frame through which kernels are called
+    /// Show only the loops of each kernel as readable C, over plain arrays with short names,
+    /// without the code that receives and grows the arrays
     #[arg(long, conflicts_with_all = ["analyze", "output", "assembly", "CodeArgs"])]
     kernel: bool,
 

@@ -124,8 +124,12 @@ pub(super) fn similar_file(path: &Path) -> Option<String> {
     let unknown = logic::Error::unknown("file", path.file_name()?.to_str()?, names.iter().map(String::as_str));
     let logic::Error::Unknown { similar, .. } = unknown else { return None };
     let similar = similar.iter().map(|name| format!("`{}`", path.with_file_name(name).display()));
-    let similar = similar.collect::<Vec<_>>().join(" or ");
-    (!similar.is_empty()).then(|| format!("did you mean {similar}?"))
+    let similar: Vec<String> = similar.collect();
+    match &similar[..] {
+        [] => None,
+        [name] => Some(format!("did you mean {name}?")),
+        [others @ .., last] => Some(format!("did you mean {} or {last}?", others.join(", "))),
+    }
 }
 
 impl From<crate::storage::Error> for CommandFailure {

@@ -45,10 +45,10 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<NonZero<usize>>,
 
-    /// Transform the loops of a query, named unless it computes the only result: 'C: split(i, io,
-    /// ii, 32) parallel(io)'; see --schedule-table, and `redpoll explain` for the names of queries
-    /// and loops. Results stay the same, but floats may be rounded in another order, unless
-    /// --strict is given. May be given several times
+    /// Transform the loops of a query. The schedule names the query, unless the query computes the
+    /// only result: 'C: split(i, io, ii, 32) parallel(io)'; see --schedule-table, and `redpoll
+    /// explain` for the names of queries and loops. Results stay the same, but floats may be
+    /// rounded in another order, unless --strict is given. May be given several times
     #[arg(long, value_name = "SCHEDULE")]
     schedule: Vec<String>,
 
@@ -64,8 +64,8 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "SUBJECT", value_parser = subject_parser())]
     without: Vec<Subject>,
 
-    /// Keep the plan regardless of the sizes of written tensors; by default, the rest is replanned
-    /// if they differ much from the estimates
+    /// Do not replan during the first run. By default, the rest of the plan is replanned if the
+    /// sizes of written tensors differ much from their estimates
     #[arg(long)]
     no_adapt: bool,
 

@@ -17,8 +17,7 @@ pub(super) struct StandInArgs {
     #[arg(long, value_name = "NAME=FORMAT")]
     format: Vec<Named<String>>,
 
-    /// The size of an index, or the named size of a program, in all tables without a file that
-    /// have it
+    /// The size of an index, or a named size of a program, in all tables without a file
     #[arg(long, value_name = "INDEX=N")]
     size: Vec<Named<u64>>,
 }

@@ -175,9 +175,9 @@ mod tests {
         let coordinates = vec![vec![0, 1 << 62], vec![7, 2]];
         let triples = Triples { shape, coordinates, values: Values::from(vec![1.0, 2.0]) };
         let (tensor, _) = Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap();
-        let portrait = FormatReport::of(&tensor).unwrap();
+        let report = FormatReport::of(&tensor).unwrap();
         let mut text = Vec::new();
-        portrait.write(&mut text).unwrap();
+        report.write(&mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         assert!(text.contains("\n  coo ") && !text.contains("\n  dia "), "{text}");
     }

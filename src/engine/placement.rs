@@ -134,7 +134,11 @@ impl fmt::Display for Reason {
             Reason::Requested => f.write_str("as requested"),
             Reason::UnknownWork => f.write_str("the amount of work is unknown; request a device by name to use it"),
             Reason::LittleWork { cpu } => {
-                write!(f, "{cpu:.1?} of estimated work; a device is considered from {:.1?}", duration(MIN_SECONDS))
+                let least = duration(MIN_SECONDS);
+                write!(
+                    f,
+                    "{cpu:.1?} of estimated work; a device is considered for at least {least:.1?} of estimated work"
+                )
             }
             Reason::NoDevice(why) => write!(f, "no device: {why}"),
             Reason::Compared { cpu, device, setup, missing_bytes, runs } => {
@@ -171,7 +175,10 @@ mod tests {
         let device = || -> Result<DeviceState, String> { panic!("the device was queried") };
         let little = choose_target(work(1e-3, 1), device);
         assert_eq!(little.reason, Reason::LittleWork { cpu: Duration::from_millis(1) });
-        assert_eq!(little.to_string(), "cpu: 1.0ms of estimated work; a device is considered from 2.0ms");
+        assert_eq!(
+            little.to_string(),
+            "cpu: 1.0ms of estimated work; a device is considered for at least 2.0ms of estimated work"
+        );
         assert_eq!(choose_target(work(15e-3, 8), device).target, Target::CPU, "threads share the work");
         let unknown = choose_target(RunEstimate { cost: f64::INFINITY, ..work(0.0, 1) }, device);
         assert_eq!(unknown.reason, Reason::UnknownWork);

@@ -61,7 +61,7 @@ fn text() {
                 P
                   loops i k j at cost 100
                   P stored as (dense sparse-list), about 24 values
-                  reads A<"1"> stored as (dense sparse-list), 9 values: walk i, follow j through a workspace (byte-map) inside 1 loops; walk k, walk j
+                  reads A<"1"> stored as (dense sparse-list), 9 values: walk i, follow j through a workspace (byte-map) inside 1 loop; walk k, walk j
                   threads take chunks of i
                 s
                   loops i k at cost 100
@@ -74,7 +74,7 @@ fn text() {
                 P
                   loops i k j at cost 100
                   P stored as (dense sparse-list), about 24 values
-                  reads A<"1"> stored as (dense sparse-list), 9 values: walk i, follow j through a workspace (byte-map) inside 1 loops; walk k, walk j
+                  reads A<"1"> stored as (dense sparse-list), 9 values: walk i, follow j through a workspace (byte-map) inside 1 loop; walk k, walk j
                   threads take chunks of i
                   took 1.5ms, estimated cost 100
                   P: 12 values, estimated 24, q-error 2.00
@@ -104,7 +104,7 @@ fn dot() {
                   n1 [label="P\nloops i k j\ncost 100"];
                   n2 [label="s\nloops i k\ncost 100"];
                   n3 [shape=ellipse, peripheries=2, label="s\nf64 6 x 6"];
-                  n0 -> n1 [label="(dense sparse-list)\nwalk i, follow j through a workspace (byte-map) inside 1 loops\nwalk k, walk j"];
+                  n0 -> n1 [label="(dense sparse-list)\nwalk i, follow j through a workspace (byte-map) inside 1 loop\nwalk k, walk j"];
                   n1 -> n2 [label="P (dense sparse-list)\nabout 24 values\nwalk i, walk k"];
                   n0 -> n2 [label="(dense sparse-list)\nwalk i, walk k"];
                   n2 -> n3 [label="(sparse-list sparse-list)\nabout 24 values"];
@@ -117,7 +117,7 @@ fn dot() {
                   n1 [label="P\nloops i k j\ncost 100\ntook 1.5ms"];
                   n2 [label="s\nloops i k\ncost 100\ntook 1.5ms"];
                   n3 [shape=ellipse, peripheries=2, label="s\nf64 6 x 6"];
-                  n0 -> n1 [label="(dense sparse-list)\nwalk i, follow j through a workspace (byte-map) inside 1 loops\nwalk k, walk j"];
+                  n0 -> n1 [label="(dense sparse-list)\nwalk i, follow j through a workspace (byte-map) inside 1 loop\nwalk k, walk j"];
                   n1 -> n2 [label="P (dense sparse-list)\n12 values, estimated 24\nwalk i, walk k"];
                   n0 -> n2 [label="(dense sparse-list)\nwalk i, walk k"];
                   n2 -> n3 [label="(sparse-list sparse-list)\n3 values, estimated 24"];
@@ -139,7 +139,7 @@ fn mermaid() {
                   n1["P<br/>loops i k j<br/>cost 100"]
                   n2["s<br/>loops i k<br/>cost 100"]
                   n3[["s<br/>f64 6 x 6"]]
-                  n0 -->|"(dense sparse-list)<br/>walk i, follow j through a workspace (byte-map) inside 1 loops<br/>walk k, walk j"| n1
+                  n0 -->|"(dense sparse-list)<br/>walk i, follow j through a workspace (byte-map) inside 1 loop<br/>walk k, walk j"| n1
                   n1 -->|"P (dense sparse-list)<br/>about 24 values<br/>walk i, walk k"| n2
                   n0 -->|"(dense sparse-list)<br/>walk i, walk k"| n2
                   n2 -->|"(sparse-list sparse-list)<br/>about 24 values"| n3
@@ -150,7 +150,7 @@ fn mermaid() {
                   n1["P<br/>loops i k j<br/>cost 100<br/>took 1.5ms"]
                   n2["s<br/>loops i k<br/>cost 100<br/>took 1.5ms"]
                   n3[["s<br/>f64 6 x 6"]]
-                  n0 -->|"(dense sparse-list)<br/>walk i, follow j through a workspace (byte-map) inside 1 loops<br/>walk k, walk j"| n1
+                  n0 -->|"(dense sparse-list)<br/>walk i, follow j through a workspace (byte-map) inside 1 loop<br/>walk k, walk j"| n1
                   n1 -->|"P (dense sparse-list)<br/>12 values, estimated 24<br/>walk i, walk k"| n2
                   n0 -->|"(dense sparse-list)<br/>walk i, walk k"| n2
                   n2 -->|"(sparse-list sparse-list)<br/>3 values, estimated 24"| n3

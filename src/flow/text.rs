@@ -79,7 +79,8 @@ pub(super) fn protocols(access: &Access) -> String {
     match &access.workspace {
         None => protocols,
         Some(Workspace { depth, format }) => {
-            format!("{protocols} through a workspace {} inside {depth} loops", FormatDisplay(format))
+            let loops = if *depth == 1 { "loop" } else { "loops" };
+            format!("{protocols} through a workspace {} inside {depth} {loops}", FormatDisplay(format))
         }
     }
 }

@@ -76,7 +76,7 @@ pub(crate) fn check_inputs(physical: &PhysicalPlan, bindings: &Bindings) -> Resu
     for parameter in physical.parameters() {
         let range = bound(&parameter.input).and_then(Tensor::value_range);
         if !range.is_some_and(|(least, greatest)| parameter.has_value(least) && parameter.has_value(greatest)) {
-            let difference = "the number is not one of the values of its parameter";
+            let difference = "the number is out of the range of its parameter";
             return Err(Error::Binding { table: parameter.input.clone(), difference });
         }
     }

@@ -39,7 +39,7 @@ fn errors_name_the_line() {
         (session.einsum("i->k", [&a]), "in no operand"),
         (a.t(), "expected at least 2 modes, found 1"),
         (a.at(["i"]).t(), "the modes are named i; call `by_position` first"),
-        (a.at(["i"]) + &b, "cannot be combined with one with numbered modes"),
+        (a.at(["i"]) + &b, "whose modes are numbered; name the numbered modes with `at`"),
         (a.take(&session.vector([0.5]), 0), "coordinates must be integers"),
         (session.dense([3], [1, 2]), "found 2 values"),
         (session.triples([2], Format::csf(1), [([5], 1)]), "5"),

@@ -51,7 +51,7 @@ pub(crate) fn check(table: &[Operation]) {
                     Err(_) => "panic".to_owned(),
                 };
                 let record = draw.record.join("\n  ");
-                failures.push(format!("{name} case {case} on the {}:\n  {record}\n{problem}", target.name()));
+                failures.push(format!("{name} case {case} on target {}:\n  {record}\n{problem}", target.name()));
                 break;
             }
         }

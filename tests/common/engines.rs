@@ -100,7 +100,7 @@ pub fn check_rewritten(
         return Ok(false);
     }
     check_plan(case, rewritten, expected)
-        .map_err(|f| PhaseFailure { message: format!("rewritten: {}", f.message), ..f })?;
+        .map_err(|f| PhaseFailure { message: format!("rewritten plan: {}", f.message), ..f })?;
     Ok(true)
 }
 

@@ -87,7 +87,7 @@ fn check<'u, U: 'u>(
     for (name, own) in uses.filter(|(name, _)| name.contains(&only) && !is_exception(name)) {
         for text in formats {
             let format = parse_format(text, 2).expect("a format");
-            assert!(shape_in(&format, SIZES[0]).contains(&SIZES[0]), "a mode of {text} grows");
+            assert!(shape_in(&format, SIZES[0]).contains(&SIZES[0]), "no mode of {text} grows");
             let failure = growth(&format, &|operands| prepare(&own, operands));
             failures.extend(failure.map(|failure| format!("{name} over {text}: {failure}")));
         }

@@ -144,7 +144,7 @@ fn crate_dependencies_match_the_architecture() {
     let mut found: Vec<_> = crate_folders().iter().map(|folder| manifest_dependencies(folder)).collect();
     drawn.sort_unstable();
     found.sort_unstable();
-    assert_eq!(drawn, found, "the picture, and the manifests");
+    assert_eq!(drawn, found, "the dependencies in ARCHITECTURE.md and in the manifests differ");
 }
 
 /// The files of the optimizer that each of its folders may use.

@@ -119,7 +119,7 @@ impl DuckDb {
         let task = self.task.as_ref().context("no task is loaded")?;
         let shape = &self.shape;
         let fill = task.fills.first().context("the task has no fill value")?.0;
-        let mut sums = Sums { shape: shape.clone(), count: 0, sum: 0.0, mass: 0.0, weighted: 0.0 };
+        let mut sums = Sums { shape: shape.clone(), count: 0, sum: 0.0, absolute_sum: 0.0, weighted: 0.0 };
         let mut statement = self.connection.prepare("SELECT COLUMNS(*)::DOUBLE FROM result")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {

@@ -146,7 +146,7 @@ impl QueryServer {
     fn sums(&self) -> Result<Sums> {
         let (query, task) = self.query.as_ref().context("no query is loaded")?;
         let fill = task.fills.first().context("the task has no fill value")?.0;
-        let mut sums = Sums { shape: query.shape.clone(), count: 0, sum: 0.0, mass: 0.0, weighted: 0.0 };
+        let mut sums = Sums { shape: query.shape.clone(), count: 0, sum: 0.0, absolute_sum: 0.0, weighted: 0.0 };
         for batch in &self.rows {
             ensure!(
                 batch.num_columns() == query.shape.len() + 1,

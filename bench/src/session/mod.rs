@@ -21,7 +21,7 @@ use std::time::Instant;
 pub struct SessionSettings {
     /// Number of queries of the session of join counts.
     pub queries: usize,
-    /// The size of its tables, in percent of 90,000 rows.
+    /// The size of the tables of the session of join counts, in percent of 90,000 rows.
     pub percent: u64,
     /// Number of copies of the tables of TPC-H at scale factor 0.01; 0 for no session of TPC-H.
     pub copies: usize,

@@ -92,7 +92,7 @@ fn dot_array(runner: &WorkloadRunner) -> Result<Array> {
 
 /// The number of windows and of rows of the inputs of [`numbers`]; it exceeds the number of plans
 /// that a session caches.
-const PLACES: i64 = 400;
+const WINDOWS: i64 = 400;
 
 /// Returns a small number that is different for each call.
 fn fraction(call: i64) -> f64 {
@@ -113,17 +113,17 @@ fn numbers(data: &str, _: DataSize) -> Result<MakeOutcome> {
         name => bail!("unknown array `{name}`"),
     };
     let periodic = |n: i64| dense_of(&[n as u64], Values::F64((0..n).map(|i| (i % 10 + 1) as f64).collect()));
-    let rows = PLACES as u64 + 1;
+    let rows = WINDOWS as u64 + 1;
     let diagonal = vec![(0..rows).collect(), (0..rows).map(|i| i % 10).collect()];
     let cells = sparse_of(&[rows, 10], diagonal, Values::F64(vec![2.5; rows as usize]));
     let inputs = vec![
         WorkloadInput::new("x", periodic(10), "dense")?,
-        WorkloadInput::new("long", periodic(10 * PLACES + 10), "dense")?,
+        WorkloadInput::new("long", periodic(10 * WINDOWS + 10), "dense")?,
         WorkloadInput::new("A", cells, "csr")?,
     ];
     let calls = Cell::new(0);
     WorkloadProblem::program(data.to_owned(), inputs, 1, move |runner| {
-        calls.set(calls.get() % PLACES + 1);
+        calls.set(calls.get() % WINDOWS + 1);
         let array = build(runner, calls.get())?;
         Ok(vec![runner.collect(&array)?])
     })

@@ -12,7 +12,7 @@
 
 use super::shared::{self, NumberText};
 use crate::content::{Content, Data, Info, Layout, MAX_DIMENSION, MAX_RANK};
-use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
+use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError, plural};
 use crate::file_format::{FileFormat, WriteOptions};
 use crate::memory::{Growth, Memory, read_all};
 use crate::text::TextCursor;
@@ -78,7 +78,8 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
             lists.and_then(|()| growth.reserve(&mut values, more)).map_err(|fault| fault.at(Location::File))?;
         }
         if header.as_ref().is_some_and(|h| h.stored == Some(found)) {
-            return Err(cursor.unexpected(&format!("the end of the file after the {found} entries of its header")));
+            let entries = plural(found, "entry", "entries");
+            return Err(cursor.unexpected(&format!("the end of the file after the {found} {entries} of its header")));
         }
         for mode in 0..rank {
             if cursor.at_line_end() {

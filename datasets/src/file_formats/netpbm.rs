@@ -216,7 +216,7 @@ fn write_bitmap(content: &Content, options: &WriteOptions, out: &mut dyn Write) 
 fn write_graymap(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
     let (values, height, width) = pixels(&PGM, content, options)?;
     let wide = content.prim() == Prim::U16;
-    let hint = "grey levels are integers from 0 to 65535; write another format";
+    let hint = "grey levels are integers from 0 to 65535; write the matrix in another format";
     let overflow = |(_, value): (usize, Scalar)| Fault::Overflow { value: value.to_string(), dtype: Prim::U16, hint };
     let Values::U16(levels) = values.convert(Prim::U16).map_err(overflow)? else {
         unreachable!("the values were converted to u16")

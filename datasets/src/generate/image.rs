@@ -40,8 +40,8 @@ impl Draw for Image {
         let shape = vec![self.height, self.width];
         check_shape(&shape)?;
         let pixels = element_count(&shape);
-        ctx.check_bytes(pixels, 8)?;
-        ctx.check_bytes(Some(self.blobs), 8)?;
+        ctx.check_bytes("pixels", pixels, 8)?;
+        ctx.check_bytes("blobs", Some(self.blobs), 8)?;
         if !(self.radius > 0.0 && self.radius <= 1e9) {
             return Err(Fault::malformed("a radius above 0, up to 1e9", self.radius.to_string()));
         }

@@ -152,16 +152,16 @@ impl DrawContext<'_> {
 
     /// Checks that this number of entries does not exceed the memory limit.
     fn check_entries(&self, rank: usize, entries: Option<u64>) -> Result<(), Fault> {
-        self.check_bytes(entries, rank as u64 * 8 + 8)
+        self.check_bytes("entries", entries, rank as u64 * 8 + 8)
     }
 
-    fn check_bytes(&self, entries: Option<u64>, entry_bytes: u64) -> Result<(), Fault> {
-        let bytes = entries.and_then(|n| n.checked_mul(entry_bytes));
+    /// Checks that this number of items of `item_bytes` each does not exceed the memory limit.
+    fn check_bytes(&self, items: &'static str, count: Option<u64>, item_bytes: u64) -> Result<(), Fault> {
+        let bytes = count.and_then(|n| n.checked_mul(item_bytes));
+        let limit = self.options.memory;
         match bytes {
-            Some(bytes) if bytes <= self.options.memory => Ok(()),
-            _ => {
-                Err(Fault::GeneratorMemory { entries: Count(entries), bytes: Count(bytes), limit: self.options.memory })
-            }
+            Some(bytes) if bytes <= limit => Ok(()),
+            _ => Err(Fault::GeneratorMemory { items, count: Count(count), bytes: Count(bytes), limit }),
         }
     }
 

@@ -71,7 +71,7 @@ impl Ratings {
         }
         ctx.check_entries(3, Some(self.ratings))?;
         // Factors, weights and permutations.
-        ctx.check_bytes(Some(self.users + self.items), 8 * u64::from(self.rank) + 48)
+        ctx.check_bytes("users and items", Some(self.users + self.items), 8 * u64::from(self.rank) + 48)
     }
 
     /// Returns the number of ratings of each user, the most active first: a power law, at most one

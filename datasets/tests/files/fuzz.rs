@@ -67,7 +67,7 @@ proptest! {
     /// Asserts that texts with random digits and separators in a few places, which stay almost
     /// well-formed, are handled.
     #[test]
-    fn shuffled_text(
+    fn overwritten_text(
         file in prop::sample::select(TEXTS.clone()),
         edits in proptest::collection::vec((any::<prop::sample::Index>(), prop::sample::select(b"0123456789 \n\t.-+eE%#,;\"x".to_vec())), 1..6),
     ) {

@@ -113,7 +113,7 @@ fn matrix_market_entries() {
         ],
         &expect![[r#"
             a.mtx:4: expected 2 entries as in the header, found 1; the file is truncated or its header is wrong
-            a.mtx:4: expected the end of the file after the 1 entries that the header announces, found `2`
+            a.mtx:4: expected the end of the file after the 1 entry that the header announces, found `2`
             a.mtx:4: expected 18446744073709551615 entries as in the header, found 1; the file is truncated or its header is wrong
             a.mtx:5: coordinate 4 of mode 0 is out of range: the dimension is 3, and coordinates start at 1
             a.mtx:3: coordinate 0 of mode 1 is out of range: the dimension is 3, and coordinates start at 1
@@ -194,8 +194,8 @@ fn frostt() {
             a.tns:3: expected a dimension, found the end of the line
             a.tns:3: expected the end of the line of dimensions, found `3`
             a.tns:4: coordinate 4 of mode 0 is out of range: the dimension is 3, and coordinates start at 1
-            a.tns:4: expected 1 entries as in the header, found 0; the file is truncated or its header is wrong
-            a.tns:5: expected the end of the file after the 1 entries of its header, found `2`
+            a.tns:4: expected 1 entry as in the header, found 0; the file is truncated or its header is wrong
+            a.tns:5: expected the end of the file after the 1 entry of its header, found `2`
             a.tns:2: the rank is too large: 18446744073709551615; the maximum is 64
             a.tns:2: expected a rank of at least 1, found 0
             a.tns:2: coordinate 4 of mode 0 is out of range: the dimension is 3, and coordinates start at 1
@@ -317,7 +317,7 @@ fn archives() {
             a.npz, array `a`: expected the magic string `\x93NUMPY`, found `not an`
             a.npz, array `format`: expected a sparse format (coo, csr, csc, bsr, dia, gcxs), found `lil`
             a.npz, array `format`: expected the name of a sparse format, found an array of numbers
-            a.npz, array `shape`: expected an array of this name, found none
+            a.npz, array `shape`: expected this array, found none
             a.npz, array `shape`: expected 1 to 2 modes for csr, found 3
             a.npz, array `shape`, entry 1: expected an integer that is not negative, found -2
             a.npz, array `indptr`: expected 3 entries, found 2
@@ -327,9 +327,9 @@ fn archives() {
             a.npz, array `indptr`, entry 2: expected at most 1, the number of entries, found 2
             a.npz, array `indices`, entry 0: coordinate 2 of mode 1 is out of range: the dimension is 2, and coordinates start at 0
             a.npz, array `indices`, entry 0: expected an integer that is not negative, found -1
-            a.npz, array `row`: expected 1 entries, found 2
+            a.npz, array `row`: expected 1 entry, found 2
             a.npz, array `col`, entry 0: coordinate 2 of mode 1 is out of range: the dimension is 2, and coordinates start at 0
-            a.npz, array `coords`: expected an array of this name, as the shape does not have two modes, found none
+            a.npz, array `coords`: expected this array, because the shape does not have two modes, found none
             a.npz, array `shape`: expected a multiple of the block size 2 in mode 1, found 3
             a.npz, array `data`: expected values of 3 modes for bsr, found the shape [1, 0, 2]
             a.npz, array `data`: expected values of 3 modes for bsr, found the shape [1, 2]

@@ -188,7 +188,7 @@ fn faults_are_named() {
     expect![[r#"
         a.rpt: expected a valid `redpoll:shape`, found `2 x`
         a.rpt: expected the arrays of a tensor, found invalid tensor: level 1 (sparse-list): idx[0] = 2 is out of range, the dimension is 2
-        a.rpt: not supported: an Arrow file without the type of a tensor; an Arrow file of rows is a table of SQL; name it .arrow
+        a.rpt: not supported: an Arrow file without the type of a tensor; to query the file as a table in SQL, name it .arrow
         a.rpt: expected a valid `redpoll:format`, found `(dense (sparse-list (ellment)))`
         a.rpt: expected a valid `redpoll:fill-bits`, found `0`
         a.rpt: expected the column `1.ptr`, found `1.pos`

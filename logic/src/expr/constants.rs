@@ -62,7 +62,7 @@ impl Plan {
     pub fn lift_constants(&self) -> Result<LiftedPlan, Error> {
         let results = self.queries.iter().map(|query| query.alias.clone());
         let mut visited = HashSet::new();
-        let mut lifting = Lifting {
+        let mut lifter = ConstantLifter {
             taken: self.inputs().into_iter().chain(results).collect(),
             number: 0,
             constants: Vec::new(),
@@ -71,24 +71,24 @@ impl Plan {
             maps: HashMap::new(),
             lifted: HashMap::new(),
         };
-        lifting.lift_offsets(self);
+        lifter.lift_offsets(self);
         let (mut queries, mut fills) = (Vec::with_capacity(self.queries.len()), Vec::new());
         for Query { alias, expr } in &self.queries {
-            let lifted = lifting.expr(expr)?.expr;
+            let lifted = lifter.expr(expr)?.expr;
             let (fill, lifted_fill) = (&expr.info().fill, &lifted.info().fill);
             if fill != lifted_fill && self.produces.contains(alias) {
                 fills.push((alias.clone(), fill.clone()));
             }
-            lifting.results.insert(alias.clone(), lifted_fill.clone());
+            lifter.results.insert(alias.clone(), lifted_fill.clone());
             queries.push(Query { alias: alias.clone(), expr: lifted });
         }
         let plan = Plan { queries, produces: self.produces.clone() };
-        Ok(LiftedPlan { plan, constants: lifting.constants, fills })
+        Ok(LiftedPlan { plan, constants: lifter.constants, fills })
     }
 }
 
 /// A traversal that lifts constants.
-struct Lifting {
+struct ConstantLifter {
     /// Names of inputs and results.
     taken: HashSet<Alias>,
     /// Number in the last name of a constant.
@@ -118,7 +118,7 @@ struct LiftedExpr {
     stores_all: bool,
 }
 
-impl Lifting {
+impl ConstantLifter {
     /// Replaces the offsets of index maps by parameters.
     fn lift_offsets(&mut self, plan: &Plan) {
         let ty = Arc::new(Parameter::input_type());
@@ -194,12 +194,12 @@ impl Lifting {
         let signature = op.signature(&args.iter().map(|a| a.info().dtype.clone()).collect::<Vec<_>>())?;
         let fills: Vec<Scalar> = args.iter().zip(&signature.args).map(|(a, t)| cast_to(&a.info().fill, t)).collect();
         // The fill value of the result, for a value of the constant.
-        let outside = |value: &Scalar| {
+        let result_fill = |value: &Scalar| {
             let mut fills = fills.clone();
             fills[position] = cast_to(value, &signature.args[position]);
             op.eval_in(&fills, expr.mode()).ok()
         };
-        let keeps_fill = |candidate: &Scalar| outside(candidate).as_ref() == Some(&expr.info().fill);
+        let keeps_fill = |candidate: &Scalar| result_fill(candidate).as_ref() == Some(&expr.info().fill);
         let Some(prim) = value.dtype().prim() else { return Ok(expr.clone()) };
         let candidates: Vec<Scalar> = REPRESENTATIVES.iter().filter_map(|x| representative(*x, prim)).collect();
         let keeping = candidates.iter().find(|candidate| keeps_fill(candidate));

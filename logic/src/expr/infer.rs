@@ -4,7 +4,7 @@ use super::fold::{aggregate_fill, fold_dtype};
 use super::index::infer_index;
 use super::{Expr, Info, Node};
 use crate::dtype::DType;
-use crate::error::Error;
+use crate::error::{Error, plural};
 use crate::field::{Alias, Field};
 use crate::format::TensorType;
 use crate::mode::FloatMode;
@@ -52,8 +52,9 @@ pub(crate) fn infer(node: &Node, mode: FloatMode) -> Result<Info, Error> {
 }
 
 fn table(tensor: &Alias, ty: &TensorType, fields: &[Field]) -> Result<Info, Error> {
-    if fields.len() != ty.shape.len() {
-        let expected = format!("{}, one per mode of `{tensor}`", ty.shape.len());
+    let rank = ty.shape.len();
+    if fields.len() != rank {
+        let expected = format!("{rank} {}, one per mode of `{tensor}`", plural(rank, "field", "fields"));
         return Err(Error::Fields { node: "table", found: fields.to_vec(), expected });
     }
     let mut info = Info {
@@ -207,7 +208,7 @@ fn relabel(arg: &Expr, fields: &[Field]) -> Result<Info, Error> {
     let info = arg.info();
     let distinct = fields.iter().enumerate().all(|(k, f)| !fields[..k].contains(f));
     if fields.len() != info.fields.len() || !distinct {
-        let expected = format!("distinct names for the {} fields {}", info.fields.len(), field_list(&info.fields));
+        let expected = format!("distinct names for the fields {}", field_list(&info.fields));
         return Err(Error::Fields { node: "relabel", found: fields.to_vec(), expected });
     }
     Ok(Info { fields: fields.to_vec(), weak: false, ..info.clone() })

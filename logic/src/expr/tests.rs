@@ -56,7 +56,10 @@ fn mapjoin_is_the_natural_join() {
 #[test]
 fn tables_check_their_fields() {
     let ty = || Arc::new(TensorType { shape: vec![3, 4], dtype: DType::F64, fill: 0.0.into(), format: Format::csr() });
-    check(Expr::table("A", ty(), ["i"]), expect!["error: table with the fields (i), expected 2, one per mode of `A`"]);
+    check(
+        Expr::table("A", ty(), ["i"]),
+        expect!["error: table has the fields (i), expected 2 fields, one per mode of `A`"],
+    );
     check(
         Expr::table("A", ty(), ["i", "i"]),
         expect![
@@ -223,12 +226,12 @@ fn reorder_relabel_reformat() {
     check(a().reorder(["j", "i"]), expect!["j:4 i:3 f64 fill 0.0"]);
     check(
         a().reorder(["j", "j"]),
-        expect!["error: reorder with the fields (j j), expected the fields (i j) in any order"],
+        expect!["error: reorder has the fields (j j), expected the fields (i j) in any order"],
     );
     check(a().relabel(["x", "y"]), expect!["x:3 y:4 f64 fill 0.0"]);
     check(
         a().relabel(["x"]),
-        expect!["error: relabel with the fields (x), expected distinct names for the 2 fields (i j)"],
+        expect!["error: relabel has the fields (x), expected distinct names for the fields (i j)"],
     );
     check(a().reformat(Format::csc()), expect!["i:3 j:4 f64 fill 0.0"]);
     check(a().reformat(Format::csf(3)), expect!["error: the shape has 2 modes, but the format has 3"]);

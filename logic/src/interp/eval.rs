@@ -174,7 +174,8 @@ impl Evaluator {
         let table = self.tables.get(input).ok_or_else(|| fail("the plan reads it, but it is missing".to_owned()))?;
         match table.values.first().map(BoundedValue::scalar) {
             Some(Scalar::I64(value)) if parameter.has_value(value) => Ok(value),
-            value => Err(fail(format!("it is {value:?}, but the plan expects a number in 0..{size}"))),
+            Some(value) => Err(fail(format!("it is {value}, but the plan expects a number in 0..{size}"))),
+            None => Err(fail(format!("it has no value, but the plan expects a number in 0..{size}"))),
         }
     }
 
@@ -276,7 +277,9 @@ impl Evaluator {
                 match (in_bounds, outside) {
                     (Some(coordinates), _) => self.entry(arg, &coordinates)?,
                     (None, Some(outside)) => outside.clone(),
-                    (None, None) => unreachable!("inference proves reads without a value outside in bounds"),
+                    (None, None) => unreachable!(
+                        "inference proves that reads are in bounds if the map has no value for reads out of bounds"
+                    ),
                 }
             }
         })

@@ -158,7 +158,7 @@ builtins! {
     Sign "sign" unary Same, "Sign: -1, 0 or 1; NaN for NaN, 0 for -0.";
     Min "min" many Same, "Minimum; NaN if any argument is NaN; -0 is less than 0.";
     Max "max" many Same, "Maximum; NaN if any argument is NaN; -0 is less than 0.";
-    Pow "pow" binary Arithmetic, "Power; wraps for integers, which round to zero for negative exponents.";
+    Pow "pow" binary Arithmetic, "Power; wraps for integers, where a negative exponent gives 0, except for bases 1 and -1.";
     FloorDiv "floordiv" binary Arithmetic, "Quotient, rounded down; 0 for integers divided by 0.";
     Rem "rem" binary Arithmetic, "Remainder of floordiv, with the sign of the divisor; 0 for integers divided by 0.";
     And "and" many Logical, "True if all arguments are true.";

@@ -127,11 +127,11 @@ impl UserOp {
     pub fn with_properties(mut self, properties: UserProperties) -> Result<UserOp, OpError> {
         let p = &properties;
         let same_dtypes = self.params.iter().all(|(_, t)| *t == self.params[0].1);
-        let magma = same_dtypes && self.params.len() == 2 && self.result == self.params[0].1;
+        let is_closed_binary = same_dtypes && self.params.len() == 2 && self.result == self.params[0].1;
         if p.commutative && !same_dtypes {
             return self.fail("it is declared commutative, but the dtypes of its parameters differ".to_owned());
         }
-        if (p.associative || p.idempotent) && !magma {
+        if (p.associative || p.idempotent) && !is_closed_binary {
             return self.fail(
                 "it is declared associative or idempotent, which requires two parameters of the result's dtype"
                     .to_owned(),

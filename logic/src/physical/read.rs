@@ -87,7 +87,7 @@ impl PhysicalReader {
                         }
                         _ => (alias(accumulator)?, Vec::new()),
                     };
-                    let (op, init, value) = (self.ops.read(op)?, read_scalar(init)?, self.expr(value)?);
+                    let (op, init, value) = (self.ops.read_name(op)?, read_scalar(init)?, self.expr(value)?);
                     nest.folds.push(TemporaryFold { name, accumulator_indices, op, init, value });
                 }
                 _ => return Err(item.error("expected (where ..) or (NAME OP VALUE EXPR)")),
@@ -109,7 +109,7 @@ impl PhysicalReader {
         for clause in clauses {
             match clause.as_form() {
                 Some(("drop-fills", [])) => output.computed_fills = ComputedFills::Drop,
-                Some(("fold", [op])) => output.fold = Some(self.ops.read(op)?),
+                Some(("fold", [op])) => output.fold = Some(self.ops.read_name(op)?),
                 Some(("pattern", [tensor])) => output.pattern = Some(self::alias(tensor)?),
                 _ => match read_workspace(clause)? {
                     Some(workspace) => output.workspace = Some(workspace),
@@ -143,7 +143,7 @@ impl PhysicalReader {
             Some(("coordinate", [form])) => affine(form).map(ScalarExpr::Coordinate),
             Some(("at", [tensor, reads @ ..])) => self.access(tensor, reads).map(ScalarExpr::Access),
             Some((_, args)) => {
-                let op = self.ops.read(&s.as_list().expect("a form is a list")[0])?;
+                let op = self.ops.read_name(&s.as_list().expect("a form is a list")[0])?;
                 Ok(ScalarExpr::Call(op, args.iter().map(|a| self.expr(a)).collect::<Result<_, _>>()?))
             }
         }

@@ -76,7 +76,7 @@ fn errors_have_positions() {
     check("(physical (input A f64 0.0 (7)))", expect!["line 1, column 11: expected NAME DTYPE FILL (SIZE..) FORMAT"]);
     check(
         "(physical (input A f64 0.0 (7) (dense@x)))",
-        expect!["line 1, column 33: expected a level KIND[?][*][@MODE], found dense@x"],
+        expect!["line 1, column 33: expected a level KIND[?][*][@MODE[/BLOCK | %BLOCK | -BY]], found dense@x"],
     );
     check(
         "(physical (query (for (i)) ))",

@@ -38,6 +38,7 @@ use super::{
 };
 use crate::affine::{Affine, Parameter, Subscript};
 use crate::dtype::DType;
+use crate::error::plural;
 use crate::expr::ComputedFills;
 use crate::field::{Alias, Field};
 use crate::format::{Format, LeafKind, StorageMode, TensorType};
@@ -77,7 +78,8 @@ pub fn verify(plan: &PhysicalPlan) -> Result<(), VerifyError> {
             plan.inputs.iter().any(|(alias, ty)| *alias == parameter.input && **ty == Parameter::input_type())
         };
         if let Some(parameter) = query.parameters().into_iter().find(|parameter| !is_input(parameter)) {
-            let problem = format!("`{}` is no input that gives a parameter its value", parameter.input);
+            let problem =
+                format!("parameter `{}` is not a dense `i64` input of rank 0 with fill value 0", parameter.input);
             return Err(VerifyError { location, problem });
         }
         check_query(query, &types).map_err(|problem| VerifyError { location, problem })?;
@@ -126,7 +128,9 @@ impl QueryScope<'_> {
         body: &mut dyn FnMut(&mut Self) -> CheckResult,
     ) -> CheckResult {
         if let Some(t) = temporaries.iter().find(|t| t.depth > loops.len()) {
-            return Err(format!("temporaries at depth {}, but the nest has {} loops", t.depth, loops.len()));
+            let count = loops.len();
+            let noun = plural(count, "loop", "loops");
+            return Err(format!("temporaries at depth {}, but the nest has {count} {noun}", t.depth));
         }
         for t in temporaries {
             let (start, depth) = (t.start_depth, t.depth);

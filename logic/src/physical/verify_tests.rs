@@ -36,7 +36,7 @@ fn temporaries() {
     let of = |temporaries: &str| format!("(for (i 5)) {temporaries} (write R f64 0.0 (5) (dense) (i) t)");
     let sum = "(t + 0.0 (at A i j))";
     check("", &of(&format!("(where 1 (for (j 6)) {sum})")), "");
-    check("", &of(&format!("(where 2 (for (j 6)) {sum})")), "temporaries at depth 2, but the nest has 1 loops");
+    check("", &of(&format!("(where 2 (for (j 6)) {sum})")), "temporaries at depth 2, but the nest has 1 loop");
     check("", &of(&format!("(where 1 (for (j 6)) {sum} {sum})")), "temporary `t` is defined twice");
     check(
         "",

@@ -47,7 +47,7 @@ impl Operators {
     ///
     /// # Errors
     /// Returns an error if `form` is no word, or names no operator.
-    pub fn read(&self, form: &Sexpr) -> Result<Op, Error> {
+    pub fn read_name(&self, form: &Sexpr) -> Result<Op, Error> {
         self.named(form.word("the name of an operator")?, form)
     }
 }

@@ -5,7 +5,7 @@ use super::format::format_from_sexpr;
 use super::index::{apply_map, parse_field};
 use super::index_notation;
 use super::{Catalog, Operators, form_args, parse_name};
-use crate::error::Error;
+use crate::error::{Error, plural};
 use crate::expr::{ComputedFills, Expr, fold_dtype};
 use crate::field::{Alias, Field};
 use crate::format::TensorType;
@@ -93,11 +93,10 @@ fn collect_free(s: &Sexpr, bound: &mut Vec<String>, free: &mut Vec<(Alias, Vec<F
             None => free.push((alias.into(), parse_fields(fields)?)),
             Some((_, first)) if first.len() == fields.len() => {}
             Some((_, first)) => {
-                return Err(s.error(format!(
-                    "`{alias}` is read with {} fields, but was read with {} before",
-                    fields.len(),
-                    first.len()
-                )));
+                let (found, before) = (fields.len(), first.len());
+                let noun = plural(found, "field", "fields");
+                let message = format!("`{alias}` is read with {found} {noun}, but was read with {before} before");
+                return Err(s.error(message));
             }
         }
         return Ok(());
@@ -189,14 +188,14 @@ impl PlanReader<'_> {
             ("coordinate", [f]) => Ok(Expr::coordinate(parse_field(f)?)),
             ("mapjoin", [op, args @ ..]) => {
                 let args = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
-                Expr::mapjoin(self.ops.read(op)?, args)
+                Expr::mapjoin(self.ops.read_name(op)?, args)
             }
             ("aggregate", [op, init, arg, fields @ ..]) => {
-                let (op, arg) = (self.ops.read(op)?, self.expr(arg)?);
+                let (op, arg) = (self.ops.read_name(op)?, self.expr(arg)?);
                 let dtype = fold_dtype(&op, &arg.info().dtype, "fold").map_err(|e| s.locate(e))?;
                 Expr::aggregate(op, parse_constant(init, &dtype)?, arg, parse_fields(fields)?)
             }
-            ("scan", [op, arg, along]) => Expr::scan(self.ops.read(op)?, self.expr(arg)?, parse_field(along)?),
+            ("scan", [op, arg, along]) => Expr::scan(self.ops.read_name(op)?, self.expr(arg)?, parse_field(along)?),
             ("reorder", [arg, fields @ ..]) => self.expr(arg)?.reorder(parse_fields(fields)?),
             ("relabel", [arg, fields @ ..]) => self.expr(arg)?.relabel(parse_fields(fields)?),
             ("index", [maps @ .., arg]) if !maps.is_empty() => {

@@ -168,7 +168,7 @@ fn formats_print_back() {
     );
     check_expr(
         "(reformat csrr (table A i j))",
-        expect!["error: line 1, column 26: unknown format `csrr`; did you mean `csr` or `bcsr` or `csb`?"],
+        expect!["error: line 1, column 26: unknown format `csrr`; did you mean `csr`, `bcsr` or `csb`?"],
     );
     let pattern = parse_format("(modes 1 0 (dense (sparse-list (pattern))))", 2).unwrap();
     assert_eq!(pattern, Format { leaf: LeafKind::Pattern, ..Format::csc() });
@@ -242,7 +242,7 @@ fn errors_have_positions() {
     );
     check(
         "(plan (query C (table A i)) (produces C))",
-        expect!["error: line 1, column 16: table with the fields (i), expected 2, one per mode of `A`"],
+        expect!["error: line 1, column 16: table has the fields (i), expected 2 fields, one per mode of `A`"],
     );
     check(
         "(plan (query C (mapjoin plus (table A i j))) (produces C))",

@@ -22,8 +22,8 @@ pub(crate) struct ListLevel {
     pub(crate) average_length: f64,
     /// Number of loops that determine the fiber; the loops after these reread it.
     pub(crate) fixed_depth: usize,
-    /// Set for a deciding list: the fill of the access alone makes the value a fill. The loop
-    /// visits the intersection of the deciding lists.
+    /// Set for a conjunct: the fill of the access alone makes the value a fill. The loop visits the
+    /// intersection of the conjuncts.
     pub(crate) is_conjunct: bool,
     /// The workspace that can cache a fiber, if any.
     pub(crate) workspace: Option<FiberWorkspace>,
@@ -40,7 +40,7 @@ pub(crate) enum ListProtocol {
     Workspace,
     /// Searched for each coordinate of the other lists.
     Search,
-    /// Advanced by galloping to each coordinate of the deciding lists.
+    /// Advanced by galloping to each coordinate of the conjuncts.
     Advance,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn cheapest_protocols(lists: &[ListLevel], rounds: &LoopRounds<'_>) -
     let protocols = vec![ListProtocol::Walk; lists.len()];
     let mut best = (protocols.clone(), walk_work(lists, &protocols, rounds));
     let mut lowest = best.1.cost();
-    // At least one deciding list must lead.
+    // At least one conjunct must lead.
     let conjunct_count = lists.iter().filter(|list| list.is_conjunct).count();
     if conjunct_count == 0 || lists.len() == 1 {
         return best;
@@ -115,7 +115,7 @@ pub(crate) fn cheapest_protocols(lists: &[ListLevel], rounds: &LoopRounds<'_>) -
     let mut longest: Vec<usize> = (0..lists.len()).filter(|k| lists[*k].workspace.is_some()).collect();
     longest.sort_by(|a, b| lists[*b].fiber_length.total_cmp(&lists[*a].fiber_length));
     longest.truncate(conjunct_count - 1);
-    // Lists that do not decide are searched for the coordinates of the deciding lists; if all lists
+    // Lists that are not conjuncts are searched for the coordinates of the conjuncts; if all lists
     // are searchable, they advance to these coordinates instead.
     let follower = match lists.iter().all(|list| list.is_searchable) {
         true => ListProtocol::Advance,
@@ -149,7 +149,7 @@ pub(crate) fn cheapest_protocols(lists: &[ListLevel], rounds: &LoopRounds<'_>) -
 }
 
 /// Returns the length of the shortest walked list.
-pub(crate) fn shortest_lead(lists: &[ListLevel], protocols: &[ListProtocol]) -> f64 {
+pub(crate) fn shortest_walked_length(lists: &[ListLevel], protocols: &[ListProtocol]) -> f64 {
     walked_lists(lists, protocols).map(|list| list.fiber_length).fold(f64::INFINITY, f64::min)
 }
 
@@ -170,7 +170,7 @@ fn walk_work(lists: &[ListLevel], protocols: &[ListProtocol], rounds: &LoopRound
         return work;
     }
     let (shortest, longest) =
-        (shortest_lead(lists, protocols), all.clone().map(|list| list.fiber_length).fold(0.0, f64::max));
+        (shortest_walked_length(lists, protocols), all.clone().map(|list| list.fiber_length).fold(0.0, f64::max));
     if longest > cost::GALLOP_RATIO * shortest.max(0.5) && all.clone().all(|list| list.is_conjunct) {
         work.add(Event::Gallop, rounds.outside * shortest * (1.0 + longest / shortest.max(0.5)).log2());
         return work;
@@ -196,7 +196,7 @@ fn fill_work(lists: &[ListLevel], protocols: &[ListProtocol], rounds: &LoopRound
 /// Returns the work of looking up the coordinates of the walked lists in the other lists.
 fn lookup_work(lists: &[ListLevel], protocols: &[ListProtocol], rounds: &LoopRounds<'_>) -> Work {
     let mut work = Work::NONE;
-    let steps = rounds.own.max(rounds.outside * shortest_lead(lists, protocols));
+    let steps = rounds.own.max(rounds.outside * shortest_walked_length(lists, protocols));
     for (list, protocol) in lists.iter().zip(protocols) {
         match (protocol, list.workspace) {
             (ListProtocol::Walk, _) => {}
@@ -206,7 +206,7 @@ fn lookup_work(lists: &[ListLevel], protocols: &[ListProtocol], rounds: &LoopRou
             }
             (ListProtocol::Advance, _) => {
                 // The further apart the queried coordinates are, the longer the leaps are.
-                let distance = list.fiber_length / shortest_lead(lists, protocols).max(0.5);
+                let distance = list.fiber_length / shortest_walked_length(lists, protocols).max(0.5);
                 match distance > 1.0 {
                     true => work.add(Event::Gallop, cost::ADVANCE_LEAP * steps * (1.5 + distance.log2())),
                     false => work.add(Event::Merge, cost::ADVANCE_STEP * rounds.outside * list.fiber_length),

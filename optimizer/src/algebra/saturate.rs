@@ -26,11 +26,11 @@ pub(super) const MAX_ITERATIONS: usize = 12;
 pub(super) enum StopReason {
     /// The rules find nothing new.
     Saturated,
-    /// The limit of nodes is reached.
+    /// The node limit is reached.
     Nodes,
-    /// The limit of node visits is reached.
+    /// The node visit limit is reached.
     Visits,
-    /// The limit of iterations is reached.
+    /// The iteration limit is reached.
     Iterations,
 }
 
@@ -38,9 +38,9 @@ impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             StopReason::Saturated => "saturated",
-            StopReason::Nodes => "stopped at the limit of nodes",
-            StopReason::Visits => "stopped at the limit of node visits",
-            StopReason::Iterations => "stopped at the limit of iterations",
+            StopReason::Nodes => "stopped at the node limit",
+            StopReason::Visits => "stopped at the node visit limit",
+            StopReason::Iterations => "stopped at the iteration limit",
         })
     }
 }

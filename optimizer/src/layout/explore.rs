@@ -47,13 +47,13 @@ pub(super) fn explore(facts: &mut Facts, names: Names, queries: &[LayoutQuery]) 
     let written = queries.iter().flat_map(|query| &query.nest.outputs).map(|target| target.alias.clone()).collect();
     let (graph, layouts, preferred) = (LayoutGraph::default(), HashMap::new(), Vec::new());
     let mut explorer = Explorer { facts, names, graph, written, layouts, preferred };
-    let runs: Vec<Vec<CandidateOrder>> = queries.iter().map(|query| explorer.candidate_orders(query)).collect();
-    for (query, runs) in queries.iter().zip(&runs) {
-        explorer.record_preferences(query, runs);
+    let candidates: Vec<Vec<CandidateOrder>> = queries.iter().map(|query| explorer.candidate_orders(query)).collect();
+    for (query, candidates) in queries.iter().zip(&candidates) {
+        explorer.record_preferences(query, candidates);
     }
-    for (number, (query, runs)) in queries.iter().zip(&runs).enumerate() {
-        for run in runs {
-            explorer.add_kernels(number, query, run);
+    for (number, (query, candidates)) in queries.iter().zip(&candidates).enumerate() {
+        for candidate in candidates {
+            explorer.add_kernels(number, query, candidate);
         }
     }
     explorer.graph.egraph.rebuild();
@@ -84,7 +84,7 @@ impl Explorer<'_, '_> {
                 orders.push(order);
             }
         }
-        let run = |order: Vec<Field>| {
+        let candidate = |order: Vec<Field>| {
             let FoldPlacement::Placed(schedule) = isolate(self.facts, &mut self.names, nest, &order) else {
                 return None;
             };
@@ -98,13 +98,13 @@ impl Explorer<'_, '_> {
             });
             Some(CandidateOrder { order, reads })
         };
-        orders.into_iter().filter_map(run).collect()
+        orders.into_iter().filter_map(candidate).collect()
     }
 
     /// Records the formats that a query prefers for the tensors it reads.
-    fn record_preferences(&mut self, query: &LayoutQuery, runs: &[CandidateOrder]) {
+    fn record_preferences(&mut self, query: &LayoutQuery, candidates: &[CandidateOrder]) {
         let sizes = &query.nest.sizes;
-        for (read, outer_loops) in runs.iter().flat_map(|run| &run.reads) {
+        for (read, outer_loops) in candidates.iter().flat_map(|candidate| &candidate.reads) {
             if !self.graph.conversions.contains_key(&read.tensor) {
                 self.graph.conversions.insert(read.tensor.clone(), conversion_work(self.facts, read).cost());
                 if !self.written.contains(&read.tensor) {
@@ -122,11 +122,11 @@ impl Explorer<'_, '_> {
     }
 
     /// Adds the kernels of a query in one order.
-    fn add_kernels(&mut self, number: usize, query: &LayoutQuery, run: &CandidateOrder) {
+    fn add_kernels(&mut self, number: usize, query: &LayoutQuery, candidate: &CandidateOrder) {
         let nest = &query.nest;
         let outputs: Vec<Alias> = nest.outputs.iter().map(|target| target.alias.clone()).collect();
         let mut combinations: Vec<Vec<(Read, Format)>> = vec![Vec::new()];
-        for (read, outer_loops) in &run.reads {
+        for (read, outer_loops) in &candidate.reads {
             let formats = self.formats(read, &nest.sizes, outer_loops);
             let extended = |reads: Vec<(Read, Format)>| {
                 let with = |format: &Format| [&reads[..], &[(read.clone(), format.clone())]].concat();
@@ -144,12 +144,12 @@ impl Explorer<'_, '_> {
         }
         for (first, reads) in combinations.into_iter().enumerate() {
             for requested in &requested {
-                let Some((cost, formats)) = self.price(query, &run.order, &reads, requested) else { continue };
-                let is_previous = first == 0 && run.order == query.order && formats == query.formats;
-                if requested.iter().flatten().next().is_some() && self.has_kernel(number, run, &reads, &formats) {
+                let Some((cost, formats)) = self.price(query, &candidate.order, &reads, requested) else { continue };
+                let is_previous = first == 0 && candidate.order == query.order && formats == query.formats;
+                if requested.iter().flatten().next().is_some() && self.has_kernel(number, candidate, &reads, &formats) {
                     continue;
                 }
-                let (order, requested, reads) = (run.order.clone(), requested.clone(), reads.clone());
+                let (order, requested, reads) = (candidate.order.clone(), requested.clone(), reads.clone());
                 self.graph.add_kernel(
                     CandidateKernel { query: number, order, requested, formats, reads, cost, is_previous },
                     &outputs,
@@ -158,9 +158,16 @@ impl Explorer<'_, '_> {
         }
     }
 
-    fn has_kernel(&self, query: usize, run: &CandidateOrder, reads: &[(Read, Format)], formats: &[Format]) -> bool {
-        let same =
-            |k: &CandidateKernel| k.query == query && k.order == run.order && k.reads == reads && k.formats == formats;
+    fn has_kernel(
+        &self,
+        query: usize,
+        candidate: &CandidateOrder,
+        reads: &[(Read, Format)],
+        formats: &[Format],
+    ) -> bool {
+        let same = |k: &CandidateKernel| {
+            k.query == query && k.order == candidate.order && k.reads == reads && k.formats == formats
+        };
         self.graph.kernels.iter().any(same)
     }
 

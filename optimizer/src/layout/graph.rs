@@ -10,10 +10,10 @@ use std::collections::HashMap;
 pub(super) enum LayoutSource {
     /// A tensor that no query of the graph writes, by the index of its layout.
     Input(usize),
-    /// A run of a query by the kernel with this index, which reads the children and writes all
-    /// outputs. The class of the run is not a tensor.
+    /// The kernel of a query with this index, which reads the children and writes all outputs. Its
+    /// class is not a tensor.
     Kernel(usize),
-    /// The output with this index among the outputs of the child, which is a run.
+    /// The output with this index among the outputs of the child, which is a kernel.
     Output(usize),
     /// A conversion of the child to the layout with this index.
     Conversion(usize),
@@ -66,10 +66,10 @@ pub(crate) struct CandidateKernel {
 #[derive(Default)]
 pub(super) struct LayoutGraph {
     pub(super) egraph: EGraph<LayoutNode, ()>,
-    /// The kernels of all queries, by the indices of their runs.
+    /// The kernels of all queries, by index.
     pub(super) kernels: Vec<CandidateKernel>,
-    /// The class of each run, and those of its outputs.
-    runs: Vec<(Id, Vec<Id>)>,
+    /// The class of each kernel, and those of its outputs.
+    kernel_classes: Vec<(Id, Vec<Id>)>,
     /// The layouts by index, each with its class.
     layouts: Vec<(Alias, Format, Id)>,
     /// The cost of converting each tensor.
@@ -87,10 +87,11 @@ impl LayoutGraph {
     /// Adds a kernel of a query that writes the tensors `outputs`.
     pub(super) fn add_kernel(&mut self, kernel: CandidateKernel, outputs: &[Alias]) {
         let children = kernel.reads.iter().map(|(read, format)| self.convert(&read.tensor, format)).collect();
-        let run = self.egraph.add(LayoutNode { source: LayoutSource::Kernel(self.kernels.len()), children });
+        let kernel_class = self.egraph.add(LayoutNode { source: LayoutSource::Kernel(self.kernels.len()), children });
         let mut written = Vec::new();
         for (number, (tensor, format)) in outputs.iter().zip(&kernel.formats).enumerate() {
-            let output = self.egraph.add(LayoutNode { source: LayoutSource::Output(number), children: vec![run] });
+            let output =
+                self.egraph.add(LayoutNode { source: LayoutSource::Output(number), children: vec![kernel_class] });
             written.push(output);
             match self.find(tensor, format) {
                 Some(class) => {
@@ -99,7 +100,7 @@ impl LayoutGraph {
                 None => self.layouts.push((tensor.clone(), format.clone(), output)),
             }
         }
-        self.runs.push((run, written));
+        self.kernel_classes.push((kernel_class, written));
         self.kernels.push(kernel);
     }
 
@@ -133,20 +134,20 @@ impl LayoutGraph {
         own.map(|(.., class)| self.egraph.find(*class))
     }
 
-    /// Returns the tensor of each class, without the classes of runs.
+    /// Returns the tensor of each class, without the classes of kernels.
     pub(super) fn tensors(&self) -> HashMap<Id, &Alias> {
         self.layouts.iter().map(|(tensor, _, class)| (self.egraph.find(*class), tensor)).collect()
     }
 
     /// Iterates over the classes that a kernel reads.
     pub(super) fn reads(&self, kernel: usize) -> impl Iterator<Item = Id> {
-        let run = &self.egraph[self.runs[kernel].0].nodes[0];
-        run.children.iter().map(|class| self.egraph.find(*class))
+        let node = &self.egraph[self.kernel_classes[kernel].0].nodes[0];
+        node.children.iter().map(|class| self.egraph.find(*class))
     }
 
     /// Returns the classes that a kernel writes.
     pub(super) fn writes(&self, kernel: usize) -> Vec<Id> {
-        self.runs[kernel].1.iter().map(|class| self.egraph.find(*class)).collect()
+        self.kernel_classes[kernel].1.iter().map(|class| self.egraph.find(*class)).collect()
     }
 
     /// Returns whether a class is a tensor that no query of the graph writes, in its given format.

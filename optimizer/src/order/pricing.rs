@@ -9,7 +9,7 @@
 
 use crate::access::fit::{AccessLevels, DenseExtent, LevelUse};
 use crate::access::intersection::{
-    FiberWorkspace, ListLevel, LoopRounds, cheapest_protocols, is_searchable, shortest_lead,
+    FiberWorkspace, ListLevel, LoopRounds, cheapest_protocols, is_searchable, shortest_walked_length,
 };
 use crate::facts::Facts;
 use crate::facts::estimate::{BoundFields, SupportProfile, either};
@@ -37,7 +37,7 @@ pub(crate) struct BoundLevels {
     /// Dense levels that are read along a loop over every coordinate.
     along: Vec<LookupLevel>,
     /// For each walked level, the bytes between two accesses to the start of one fiber.
-    jumps: Vec<f64>,
+    fiber_spans: Vec<f64>,
     /// Bytes of an entry and of all entries, for each tensor that is read in order.
     streams: Vec<(f64, f64)>,
     /// Work of the copies that the accesses need.
@@ -59,7 +59,7 @@ impl BoundLevels {
         self.walked.extend(&other.walked);
         self.followed.extend_from_slice(&other.followed);
         self.along.extend_from_slice(&other.along);
-        self.jumps.extend(&other.jumps);
+        self.fiber_spans.extend(&other.fiber_spans);
         self.streams.extend(&other.streams);
         self.copies.extend(&other.copies);
     }
@@ -88,9 +88,9 @@ impl OrderSearch<'_> {
                 list.fiber_length = length.unwrap_or(list.fiber_length);
             }
         }
-        let BoundLevels { mut walked, mut followed, along, jumps, streams, copies } = bound_levels;
+        let BoundLevels { mut walked, mut followed, along, fiber_spans, streams, copies } = bound_levels;
         let mut work = copies.into_iter().fold(Work::NONE, |all, copy| all + copy);
-        jumps.into_iter().for_each(|span| work.add_misses(fibers, span));
+        fiber_spans.into_iter().for_each(|span| work.add_misses(fibers, span));
         move_tables(&mut walked, &mut followed);
         if let Some(fixed_depth) = walked.iter().map(|list| list.fixed_depth).max() {
             let new_fibers = self.rounds_outside(order, fixed_depth).min(fibers);
@@ -119,7 +119,7 @@ impl OrderSearch<'_> {
             let of = |depth: usize| self.rounds_outside(order, depth);
             let (protocols, steps) = cheapest_protocols(&walked, &LoopRounds { own: rounds, outside: fibers, of: &of });
             work += steps;
-            rounds.max(fibers * shortest_lead(&walked, &protocols))
+            rounds.max(fibers * shortest_walked_length(&walked, &protocols))
         };
         for LookupLevel { kind, span, extents } in followed {
             work.add(cost::follow(kind), steps);
@@ -207,7 +207,7 @@ impl OrderSearch<'_> {
                         workspace,
                         is_searchable: is_searchable(read, depth),
                     });
-                    bound_levels.jumps.push(span);
+                    bound_levels.fiber_spans.push(span);
                 }
                 LevelUse::Follow => bound_levels.followed.push(LookupLevel { kind, span, extents: extents.clone() }),
                 LevelUse::Discordant => unreachable!("discordant accesses are priced as copies"),
@@ -263,7 +263,7 @@ impl OrderSearch<'_> {
                 workspace: None,
                 is_searchable: true,
             });
-            bound_levels.jumps.push(span);
+            bound_levels.fiber_spans.push(span);
         }
     }
 

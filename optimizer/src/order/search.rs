@@ -163,7 +163,7 @@ pub(crate) struct OrderSearch<'t> {
     /// The work of binding the last loop of an order.
     binding_works: RefCell<FxHashMap<SmallVec<[u8; 8]>, Work>>,
     /// For each loop over runs, the number of runs.
-    runs: OnceCell<Vec<Option<f64>>>,
+    run_counts: OnceCell<Vec<Option<f64>>>,
     /// See [`OrderSearch::folded_gaps`].
     folded_gaps: OnceCell<u64>,
     /// Comparisons of coordinates that must be true for any value to be computed.
@@ -229,7 +229,7 @@ impl<'t> OrderSearch<'t> {
             folds: Vec::new(),
             rounds: RefCell::default(),
             binding_works: RefCell::default(),
-            runs: OnceCell::new(),
+            run_counts: OnceCell::new(),
             folded_gaps: OnceCell::new(),
             comparisons: OnceCell::new(),
             volumes: OnceCell::new(),
@@ -409,16 +409,16 @@ impl<'t> OrderSearch<'t> {
             return *cached;
         }
         let mask = key.bound;
-        let runs = self.runs.get_or_init(|| {
+        let run_counts = self.run_counts.get_or_init(|| {
             let mut kinds = self.accesses.iter().flat_map(|access| &access.read.ty.format.levels).map(|l| l.kind);
             let has_runs = kinds.any(|kind| kind.traits().runs);
             (0..self.loops.len()).map(|k| has_runs.then(|| self.run_count(k)).flatten()).collect()
         });
         // Runs of a constant value are folded at once.
-        let rounds = match (0..self.loops.len()).find(|k| mask >> k & 1 == 1 && runs[*k].is_some()) {
+        let rounds = match (0..self.loops.len()).find(|k| mask >> k & 1 == 1 && run_counts[*k].is_some()) {
             Some(k) => {
                 let others = RoundsKey { bound: mask & !(1 << k), outer_folded: key.outer_folded & !(1 << k) };
-                self.rounds_of(others) * runs[k].unwrap_or(1.0)
+                self.rounds_of(others) * run_counts[k].unwrap_or(1.0)
             }
             None if self.folded_gaps() & mask != 0 => self.rounds_with_gaps(key),
             None => self.rounds_by_coordinates(mask),

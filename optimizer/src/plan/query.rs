@@ -135,17 +135,17 @@ fn store_folds(planner: &mut Planner, task: &mut Task, terms: &[Term]) -> Result
         if !nest.outputs.iter().any(|target| contains_term(&target.value, term)) {
             continue;
         }
-        let mut inner = fold_nest(fold, nest.name(), &nest.sizes, &nest.pins, mode);
+        let mut fold_nest = fold_nest(fold, nest.name(), &nest.sizes, &nest.pins, mode);
         let joined = match &stored {
-            None => Some(inner.clone()),
-            Some(stored) => is_joinable.then(|| join(stored, &inner, mode)).flatten(),
+            None => Some(fold_nest.clone()),
+            Some(stored) => is_joinable.then(|| join(stored, &fold_nest, mode)).flatten(),
         };
         let Some(mut joined) = joined else { continue };
         let alias = planner.state.names.fresh(nest.name());
-        for last in [&mut inner, &mut joined].into_iter().filter_map(|nest| nest.outputs.last_mut()) {
+        for last in [&mut fold_nest, &mut joined].into_iter().filter_map(|nest| nest.outputs.last_mut()) {
             last.alias = alias.clone();
         }
-        replace_by_read(nest, (term, fold), &inner, mode);
+        replace_by_read(nest, (term, fold), &fold_nest, mode);
         stored = Some(joined);
     }
     if let Some(nest) = stored {

@@ -11,7 +11,7 @@ impl fmt::Display for Nest {
         if rest.is_empty() {
             return write!(f, "{first}");
         }
-        write!(f, "(together\n  {first}")?;
+        write!(f, "(nest\n  {first}")?;
         rest.iter().try_for_each(|t| write!(f, "\n  {t}"))?;
         f.write_str(")")
     }

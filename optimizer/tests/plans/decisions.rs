@@ -28,7 +28,7 @@ fn large_spgemm() {
                 rejected j k i at cost 367241208
                 rejected k i j at cost 5282909628
                 rejected k j i at cost 5287881014
-              C stored as (dense sparse-list), about 9995002 values, through a workspace (byte-map) inside 1 loops
+              C stored as (dense sparse-list), about 9995002 values, through a workspace (byte-map) inside 1 loop
         "#]],
     );
 }
@@ -49,7 +49,7 @@ fn large_spgemm_of_columns() {
                 rejected i k j at cost 367241208
                 rejected k j i at cost 5282909628
                 rejected k i j at cost 5287881014
-              C stored as (dense@1 sparse-list@0), about 9995002 values, through a workspace (byte-map) inside 1 loops
+              C stored as (dense@1 sparse-list@0), about 9995002 values, through a workspace (byte-map) inside 1 loop
         "#]],
     );
 }
@@ -74,7 +74,7 @@ fn large_spgemm_of_mixed_orders() {
                 rejected k i j at cost 5325775586
                 rejected k j i at cost 5325775586
                 rejected i j k at cost 390638955965
-              C stored as (dense sparse-list), about 9995002 values, through a workspace (byte-map) inside 1 loops
+              C stored as (dense sparse-list), about 9995002 values, through a workspace (byte-map) inside 1 loop
         "#]],
     );
 }
@@ -196,7 +196,7 @@ fn large_rows_to_blocks() {
         &expect![[r#"
             C
               loops i.o i.i j at cost 24158507
-              C stored as (dense@0/4 sparse-list@1/4 dense@0%4 dense@1%4), about 3999400 values, through a workspace (byte-map dense dense) inside 1 loops
+              C stored as (dense@0/4 sparse-list@1/4 dense@0%4 dense@1%4), about 3999400 values, through a workspace (byte-map dense dense) inside 1 loop
         "#]],
     );
 }
@@ -327,7 +327,7 @@ fn requested_formats_are_kept() {
         &expect![[r#"
             C
               loops i k j at cost 2819
-              C stored as (sparse-list* singleton), about 36 values, through a workspace (byte-map) inside 1 loops
+              C stored as (sparse-list* singleton), about 36 values, through a workspace (byte-map) inside 1 loop
         "#]],
     );
 }

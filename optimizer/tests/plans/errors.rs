@@ -24,7 +24,9 @@ fn pinned_orders_that_contradict_each_other() {
         text,
         &[matrix()],
         &OptimizerConfig { loop_orders: orders, ..OptimizerConfig::default() },
-        &expect!["query `s` has no loop order that satisfies every order pinned by its reorders and folds"],
+        &expect![
+            "query `s` has no loop order that satisfies every order pinned by its reorders, its folds and `loop_orders`; remove a reorder or an entry of `loop_orders`"
+        ],
     );
 }
 
@@ -57,6 +59,8 @@ fn scans_without_an_identity() {
         text,
         &[matrix()],
         &config,
-        &expect!["query `c` scans with operator `choose`, which has no identity for f64; scan with one that has"],
+        &expect![
+            "query `c` scans with operator `choose`, which has no identity for f64; scan with an operator that has an identity"
+        ],
     );
 }

@@ -10,7 +10,7 @@ fn check(text: &str, inputs: &[InputSpec], expect: &Expect) -> PhysicalPlan {
     let (physical, _) = check_plain(text, inputs, &OptimizerConfig::default());
     let printed = physical.to_string();
     expect.assert_eq(&printed);
-    assert_eq!(redpoll_logic::physical::parse(&printed).as_ref(), Ok(&physical), "it reads back");
+    assert_eq!(redpoll_logic::physical::parse(&printed).as_ref(), Ok(&physical), "the printed plan parses back");
     physical
 }
 

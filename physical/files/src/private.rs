@@ -79,7 +79,8 @@ pub fn check_ownership(path: &Path, requirement: Requirement) -> io::Result<()> 
     let kind = match requirement {
         Requirement::PrivateFolder if !found.is_dir() => Some("it is not a folder"),
         Requirement::PrivateFile if !found.is_file() => Some("it is not a file"),
-        Requirement::Owned if !found.is_dir() && !found.is_file() => Some("it is a link"),
+        Requirement::Owned if found.is_symlink() => Some("it is a link"),
+        Requirement::Owned if !found.is_dir() && !found.is_file() => Some("it is neither a file nor a folder"),
         _ => None,
     };
     if let Some(kind) = kind {

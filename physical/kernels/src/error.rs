@@ -13,9 +13,9 @@ pub enum Error {
     /// An error of a program or its function.
     #[error(transparent)]
     Compiler(Box<redpoll_compiler::Error>),
-    /// A kernel stopped early, for the reason that the status gives. The fault of the data, of the
-    /// limits, or nobody's.
-    #[error("the kernel stopped: {}", .0.reason())]
+    /// A kernel, or a computation before or after it, stopped early, for the reason that the status
+    /// gives. The fault of the data, of the limits, or nobody's.
+    #[error("the computation stopped: {}", .0.reason())]
     KernelStopped(Status),
     /// A code generator failed on a valid function. Our fault, or the machine is not supported.
     #[error("compiling `{function}`: {message}")]
@@ -64,7 +64,9 @@ pub enum Error {
     },
     /// An edited text of kernels was made for other kernels. The fault of the user who passes it
     /// back.
-    #[error("the edited kernels were made for other buffers or parameters (line `{0}` is missing); dump them again")]
+    #[error(
+        "the edited kernels were made for other buffers or parameters (line `{0}` is missing); dump the kernels again and edit that text"
+    )]
     InterfaceMismatch(String),
     /// A kernel returned a number that is not a [`Status`](redpoll_storage::Status). The fault of
     /// the author of its text.

@@ -5,6 +5,7 @@ use super::rearrange::rearrange;
 use super::triples::sorted_entries;
 use super::{Account, Array, Duplicates, MemoryBudget, Status, Tensor, Values, charge_buffer};
 use crate::Error;
+use crate::error::plural;
 use redpoll_logic::{Format, LeafKind, Scalar, StorageMode, TensorType};
 use std::sync::Arc;
 
@@ -147,7 +148,8 @@ impl Tensor {
         let unstored = self.element_count() - self.count_stored_on_host();
         if unstored > 0 {
             return Err(Error::FillInUse(format!(
-                "{unstored} elements are not stored and have the value {}; convert to a dense format first",
+                "{unstored} {} the value {}; convert to a dense format first",
+                plural(unstored, "element is not stored and has", "elements are not stored and have"),
                 self.ty.fill
             )));
         }
@@ -174,7 +176,11 @@ impl Tensor {
         let tensor = Tensor::of_parts(dense.into(), levels, values.columns().to_vec());
         if tensor.element_count() != values.len() as u64 {
             let (expected, shape, found) = (tensor.element_count(), &ty.shape, values.len());
-            return Err(Error::InvalidTensor(format!("shape {shape:?} has {expected} elements, found {found} values")));
+            let elements = plural(expected, "element", "elements");
+            let values = plural(found as u64, "value", "values");
+            return Err(Error::InvalidTensor(format!(
+                "shape {shape:?} has {expected} {elements}, found {found} {values}"
+            )));
         }
         tensor.validate()?;
         convert(&tensor, &ty.format)

@@ -45,8 +45,10 @@ pub enum Error {
     /// Coordinates occur more than once, and no way to combine their values was given. The data's
     /// fault.
     #[error(
-        "{count} entries repeat the coordinates of an earlier entry, the first at {coordinates:?}; choose how to combine \
-         them: add them, keep the first or keep the last"
+        "{count} {} the coordinates of an earlier entry, {} {coordinates:?}; choose how to combine them: add them, keep \
+         the first or keep the last",
+        plural(*.count as u64, "entry repeats", "entries repeat"),
+        plural(*.count as u64, "at", "the first at")
     )]
     DuplicateCoordinates {
         /// The first repeated coordinates.
@@ -134,7 +136,7 @@ pub enum Error {
     #[error("arrow: {0}")]
     Arrow(#[from] arrow_schema::ArrowError),
     /// A computation stopped early, for the reason in the status. Nobody's fault, or the caller's.
-    #[error("the kernel stopped: {}", .0.reason())]
+    #[error("the computation stopped: {}", .0.reason())]
     Stopped(Status),
     /// The file of an array has changed or is lost. The fault of another program, or of the storage
     /// device.
@@ -144,4 +146,9 @@ pub enum Error {
     /// device.
     #[error(transparent)]
     OnDevice(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Returns the words for a count: `one` for 1, `many` for other counts.
+pub(crate) fn plural(count: u64, one: &'static str, many: &'static str) -> &'static str {
+    if count == 1 { one } else { many }
 }

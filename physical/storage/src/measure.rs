@@ -40,7 +40,7 @@ impl Tensor {
     /// tensor on a device, or in a file that cannot be loaded, counts as having none, unless its
     /// special values are known.
     pub fn special(&self) -> Special {
-        let of = |array: &Array| match array.prim() {
+        let special_of = |array: &Array| match array.prim() {
             Prim::F32 => array.as_slice::<f32>().map_or(Special::NONE, Special::of_values),
             Prim::F64 => array.as_slice::<f64>().map_or(Special::NONE, Special::of_values),
             _ => Special::NONE,
@@ -51,7 +51,7 @@ impl Tensor {
         if !self.is_on_host() || self.load_files().is_err() {
             return Special::NONE;
         }
-        *self.special.get_or_init(|| self.leaf.iter().fold(Special::NONE, |set, array| set.union(of(array))))
+        *self.special.get_or_init(|| self.leaf.iter().fold(Special::NONE, |set, array| set.union(special_of(array))))
     }
 
     /// Marks the tensor as having no special values. Kernels still compute with its actual values
@@ -84,7 +84,7 @@ impl Tensor {
 
     fn find_value_range(&self) -> Option<(i64, i64)> {
         let fill = as_i64(&self.ty.fill)?;
-        macro_rules! of {
+        macro_rules! range_of {
             ($array:expr, $t:ty) => {{
                 let values = $array.words::<$t>();
                 let (least, greatest) = (values.iter().min(), values.iter().max());
@@ -93,14 +93,14 @@ impl Tensor {
         }
         let [array] = &self.leaf[..] else { return None };
         let stored = match array.prim() {
-            Prim::Bool | Prim::U8 => of!(array, u8),
-            Prim::I8 => of!(array, i8),
-            Prim::I16 => of!(array, i16),
-            Prim::U16 => of!(array, u16),
-            Prim::I32 => of!(array, i32),
-            Prim::U32 => of!(array, u32),
-            Prim::I64 => of!(array, i64),
-            Prim::U64 => of!(array, u64),
+            Prim::Bool | Prim::U8 => range_of!(array, u8),
+            Prim::I8 => range_of!(array, i8),
+            Prim::I16 => range_of!(array, i16),
+            Prim::U16 => range_of!(array, u16),
+            Prim::I32 => range_of!(array, i32),
+            Prim::U32 => range_of!(array, u32),
+            Prim::I64 => range_of!(array, i64),
+            Prim::U64 => range_of!(array, u64),
             Prim::F32 | Prim::F64 => return None,
         };
         let (least, greatest) = stored.unwrap_or(Some((fill, fill)))?;
@@ -242,7 +242,7 @@ impl Tensor {
         }
         let mut counts = self.zeros();
         let (mut distinct, mut max_count) = (0, 0);
-        let mut note = |mut key: u64, elements: u64| {
+        let mut record = |mut key: u64, elements: u64| {
             distinct += 1;
             max_count = max_count.max(elements);
             for &mode in modes.iter().rev() {
@@ -255,7 +255,7 @@ impl Tensor {
         };
         let is_whole = depth == self.levels.len();
         if let Some(keys) = is_whole.then(|| self.linear_indices(&modes, &shape)).flatten() {
-            keys.chunk_by(|a, b| a == b).for_each(|same| note(same[0], same.len() as u64));
+            keys.chunk_by(|a, b| a == b).for_each(|same| record(same[0], same.len() as u64));
         } else {
             let mut keys: Vec<(u64, u64)> = Vec::new();
             let mut storage = vec![0; depth];
@@ -272,7 +272,7 @@ impl Tensor {
             if !keys.is_sorted() {
                 keys.sort_unstable();
             }
-            keys.chunk_by(|a, b| a.0 == b.0).for_each(|same| note(same[0].0, same.iter().map(|k| k.1).sum()));
+            keys.chunk_by(|a, b| a.0 == b.0).for_each(|same| record(same[0].0, same.iter().map(|k| k.1).sum()));
         }
         let by_mode = (distinct < self.all_counts().all).then_some(counts);
         Some(Census { distinct, max_count, by_mode })

@@ -51,11 +51,11 @@ type KeyedCache<K, V> = Mutex<HashMap<K, V>>;
 /// Returns the cached value for a key, or computes it. Two threads may compute the same value at
 /// once.
 pub(super) fn get_or_compute<K: Hash + Eq, V: Clone>(
-    memo: &KeyedCache<K, V>,
+    cache: &KeyedCache<K, V>,
     key: K,
     compute: impl FnOnce() -> V,
 ) -> V {
-    let lock = || memo.lock().unwrap_or_else(PoisonError::into_inner);
+    let lock = || cache.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(value) = lock().get(&key) {
         return value.clone();
     }

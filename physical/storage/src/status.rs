@@ -37,7 +37,7 @@ statuses! {
     OutOfMemory = 1, "out_of_memory",
         "a result exceeds the memory limit; raise the limit or request a sparser format";
     /// The caller asked to stop.
-    Cancelled = 2, "cancelled", "it was cancelled";
+    Cancelled = 2, "cancelled", "the caller cancelled it";
     /// A position or coordinate does not fit the width of its array.
     PositionOverflow = 3, "position_overflow", "a result has more positions than its arrays can count";
     /// A checked operator overflowed.

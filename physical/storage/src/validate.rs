@@ -3,6 +3,7 @@
 use super::values::check_bools;
 use super::{Array, Tensor};
 use crate::Error;
+use crate::error::plural;
 use crate::levels::{self, Fibers, level};
 use redpoll_logic::{LeafKind, TensorType};
 use std::sync::Arc;
@@ -54,7 +55,8 @@ impl Tensor {
         let format = &self.ty.format;
         if self.levels.len() != format.levels.len() {
             let (found, expected) = (self.levels.len(), format.levels.len());
-            return Err(Error::InvalidTensor(format!("the format has {expected} levels, found arrays for {found}")));
+            let levels = plural(expected as u64, "level", "levels");
+            return Err(Error::InvalidTensor(format!("the format has {expected} {levels}, found arrays for {found}")));
         }
         let mut fibers = Fibers::single(1);
         for k in 0..self.levels.len() {
@@ -75,9 +77,9 @@ impl Tensor {
         };
         if prims.len() != self.leaf.len() {
             let (expected, found) = (prims.len(), self.leaf.len());
-            let dtype = &self.ty.dtype;
+            let (dtype, arrays) = (&self.ty.dtype, plural(expected as u64, "array", "arrays"));
             return Err(Error::InvalidTensor(format!(
-                "the leaf of {dtype} must have {expected} arrays, found {found}"
+                "the leaf of {dtype} must have {expected} {arrays}, found {found}"
             )));
         }
         for (k, (array, &prim)) in self.leaf.iter().zip(&prims).enumerate() {
@@ -86,9 +88,9 @@ impl Tensor {
                 return Err(Error::DTypeMismatch { what: format!("array {k} of the leaf"), expected, found });
             }
             if (array.len() as u64) < positions {
-                let found = array.len();
+                let (found, values) = (array.len(), plural(positions, "value", "values"));
                 return Err(Error::InvalidTensor(format!(
-                    "array {k} of the leaf must have {positions} values, one for each position of the last level, found {found}"
+                    "array {k} of the leaf must have {positions} {values}, one for each position of the last level, found {found}"
                 )));
             }
         }
@@ -138,14 +140,16 @@ fn check_arrays(kind: &dyn levels::Level, arrays: &[Array]) -> Result<(), String
     let specs = kind.arrays();
     if specs.len() != arrays.len() {
         let names: Vec<&str> = specs.iter().map(|s| s.name).collect();
-        return Err(format!("expected {} arrays ({}), found {}", specs.len(), names.join(", "), arrays.len()));
+        let (expected, found) = (specs.len(), arrays.len());
+        let noun = plural(expected as u64, "array", "arrays");
+        return Err(format!("expected {expected} {noun} ({}), found {found}", names.join(", ")));
     }
     for (spec, array) in specs.iter().zip(arrays) {
         if !levels::can_store(spec.class, array.prim()) {
             let wide = levels::array_prim(spec.class, u64::MAX, u64::MAX);
             let narrow = levels::array_prim(spec.class, 0, 0);
-            let name = spec.name;
-            return Err(format!("{name} must be of {narrow} or {wide}, found {}", array.prim()));
+            let expected = if narrow == wide { wide.to_string() } else { format!("{narrow} or {wide}") };
+            return Err(format!("{} must be of {expected}, found {}", spec.name, array.prim()));
         }
     }
     Ok(())

@@ -29,7 +29,7 @@ pub(super) fn limb_sums(
     let bits_per_limb = encoded.limb_bits(join)? / term.factors.len() as u32;
     let mut choices: Vec<Vec<Limb>> = vec![Vec::new()];
     for factor in &term.factors {
-        let limbs = encoded.limbs(*factor, bits_per_limb)?;
+        let limbs = encoded.limbs(join, *factor, bits_per_limb)?;
         choices = choices.iter().flat_map(|c| limbs.iter().map(|l| [&c[..], &[*l]].concat())).collect();
     }
     let limb_sum = |limbs: Vec<Limb>| {

@@ -178,10 +178,7 @@ impl RegionBuilder {
             let [leaf] = leaves_of(&e)[..] else { return Ok(Transformed::no(e)) };
             match self.type_of(&e) {
                 Ok(ty) if is_ordered(&ty) => {}
-                Ok(ty) => {
-                    let expr = format!("`{}`, which is combined with values of other tables,", self.source_text(&e));
-                    refusal = Some(UnclaimedReason::Type { expr, ty });
-                }
+                Ok(ty) => refusal = Some(UnclaimedReason::CombinedType { expr: self.source_text(&e), ty }),
                 Err(reason) => refusal = Some(reason),
             }
             let column = self.supply(leaf, &e);

@@ -345,12 +345,12 @@ pub(super) fn substitute(expr: &Expr, plan: &LogicalPlan, columns: &Columns) -> 
     replace_columns(expr, |column| plan.schema().maybe_index_of_column(column).map(|k| columns[k].clone()))
 }
 
-/// Replaces the columns of an expression for which `of` returns a replacement, and removes the
-/// aliases of the expression.
-pub(super) fn replace_columns(expr: &Expr, of: impl Fn(&Column) -> Option<Expr>) -> Expr {
+/// Replaces the columns of an expression for which `replacement_of` returns a replacement, and
+/// removes the aliases of the expression.
+pub(super) fn replace_columns(expr: &Expr, replacement_of: impl Fn(&Column) -> Option<Expr>) -> Expr {
     let replace = |e: Expr| {
         let replacement = match &e {
-            Expr::Column(column) => of(column),
+            Expr::Column(column) => replacement_of(column),
             // The alias names a column of the plan that was flattened.
             Expr::Alias(alias) => return Ok(Transformed::yes(alias.expr.as_ref().clone())),
             _ => None,

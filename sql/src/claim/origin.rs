@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The rows of a leaf, and the expressions that are computed from them.
 #[derive(Clone, Debug)]
 pub(super) struct LeafOrigin {
-    rows: RowSource,
+    rows: LeafRowsPlan,
     /// Conditions that rows must pass.
     conditions: Vec<Expr>,
     /// The expressions, one per column.
@@ -22,7 +22,7 @@ pub(super) struct LeafOrigin {
 
 /// The plan of the rows.
 #[derive(Clone, Debug)]
-enum RowSource {
+enum LeafRowsPlan {
     /// A table; conditions and expressions may read all its columns.
     Scan(TableScan, Arc<dyn TableProvider>),
     /// Any other plan.
@@ -42,21 +42,21 @@ impl LeafOrigin {
                 |e: &Expr| replace_columns(e, |column| as_leaf_column(column).map(|(_, k)| scan_column(&scan, k)));
             let conditions = filters.into_iter().chain(conditions.clone().map(of_table)).collect();
             let exprs = exprs.iter().map(of_table).collect();
-            return (LeafOrigin { rows: RowSource::Scan(scan, provider), conditions, exprs: Vec::new() }, exprs);
+            return (LeafOrigin { rows: LeafRowsPlan::Scan(scan, provider), conditions, exprs: Vec::new() }, exprs);
         }
         let plan = strip_aliases(plan);
         let conditions = conditions.map(|c| to_plan_columns(c, plan)).collect();
         let exprs = exprs.iter().map(|e| to_plan_columns(e, plan)).collect();
-        (LeafOrigin { rows: RowSource::Plan(plan.clone()), conditions, exprs: Vec::new() }, exprs)
+        (LeafOrigin { rows: LeafRowsPlan::Plan(plan.clone()), conditions, exprs: Vec::new() }, exprs)
     }
 
     /// Returns whether both origins give the same rows.
     pub(super) fn has_same_rows(&self, other: &LeafOrigin) -> bool {
         let rows = match (&self.rows, &other.rows) {
-            (RowSource::Scan(a, p), RowSource::Scan(b, q)) => {
+            (LeafRowsPlan::Scan(a, p), LeafRowsPlan::Scan(b, q)) => {
                 a.table_name == b.table_name && a.filters == b.filters && Arc::ptr_eq(p, q)
             }
-            (RowSource::Plan(a), RowSource::Plan(b)) => have_same_rows(a, b),
+            (LeafRowsPlan::Plan(a), LeafRowsPlan::Plan(b)) => have_same_rows(a, b),
             _ => false,
         };
         rows && self.conditions == other.conditions && !self.conditions.iter().any(Expr::is_volatile)
@@ -78,8 +78,10 @@ impl LeafOrigin {
     /// plan.
     pub(super) fn scan(&self) -> Option<(&Arc<dyn TableProvider>, Vec<&Expr>)> {
         match &self.rows {
-            RowSource::Scan(scan, provider) => Some((provider, scan.filters.iter().chain(&self.conditions).collect())),
-            RowSource::Plan(_) => None,
+            LeafRowsPlan::Scan(scan, provider) => {
+                Some((provider, scan.filters.iter().chain(&self.conditions).collect()))
+            }
+            LeafRowsPlan::Plan(_) => None,
         }
     }
 
@@ -87,8 +89,8 @@ impl LeafOrigin {
     pub(super) fn plan(self) -> Result<LogicalPlan> {
         let read_exprs = self.exprs.iter().chain(&self.conditions);
         let mut builder = LogicalPlanBuilder::from(match self.rows {
-            RowSource::Plan(plan) => plan,
-            RowSource::Scan(scan, _) => {
+            LeafRowsPlan::Plan(plan) => plan,
+            LeafRowsPlan::Scan(scan, _) => {
                 let schema = scan.source.schema();
                 let is_read = |k: &usize| {
                     let name = schema.field(*k).name();

@@ -36,6 +36,13 @@ pub enum UnclaimedReason {
         /// The type.
         ty: DataType,
     },
+    /// An expression has a type whose values cannot be combined with values of other tables.
+    CombinedType {
+        /// The expression.
+        expr: String,
+        /// The type.
+        ty: DataType,
+    },
     /// Two compared expressions have different types.
     TypeMismatch {
         /// One of the expressions.
@@ -55,7 +62,7 @@ pub enum UnclaimedReason {
     Contradiction,
     /// An earlier run left the rows to DataFusion.
     Fallback(FallbackReason),
-    /// The region is estimated not to pay.
+    /// Redpoll is not estimated to be faster than DataFusion.
     Cost(String),
     /// Claiming is disabled.
     Disabled,
@@ -80,15 +87,18 @@ impl fmt::Display for UnclaimedReason {
                 write!(f, "the condition `{expr}` on an outer join is not an equality of columns of two tables")
             }
             Type { expr, ty } => write!(f, "kernels do not represent {expr} of type {ty} exactly"),
+            CombinedType { expr, ty } => {
+                write!(f, "`{expr}` has type {ty}, whose values cannot be combined with values of other tables")
+            }
             TypeMismatch { expr, ty, other } => {
                 write!(f, "`{expr}` has type {ty}, but is compared with a value of type {other}")
             }
             GroupingSets => f.write_str("grouping sets are not supported"),
             Volatile(expr) => write!(f, "`{expr}` is volatile"),
             Subquery(expr) => write!(f, "`{expr}` contains a subquery"),
-            Contradiction => f.write_str("its comparisons contradict each other, so no row passes them"),
+            Contradiction => f.write_str("the comparisons of the query contradict each other, so no row passes them"),
             Fallback(reason) => write!(f, "an earlier run found that {reason}"),
-            Cost(reason) => write!(f, "it is estimated not to pay: {reason}"),
+            Cost(reason) => write!(f, "redpoll is not estimated to be faster: {reason}"),
             Disabled => f.write_str("`redpoll.enabled` is false"),
         }
     }

@@ -1,7 +1,7 @@
 //! Scans of tables of files: the columns that the session keeps, or DataFusion's own scan if they
 //! cannot be kept.
 
-use super::file_table::{ColumnReader, FileVersion, TableData};
+use super::file_table::{ColumnReader, FileTableData, FileVersion};
 use super::store::FileColumn;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -25,7 +25,7 @@ use tokio::sync::OnceCell;
 /// A scan of columns of a table of files.
 #[derive(Clone, Debug)]
 pub(crate) struct FileScan {
-    table: Arc<TableData>,
+    table: Arc<FileTableData>,
     facts: FileScanFacts,
     /// The scan of the files; `None` if all columns were kept when the scan was planned.
     source: Option<FileSource>,
@@ -66,7 +66,7 @@ pub(crate) struct LoadedRows {
 impl FileScan {
     /// Returns a scan that reads columns when it runs.
     pub(super) fn new(
-        table: Arc<TableData>,
+        table: Arc<FileTableData>,
         facts: FileScanFacts,
         scan: Arc<dyn ExecutionPlan>,
         reader: ColumnReader,
@@ -77,7 +77,7 @@ impl FileScan {
     }
 
     /// Returns the scan of columns that are kept.
-    pub(super) fn of_kept(table: Arc<TableData>, facts: FileScanFacts, loaded: Arc<LoadedRows>) -> FileScan {
+    pub(super) fn of_kept(table: Arc<FileTableData>, facts: FileScanFacts, loaded: Arc<LoadedRows>) -> FileScan {
         let (properties, metrics) = (properties(&facts, 1), ExecutionPlanMetricsSet::new());
         let loaded = Arc::new(OnceCell::new_with(Some(Some(loaded))));
         FileScan { table, facts, source: None, loaded, properties, metrics }

@@ -33,10 +33,10 @@ use std::time::SystemTime;
 
 /// A table of files. Clones are the same table.
 #[derive(Clone, Debug)]
-pub(crate) struct FileTable(Arc<TableData>);
+pub(crate) struct FileTable(Arc<FileTableData>);
 
 #[derive(Debug)]
-pub(super) struct TableData {
+pub(super) struct FileTableData {
     id: TableId,
     listing: Arc<ListingTable>,
     store: Arc<ColumnStore>,
@@ -108,7 +108,7 @@ impl FileTable {
     pub(crate) fn new(listing: Arc<ListingTable>, store: Arc<ColumnStore>) -> FileTable {
         static LAST_ID: AtomicU64 = AtomicU64::new(0);
         let id = LAST_ID.fetch_add(1, Ordering::Relaxed);
-        FileTable(Arc::new(TableData { id, listing, store, reading: Default::default(), facts: Mutex::default() }))
+        FileTable(Arc::new(FileTableData { id, listing, store, reading: Default::default(), facts: Mutex::default() }))
     }
 
     /// Returns DataFusion's table of the files.
@@ -122,7 +122,7 @@ impl FileTable {
     }
 }
 
-impl TableData {
+impl FileTableData {
     /// Returns the facts about a version of the files.
     fn facts(&self, version: &FileVersion) -> FileFacts {
         let facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);

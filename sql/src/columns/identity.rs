@@ -6,12 +6,12 @@ use std::sync::{Arc, Weak};
 
 /// The identity of columns in chunks: the addresses of their arrays.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Identity(Vec<usize>);
+pub(super) struct ColumnIdentity(Vec<usize>);
 
-impl Identity {
+impl ColumnIdentity {
     /// Returns the identity of the columns of all chunks.
-    pub(super) fn of<'a>(chunks: impl Iterator<Item = &'a ArrayRef>) -> Identity {
-        Identity(chunks.map(|array| Arc::as_ptr(array).cast::<()>() as usize).collect())
+    pub(super) fn of<'a>(chunks: impl Iterator<Item = &'a ArrayRef>) -> ColumnIdentity {
+        ColumnIdentity(chunks.map(|array| Arc::as_ptr(array).cast::<()>() as usize).collect())
     }
 }
 
@@ -41,7 +41,7 @@ mod tests {
     /// Clones of an array are the same column, copies are not, not even of columns without rows.
     #[test]
     fn columns_are_identified_by_their_arrays() {
-        let identity = |array: &ArrayRef| Identity::of([array].into_iter());
+        let identity = |array: &ArrayRef| ColumnIdentity::of([array].into_iter());
         let integers = || -> ArrayRef { Arc::new(Int64Array::from(vec![Some(1), None])) };
         let (a, b) = (integers(), integers());
         assert_eq!(identity(&a), identity(&a.clone()));

@@ -68,7 +68,7 @@ enum Step<'p> {
 }
 
 /// The scan of a table below an input.
-enum Leaf<'p> {
+enum InputScan<'p> {
     File(&'p FileScan),
     Memory(&'p MemorySourceConfig),
 }
@@ -84,12 +84,12 @@ pub(crate) async fn read_input(
     allowance: &Allowance,
 ) -> Result<InputRows> {
     let mut steps = Vec::new();
-    let (chunks, loaded) = match find_leaf(plan, &mut steps) {
-        Some(Leaf::File(scan)) => match scan.rows(context).await? {
+    let (chunks, loaded) = match find_input_scan(plan, &mut steps) {
+        Some(InputScan::File(scan)) => match scan.rows(context).await? {
             Some(loaded) => (vec![loaded.batch.clone()], Some(loaded)),
             None => return Ok(read_all_rows(plan.execute(0, context.clone())?, allowance).await?.into()),
         },
-        Some(Leaf::Memory(memory)) => (table_chunks(memory, version)?, None),
+        Some(InputScan::Memory(memory)) => (table_chunks(memory, version)?, None),
         None => return Ok(read_all_rows(plan.execute(0, context.clone())?, allowance).await?.into()),
     };
     let table = (chunks, loaded);
@@ -98,13 +98,13 @@ pub(crate) async fn read_input(
 
 /// Returns the scan below filters and projections, and adds these to `steps`, the last one first;
 /// `None` if there are other steps, or a limit.
-fn find_leaf<'p>(plan: &'p Arc<dyn ExecutionPlan>, steps: &mut Vec<Step<'p>>) -> Option<Leaf<'p>> {
+fn find_input_scan<'p>(plan: &'p Arc<dyn ExecutionPlan>, steps: &mut Vec<Step<'p>>) -> Option<InputScan<'p>> {
     if let Some(scan) = plan.downcast_ref::<FileScan>() {
-        return Some(Leaf::File(scan));
+        return Some(InputScan::File(scan));
     }
     if let Some(source) = plan.downcast_ref::<DataSourceExec>() {
         let memory = source.data_source().downcast_ref::<MemorySourceConfig>()?;
-        return memory.fetch().is_none().then_some(Leaf::Memory(memory));
+        return memory.fetch().is_none().then_some(InputScan::Memory(memory));
     }
     let passes_all_rows =
         plan.is::<CoalescePartitionsExec>() || plan.is::<RepartitionExec>() || plan.is::<CooperativeExec>();
@@ -119,7 +119,7 @@ fn find_leaf<'p>(plan: &'p Arc<dyn ExecutionPlan>, steps: &mut Vec<Step<'p>>) ->
         return None;
     }
     match plan.children()[..] {
-        [input] => find_leaf(input, steps),
+        [input] => find_input_scan(input, steps),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Rows of a table that a region reads, whose columns have codes that other regions share.
 
 use super::file_scan::LoadedRows;
-use super::identity::{Identity, WeakColumns};
+use super::identity::{ColumnIdentity, WeakColumns};
 use super::store::{ColumnCodes, ColumnStore};
 use crate::encode::EncodedColumns;
 use crate::error::Result;
@@ -51,7 +51,7 @@ impl RowSource {
         }
         let tuple = |chunk: &RecordBatch| columns.iter().map(|&k| chunk.column(k).clone()).collect();
         let tuples: Vec<Vec<ArrayRef>> = self.chunks.iter().map(tuple).collect();
-        let identity = Identity::of(tuples.iter().flatten());
+        let identity = ColumnIdentity::of(tuples.iter().flatten());
         if let Some(codes) = self.store.codes(&identity) {
             return Ok(Some(SharedCodes { codes, is_new: false }));
         }

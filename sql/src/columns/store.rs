@@ -2,7 +2,7 @@
 //! limited to the share of a cache; those used least recently are dropped first.
 
 use super::file_table::FileVersion;
-use super::identity::{Identity, WeakColumns};
+use super::identity::{ColumnIdentity, WeakColumns};
 use crate::encode::EncodedColumns;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::common::HashMap;
@@ -21,7 +21,7 @@ struct State {
     /// The number of uses so far, which orders the entries.
     uses: u64,
     /// For columns without codes, the number of rows that regions have encoded for themselves.
-    encoded_rows: HashMap<Identity, usize>,
+    encoded_rows: HashMap<ColumnIdentity, usize>,
 }
 
 /// The id of a table of files in this process.
@@ -32,7 +32,7 @@ enum Key {
     /// A column of a table of files.
     File(TableId, usize),
     /// The codes of columns.
-    Codes(Identity),
+    Codes(ColumnIdentity),
 }
 
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl ColumnStore {
     }
 
     /// Returns the codes of columns.
-    pub(super) fn codes(&self, columns: &Identity) -> Option<Arc<ColumnCodes>> {
+    pub(super) fn codes(&self, columns: &ColumnIdentity) -> Option<Arc<ColumnCodes>> {
         match self.lock().find(&Key::Codes(columns.clone()))? {
             Content::Codes(codes) => Some(codes),
             Content::File(..) => None,
@@ -127,7 +127,7 @@ impl ColumnStore {
     /// Counts `rows` rows that a region reads, and returns whether columns of `total_rows` rows
     /// shall be encoded as a whole. A region that reads a few rows encodes these alone, until all
     /// such rows together are as many as the table has.
-    pub(super) fn shall_encode(&self, columns: &Identity, rows: usize, total_rows: usize) -> bool {
+    pub(super) fn shall_encode(&self, columns: &ColumnIdentity, rows: usize, total_rows: usize) -> bool {
         let mut state = self.lock();
         if state.encoded_rows.len() >= MAX_COUNTED {
             state.encoded_rows.clear();
@@ -140,7 +140,7 @@ impl ColumnStore {
     /// Keeps the codes of columns if the limit leaves room, and returns them.
     pub(super) fn insert_codes(
         &self,
-        identity: Identity,
+        identity: ColumnIdentity,
         columns: WeakColumns,
         encoded: EncodedColumns,
         pool: &Arc<dyn MemoryPool>,

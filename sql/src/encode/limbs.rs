@@ -7,7 +7,7 @@
 
 use super::EncodedJoin;
 use crate::claim::{GroupedJoin, LeafColumn};
-use crate::error::{Error, FallbackReason, Result};
+use crate::error::{FallbackReason, Result};
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::Decimal128Type;
 
@@ -48,22 +48,19 @@ impl EncodedJoin {
     /// Returns the limbs of a decimal column, of at most `bits_per_limb` bits each.
     ///
     /// # Errors
-    /// If `bits_per_limb` is too small.
-    pub fn limbs(&self, column: LeafColumn, bits_per_limb: u32) -> Result<Vec<Limb>> {
+    /// If `bits_per_limb` is too small, or a tensor cannot be read.
+    pub fn limbs(&self, join: &GroupedJoin, column: LeafColumn, bits_per_limb: u32) -> Result<Vec<Limb>> {
         let array = self.rows(column.leaf).expect("the leaf has rows").column(column.column);
-        let unsupported = || {
-            Error::Fallback(FallbackReason::Unsupported {
-                value: "a sum over this many rows".into(),
-                ty: array.data_type().clone(),
-            })
-        };
-        let values = array.as_primitive_opt::<Decimal128Type>().ok_or_else(unsupported)?;
+        let ty = || array.data_type().clone();
+        let values = array
+            .as_primitive_opt::<Decimal128Type>()
+            .ok_or_else(|| FallbackReason::Unsupported { value: "a factor".into(), ty: ty() })?;
         let bits = values.iter().flatten().map(|v| 128 - v.unsigned_abs().leading_zeros()).max().unwrap_or(0);
         if bits <= bits_per_limb {
             return Ok(vec![Limb { shift: 0, width: None }]);
         }
         if bits_per_limb < MIN_WIDTH {
-            return Err(unsupported());
+            return Err(FallbackReason::TooManyRows { ty: ty(), rows: self.max_rows(join)? }.into());
         }
         let shifts: Vec<u32> = (0..bits).step_by(bits_per_limb as usize).collect();
         let limb = |(k, &shift): (usize, &u32)| Limb { shift, width: (k + 1 < shifts.len()).then_some(bits_per_limb) };

@@ -28,7 +28,7 @@ pub(crate) use integers::is_integers;
 pub use leaf::LeafRows;
 pub use limbs::Limb;
 pub use shared::SharedRequest;
-pub use tensor::{ColumnFold, GroupCache, Payload, Request};
+pub use tensor::{ColumnFold, GroupCache, Payload, TensorRequest};
 
 use crate::claim::{FieldId, GroupedJoin, LeafColumn, LeafSource};
 use crate::columns::{ColumnCodes, InputRows};

@@ -2,7 +2,7 @@
 //! names.
 
 use super::EncodedJoin;
-use super::tensor::{Payload, Request};
+use super::tensor::{Payload, TensorRequest};
 use crate::claim::{GroupedJoin, LeafColumn, LeafId, NullTreatment};
 
 /// A request in terms of the rows of an input. Requests with equal values of this type ask for the
@@ -34,7 +34,7 @@ struct SharedMode {
 
 impl EncodedJoin {
     /// Returns the request in terms of the leaf's input, if it has one.
-    pub fn shared_request(&self, join: &GroupedJoin, request: &Request) -> SharedRequest {
+    pub fn shared_request(&self, join: &GroupedJoin, request: &TensorRequest) -> SharedRequest {
         let row_column = |column: usize| {
             let input_column = join.input_column(LeafColumn { leaf: request.leaf, column });
             input_column.map_or(column, |(_, of_input)| of_input)

@@ -45,7 +45,7 @@ pub enum ColumnFold {
 
 /// A request for a tensor that a program reads.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Request {
+pub struct TensorRequest {
     /// The leaf of the rows.
     pub leaf: LeafId,
     /// The modes, in storage order.
@@ -73,12 +73,12 @@ impl EncodedJoin {
     pub fn tensor<'a>(
         &'a self,
         join: &GroupedJoin,
-        request: &Request,
+        request: &TensorRequest,
         group_cache: &mut GroupCache<'a>,
     ) -> Result<Tensor> {
         let rows = self.rows(request.leaf).expect("the leaf has rows");
         let shape: Vec<u64> = request.fields.iter().map(|&f| self.size(join, f)).collect();
-        let key = self.shared_request(join, &Request { payload: Payload::Presence, ..request.clone() });
+        let key = self.shared_request(join, &TensorRequest { payload: Payload::Presence, ..request.clone() });
         let codes = || request.fields.iter().map(|&f| rows.codes(f)).collect();
         let groups = group_cache.0.entry(key).or_insert_with(|| Groups::new(rows, (codes(), &shape), &request.valid));
         let entries = groups.len() as u64;

@@ -4,7 +4,7 @@
 use super::answer_source::AnswerSource;
 use super::background::{BackgroundJobs, StartTime};
 use super::cache::{Cache, CacheSlot};
-use super::choice::{CacheState, Choice, Situation, choose};
+use super::choice::{CacheState, CallFacts, Choice, choose};
 use super::cost::CostEstimate;
 use super::fallback::Fallback;
 use super::job::Job;
@@ -66,7 +66,7 @@ impl Call {
         };
         let RedpollOptions { enabled, claim: policy, first, .. } = self.options;
         let (is_always_faster, prepare_time) = (self.cost.is_always_faster(), self.cost.prepare_time());
-        match choose(Situation { enabled, policy, first, cache, is_always_faster, prepare_time }) {
+        match choose(CallFacts { enabled, policy, first, cache, is_always_faster, prepare_time }) {
             Choice::Redpoll => AnswerPlan::Redpoll(prepared),
             Choice::DataFusion => AnswerPlan::DataFusion(fallback),
             Choice::Race { head_start } => {

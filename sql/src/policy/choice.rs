@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// The facts that decide which engine answers a call of a region.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Situation {
+pub(super) struct CallFacts {
     /// The option `redpoll.enabled`.
     pub(super) enabled: bool,
     /// The option `redpoll.claim`.
@@ -48,8 +48,8 @@ pub(super) enum Choice {
 }
 
 /// Returns the engine that answers a call of a region for which DataFusion has a plan of its own.
-pub(super) fn choose(situation: Situation) -> Choice {
-    let Situation { enabled, policy, first, cache, is_always_faster, prepare_time } = situation;
+pub(super) fn choose(facts: CallFacts) -> Choice {
+    let CallFacts { enabled, policy, first, cache, is_always_faster, prepare_time } = facts;
     match (cache, first, policy) {
         _ if !enabled => Choice::DataFusion,
         // A region that cannot be cached is not prepared in the background.
@@ -98,9 +98,9 @@ mod tests {
         ];
         for (cache, policy, first, expected) in table {
             for (is_always_faster, expected) in [false, true].into_iter().zip(expected) {
-                let situation = Situation { enabled: true, policy, first, cache, is_always_faster, prepare_time };
-                assert_eq!(choose(situation), expected, "{situation:?}");
-                let disabled = Situation { enabled: false, ..situation };
+                let facts = CallFacts { enabled: true, policy, first, cache, is_always_faster, prepare_time };
+                assert_eq!(choose(facts), expected, "{facts:?}");
+                let disabled = CallFacts { enabled: false, ..facts };
                 assert_eq!(choose(disabled), DataFusion, "{disabled:?}");
             }
         }

@@ -84,7 +84,7 @@ impl Job {
             Policy::Cost => max_trial_time(datafusion_time),
             Policy::Always => Duration::MAX,
         };
-        let mut is_delivered = Delivery::Undelivered;
+        let mut last_delivery = Delivery::Undelivered;
         for _ in 0..=TRIAL_RUNS {
             let (result, late) =
                 queue.run_with_limit(id, time_limit, &self.cancelled, || self.runner.run(&prepared, allowance()));
@@ -95,7 +95,7 @@ impl Job {
             }
             let result = Arc::new(result?);
             let (delivery, datafusion_time) = queue.deliver(id, &result);
-            is_delivered = delivery;
+            last_delivery = delivery;
             let Some(datafusion_time) = datafusion_time.filter(|_| delivery == Delivery::Undelivered) else { break };
             prepared.record_datafusion_time(datafusion_time);
             if self.policy == Policy::Always || is_competitive(result.warm_time(), datafusion_time) {
@@ -105,7 +105,7 @@ impl Job {
                 prepared.record_run(&self.runner.region, result.warm_time())?;
             }
         }
-        Ok((self.cache.insert(self.key.clone(), self.version.clone(), prepared, &limit), is_delivered))
+        Ok((self.cache.insert(self.key.clone(), self.version.clone(), prepared, &limit), last_delivery))
     }
 
     /// Reads all rows of the inputs.

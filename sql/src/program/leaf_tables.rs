@@ -3,7 +3,7 @@
 use super::all_true::{is_all_true, remove_all_true};
 use super::order::field_order;
 use crate::claim::{Comparison, FieldId, GroupedJoin, LeafColumn, LeafId, LeafRole, LeafSource, Mask, RegionField};
-use crate::encode::{ColumnFold, EncodedJoin, GroupCache, Payload, Request, SharedRequest};
+use crate::encode::{ColumnFold, EncodedJoin, GroupCache, Payload, SharedRequest, TensorRequest};
 use crate::error::Result;
 use crate::table::{ModeRange, TensorColumn};
 use redpoll_logic::op::{Builtin, Op};
@@ -187,7 +187,7 @@ impl<'a> LeafTables<'a> {
         let is_used = |&f: &FieldId| self.active[f] || extra_field == Some(f);
         let fields: Vec<FieldId> = self.order.iter().copied().filter(|f| of_leaf.contains(f) && is_used(f)).collect();
         let valid = valid.iter().filter(|c| c.leaf == leaf).map(|c| c.column).collect();
-        let request = Request { leaf, fields: fields.clone(), payload, valid };
+        let request = TensorRequest { leaf, fields: fields.clone(), payload, valid };
         let shared = self.encoded.shared_request(self.join, &request);
         let alias = match self.aliases.get(&shared) {
             Some(alias) => alias.clone(),

@@ -4,7 +4,7 @@
 use super::{normalized, visit};
 use crate::database::Database;
 use crate::row_format::RowReader;
-use crate::tables::{FileVersion, add_named_file, named_file_version};
+use crate::tables::{NamedFileVersion, add_named_file, named_file_version};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
@@ -51,7 +51,7 @@ impl Database {
         let state = self.context().state();
         for file in finder.files {
             let is_table = self.context().table_exist(file.table.as_str()).unwrap_or(false);
-            let version = FileVersion::of(&file.path);
+            let version = NamedFileVersion::of(&file.path);
             if is_table && named_file_version(&state, &file.table).is_none_or(|found| found == version) {
                 continue;
             }

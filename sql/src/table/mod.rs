@@ -82,13 +82,13 @@ pub struct ModeRange {
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct TensorTable(Arc<TableData>);
+pub struct TensorTable(Arc<TensorTableData>);
 
 /// A function that computes a tensor when its entries are needed. The query that needs the entries
 /// returns the error of the function.
 pub type ComputeFn = Box<dyn Fn() -> Result<Tensor, RunError> + Send + Sync>;
 
-struct TableData {
+struct TensorTableData {
     /// The dimension of each mode.
     shape: Vec<u64>,
     schema: SchemaRef,
@@ -163,7 +163,7 @@ impl TensorTable {
                 Field::new(name, ty, false)
             })
             .collect();
-        Ok(TensorTable(Arc::new(TableData {
+        Ok(TensorTable(Arc::new(TensorTableData {
             shape,
             tensor: OnceLock::new(),
             compute,
@@ -298,7 +298,7 @@ fn default_names(rank: usize) -> Vec<String> {
     (0..rank).map(|k| format!("i{k}")).chain([VALUE.to_string()]).collect()
 }
 
-impl fmt::Debug for TableData {
+impl fmt::Debug for TensorTableData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TensorTable").field("shape", &self.shape).field("schema", &self.schema).finish_non_exhaustive()
     }

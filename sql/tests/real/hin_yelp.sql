@@ -6,7 +6,7 @@
 -- query: ratings by category
 SELECT c.category, count(*), avg(CAST(r.rating AS DOUBLE)) FROM rated r JOIN category c ON r.business = c.business GROUP BY c.category;
 
--- query: who rated the same
+-- query: users with ratings in common
 SELECT a."user", count(*) FROM rated a JOIN rated b ON a.business = b.business WHERE a."user" < 300 AND b."user" < 300 GROUP BY 1;
 
 -- query: cities with categories

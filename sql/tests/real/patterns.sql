@@ -33,5 +33,5 @@ SELECT a.src, count(*) FROM e a, e b, e c WHERE a.dst = b.src AND b.dst = c.src 
 -- query: common neighbours
 SELECT a.src, b.src, count(*) FROM e a JOIN e b ON a.dst = b.dst WHERE a.src < b.src GROUP BY a.src, b.src;
 
--- query: wedges that are open
+-- query: open wedges
 SELECT count(*) FROM e a JOIN e b ON a.dst = b.src WHERE NOT EXISTS (SELECT 1 FROM e c WHERE c.src = a.src AND c.dst = b.dst);

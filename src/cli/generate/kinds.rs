@@ -41,7 +41,7 @@ pub(super) struct RmatArgs {
     /// The probabilities of the four quadrants: upper left, upper right, lower left, lower right
     #[arg(long, value_name = "A,B,C,D", value_delimiter = ',', default_value = "0.57,0.19,0.19,0.05")]
     probabilities: Vec<f64>,
-    /// The bound of the noise of the probabilities, drawn per level
+    /// The largest noise added to the probabilities; it is drawn for each level of the recursion
     #[arg(long, value_name = "X", default_value_t = 0.0)]
     noise: f64,
     /// Store both directions of each edge, without self-loops
@@ -161,7 +161,7 @@ pub(super) struct RatingsArgs {
     /// The rank of the matrix without noise
     #[arg(long, value_name = "N", default_value_t = 10)]
     rank: u32,
-    /// The deviation of the noise; that of the matrix without noise is 1
+    /// The standard deviation of the noise; the matrix without noise has deviation 1
     #[arg(long, value_name = "X", default_value_t = 0.5)]
     noise: f64,
     /// The exponent of the power law of users; 0 for a uniform distribution

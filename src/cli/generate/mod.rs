@@ -41,13 +41,13 @@ pub(super) struct CommonArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
-    /// The dtype of the values: bool, i8 to i64, u8 to u64, f32 or f64; by default one that suits
-    /// them
+    /// The dtype of the values: bool, i8 to i64, u8 to u64, f32 or f64; by default, a dtype that
+    /// suits the values
     #[arg(long, value_name = "DTYPE", value_parser = dtype)]
     dtype: Option<Prim>,
 
     /// The distribution of values: one, integer:LOW:HIGH (never 0), uniform:LOW:HIGH or
-    /// normal:MEAN:DEVIATION; by default that of the kind
+    /// normal:MEAN:DEVIATION; by default, the distribution of the kind of data
     #[arg(long, value_name = "DISTRIBUTION", allow_hyphen_values = true)]
     values: Option<Distribution>,
 

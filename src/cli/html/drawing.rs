@@ -24,7 +24,7 @@ const STOP: f64 = 4.0;
 
 /// Place of a box: its middle, top and size.
 #[derive(Clone, Copy)]
-struct Place {
+struct BoxPlace {
     x: f64,
     top: f64,
     width: f64,
@@ -36,7 +36,7 @@ pub(super) fn draw(graph: &Graph) -> Markup {
     let edges: Vec<(usize, usize)> = graph.edges.iter().map(|edge| (edge.from, edge.to)).collect();
     let layers = Layers::of(graph.nodes.len(), &edges);
     let places = places(graph, &layers);
-    let extent = |end: &dyn Fn(&Place) -> f64| places.iter().map(end).fold(0.0, f64::max) + MARGIN;
+    let extent = |end: &dyn Fn(&BoxPlace) -> f64| places.iter().map(end).fold(0.0, f64::max) + MARGIN;
     let (width, height) = (extent(&|p| p.x + p.width / 2.0), extent(&|p| p.top + p.height));
     html! {
         svg.graph width=(rounded(width)) height=(rounded(height)) role="img" aria-label="graph of the plan"
@@ -53,7 +53,7 @@ pub(super) fn draw(graph: &Graph) -> Markup {
 }
 
 /// Returns the places of all items.
-fn places(graph: &Graph, layers: &Layers) -> Vec<Place> {
+fn places(graph: &Graph, layers: &Layers) -> Vec<BoxPlace> {
     let size = |item: &Item| match item {
         Item::Stop(_) => (STOP, 0.0),
         Item::Node(node) => {
@@ -65,7 +65,7 @@ fn places(graph: &Graph, layers: &Layers) -> Vec<Place> {
     let sizes: Vec<(f64, f64)> = layers.items.iter().map(size).collect();
     let widths: Vec<f64> = sizes.iter().map(|(width, _)| *width).collect();
     let middles = middles(layers, &widths);
-    let mut places = vec![Place { x: 0.0, top: 0.0, width: 0.0, height: 0.0 }; sizes.len()];
+    let mut places = vec![BoxPlace { x: 0.0, top: 0.0, width: 0.0, height: 0.0 }; sizes.len()];
     let mut top = MARGIN;
     for layer in &layers.layers {
         let highest = layer.iter().map(|item| sizes[*item].1).fold(0.0, f64::max);
@@ -74,14 +74,14 @@ fn places(graph: &Graph, layers: &Layers) -> Vec<Place> {
             // Stops take the height of the layer, so that edges pass beside boxes.
             let height = if matches!(layers.items[*item], Item::Stop(_)) { highest } else { height };
             let x = middles[*item] + MARGIN;
-            places[*item] = Place { x, top: top + (highest - height) / 2.0, width, height };
+            places[*item] = BoxPlace { x, top: top + (highest - height) / 2.0, width, height };
         }
         top += highest + GAP;
     }
     places
 }
 
-fn draw_node(node: &Node, place: &Place) -> Markup {
+fn draw_node(node: &Node, place: &BoxPlace) -> Markup {
     let kind = match node.kind {
         NodeKind::Table => "table",
         NodeKind::Query => "query",
@@ -120,7 +120,7 @@ fn shortened(line: &str) -> String {
 }
 
 /// Draws an edge as vertical lines through its stops and curves between layers.
-fn draw_edge(edge: &Edge, path: &[usize], places: &[Place]) -> Markup {
+fn draw_edge(edge: &Edge, path: &[usize], places: &[BoxPlace]) -> Markup {
     let mut curve = String::new();
     let mut write = |text: std::fmt::Arguments<'_>| curve.write_fmt(text).expect("writing to a string cannot fail");
     for (k, pair) in path.windows(2).enumerate() {

@@ -64,7 +64,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "PIXELS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(64..=4096))]
     size: u32,
 
-    /// The modes to draw, counted from 0; by default the first two of a pattern, and all of degrees
+    /// The modes to draw, counted from 0; by default, the first two modes for a pattern, and all
+    /// modes for degrees
     #[arg(long, value_name = "MODE,..", value_delimiter = ',')]
     modes: Vec<usize>,
 }
@@ -173,7 +174,7 @@ fn draw(tensor: &Tensor, args: &Args, caption: Caption<'_>) -> Result<Scene, Com
         }
         PlotKind::Degrees => draw_degrees(tensor, &args.modes, caption, args.size),
         PlotKind::Runs | PlotKind::Blocks if !args.modes.is_empty() => Err(CommandFailure::Usage(format!(
-            "--modes has no meaning for --kind {}: {0} are those of the last mode",
+            "--modes does not apply to --kind {}: {0} are counted along the last mode",
             args.kind
         ))),
         PlotKind::Runs | PlotKind::Blocks => draw_lengths(tensor, args.kind, caption, args.size),

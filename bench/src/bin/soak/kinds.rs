@@ -17,9 +17,9 @@ pub(crate) enum CaseKind {
     Plans,
     /// Random programs in Notation through every engine.
     Programs,
-    /// Random programs of operations on lazy arrays beside plain arithmetic.
+    /// Random programs of operations on lazy arrays, compared with plain arithmetic.
     Arrays,
-    /// Random SQL beside plain DataFusion.
+    /// Random SQL, compared with plain DataFusion.
     #[cfg(feature = "sql")]
     Sql,
     /// Damaged files through every reader.

@@ -1,6 +1,6 @@
 //! Random cases of every kind for a given time: plans and programs through every engine, lazy
-//! arrays beside plain arithmetic, damaged files of every format, and with the feature `sql`
-//! queries beside plain DataFusion.
+//! arrays compared with plain arithmetic, damaged files of every format, and with the feature `sql`
+//! queries compared with plain DataFusion.
 //!
 //! ```text
 //! cargo run --release -p redpoll-bench --bin soak --features sql -- --minutes 60 --failures f.txt
@@ -48,7 +48,7 @@ struct Cli {
     /// Number of threads; the number of cores by default
     #[arg(long)]
     threads: Option<NonZero<usize>>,
-    /// One block of 32 cases in this many also runs in the C tier, which takes most of the time
+    /// Run one of this many blocks of 32 cases also in the C tier, which takes most of the time
     #[arg(long, default_value_t = NonZero::new(8).expect("a constant"))]
     optimized_interval: NonZero<u64>,
     /// Append every failure to this file

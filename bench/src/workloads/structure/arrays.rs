@@ -41,7 +41,7 @@ fn minimax(data: &str, size: DataSize) -> Result<MakeOutcome> {
     let paper = "6.38 to 70.3 of PyData/Sparse's, growing with the order (Henry, fig. 30)";
     let mut variants = vec![text_variant("list of coordinates", &[("T", &t, "coo")], text)?];
     if order < 7 {
-        variants.push(text_variant("every place", &[("T", &t, "dense")], text)?);
+        variants.push(text_variant("dense", &[("T", &t, "dense")], text)?);
     }
     variants.push(text_variant("tree", &[("T", &t, "csf")], text)?.paper(paper));
     WorkloadProblem::comparison(describe(data, &t), 1, variants).into_outcome()
@@ -68,7 +68,7 @@ fn compare_slices(a: &Content, data: &str, [first, second]: [String; 2], paper: 
     let variants = vec![
         variant("copied", "csr", &copied)?,
         variant("in place", "csr", &in_place)?.paper(paper),
-        variant("every place", "dense", &in_place)?,
+        variant("dense", "dense", &in_place)?,
     ];
     WorkloadProblem::comparison(describe(data, a), 1, variants).into_outcome()
 }

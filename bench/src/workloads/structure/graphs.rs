@@ -89,7 +89,7 @@ fn bellman_ford(data: &str, size: DataSize) -> Result<MakeOutcome> {
     let variants = vec![
         Variant::new("every edge each round", plans, graphs::relax_until_stable),
         Variant::new(
-            "edges of what changed",
+            "edges of changed vertices",
             vec![WorkloadInput::new("A", a.clone(), "csr")?, source()?],
             first_result(text),
         )

@@ -111,7 +111,7 @@ fn erosion(data: &str, size: DataSize, pairs: usize) -> Result<MakeOutcome> {
     });
     let variants = vec![
         variant("bytes", "dense", text!("plans/erosion.rp"))?,
-        in_words.finish(unpack_rows),
+        in_words.convert_results(unpack_rows),
         variant("runs", RUNS, text!("plans/erosion_runs.rp"))?
             .paper("19.5 of OpenCV's on sketches, 266 magnified, 51.6 on MNIST (Finch, fig. 21)"),
     ];

@@ -2,7 +2,7 @@
 
 use super::header::{COMMENT, header, missing_size_line};
 use crate::content::{Data, Info, Layout, Symmetry, element_count};
-use crate::error::{Count, Fault, LocatedFault, Location};
+use crate::error::{Count, Fault, LocatedFault, Location, plural};
 use crate::memory::Memory;
 use crate::text::TextCursor;
 use crate::values::Values;
@@ -210,7 +210,8 @@ fn array_entries<T: FieldValue>(
 }
 
 fn surplus_fault(cursor: &mut TextCursor<'_>, announced: u64) -> LocatedFault {
-    cursor.unexpected(&format!("the end of the file after the {announced} entries that the header announces"))
+    let entries = plural(announced, "entry", "entries");
+    cursor.unexpected(&format!("the end of the file after the {announced} {entries} that the header announces"))
 }
 
 fn check_count(cursor: &TextCursor<'_>, expected: u64, found: u64) -> Result<(), LocatedFault> {

@@ -126,7 +126,7 @@ impl<'a> Archive<'a> {
             Fault::malformed("a complete entry of the archive", e.to_string()).at(array_location(name))
         };
         let mut stream = self.zip.by_name(&format!("{name}.npy")).map_err(|e| match e {
-            ZipError::FileNotFound => Fault::malformed("an array of this name", "none").at(array_location(name)),
+            ZipError::FileNotFound => Fault::malformed("this array", "none").at(array_location(name)),
             other => damage_fault(&other),
         })?;
         let result = header::read(&mut stream).and_then(|bytes| {

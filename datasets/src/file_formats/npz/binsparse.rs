@@ -99,7 +99,7 @@ fn in_descriptor(fault: Fault) -> LocatedFault {
     fault.at(Location::Array(DESCRIPTOR.into()))
 }
 
-fn expected(what: &str, found: &impl ToString) -> LocatedFault {
+fn mismatch_fault(what: &str, found: &impl ToString) -> LocatedFault {
     in_descriptor(Fault::malformed(what, quote(found.to_string().as_bytes())))
 }
 
@@ -110,14 +110,14 @@ pub(super) fn descriptor(archive: &mut Archive<'_>) -> Result<Descriptor, Locate
     let header = &all[DESCRIPTOR];
     let version = header["version"].as_str().unwrap_or_default();
     if !version.starts_with("0.") && !version.starts_with("1.") {
-        return Err(expected("a version 0 or 1 of Binsparse", &header["version"]));
+        return Err(mismatch_fault("a version 0 or 1 of Binsparse", &header["version"]));
     }
     if !matches!(&header["structure"], Value::Null) {
         let content = format!("the structure {}", header["structure"]);
         return Err(in_descriptor(Fault::unsupported(content, "write the tensor without a structure")));
     }
     let numbers = |value: &Value| value.as_array()?.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>();
-    let shape = numbers(&header["shape"]).ok_or_else(|| expected("a list of sizes", &header["shape"]))?;
+    let shape = numbers(&header["shape"]).ok_or_else(|| mismatch_fault("a list of sizes", &header["shape"]))?;
     if let Some(&size) = shape.iter().find(|&&d| d > MAX_DIMENSION) {
         let fault = Fault::TooLarge { quantity: "a dimension", size: Count(Some(size)), limit: MAX_DIMENSION };
         return Err(in_descriptor(fault));
@@ -134,14 +134,15 @@ pub(super) fn descriptor(archive: &mut Archive<'_>) -> Result<Descriptor, Locate
             (levels.to_vec(), if *is_reversed { (0..rank).rev().collect() } else { (0..rank).collect() })
         }
         None if format == "custom" => custom_levels(&header["custom"], rank)?,
-        None => return Err(expected("a format of Binsparse", &format)),
+        None => return Err(mismatch_fault("a format of Binsparse", &format)),
     };
     let dimensions: usize = levels.iter().map(|level| level.rank()).sum();
     if dimensions != rank {
-        return Err(expected(&format!("a format of {rank} dimensions"), &format));
+        return Err(mismatch_fault(&format!("a format of {rank} dimensions"), &format));
     }
     let stored = header["number_of_stored_values"].as_u64();
-    let stored = stored.ok_or_else(|| expected("a number of stored values", &header["number_of_stored_values"]))?;
+    let stored =
+        stored.ok_or_else(|| mismatch_fault("a number of stored values", &header["number_of_stored_values"]))?;
     let (dtype, is_iso) = value_type(&header["data_types"]["values"])?;
     let fill = match header["fill"].as_bool() {
         Some(true) => {
@@ -151,7 +152,7 @@ pub(super) fn descriptor(archive: &mut Archive<'_>) -> Result<Descriptor, Locate
         _ => Scalar::zero(dtype),
     };
     if fill.prim() != Some(dtype) {
-        return Err(expected("a fill value of the type of the values", &fill));
+        return Err(mismatch_fault("a fill value of the type of the values", &fill));
     }
     Ok(Descriptor { shape, dtype, fill, stored, levels, modes, is_iso })
 }
@@ -163,16 +164,16 @@ fn custom_levels(custom: &Value, rank: usize) -> Result<(Vec<BinsparseLevel>, Ve
     loop {
         let of_rank = || {
             let rank = level["rank"].as_u64().filter(|n| (1..=MAX_RANK as u64).contains(n));
-            rank.map(|n| n as usize).ok_or_else(|| expected("the rank of a level", &level["rank"]))
+            rank.map(|n| n as usize).ok_or_else(|| mismatch_fault("the rank of a level", &level["rank"]))
         };
         match level["level_desc"].as_str() {
             Some("element") => break,
             Some("dense") => levels.push(Dense(of_rank()?)),
             Some("sparse") => levels.push(Sparse(of_rank()?)),
-            _ => return Err(expected("a level: element, dense or sparse", &level["level_desc"])),
+            _ => return Err(mismatch_fault("a level: element, dense or sparse", &level["level_desc"])),
         }
         if levels.len() > rank {
-            return Err(expected(&format!("at most {rank} levels"), &levels.len()));
+            return Err(mismatch_fault(&format!("at most {rank} levels"), &levels.len()));
         }
         level = &level["level"];
     }
@@ -184,7 +185,7 @@ fn custom_levels(custom: &Value, rank: usize) -> Result<(Vec<BinsparseLevel>, Ve
                 .and_then(|list| list.iter().map(|mode| mode.as_u64().map(|mode| mode as usize)).collect());
             let is_permutation =
                 |modes: &Vec<usize>| modes.len() == rank && (0..rank).all(|mode| modes.contains(&mode));
-            modes.filter(is_permutation).ok_or_else(|| expected("a permutation of the modes", list))?
+            modes.filter(is_permutation).ok_or_else(|| mismatch_fault("a permutation of the modes", list))?
         }
     };
     Ok((levels, modes))
@@ -198,7 +199,7 @@ fn value_type(name: &Value) -> Result<(Prim, bool), LocatedFault> {
         return Err(in_descriptor(Fault::unsupported("complex values", "write the real and the imaginary parts")));
     }
     let found = TYPES.iter().find(|(name, _)| *name == iso.unwrap_or(text));
-    found.map(|(_, prim)| (*prim, iso.is_some())).ok_or_else(|| expected("a type of values", &text))
+    found.map(|(_, prim)| (*prim, iso.is_some())).ok_or_else(|| mismatch_fault("a type of values", &text))
 }
 
 /// The positions of the levels read so far: listed positions, and dense dimensions below each of

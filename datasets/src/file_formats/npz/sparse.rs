@@ -4,7 +4,7 @@ use super::archive::Archive;
 use super::binsparse::{self, Descriptor};
 use super::header::NpyHeader;
 use crate::content::{Data, Info, Layout, MAX_DIMENSION, MAX_RANK, element_count};
-use crate::error::{Count, Fault, LocatedFault, Location};
+use crate::error::{Count, Fault, LocatedFault, Location, plural};
 use crate::memory::bytes_of;
 use crate::values::{Values, map_values};
 use redpoll_logic::{Prim, Scalar};
@@ -158,7 +158,8 @@ pub(super) fn check_length(name: &str, expected: u64, found: usize) -> Result<()
     if expected == found as u64 {
         return Ok(());
     }
-    Err(Fault::malformed(format!("{expected} entries"), found.to_string()).at(Location::Array(name.into())))
+    let expected = format!("{expected} {}", plural(expected, "entry", "entries"));
+    Err(Fault::malformed(expected, found.to_string()).at(Location::Array(name.into())))
 }
 
 /// Checks coordinates against the size of their mode.
@@ -194,7 +195,7 @@ fn coordinates(archive: &mut Archive<'_>, shape: &[u64]) -> Result<Data, Located
         }
     } else {
         if shape.len() != 2 {
-            return Err(Fault::malformed("an array of this name, as the shape does not have two modes", "none")
+            return Err(Fault::malformed("this array, because the shape does not have two modes", "none")
                 .at(Location::Array("coords".into())));
         }
         for (mode, name) in ["row", "col"].into_iter().enumerate() {

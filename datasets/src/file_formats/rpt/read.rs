@@ -170,7 +170,7 @@ pub(super) fn check_ends(ends: &[u8], len: u64) -> Result<(), Fault> {
     if words.len() == 2 && words[0] == [0; 8] && words[1] == len.to_le_bytes() {
         return Ok(());
     }
-    Err(Fault::malformed("lists that have all elements of their columns", "other ends of lists"))
+    Err(Fault::malformed("one list with all elements of its column", "other offsets"))
 }
 
 /// Returns the array of the elements in a buffer.

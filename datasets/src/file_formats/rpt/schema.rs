@@ -79,7 +79,7 @@ pub(super) fn read_header(schema: &SchemaReader<'_>) -> Result<TensorHeader, Fau
     let pairs = schema.custom_metadata().into_iter().flatten();
     let metadata: HashMap<&str, &str> = pairs.filter_map(|pair| Some((pair.key()?, pair.value()?))).collect();
     let Some(version) = metadata.get(KEYS[0]) else {
-        let hint = "an Arrow file of rows is a table of SQL; name it .arrow";
+        let hint = "to query the file as a table in SQL, name it .arrow";
         return Err(Fault::unsupported("an Arrow file without the type of a tensor", hint));
     };
     if *version != VERSION {

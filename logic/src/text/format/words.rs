@@ -49,7 +49,9 @@ pub(crate) fn format_from_words(s: &Sexpr) -> Result<Format, Error> {
     };
     let levels = words.iter().enumerate().map(|(depth, word)| {
         let text = word.word("a level")?;
-        read_level(text, depth).ok_or_else(|| word.error(format!("expected a level KIND[?][*][@MODE], found {text}")))
+        read_level(text, depth).ok_or_else(|| {
+            word.error(format!("expected a level KIND[?][*][@MODE[/BLOCK | %BLOCK | -BY]], found {text}"))
+        })
     });
     let (levels, modes) = levels.collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
     Ok(Format { levels, modes, leaf })

@@ -1,7 +1,7 @@
 //! The expressions of statements.
 
 use super::{IndexExpr, IndexStatement};
-use crate::error::Error;
+use crate::error::{Error, plural};
 use crate::expr::Expr;
 use crate::field::{Alias, Field};
 use crate::format::TensorType;
@@ -99,8 +99,12 @@ impl ExprBuilder<'_> {
             return Ok(expr);
         }
         let dtype = crate::expr::fold_dtype(op, &expr.info().dtype, "fold")?;
-        let no_identity =
-            || Error::Syntax(format!("operator `{op}` has no identity on {dtype}, from which a fold starts"));
+        let no_identity = || Error::Fold {
+            op: op.name().to_owned(),
+            node: "fold",
+            dtype: dtype.clone(),
+            reason: "it has no identity to start from".to_owned(),
+        };
         let init = op.fold_identity(&dtype, FloatMode::Relaxed).ok_or_else(no_identity)?;
         Expr::aggregate(op.clone(), init, expr, reduced)
     }
@@ -127,7 +131,9 @@ impl ExprBuilder<'_> {
         };
         if ty.shape.len() != indices.len() {
             let (rank, found) = (ty.shape.len(), indices.len());
-            return Err(Error::Syntax(format!("`{name}` has {rank} modes, but is read with {found} indices")));
+            let (modes, indices) = (plural(rank, "mode", "modes"), plural(found, "index", "indices"));
+            let message = format!("`{name}` has {rank} {modes}, but is read with {found} {indices}");
+            return Err(Error::Syntax(message));
         }
         if (1..indices.len()).all(|k| !indices[..k].contains(&indices[k])) {
             return Expr::table(name.clone(), ty.clone(), indices.iter().cloned());

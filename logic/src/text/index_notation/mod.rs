@@ -25,7 +25,7 @@ mod parser;
 
 use super::Catalog;
 use crate::cursor::TextPosition;
-use crate::error::Error;
+use crate::error::{Error, plural};
 use crate::field::{Alias, Field};
 use crate::format::TensorType;
 use crate::op::Op;
@@ -73,7 +73,8 @@ pub(super) fn free_tables(text: &str) -> Result<Vec<(Alias, Vec<Field>)>, Error>
                 Some((_, first)) if first.len() == indices.len() => {}
                 Some((_, first)) => {
                     let (found, before) = (indices.len(), first.len());
-                    let message = format!("`{name}` is read with {found} indices, but was read with {before} before");
+                    let noun = plural(found, "index", "indices");
+                    let message = format!("`{name}` is read with {found} {noun}, but was read with {before} before");
                     return Err(Error::Syntax(message).with_position(at.line, at.column));
                 }
             }
@@ -282,18 +283,15 @@ mod tests {
         check(
             "y(i) = A(i,j",
             &expect![
-                "error: line 1, column 13: expected `,` or `)`, as every subscript is an index, found the end of the text"
+                "error: line 1, column 13: expected `,` or `)`, found the end of the text; every subscript is an index"
             ],
         );
         check(
             "y(i) = A(i+1,j)",
-            &expect!["error: line 1, column 11: expected `,` or `)`, as every subscript is an index, found `+`"],
+            &expect!["error: line 1, column 11: expected `,` or `)`, found `+`; every subscript is an index"],
         );
-        check("y(i) = A(i)", &expect!["error: line 1, column 8: `A` has 2 modes, but is read with 1 indices"]);
-        check(
-            "y(i) = C(i,j)",
-            &expect!["error: line 1, column 8: unknown tensor `C`; did you mean `A` or `B` or `S`?"],
-        );
+        check("y(i) = A(i)", &expect!["error: line 1, column 8: `A` has 2 modes, but is read with 1 index"]);
+        check("y(i) = C(i,j)", &expect!["error: line 1, column 8: unknown tensor `C`; did you mean `A`, `B` or `S`?"]);
         check(
             "y(k) = x(j)",
             &expect!["error: line 1, column 1: index `k` is on the left, but no tensor on the right has it"],
@@ -308,7 +306,7 @@ mod tests {
         check(
             "y(i) = foo(A(i,j))",
             &expect![
-                "error: line 1, column 13: expected `,` or `)`, since `foo` is no operator and its subscripts are indices, found `(`"
+                "error: line 1, column 13: expected `,` or `)`, found `(`; `foo` is not an operator, so its subscripts must be indices"
             ],
         );
         check(
@@ -339,13 +337,13 @@ mod tests {
         check(
             "y(i) = sqroot(A(i,j))",
             &expect![
-                "error: line 1, column 16: expected `,` or `)`, since `sqroot` is no operator and its subscripts are indices, found `(`; did you mean `sqrt`?"
+                "error: line 1, column 16: expected `,` or `)`, found `(`; `sqroot` is not an operator, so its subscripts must be indices; did you mean `sqrt`?"
             ],
         );
         check(
             "y(i) = where(A(i,j), 1, 2)",
             &expect![
-                "error: line 1, column 15: expected `,` or `)`, since `where` is no operator and its subscripts are indices, found `(`; write `ifelse(condition, a, b)`"
+                "error: line 1, column 15: expected `,` or `)`, found `(`; `where` is not an operator, so its subscripts must be indices; write `ifelse(condition, a, b)`"
             ],
         );
         check(
@@ -357,7 +355,9 @@ mod tests {
         check("y(i,i) = S(i,i)", &expect!["error: line 1, column 1: index `i` is on the left twice"]);
         check(
             "y(i) -= b(i) * x(j)",
-            &expect!["error: line 1, column 1: operator `-` has no identity on f64, from which a fold starts"],
+            &expect![
+                "error: line 1, column 1: operator `-` cannot fold values of dtype f64: it has no identity to start from"
+            ],
         );
         check(
             "y(i) = b(i) b(i)",

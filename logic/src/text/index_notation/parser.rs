@@ -202,10 +202,11 @@ impl<'t> StatementParser<'t> {
                 Some(',') => _ = self.cursor.advance(),
                 Some(')') => break,
                 Some('(') => {
-                    let expected = format!("`,` or `)`, since `{name}` is no operator and its subscripts are indices");
-                    return Err(self.expected_with(&expected, &advice(name)));
+                    let advice = advice(name);
+                    let advice = format!("; `{name}` is not an operator, so its subscripts must be indices{advice}");
+                    return Err(self.expected_with("`,` or `)`", &advice));
                 }
-                _ => return Err(self.expected("`,` or `)`, as every subscript is an index")),
+                _ => return Err(self.expected_with("`,` or `)`", "; every subscript is an index")),
             }
             indices.push(Field::from(self.name("an index")?));
         }

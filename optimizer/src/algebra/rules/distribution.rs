@@ -3,6 +3,7 @@
 use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, call};
 use crate::algebra::language::ClassUse;
 use crate::term::is_regroupable;
+use redpoll_logic::op::Op;
 
 pub(super) const RULES: &[RewriteRule] = &[
     RewriteRule {
@@ -64,7 +65,7 @@ fn factor(site: &mut MatchSite<'_>, node: &ScopedNode) {
 /// Factors the common part out of two products in a sum.
 fn factor_common(
     site: &mut MatchSite<'_>,
-    (sum, product): (&redpoll_logic::op::Op, &redpoll_logic::op::Op),
+    (sum, product): (&Op, &Op),
     (xs, ys): (&[ClassUse], &[ClassUse]),
     others: &[ClassUse],
 ) {

@@ -29,10 +29,13 @@ impl Signature {
     /// # Errors
     /// [`Error::InvalidInvocation`] when a number differs from that of the signature.
     pub fn check_counts(&self, inputs: usize, params: usize) -> Result<(), Error> {
-        let counts = [("input buffers", self.inputs(), inputs), ("parameters", self.params.len(), params)];
+        let counts = [("input buffer", self.inputs(), inputs), ("parameter", self.params.len(), params)];
         counts.into_iter().try_for_each(|(what, expected, found)| match expected == found {
             true => Ok(()),
-            false => Err(Error::InvalidInvocation(format!("expected {expected} {what}, found {found}"))),
+            false => {
+                let plural = if expected == 1 { "" } else { "s" };
+                Err(Error::InvalidInvocation(format!("expected {expected} {what}{plural}, found {found}")))
+            }
         })
     }
 

@@ -352,14 +352,14 @@ impl FunctionVerifier<'_> {
         }
     }
 
-    /// Checks that two swapped buffers have one type and fill, so that all code that reads or grows
-    /// them stays valid.
+    /// Checks that two swapped buffers have one type, class and fill, so that all code that reads
+    /// or grows them stays valid.
     fn check_same_type(&mut self, a: Buffer, b: Buffer) {
         let buffers = &self.function.buffers;
         let (Some(x), Some(y)) = (buffers.get(a.index()), buffers.get(b.index())) else { return };
         if (x.prim, x.class, &x.fill) != (y.prim, y.class, &y.fill) {
             let (x, y) = (&x.name, &y.name);
-            self.report(format!("buffers `{x}` and `{y}` are swapped, which differ in their types or fills"));
+            self.report(format!("swapped buffers `{x}` and `{y}` differ in type, class or fill"));
         }
     }
 
@@ -390,7 +390,7 @@ impl FunctionVerifier<'_> {
         if !fold.lanes.is_power_of_two() {
             self.report(format!("{} lanes are not a power of two", fold.lanes));
         }
-        if !fold.op.is_fold() {
+        if !fold.op.can_fold() {
             self.report(format!("{} is not associative and commutative", fold.op.name()));
         }
         if fold.acc == fold.var || fold.value.mentions(fold.acc) {
@@ -416,7 +416,7 @@ impl FunctionVerifier<'_> {
 impl BinaryOp {
     /// Returns whether the operator is associative and commutative, up to the rounding of floats,
     /// so that lanes can be folded by it.
-    pub fn is_fold(self) -> bool {
+    pub fn can_fold(self) -> bool {
         use BinaryOp::{Add, And, Max, Min, Mul, Or, Xor};
         matches!(self, Add | Mul | Min | Max | And | Or | Xor)
     }

@@ -70,8 +70,9 @@ pub(crate) fn repeat_writes(
     excluded: &dyn Fn(&Assign) -> bool,
 ) -> Option<Tree> {
     let own = body.declared_tensors();
-    let mut can_integrate =
-        !has_while(body) && !has_carried_reads(cx, &nest.state, body) && !has_interference(cx, nest, body, excluded);
+    let mut can_integrate = !has_while_or_swap(body)
+        && !has_carried_reads(cx, &nest.state, body)
+        && !has_interference(cx, nest, body, excluded);
     body.for_each_assign(&mut |a| {
         can_integrate &= own.contains(&a.tensor) || excluded(a) || can_repeat(cx, &nest.state, a);
     });
@@ -166,12 +167,12 @@ pub(crate) fn repeat_operator(op: &Op, dtype: &redpoll_logic::DType, cx: &Cx<'_>
     Some((tail, repeat))
 }
 
-fn has_while(tree: &Tree) -> bool {
+fn has_while_or_swap(tree: &Tree) -> bool {
     match tree {
         Tree::While { .. } | Tree::Swap(..) => true,
-        Tree::Block(items) => items.iter().any(has_while),
-        Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } => has_while(body),
-        Tree::Where { consumer, producer } => has_while(consumer) || has_while(producer),
+        Tree::Block(items) => items.iter().any(has_while_or_swap),
+        Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } => has_while_or_swap(body),
+        Tree::Where { consumer, producer } => has_while_or_swap(consumer) || has_while_or_swap(producer),
         Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Assign(_) => false,
     }
 }

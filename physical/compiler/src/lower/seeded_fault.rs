@@ -75,7 +75,7 @@ faults! {
     /// The faults that only programs can expose, since plans never use their constructs.
     PROGRAM_FAULTS {
         RepeatedWrites in "lower/integrate.rs":
-            "Integration: several writes of one tensor are repeated each by itself.";
+            "Integration: several writes of one tensor are repeated separately.";
         CarriedRead in "lower/integrate.rs":
             "Integration: rounds that read the writes of earlier rounds are treated as equal.";
         VariableScope in "lower/stmt.rs": "Variables stay bound after their statement.";

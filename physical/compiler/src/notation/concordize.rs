@@ -137,12 +137,12 @@ impl Concordizer {
         Stmt::block([Stmt::Declare(tensor), Stmt::Where { consumer, producer }])
     }
 
-    fn access(&mut self, a: Access, mode: AccessDirection) -> Access {
+    fn access(&mut self, a: Access, direction: AccessDirection) -> Access {
         let forms: Vec<Linear> =
             a.subscripts.iter().map(|s| Linear::of(&s.at).expect("wrapperize leaves linear subscripts")).collect();
         let own = self.resolving_loops(a.tensor, &forms);
         let appended =
-            if mode == AccessDirection::Write { self.tensors[a.tensor.index()].appended_levels() } else { 0 };
+            if direction == AccessDirection::Write { self.tensors[a.tensor.index()].appended_levels() } else { 0 };
         // For each list of shared loops of one round, the number of its loops that already enclose
         // this access.
         let mut used: HashMap<Option<Index>, usize> = HashMap::new();

@@ -86,7 +86,7 @@ pub enum Obstacle {
     WrittenOutside(String),
     /// This output is read or changes its state within the loop.
     ReadInside(String),
-    /// Several rounds write one element of this output, and not by a fold of one associative
+    /// Several rounds write one element of this output, but not all by a fold of one associative
     /// operator from its identity.
     NotFolded(String),
     /// This output is appended to, and its outermost coordinate is not the index of the loop.
@@ -102,7 +102,10 @@ impl fmt::Display for Obstacle {
             Obstacle::WrittenOutside(output) => write!(f, "`{output}` is written outside of the loop"),
             Obstacle::ReadInside(output) => write!(f, "`{output}` is read inside of the loop"),
             Obstacle::NotFolded(output) => {
-                write!(f, "several rounds write one element of `{output}`, and not by one fold that can be regrouped")
+                write!(
+                    f,
+                    "several rounds write one element of `{output}`, but not all by one fold that can be regrouped"
+                )
             }
             Obstacle::Appended(output) => {
                 write!(f, "`{output}` is appended to, and its outermost coordinate is not the index of this loop")

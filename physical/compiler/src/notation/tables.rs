@@ -74,11 +74,13 @@ pub(super) fn check(program: &Program) -> Result<(), Error> {
     }
 }
 
-/// Checks that the inputs with the bounds of blocks are inputs, and have the types of such bounds.
+/// Checks that the bounds of blocks are inputs with the types of such bounds, and that the tensor
+/// that is cut is an input.
 fn check_block_inputs(program: &Program, inputs: &BlockInputs) -> Result<(), String> {
-    let input = |t: TensorId| {
-        let found = program.tensors.get(t.index()).filter(|decl| decl.role == Role::Input);
-        found.ok_or_else(|| "the bounds of blocks are inputs, and of an input; a name is of another tensor".to_owned())
+    let input = |t: TensorId| match program.tensors.get(t.index()) {
+        Some(decl) if decl.role == Role::Input => Ok(decl),
+        Some(decl) => Err(format!("`block-inputs` names `{}`, which is not an input", decl.name)),
+        None => Err("`block-inputs` names a tensor that is not in the program's tables".to_owned()),
     };
     let (of, stored) = (input(inputs.of)?, &inputs.stored);
     let levels = of.ty.format.levels.len();
@@ -94,8 +96,14 @@ fn check_block_inputs(program: &Program, inputs: &BlockInputs) -> Result<(), Str
     }
     let begins = stored.begins_type(&of.ty).ok_or_else(|| format!("`{}` has too many coordinates to cut", of.name))?;
     let counts = stored.counts_type(&of.ty);
-    if counts.is_some() != inputs.counts.is_some() {
-        return Err("blocks of a given size, and no others, have an input with their numbers".to_owned());
+    match (stored.blocks, inputs.counts) {
+        (BlockPartition::Of(size), None) => {
+            return Err(format!("`(of {size})` needs an input for the numbers of blocks"));
+        }
+        (BlockPartition::Into(blocks), Some(_)) => {
+            return Err(format!("`(into {blocks})` must not have an input for the numbers of blocks"));
+        }
+        _ => {}
     }
     for (found, expected) in inputs.inputs().zip([begins].into_iter().chain(counts)) {
         let found = input(found)?;

@@ -246,8 +246,9 @@ impl<'a> ProgramVerifier<'a> {
         let name = self.check_not_input(t, "frozen or thawed")?;
         let is = self.states[t.index()];
         if is != from {
-            return self
-                .fail(ProgramRule::Lifecycle, format!("`{name}` {}, expected that it {}", is.phrase(), from.phrase()));
+            let expected = if from == LifecycleState::Frozen { "frozen" } else { "writable" };
+            let what = format!("`{name}` {}, expected it to be {expected}", is.phrase());
+            return self.fail(ProgramRule::Lifecycle, what);
         }
         self.states[t.index()] = to;
         Ok(())
@@ -266,10 +267,12 @@ impl<'a> ProgramVerifier<'a> {
             if tensor.ty.format.modes.is_empty() {
                 return self.fail(ProgramRule::Swap, format!("scalar `{name}` is swapped; bind its value by a `let`"));
             }
-            if state != LifecycleState::Frozen {
-                let what = format!("`{name}` {} and is swapped; declare and freeze it before", state.phrase());
-                return self.fail(ProgramRule::Lifecycle, what);
-            }
+            let problem = match state {
+                LifecycleState::Frozen => continue,
+                LifecycleState::Undeclared => "but not declared; declare and freeze it first",
+                LifecycleState::Writable => "while it is written; freeze it first",
+            };
+            return self.fail(ProgramRule::Lifecycle, format!("`{name}` is swapped {problem}"));
         }
         if a.ty != b.ty {
             let (a, b) = (&a.name, &b.name);
@@ -329,12 +332,12 @@ impl<'a> ProgramVerifier<'a> {
         }
         let state = self.states[lhs.tensor.index()];
         if state != LifecycleState::Writable {
-            let next = if state == LifecycleState::Frozen {
-                "thaw it before"
+            let problem = if state == LifecycleState::Frozen {
+                "frozen; thaw it first"
             } else {
-                "declare it first, in an enclosing scope"
+                "not declared; declare it first, in an enclosing scope"
             };
-            return self.fail(ProgramRule::Lifecycle, format!("`{name}` {} and is written; {next}", state.phrase()));
+            return self.fail(ProgramRule::Lifecycle, format!("`{name}` is written but {problem}"));
         }
         if *write == Write::Init { self.check_written_once(lhs) } else { Ok(()) }
     }
@@ -478,7 +481,7 @@ impl<'a> ProgramVerifier<'a> {
             ),
             LifecycleState::Writable => self.fail(
                 ProgramRule::Lifecycle,
-                format!("`{name}` is read while it is written; freeze it before, or fold"),
+                format!("`{name}` is read while it is written; freeze it first, or fold"),
             ),
         }
     }

@@ -157,8 +157,8 @@ template <typename T> static inline void rp_swap(T &a, T &b) {
 }
 
 // Polls for cancellation once in RP_ROUNDS rounds. RP_POLL: the first lane polls, and all lanes end
-// the chunk together. RP_POLL_ALONE: each lane polls and leaves the loop, after which all lanes
-// compare.
+// the chunk together. RP_POLL_ALONE: each lane polls and leaves the loop, after which the lanes
+// exchange whether any of them stopped.
 #define RP_ROUNDS 256
 #define RP_POLL(lanes)                                                                         \\
     do {                                                                                       \\

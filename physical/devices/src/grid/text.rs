@@ -31,7 +31,7 @@ impl fmt::Display for Grid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut printer = FunctionPrinter::new(&self.function);
         let lanes = self.lanes;
-        printer.head("grid", &format!(" lanes {lanes}"), &|k| self.spaces[k].name());
+        printer.header("grid", &format!(" lanes {lanes}"), &|k| self.spaces[k].name());
         printer.nested(|p| p.stmts(&self.body));
         printer.line("}");
         f.write_str(&printer.finish())

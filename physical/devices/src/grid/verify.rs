@@ -152,7 +152,7 @@ impl GridChecker<'_> {
                 self.check_store(*buffer, *found, expected);
                 if self.space(*buffer) != MemorySpace::Shared || atomic_op(&self.grid.function, *buffer) != Some(*op) {
                     let name = self.name(*buffer);
-                    self.fault(format!("`{name}` is accessed by something other than one atomic operation"));
+                    self.fault(format!("expected atomic operations by one operator as the only accesses to `{name}`"));
                 }
             }
             Stmt::If { cond, then, other } => {
@@ -179,7 +179,7 @@ impl GridChecker<'_> {
                 }
                 let appends = appends_of_rounds(function, &rounds).filter(|_| !counters.is_empty());
                 if appends.as_ref().map_or(&[][..], |appends| &appends.counters) != counters {
-                    self.fault("a spread loop declares counters that its rounds do not append at");
+                    self.fault("the counters of a spread loop differ from those at which its rounds append");
                 }
                 let rounds = (*var, lo, hi, &rounds[..]);
                 let facts = RoundFacts {

@@ -16,7 +16,7 @@ const LANES: u32 = 4;
 /// The interpreter of grids, which runs the mapping to teams of lanes in random orders and reports
 /// races.
 #[derive(Clone, Copy, Debug)]
-struct GridBackend {
+struct GridInterpreterBackend {
     lanes: u32,
 }
 
@@ -28,10 +28,10 @@ pub fn grid_interpreter() -> Arc<dyn Backend> {
 
 /// Returns the interpreter of grids with teams of this many lanes, a power of two up to 256.
 pub(crate) fn grid_interpreter_in_teams(lanes: u32) -> Arc<dyn Backend> {
-    Arc::new(GridBackend { lanes })
+    Arc::new(GridInterpreterBackend { lanes })
 }
 
-impl Backend for GridBackend {
+impl Backend for GridInterpreterBackend {
     fn name(&self) -> Cow<'static, str> {
         "grid interpreter".into()
     }

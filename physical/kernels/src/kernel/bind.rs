@@ -31,7 +31,9 @@ pub(super) fn bind(
         tensors.push(tensor);
     }
     if given.next().is_some() {
-        return Err(Error::InvalidInvocation(format!("{} inputs are more than the program has", inputs.len())));
+        let expected = tensors.iter().flatten().count();
+        let noun = if expected == 1 { "input" } else { "inputs" };
+        return Err(Error::InvalidInvocation(format!("expected {expected} {noun}, found {}", inputs.len())));
     }
     for input in program.block_inputs.iter().flat_map(BlockInputs::inputs) {
         let range = program.block_input_range(input).expect("the input has the bounds of blocks");

@@ -33,19 +33,19 @@ const SECTION_GRAIN: u64 = 16;
 /// Divisor of the work that gives the maximum number of elements of all partial results together.
 const OVERHEAD: u64 = 8;
 
-/// Work of the first chunk of a ramp, in steps of loops, unless a round has more.
+/// Work of the first of growing chunks, in steps of loops, unless a round has more.
 const SINGLE_THREAD_WORK: u64 = 1 << 10;
 
-/// Divisor of a thread's share of the work. One thread alone runs the first chunk of a ramp if the
-/// work of the chunk is at most the quotient: if the loop does not end in that chunk, the other
+/// Divisor of a thread's share of the work. One thread alone runs the first of growing chunks if
+/// the work of the chunk is at most the quotient: if the loop does not end in that chunk, the other
 /// threads have waited for it.
 const SINGLE_THREAD_SHARE: u64 = 8;
 
-/// Divisor of the work before a chunk of a ramp that gives the maximum work of the chunk.
-const RAMP: u64 = 4;
+/// Divisor of the work before a growing chunk that gives the maximum work of the chunk.
+const GROWTH: u64 = 4;
 
-/// Chunks of a loop that may end early.
-pub(super) struct Ramp {
+/// Chunks of a loop that may end early; their work grows up to that of equal chunks.
+pub(super) struct GrowingChunks {
     /// The chunks, in the order of the program.
     pub(super) chunks: Vec<Range<i64>>,
     /// The number of first chunks that are not worth waking a thread for.
@@ -136,19 +136,19 @@ impl Shares {
 
 /// Returns the chunks of a loop that may end early. The first ones are short, so that the work done
 /// in parallel with the chunk that ends the loop is at most the work done before it.
-pub(super) fn ramp(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Workers) -> Ramp {
+pub(super) fn growing_chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Workers) -> GrowingChunks {
     let Some(count) = share_count(draft, cut, inputs, WorkShare::Threads(workers)) else {
-        return Ramp { chunks: vec![ALL_ROUNDS], single_thread_chunks: 0 };
+        return GrowingChunks { chunks: vec![ALL_ROUNDS], single_thread_chunks: 0 };
     };
     let work = LoopWork::new(cut, inputs);
     let total = work.of_first_rounds(cut.rounds.end.abs_diff(cut.rounds.start));
     let shortest = SINGLE_THREAD_WORK.min(total / count).max(1);
     let ends =
-        std::iter::successors(Some(shortest), |end| Some(end + (end / RAMP).clamp(shortest, total.div_ceil(count))));
+        std::iter::successors(Some(shortest), |end| Some(end + (end / GROWTH).clamp(shortest, total.div_ceil(count))));
     let chunks = chunks_at(cut, &work, ends.take_while(|end| *end < total));
     let first = work.of_first_rounds(chunks[0].end.min(cut.rounds.end).abs_diff(cut.rounds.start));
     let is_short = first <= (2 * SINGLE_THREAD_WORK).max(total / workers.threads() as u64 / SINGLE_THREAD_SHARE);
-    Ramp { single_thread_chunks: usize::from(is_short), chunks }
+    GrowingChunks { single_thread_chunks: usize::from(is_short), chunks }
 }
 
 /// Returns the number of equal shares of its work into which a loop is cut; `None` if cutting does

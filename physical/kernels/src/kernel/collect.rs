@@ -123,5 +123,7 @@ fn take_array(lowered: &LoweredFunction, run: &mut Invocation, buffer: Buffer, l
 }
 
 fn missing_outputs() -> Error {
-    Error::InvalidInvocation("the kernel has no outputs yet; call it before collecting them".into())
+    Error::InvalidInvocation(
+        "the kernel has not been called, so its outputs cannot be collected; call the kernel first".into(),
+    )
 }

@@ -31,8 +31,9 @@ impl Decisions {
     }
 }
 
-/// The end of a run whose chunks are called in order, as far as the chunks so far determine it.
-pub(super) struct RunEnd {
+/// The early end of a run whose chunks are called in order, as far as the chunks so far determine
+/// it.
+pub(super) struct EarlyEnd {
     decisions: Decisions,
     /// For each output, the first chunk that decides it.
     decided: Vec<Option<usize>>,
@@ -40,10 +41,10 @@ pub(super) struct RunEnd {
     failed: Option<(usize, Error)>,
 }
 
-impl RunEnd {
-    pub(super) fn of(decisions: Decisions) -> RunEnd {
+impl EarlyEnd {
+    pub(super) fn of(decisions: Decisions) -> EarlyEnd {
         let decided = vec![None; decisions.0.len()];
-        RunEnd { decisions, decided, failed: None }
+        EarlyEnd { decisions, decided, failed: None }
     }
 
     /// Records the partial results of a chunk.

@@ -190,9 +190,9 @@ impl Kernel {
         inputs.iter().try_for_each(|input| input.fetch())?;
         if let Ok(cut) = &self.draft.lowered().cut {
             if let Some(decisions) = Decisions::of(self.draft.program(), cut, self.draft.mode()) {
-                let ramp = bounds::ramp(&self.draft, cut, inputs, &limits.workers);
-                if ramp.chunks.len() > 1 {
-                    return parallel::run_in_order(self, cut, (&ramp, decisions), inputs, limits);
+                let growing = bounds::growing_chunks(&self.draft, cut, inputs, &limits.workers);
+                if growing.chunks.len() > 1 {
+                    return parallel::run_in_order(self, cut, (&growing, decisions), inputs, limits);
                 }
             } else {
                 let shares = Shares::of(&self.draft, cut, inputs, WorkShare::Threads(&limits.workers));

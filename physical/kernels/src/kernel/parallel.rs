@@ -10,8 +10,8 @@
 //! by the next free thread.
 
 use super::append::{self, KernelPart};
-use super::bounds::Ramp;
-use super::decisions::{self, Decisions, RunEnd};
+use super::bounds::GrowingChunks;
+use super::decisions::{self, Decisions, EarlyEnd};
 use super::{Kernel, Outcome, collect};
 use crate::run::{Invocation, Limits, Loan};
 use crate::{Error, backend};
@@ -44,23 +44,23 @@ pub(super) fn run(
     join(kernel, cut, finished, shared, (inputs, limits))
 }
 
-/// Runs a kernel whose folds can be decided, in the chunks of a ramp, at least two, which together
-/// cover all rounds in order.
+/// Runs a kernel whose folds can be decided, in growing chunks, at least two, which together cover
+/// all rounds in order.
 pub(super) fn run_in_order(
     kernel: &Kernel,
     cut: &Cut,
-    (ramp, decisions): (&Ramp, Decisions),
+    (growing, decisions): (&GrowingChunks, Decisions),
     inputs: &[&Tensor],
     limits: &Limits,
 ) -> Result<Outcome, Error> {
     let (shared, loans) = lend_shared_outputs(kernel, cut, inputs, limits)?;
-    let chunks = &ramp.chunks[..];
+    let chunks = &growing.chunks[..];
     let remaining =
-        Mutex::new(RemainingChunks::InOrder { rest: 0..ramp.single_thread_chunks, end: RunEnd::of(decisions) });
+        Mutex::new(RemainingChunks::InOrder { rest: 0..growing.single_thread_chunks, end: EarlyEnd::of(decisions) });
     let run = ParallelRun { kernel, cut, chunks, inputs, limits, loans, remaining };
     let finished = Mutex::new(FinishedChunks::default());
     run.work(&finished)?;
-    let rest = lock(&run.remaining).extend(ramp.single_thread_chunks..chunks.len());
+    let rest = lock(&run.remaining).continue_with(growing.single_thread_chunks..chunks.len());
     run.work_on(limits.workers.threads().min(rest), &finished)?;
     let mut finished = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let RemainingChunks::InOrder { end, .. } = run.remaining.into_inner().unwrap_or_else(PoisonError::into_inner)
@@ -91,8 +91,8 @@ struct ParallelRun<'a> {
 enum RemainingChunks {
     /// The remaining chunks of each part, and whether a thread has begun the part.
     Parts(Vec<(Range<usize>, bool)>),
-    /// The remaining chunks of a run in order, and the end of the run.
-    InOrder { rest: Range<usize>, end: RunEnd },
+    /// The remaining chunks of a run in order, and the early end of the run.
+    InOrder { rest: Range<usize>, end: EarlyEnd },
 }
 
 /// The results so far.
@@ -145,7 +145,7 @@ impl RemainingChunks {
 
     /// Continues a run in order with more chunks, unless the run has ended; returns the number of
     /// remaining chunks.
-    fn extend(&mut self, more: Range<usize>) -> usize {
+    fn continue_with(&mut self, more: Range<usize>) -> usize {
         let RemainingChunks::InOrder { rest, end } = self else { unreachable!("the run is in order") };
         *rest = if end.last().is_some() { 0..0 } else { more };
         rest.len()

@@ -292,7 +292,7 @@ mod tests {
             }
             assert!(block.grow(1024, 8, Some(fill)));
             assert!(block.as_native::<u64>()[..16].iter().all(|v| *v == 9));
-            assert!(block.as_native::<u64>()[16..].iter().all(|v| *v == fill), "no zeros are left behind what was cut");
+            assert!(block.as_native::<u64>()[16..].iter().all(|v| *v == fill), "truncated elements are filled again");
             drop(block);
             assert_eq!(budget.used(), 0);
         }

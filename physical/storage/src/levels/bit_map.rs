@@ -9,6 +9,7 @@
 use super::dense::full_positions;
 use super::shared::list::check_len;
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData};
+use crate::error::plural;
 use crate::{Array, Error, Indices, filled_vec};
 use redpoll_logic::LevelFormat;
 use std::ops::Range;
@@ -31,7 +32,8 @@ impl Level for BitMap {
         check_len("words", words.len(), positions.div_ceil(64))?;
         let used = positions % 64;
         if used != 0 && words.get(positions / 64) >> used != 0 {
-            return Err(format!("the last element of words has bits after the {positions} positions of the level"));
+            let noun = plural(positions, "position", "positions");
+            return Err(format!("the last element of words has bits after the {positions} {noun} of the level"));
         }
         Ok(Fibers::single(positions))
     }

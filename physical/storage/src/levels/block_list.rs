@@ -32,7 +32,7 @@ impl Level for BlockList {
         let end = check_ptr(ptr, parents, ("blocks of idx", blocks.idx.len()))?;
         if blocks.ofs.len() <= end {
             return Err(format!(
-                "ofs must have at least {} elements, one more than blocks, found {}",
+                "ofs must have at least {} elements, one more than there are blocks, found {}",
                 end + 1,
                 blocks.ofs.len()
             ));

@@ -4,6 +4,7 @@
 //! `left[p] >= right[p]`; its own position is `p`. Below the position of an empty fiber are fill
 //! values and empty fibers.
 
+use super::shared::list::check_has_positions;
 use super::shared::runs::{build_single_runs, check_same_len, visit_coordinates};
 use super::{ArrayClass, ArraySpec, CoordinateRun, Fibers, Level, LevelData, RunLevel, array_prim};
 use crate::{Array, Error, filled_vec};
@@ -25,9 +26,7 @@ impl Level for Interval {
         let (left, right) = (data.arrays[0].indices(), data.arrays[1].indices());
         let parents = parents.positions();
         check_same_len(left, right)?;
-        if right.len() < parents {
-            return Err(format!("right must have {parents} elements, one for each position, found {}", right.len()));
-        }
+        check_has_positions("right", right.len(), parents)?;
         let (n, end) = (data.dimension, |p: &u64| right.get(*p));
         match (0..parents).find(|p| end(p) > n) {
             Some(p) => Err(format!("right[{p}] = {} is out of range, the dimension is {n}", end(&p) as i64)),

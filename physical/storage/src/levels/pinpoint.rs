@@ -4,6 +4,7 @@
 //! own position is `p`. Below the position of a fiber without a coordinate are fill values and
 //! empty fibers.
 
+use super::shared::list::check_has_positions;
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
 use crate::{Array, Error, filled_vec};
 use redpoll_logic::LevelFormat;
@@ -19,9 +20,7 @@ impl Level for Pinpoint {
 
     fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String> {
         let (idx, parents, n) = (data.arrays[0].indices(), parents.positions(), data.dimension);
-        if idx.len() < parents {
-            return Err(format!("idx must have {parents} elements, one for each position, found {}", idx.len()));
-        }
+        check_has_positions("idx", idx.len(), parents)?;
         match (0..parents).find(|&p| idx.get(p) > n) {
             Some(p) => Err(format!(
                 "idx[{p}] = {} is out of range, the dimension, which marks an empty fiber, is {n}",

@@ -5,7 +5,7 @@
 //! coordinates of a fiber ascend, strictly if the level is unique. If the level is not unique, the
 //! positions of a coordinate are a fiber of the singleton below.
 
-use super::shared::list::{check_fiber, child_fibers, find_run, tally, visit_runs};
+use super::shared::list::{check_fiber, check_has_positions, child_fibers, find_run, tally, visit_runs};
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData, array_prim};
 use crate::{Array, Error};
 use redpoll_logic::LevelFormat;
@@ -21,13 +21,7 @@ impl Level for Singleton {
 
     fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String> {
         let idx = data.arrays[0].indices();
-        if idx.len() < parents.positions() {
-            return Err(format!(
-                "idx must have {} elements, one for each position, found {}",
-                parents.positions(),
-                idx.len()
-            ));
-        }
+        check_has_positions("idx", idx.len(), parents.positions())?;
         let mut runs = Vec::new();
         for fiber in parents.iter() {
             check_fiber(data, idx, fiber, (!data.format.unique).then_some(&mut runs))?;

@@ -41,7 +41,7 @@ fn whole_tensors() {
         val(3),
         expect!["invalid format: the shape has 1 modes, but the format has 2"],
     );
-    check(csr(), &[&[], good], vec![], expect!["invalid tensor: the leaf of f64 must have 1 arrays, found 0"]);
+    check(csr(), &[&[], good], vec![], expect!["invalid tensor: the leaf of f64 must have 1 array, found 0"]);
     check(
         csr(),
         &[&[], good],
@@ -300,7 +300,7 @@ fn block_lists() {
         &[2, 1, 5],
         &[0, 2, 3],
         expect![
-            "invalid tensor: level 1 (block-list): ofs must have at least 4 elements, one more than blocks, found 3"
+            "invalid tensor: level 1 (block-list): ofs must have at least 4 elements, one more than there are blocks, found 3"
         ],
     );
     broken(
@@ -375,7 +375,7 @@ fn bit_maps() {
         ty(&[2, 40], format.clone()),
         bytes,
         val(80),
-        expect!["invalid tensor: level 1 (bit-map): words must be of u64 or u64, found u8"],
+        expect!["invalid tensor: level 1 (bit-map): words must be of u64, found u8"],
     );
 }
 
@@ -408,7 +408,7 @@ fn fixed_widths() {
     broken(
         &[2, 2],
         &[1, 3, 0, 4],
-        expect!["invalid tensor: level 1 (fixed-width): width must have 1 elements, found 2"],
+        expect!["invalid tensor: level 1 (fixed-width): width must have 1 element, found 2"],
     );
     broken(&[3], &[1, 3, 0, 4], expect!["invalid tensor: level 1 (fixed-width): idx must have 6 elements, found 4"]);
     broken(&[-2], &[1, 3, 0, 4], expect!["invalid tensor: level 1 (fixed-width): 2 fibers cannot have width -2"]);
@@ -490,7 +490,7 @@ fn triples() {
         csr(),
         Triples { coordinates: vec![vec![1, 1, 1], vec![2, 0, 2]], ..good() },
         expect![
-            "1 entries repeat the coordinates of an earlier entry, the first at [1, 2]; choose how \
+            "1 entry repeats the coordinates of an earlier entry, at [1, 2]; choose how \
              to combine them: add them, keep the first or keep the last"
         ],
     );

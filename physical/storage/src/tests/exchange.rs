@@ -119,7 +119,7 @@ fn invalid_batches() {
     check(
         Import::new(&["k"], Some("v")),
         expect![
-            "1 entries repeat the coordinates of an earlier entry, the first at [5]; choose how \
+            "1 entry repeats the coordinates of an earlier entry, at [5]; choose how \
              to combine them: add them, keep the first or keep the last"
         ],
     );

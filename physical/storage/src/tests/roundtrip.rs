@@ -377,7 +377,7 @@ fn fill_values_change_only_if_all_elements_are_stored() {
     let error = sample.tensor(&Format::csr()).with_fill(&Scalar::F64(1.0)).unwrap_err().to_string();
     assert_eq!(
         error,
-        "cannot change the fill value: 1 elements are not stored and have the value 0.0; convert to a dense format first"
+        "cannot change the fill value: 1 element is not stored and has the value 0.0; convert to a dense format first"
     );
 }
 

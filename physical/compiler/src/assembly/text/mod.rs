@@ -101,7 +101,7 @@ fn \"two words\"($n, $\"n n\", $\"for\") {
             ),
             (
                 "fn f() { local a: i64 chunk a, a a = exp(1, 2) }",
-                "assembly text, line 1, column 48: expected a number of arguments of exp other than 2, found `}`",
+                "assembly text, line 1, column 38: expected 1 argument of `exp`, found 2",
             ),
             (
                 "fn f() { local a: i64 chunk a, a 3 }",

@@ -412,6 +412,7 @@ impl FunctionParser {
         if unary.is_none() && binary.is_none() && math.is_none() && cast.is_none() && name != "select" {
             return self.error("a function");
         }
+        let at = self.tokens[self.at].1;
         self.next();
         let args = self.args()?;
         let found = args.len();
@@ -423,7 +424,17 @@ impl FunctionParser {
             (_, _, Some(f), _, _) if found == f.implementation().arity() => Expr::Math(*f, args.map(|a| *a).collect()),
             (_, _, _, Some(prim), 1) => Expr::Cast(prim, take()),
             (None, None, None, None, 3) => Expr::Select(take(), take(), take()),
-            _ => return self.error(&format!("a number of arguments of {name} other than {found}")),
+            _ => {
+                let expected = match (binary, math) {
+                    (Some(_), _) => 2,
+                    (_, Some(f)) => f.implementation().arity(),
+                    _ if name == "select" => 3,
+                    _ => 1,
+                };
+                let arguments = if expected == 1 { "argument" } else { "arguments" };
+                let message = format!("expected {expected} {arguments} of `{name}`, found {found}");
+                return Err(Error::AssemblyText { at, message });
+            }
         })
     }
 

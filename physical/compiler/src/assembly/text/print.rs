@@ -97,14 +97,14 @@ impl<'f> FunctionPrinter<'f> {
             BufferRole::Input => "input",
             BufferRole::Owned => "owned",
         };
-        self.head("fn", "", &role);
+        self.header("fn", "", &role);
         self.nested(|p| p.stmts(&f.body));
         self.line("}");
     }
 
     /// Prints a header line and the tables of the function; `role` returns the role of a buffer by
     /// its number.
-    pub fn head(&mut self, word: &str, suffix: &str, role: &dyn Fn(usize) -> &'static str) {
+    pub fn header(&mut self, word: &str, suffix: &str, role: &dyn Fn(usize) -> &'static str) {
         let f = self.function;
         let params: Vec<String> = f.params.iter().map(|p| format!("${}", quote_if_needed(p))).collect();
         self.line(format!("{word} {}({}){suffix} {{", quote_if_needed(&f.name), params.join(", ")));

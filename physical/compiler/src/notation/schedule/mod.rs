@@ -123,7 +123,7 @@ fn check_unused(program: &Program, name: &str) -> Result<(), String> {
             found |= program.indices[index.index()] == name;
         }
     });
-    if found { Err(format!("a loop of `{name}` exists already; choose another name")) } else { Ok(()) }
+    if found { Err(format!("a loop of `{name}` already exists; choose another name")) } else { Ok(()) }
 }
 
 /// Adds an index of that name.

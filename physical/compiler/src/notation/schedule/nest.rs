@@ -60,8 +60,9 @@ pub(super) fn find(program: &Program, name: &str) -> Result<Index, String> {
         [index] => Ok(index),
         [] if others.is_empty() => Err("there are no loops".to_owned()),
         [] => {
+            let are = if others.len() == 1 { "only loop is" } else { "loops are" };
             let others = others.into_iter().collect::<Vec<_>>().join(", ");
-            Err(format!("there is no loop of `{name}`, but of {others}"))
+            Err(format!("there is no loop of `{name}`; the {are} {others}"))
         }
         _ => Err(format!("there are {} loops of `{name}`; give each a name of its own", found.len())),
     }

@@ -30,7 +30,7 @@ pub(super) fn precompute(
     let (target_id, of) = (tensor(target)?, of.iter().map(|n| tensor(n)).collect::<Result<Vec<_>, _>>()?);
     if program.tensors.iter().any(|t| t.name == workspace) {
         return Err(format!(
-            "a tensor `{workspace}` exists already; choose another name, such as `{}`",
+            "a tensor `{workspace}` already exists; choose another name, such as `{}`",
             unused_name(&program, workspace)
         ));
     }
@@ -113,24 +113,26 @@ impl PrecomputedPart {
         }
         let only = |e: &Expr| e.accesses().iter().all(|a| of.contains(&a.tensor));
         let reads = |e: &Expr, t: &TensorId| e.accesses().iter().any(|a| a.tensor == *t);
+        let names = || {
+            let names: Vec<String> = of.iter().map(|t| format!("`{}`", program.tensors[t.index()].name)).collect();
+            names.join(", ")
+        };
         if let Some(t) = of.iter().find(|t| !reads(&rhs, t)) {
             return Err(format!("the assignment does not read `{}`", program.tensors[t.index()].name));
         }
         if only(&rhs) {
             return Ok(PrecomputedPart { lhs, write, value: rhs, around: None });
         }
-        let Expr::Call(op, args) = rhs else { return Err("no part of the value reads only those tensors".to_owned()) };
+        let Expr::Call(op, args) = rhs else { return Err(format!("no part of the value reads only {}", names())) };
         let (part_args, rest): (Vec<Expr>, Vec<Expr>) =
             args.iter().cloned().partition(|e| !e.accesses().is_empty() && only(e));
         if part_args.is_empty() || of.iter().any(|t| rest.iter().any(|e| reads(e, t))) {
-            return Err("no argument of the outermost operator reads only those tensors".to_owned());
+            return Err(format!("no argument of the outermost operator `{op}` reads only {}", names()));
         }
         let at = args.iter().position(|e| *e == part_args[0]).unwrap_or(0);
         let dtype = dtype_of(program, &part_args[0])?;
         if part_args.len() > 1 && !(op.is_associative(&dtype, mode) && op.is_commutative(&dtype, mode)) {
-            return Err(format!(
-                "the arguments that read those tensors cannot be combined: `{op}` cannot be regrouped"
-            ));
+            return Err(format!("the arguments that read {} cannot be combined: `{op}` cannot be regrouped", names()));
         }
         let value = match <[Expr; 1]>::try_from(part_args) {
             Ok([only]) => only,

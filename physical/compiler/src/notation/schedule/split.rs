@@ -60,7 +60,7 @@ impl LoopProduct {
             let [outer, inner] = [outer, inner].map(name_of);
             match found.map(name_of) {
                 Some(found) => {
-                    format!("directly inside the loop of `{outer}` is that of `{found}`, not that of `{inner}`")
+                    format!("the loop directly inside the loop of `{outer}` is `{found}`, expected `{inner}`")
                 }
                 None => format!("the only statement in the loop of `{outer}` must be the loop of `{inner}`"),
             }

@@ -74,7 +74,7 @@ fn find_access(
     };
     match fiber.iter().position(|s| !is_known(s)) {
         Some(k) => Err(format!(
-            "the loop is not inside of those that determine the coordinate of `{}` in storage mode {k}",
+            "the loop must be inside of the loops that determine the coordinate of `{}` in storage mode {k}",
             program.tensors[of.index()].name
         )),
         None => Ok((modes, fiber)),

@@ -27,7 +27,8 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
     TransformationText {
         forms: &["split(i, io, ii, of(64, stored(A)))", "split(i, io, ii, into(4, stored(A)))"],
         effect: "the same in position space: blocks with the given number of stored entries of A, or with equal \
-                 shares of them, whose bounds are read from its arrays; below the outermost storage mode, each fiber is cut by itself",
+                 shares of them, whose bounds are read from its arrays; below the outermost storage mode, each fiber \
+                 is cut separately",
         precondition: "A is an input, and the loop iterates over one of its storage modes, inside of the loops over \
                        the modes before it; a product, over adjacent ones",
     },
@@ -42,7 +43,8 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
         forms: &["bound(i, 64)", "bound(i, at-most(64))"],
         effect: "states the number of rounds, or its maximum; if the number is computed at run time, rounds beyond \
                  the maximum move to a second loop, named i_rest, so that `unroll(i)` needs no number of copies",
-        precondition: "a constant number of rounds is as stated; one computed at run time has a maximum only",
+        precondition: "a constant number of rounds is as stated; a number computed at run time can only have \
+                       a maximum",
     },
     TransformationText {
         forms: &["precompute(w, y, (A, B), (j, jc, jp))"],
@@ -54,9 +56,9 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
     TransformationText {
         forms: &["parallel(i)"],
         effect: "allows chunks of the loop to run in parallel",
-        precondition: "the loop is the outermost one, and its extent constant, as of blocks of a given number; no two \
-                       rounds write one entry, or all writes of it fold with an operator whose order does not \
-                       matter; results do not depend on the number of threads",
+        precondition: "the loop is the outermost one and has a constant extent, such as a loop over `into(N)` blocks; \
+                       no two rounds write one entry, unless all writes of that entry fold by an operator whose order \
+                       does not matter; results do not depend on the number of threads",
     },
     TransformationText {
         forms: &["lanes(i, 4)"],

@@ -125,7 +125,7 @@ fn lifecycles_and_roles() {
         "(for i (init (y i) 1))",
         ProgramRule::Lifecycle,
         expect![
-            "invalid program, at `for i > (init (y i) 1.0)`: `y` is not declared and is written; declare it first, in an enclosing scope"
+            "invalid program, at `for i > (init (y i) 1.0)`: `y` is written but not declared; declare it first, in an enclosing scope"
         ],
     );
     rejects(
@@ -136,13 +136,13 @@ fn lifecycles_and_roles() {
     rejects(
         "(declare y) (freeze y) (for i (init (y i) 1))",
         ProgramRule::Lifecycle,
-        expect!["invalid program, at `for i > (init (y i) 1.0)`: `y` is frozen and is written; thaw it before"],
+        expect!["invalid program, at `for i > (init (y i) 1.0)`: `y` is written but frozen; thaw it first"],
     );
     rejects(
         "(declare y) (for i (= (y i) (+ (y i) 1))) (freeze y)",
         ProgramRule::Lifecycle,
         expect![
-            "invalid program, at `for i > (= (y i) (+ (y i) 1.0))`: `y` is read while it is written; freeze it before, or fold"
+            "invalid program, at `for i > (= (y i) (+ (y i) 1.0))`: `y` is read while it is written; freeze it first, or fold"
         ],
     );
     rejects(
@@ -160,7 +160,7 @@ fn lifecycles_and_roles() {
     rejects(
         "(declare y) (thaw y)",
         ProgramRule::Lifecycle,
-        expect!["invalid program, at `(thaw y)`: `y` is being written, expected that it is frozen"],
+        expect!["invalid program, at `(thaw y)`: `y` is being written, expected it to be frozen"],
     );
     rejects(
         "(for i (range 0 4) (block (declare y) (freeze y)))",
@@ -409,7 +409,7 @@ fn swaps() {
     rejects(
         &after("(freeze w) (swap w v)"),
         ProgramRule::Lifecycle,
-        expect!["invalid program, at `(swap w v)`: `v` is being written and is swapped; declare and freeze it before"],
+        expect!["invalid program, at `(swap w v)`: `v` is swapped while it is written; freeze it first"],
     );
     rejects(
         &after("(freeze w) (freeze v) (swap w y)"),

@@ -152,13 +152,13 @@ fn errors_report_line_and_column() {
     body(
         "(for i (+= (z i) 1))",
         expect![[r#"
-        program text: line 2, column 117: unknown tensor or operator `z`; did you mean `*` or `+` or `-`?
+        program text: line 2, column 117: unknown tensor or operator `z`; did you mean `*`, `+` or `-`?
     "#]],
     );
     body(
         "(for i (+= (y k) 1))",
         expect![[r#"
-        program text: line 2, column 120: unknown name `k`; did you mean `A` or `h` or `i`?
+        program text: line 2, column 120: unknown name `k`; did you mean `A`, `h` or `i`?
     "#]],
     );
     body(

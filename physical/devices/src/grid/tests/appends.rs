@@ -272,7 +272,7 @@ fn counters_with_another_step_are_found() {
     let broken = broken(NESTED, 4, |counters, _| {
         counters.iter_mut().filter(|counter| counter.local == N).for_each(|counter| counter.by = 1);
     });
-    assert!(faults(&broken).contains("counters that its rounds do not append at"), "{}", faults(&broken));
+    assert!(faults(&broken).contains("differ from those at which its rounds append"), "{}", faults(&broken));
     let races = (0..8).filter(|seed| matches!(run(&broken, *seed), Err(Error::Grid(GridFault::Race { .. })))).count();
     assert_eq!(races, 8);
 }

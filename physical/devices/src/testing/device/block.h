@@ -54,21 +54,21 @@ static const unsigned long emulated_stack = 1 << 17;
 static const unsigned char emulated_poison = 0x55;
 
 // A synchronization of threads, and the values that they exchange.
-struct emulated_meeting {
+struct emulated_barrier {
     unsigned size, arrived, mask;
     const char *what;
-    unsigned long long shown[32], seen[32];
+    unsigned long long published[32], received[32];
 };
 
 struct emulated_thread {
     // Where the thread continues once it has started.
     jmp_buf place;
-    const emulated_meeting *waits;
+    const emulated_barrier *waits;
     bool started, ended;
 };
 
 // For each lane, the synchronization of the lanes whose first one it is.
-static emulated_meeting emulated_lanes[emulated_max_threads], emulated_block;
+static emulated_barrier emulated_lanes[emulated_max_threads], emulated_block;
 static emulated_thread emulated_threads[emulated_max_threads];
 static jmp_buf emulated_scheduler;
 static unsigned emulated_alive;
@@ -83,25 +83,25 @@ unsigned long long rp_shared[1 << 18];
 }
 
 // Waits for all other threads; afterwards the values of all lanes are visible.
-static void emulated_meet(emulated_meeting &meeting, unsigned first, unsigned size, unsigned mask, const char *what) {
-    if (meeting.arrived == 0) {
-        meeting.size = size;
-        meeting.mask = mask;
-        meeting.what = what;
-    } else if (meeting.size != size || meeting.mask != mask ||
-               (meeting.what != what && std::strcmp(meeting.what, what) != 0)) {
+static void emulated_wait(emulated_barrier &barrier, unsigned first, unsigned size, unsigned mask, const char *what) {
+    if (barrier.arrived == 0) {
+        barrier.size = size;
+        barrier.mask = mask;
+        barrier.what = what;
+    } else if (barrier.size != size || barrier.mask != mask ||
+               (barrier.what != what && std::strcmp(barrier.what, what) != 0)) {
         emulated_fault("the threads of a barrier have different masks or call different functions");
     }
-    if (++meeting.arrived < size) {
+    if (++barrier.arrived < size) {
         const unsigned self = threadIdx.x;
-        emulated_threads[self].waits = &meeting;
+        emulated_threads[self].waits = &barrier;
         if (_setjmp(emulated_threads[self].place) == 0) _longjmp(emulated_scheduler, 1);
         return;
     }
-    meeting.arrived = 0;
-    std::memcpy(meeting.seen, meeting.shown, sizeof meeting.seen);
+    barrier.arrived = 0;
+    std::memcpy(barrier.received, barrier.published, sizeof barrier.received);
     for (unsigned k = first; k < blockDim.x; k++) {
-        if (emulated_threads[k].waits == &meeting) emulated_threads[k].waits = nullptr;
+        if (emulated_threads[k].waits == &barrier) emulated_threads[k].waits = nullptr;
     }
 }
 
@@ -117,9 +117,9 @@ static unsigned emulated_first(unsigned mask) {
     return first;
 }
 
-static emulated_meeting &emulated_warp(unsigned mask, const char *what) {
+static emulated_barrier &emulated_warp(unsigned mask, const char *what) {
     const unsigned first = emulated_first(mask);
-    emulated_meet(emulated_lanes[first], first, __builtin_popcount(mask), mask, what);
+    emulated_wait(emulated_lanes[first], first, __builtin_popcount(mask), mask, what);
     return emulated_lanes[first];
 }
 
@@ -129,10 +129,10 @@ static void __syncwarp(unsigned mask) {
 
 static int __syncthreads_or(int holds) {
     if (emulated_alive != blockDim.x) emulated_fault("a barrier of a block, some threads of which have ended");
-    if (emulated_block.arrived == 0) emulated_block.shown[0] = 0;
-    emulated_block.shown[0] |= holds != 0;
-    emulated_meet(emulated_block, 0, blockDim.x, 0, "__syncthreads");
-    return emulated_block.seen[0] != 0;
+    if (emulated_block.arrived == 0) emulated_block.published[0] = 0;
+    emulated_block.published[0] |= holds != 0;
+    emulated_wait(emulated_block, 0, blockDim.x, 0, "__syncthreads");
+    return emulated_block.received[0] != 0;
 }
 
 static void __syncthreads() {
@@ -140,18 +140,18 @@ static void __syncthreads() {
 }
 
 static int __any_sync(unsigned mask, int holds) {
-    emulated_lanes[emulated_first(mask)].shown[threadIdx.x % 32] = holds != 0;
-    const emulated_meeting &meeting = emulated_warp(mask, "__any_sync");
+    emulated_lanes[emulated_first(mask)].published[threadIdx.x % 32] = holds != 0;
+    const emulated_barrier &barrier = emulated_warp(mask, "__any_sync");
     unsigned long long any = 0;
-    for (unsigned lane = 0; lane < 32; lane++) any |= mask >> lane & 1 ? meeting.seen[lane] : 0;
+    for (unsigned lane = 0; lane < 32; lane++) any |= mask >> lane & 1 ? barrier.received[lane] : 0;
     return any != 0;
 }
 
 static unsigned __ballot_sync(unsigned mask, int holds) {
-    emulated_lanes[emulated_first(mask)].shown[threadIdx.x % 32] = holds != 0;
-    const emulated_meeting &meeting = emulated_warp(mask, "__ballot_sync");
+    emulated_lanes[emulated_first(mask)].published[threadIdx.x % 32] = holds != 0;
+    const emulated_barrier &barrier = emulated_warp(mask, "__ballot_sync");
     unsigned ballot = 0;
-    for (unsigned lane = 0; lane < 32; lane++) ballot |= mask >> lane & 1 && meeting.seen[lane] ? 1u << lane : 0;
+    for (unsigned lane = 0; lane < 32; lane++) ballot |= mask >> lane & 1 && barrier.received[lane] ? 1u << lane : 0;
     return ballot;
 }
 
@@ -162,12 +162,12 @@ static int __popc(unsigned number) {
 template <typename T> static T emulated_shuffle(unsigned mask, T value, unsigned from, unsigned lanes, const char *what) {
     if (lanes == 0 || lanes > 32 || (lanes & (lanes - 1)) != 0) emulated_fault("a shuffle whose width is not a power of two");
     const unsigned lane = threadIdx.x % 32;
-    std::memcpy(&emulated_lanes[emulated_first(mask)].shown[lane], &value, sizeof value);
-    const emulated_meeting &meeting = emulated_warp(mask, what);
+    std::memcpy(&emulated_lanes[emulated_first(mask)].published[lane], &value, sizeof value);
+    const emulated_barrier &barrier = emulated_warp(mask, what);
     if (from >= lanes) return value;
     const unsigned other = lane / lanes * lanes + from;
     if ((mask >> other & 1) == 0) emulated_fault("a shuffle from a lane outside of the mask");
-    std::memcpy(&value, &meeting.seen[other], sizeof value);
+    std::memcpy(&value, &barrier.received[other], sizeof value);
     return value;
 }
 

@@ -54,7 +54,7 @@ struct stream {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::function<void()>> waiting;
-    uint64_t asked = 0, done = 0;
+    uint64_t enqueued = 0, done = 0;
     bool ends = false;
     std::thread thread;
 
@@ -67,17 +67,17 @@ struct stream {
         changed.notify_all();
         thread.join();
     }
-    void ask(std::function<void()> what) {
+    void enqueue(std::function<void()> what) {
         {
             lock held(mutex);
             waiting.push_back(std::move(what));
-            asked++;
+            enqueued++;
         }
         changed.notify_all();
     }
     void drain() {
         lock held(mutex);
-        const uint64_t until = asked;
+        const uint64_t until = enqueued;
         changed.wait(held, [&] { return done >= until; });
     }
     void work() {
@@ -166,11 +166,11 @@ static std::set<function *> functions;
 // Held during a launch, since launches of one library share its variables.
 static std::mutex launching;
 static thread_local context *current;
-static std::atomic<int64_t> left{-1};
+static std::atomic<int64_t> calls_left{-1};
 static std::atomic<uint64_t> counted{0};
 
 extern "C" void emulated_fail_after(int64_t calls) {
-    left = calls;
+    calls_left = calls;
 }
 
 extern "C" uint64_t emulated_calls() {
@@ -188,18 +188,18 @@ extern "C" uint64_t emulated_used() {
     return used;
 }
 
-// Counts a call; returns whether the device is gone.
-static bool gone() {
+// Counts a call; returns whether the device is lost.
+static bool device_is_lost() {
     counted++;
-    int64_t now = left;
-    while (now > 0 && !left.compare_exchange_weak(now, now - 1)) {}
+    int64_t now = calls_left;
+    while (now > 0 && !calls_left.compare_exchange_weak(now, now - 1)) {}
     return now == 0;
 }
 
-#define CALL()                                      \
-    do {                                            \
-        if (gone()) return ILLEGAL_ADDRESS;         \
-        if (!current) return INVALID_CONTEXT;       \
+#define CALL()                                        \
+    do {                                              \
+        if (device_is_lost()) return ILLEGAL_ADDRESS; \
+        if (!current) return INVALID_CONTEXT;         \
     } while (0)
 
 // Returns whether `bytes` bytes from an address on belong to the device.
@@ -223,7 +223,7 @@ template <typename T> static bool is_known(const std::set<T *> &of, T *what) {
 }
 
 // Returns a new object and registers it.
-template <typename T> static result give(std::set<T *> &of, T **made, T *what) {
+template <typename T> static result add_object(std::set<T *> &of, T **made, T *what) {
     lock held(known);
     of.insert(what);
     *made = what;
@@ -344,13 +344,13 @@ result cuMemAllocAsync(address *at, size_t bytes, stream *in) {
 }
 
 result cuMemFreeAsync(address at, stream *in) {
-    // Memory of a device that is gone is freed all the same.
-    const bool was_gone = gone();
+    // Memory of a lost device is freed all the same.
+    const bool was_lost = device_is_lost();
     if (!current) return INVALID_CONTEXT;
     stream *const to = stream_of(in);
     if (!to) return INVALID_HANDLE;
-    to->ask([=] { release(at); });
-    return was_gone ? ILLEGAL_ADDRESS : SUCCESS;
+    to->enqueue([=] { release(at); });
+    return was_lost ? ILLEGAL_ADDRESS : SUCCESS;
 }
 
 result cuMemcpyHtoD_v2(address to, const void *from, size_t bytes) {
@@ -374,7 +374,7 @@ result cuMemcpyDtoDAsync_v2(address to, address from, size_t bytes, stream *in) 
     stream *const by = stream_of(in);
     if (!by) return INVALID_HANDLE;
     if (!is_memory(to, bytes) || !is_memory(from, bytes)) return INVALID_VALUE;
-    by->ask([=] { std::memcpy((void *)to, (const void *)from, bytes); });
+    by->enqueue([=] { std::memcpy((void *)to, (const void *)from, bytes); });
     return SUCCESS;
 }
 
@@ -383,13 +383,13 @@ result cuMemsetD8Async(address at, unsigned char byte, size_t bytes, stream *in)
     stream *const to = stream_of(in);
     if (!to) return INVALID_HANDLE;
     if (!is_memory(at, bytes)) return INVALID_VALUE;
-    to->ask([=] { std::memset((void *)at, byte, bytes); });
+    to->enqueue([=] { std::memset((void *)at, byte, bytes); });
     return SUCCESS;
 }
 
 result cuStreamCreate(stream **made, unsigned) {
     CALL();
-    return give(current->streams, made, new stream);
+    return add_object(current->streams, made, new stream);
 }
 
 result cuStreamDestroy_v2(stream *of) {
@@ -414,7 +414,7 @@ result cuStreamSynchronize(stream *of) {
 
 result cuEventCreate(event **made, unsigned flags) {
     CALL();
-    return give(events, made, new event{(flags & 2) == 0, nullptr});
+    return add_object(events, made, new event{(flags & 2) == 0, nullptr});
 }
 
 result cuEventDestroy_v2(event *of) {
@@ -430,13 +430,13 @@ result cuEventRecord(event *of, stream *in) {
     if (!to || !is_known(events, of)) return INVALID_HANDLE;
     const auto recorded = std::make_shared<point>();
     of->recorded = recorded;
-    to->ask([=] { recorded->reach(); });
+    to->enqueue([=] { recorded->reach(); });
     return SUCCESS;
 }
 
 result cuEventQuery(event *of) {
     // The number of queries depends on timing, so they do not count.
-    if (left == 0) return ILLEGAL_ADDRESS;
+    if (calls_left == 0) return ILLEGAL_ADDRESS;
     if (!current) return INVALID_CONTEXT;
     if (!is_known(events, of)) return INVALID_HANDLE;
     return !of->recorded || of->recorded->is_reached() ? SUCCESS : NOT_READY;
@@ -472,7 +472,7 @@ result cuModuleLoadData(module **made, const void *ptx) {
     void *const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     unlink(path.c_str());
     if (!library) return INVALID_IMAGE;
-    return give(modules, made, new module{library});
+    return add_object(modules, made, new module{library});
 }
 
 result cuModuleUnload(module *of) {
@@ -489,7 +489,7 @@ result cuModuleGetFunction(function **made, module *of, const char *name) {
     const auto entry = (kernel)dlsym(of->library, name);
     const auto launch = (launcher)dlsym(of->library, "emulated_launch");
     if (!entry || !launch) return NOT_FOUND;
-    return give(functions, made, new function{entry, launch});
+    return add_object(functions, made, new function{entry, launch});
 }
 
 result cuLaunchKernel(function *of, unsigned blocks, unsigned y, unsigned z, unsigned threads, unsigned ty, unsigned tz,
@@ -505,7 +505,7 @@ result cuLaunchKernel(function *of, unsigned blocks, unsigned y, unsigned z, uns
     } kept;
     std::memcpy(&kept, arguments[0], sizeof kept);
     const function run = *of;
-    to->ask([=] {
+    to->enqueue([=] {
         lock held(launching);
         run.launch(run.entry, &kept, blocks, threads, shared);
     });

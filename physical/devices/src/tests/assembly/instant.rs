@@ -140,7 +140,7 @@ fn invocations_that_do_not_fit_are_refused() {
         error.to_string()
     };
     assert_eq!(new(vec![], vec![3]), "invalid invocation: expected 4 input buffers, found 0");
-    assert_eq!(new(spmv_inputs(), vec![]), "invalid invocation: expected 1 parameters, found 0");
+    assert_eq!(new(spmv_inputs(), vec![]), "invalid invocation: expected 1 parameter, found 0");
     let mut odd = spmv_inputs();
     odd[2] = ArrowBuffer::from_vec(vec![0u8; 9]);
     assert_eq!(new(odd, vec![3]), "invalid invocation: input `A.val` has 9 bytes, not a multiple of the size of f64");

@@ -246,7 +246,7 @@ impl FunctionDraw {
         let var = self.loop_variable();
         let prim = self.prim();
         let ops: Vec<BinaryOp> =
-            BinaryOp::ALL.iter().copied().filter(|op| op.is_fold() && binary_fn(*op, prim).is_some()).collect();
+            BinaryOp::ALL.iter().copied().filter(|op| op.can_fold() && binary_fn(*op, prim).is_some()).collect();
         let op = self.pick(&ops);
         let identity = Scalar::zero(prim);
         let acc = self.local(prim);
@@ -447,7 +447,7 @@ fn random_functions_cover_every_node() {
         let binary = BinaryOp::ALL.iter().filter(|op| binary_fn(**op, prim).is_some());
         expected.extend(binary.map(|op| format!("{} {prim}", op.name())));
     }
-    for op in BinaryOp::ALL.iter().filter(|op| op.is_fold()) {
+    for op in BinaryOp::ALL.iter().filter(|op| op.can_fold()) {
         expected.extend([1, 2, 4, 8].map(|lanes| format!("lanes {} {lanes}", op.name())));
     }
     for prim in [Prim::F32, Prim::F64] {

@@ -162,7 +162,7 @@ fn decisions_within_a_phase_end_with_it() {
 
 /// An output is complete before its first read, also if the value that is read is not used.
 #[test]
-fn outputs_that_are_read_in_vain_are_complete() {
+fn outputs_whose_reads_are_unused_are_complete() {
     for format in concordant_formats_of_rank(1) {
         let format = format_to_sexpr(&format);
         let text = format!(

@@ -399,7 +399,7 @@ fn chunks_of_the_outermost_loop_add_up() {
 
 /// A loop that must not be copied has no variables for a protocol that it does not use.
 #[test]
-fn lookups_are_not_walked_too() {
+fn lookups_declare_no_second_cursor() {
     use super::*;
     let text = "(program (input A (type (shape 4 5) f64 0.0 csr)) (output B (type (shape 4 7) f64 9.0 dense))
            (for i (for j (range 0 7) (init (B i j) (A i (outside 9.0 (+ j -2)))))))";

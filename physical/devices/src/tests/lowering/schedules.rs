@@ -289,18 +289,18 @@ fn preconditions() {
     let v = MATRIX_VECTOR;
     check_errors(
         &expect![[r#"
-            invalid program, at `(reorder i k)`: there is no loop of `k`, but of `i`, `j`
+            invalid program, at `(reorder i k)`: there is no loop of `k`; the loops are `i`, `j`
             invalid program, at `(reorder i i)`: a loop is named twice
             invalid program, at `(reorder j i)`: the extent of the loop of `j` depends on `i`, which would be inside of it
             invalid program, at `(reorder j i)`: another order of rounds would change `y`, whose writes are not folds by one associative and commutative operator
-            invalid program, at `(split i j ii 2)`: a loop of `j` exists already; choose another name
+            invalid program, at `(split i j ii 2)`: a loop of `j` already exists; choose another name
             invalid program, at `(collapse j i p)`: the only statement in the loop of `j` must be the loop of `i`
             invalid program, at `(collapse i j p)`: the loop of `j` has no constant extent
             invalid program, at `(bound i 6)`: the loop of `i` has 5 rounds
             invalid program, at `(bound j 5)`: the number of rounds of the loop of `j` is computed at run time; give an upper bound, `at-most(N)`
             invalid program, at `(bound i (at-most 4))`: the loop of `i` has 5 rounds
             invalid program, at `(unroll j)`: the number of stored entries is known only at run time; specify the number of copies
-            invalid program, at `(precompute x y (A) (j jc jp))`: a tensor `x` exists already; choose another name, such as `x_2`
+            invalid program, at `(precompute x y (A) (j jc jp))`: a tensor `x` already exists; choose another name, such as `x_2`
             invalid program, at `(precompute w y (A) (i ic ip))`: the loops over which the part is computed are not the innermost ones
             invalid program, at `(precompute w y (A) (i ic ip))`: the loops over which the part is computed are not the innermost ones
             invalid program, at `(precompute w z (A) (j jc jp))`: there is no tensor `z`
@@ -309,7 +309,7 @@ fn preconditions() {
             invalid program, at `(reorder ii io)`: `s` is frozen, thawed or swapped within the loops
             program text: line 2, column 72: expected a number above 0, found 0
             invalid program, at `(split j jo ji (into 2 (stored A)))`: the loop does not iterate over a storage mode of `A`, or over adjacent ones in order, from begin to end
-            invalid program, at `(split j jo ji (of 2 (stored A)))`: the loop is not inside of those that determine the coordinate of `A` in storage mode 0
+            invalid program, at `(split j jo ji (of 2 (stored A)))`: the loop must be inside of the loops that determine the coordinate of `A` in storage mode 0
             invalid program, at `(split i io ii (into 2 (stored y)))`: there is no input `y`
             invalid program, at `(split i io ii (into 9000000000 (stored A)))`: 9000000000 blocks exceed the maximum of 1048576
             program text: line 2, column 80: expected `(stored A)`, found (of A)

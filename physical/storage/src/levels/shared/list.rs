@@ -2,6 +2,7 @@
 //! maps.
 
 use super::blocks::check_offsets;
+use crate::error::plural;
 use crate::levels::{ArrayClass, Fibers, LevelData, array_prim};
 use crate::{Array, Error, Indices, filled_vec};
 use redpoll_logic::LevelFormat;
@@ -128,7 +129,16 @@ pub(crate) fn check_len(name: &str, found: u64, expected: u64) -> Result<(), Str
     if found == expected {
         return Ok(());
     }
-    Err(format!("{name} must have {expected} elements, found {found}"))
+    Err(format!("{name} must have {expected} {}, found {found}", plural(expected, "element", "elements")))
+}
+
+/// Checks that an array has an element for each of `positions`.
+pub(crate) fn check_has_positions(name: &str, found: u64, positions: u64) -> Result<(), String> {
+    if found >= positions {
+        return Ok(());
+    }
+    let elements = plural(positions, "element", "elements");
+    Err(format!("{name} must have {positions} {elements}, one for each position, found {found}"))
 }
 
 /// Returns the fibers that a level with runs of equal coordinates passes to the next level.
