@@ -9,7 +9,7 @@ use redpoll_logic::cursor::TextPosition;
 use redpoll_logic::op::{Op, cast_to};
 use redpoll_logic::physical::FormatDisplay;
 use redpoll_logic::{Alias, DType, Expr, FloatMode, Format, Node, Scalar, TensorType};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl Prepared {
         let Some(compiled) = form.plan() else { return checked_coordinates(stages) };
         let mut notes = dense_tensors(compiled, stages);
         if form.executable.mode() == FloatMode::Relaxed {
-            let mut visited = HashSet::new();
+            let mut visited = HashMap::new();
             for query in &compiled.plan.queries {
                 float_mode_differences(&query.alias, &query.expr, &mut visited, &mut notes);
             }
@@ -183,16 +183,21 @@ fn sparse_operands(compiled: &CompiledPlan, stages: &[Stage], alias: &Alias, max
 }
 
 /// Adds notes on the operators of an expression whose results on fill values differ between the
-/// float modes. Returns whether the expression reads sparse tensors, so that fill values occur;
-/// also returns `true` for an expression that was visited before.
-fn float_mode_differences(query: &Alias, expr: &Expr, visited: &mut HashSet<usize>, notes: &mut Vec<Note>) -> bool {
-    if !visited.insert(expr.address()) {
-        return true;
+/// float modes. Returns whether the expression reads sparse tensors, whose fill values occur.
+fn float_mode_differences(
+    query: &Alias,
+    expr: &Expr,
+    visited: &mut HashMap<usize, bool>,
+    notes: &mut Vec<Note>,
+) -> bool {
+    if let Some(sparse) = visited.get(&expr.address()) {
+        return *sparse;
     }
     let mut sparse = matches!(expr.node(), Node::Table { ty, .. } if !is_dense(ty));
     for arg in expr.node().args() {
         sparse |= float_mode_differences(query, arg, visited, notes);
     }
+    visited.insert(expr.address(), sparse);
     let Node::MapJoin { op: op @ Op::Builtin(_), args } = expr.node() else { return sparse };
     let fills: Vec<Scalar> = args.iter().map(|arg| arg.info().fill.clone()).collect();
     let dtypes: Vec<DType> = fills.iter().map(Scalar::dtype).collect();

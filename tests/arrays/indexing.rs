@@ -130,6 +130,16 @@ fn dense_results_of_sparse_operands_are_noted() {
     assert!(sections.iter().any(|s| s.title == "notes"));
 }
 
+/// Float modes do not differ for dense operands, not even if an operand occurs twice.
+#[test]
+fn quotients_of_dense_operands_are_not_noted() {
+    let session = Session::default();
+    let notes = |array: &redpoll::Array| (array / array).prepare().unwrap().notes();
+    let sparse = session.triples([100], Format::csf(1), [([7], 1.0)]);
+    assert!(matches!(notes(&sparse)[..], [Note::FloatModeDifference { .. }]));
+    assert_eq!(notes(&session.dense([100], vec![2.0; 100])), []);
+}
+
 /// Results of sparse operands store few entries, in a format that is not dense.
 #[test]
 fn results_of_sparse_operands_stay_sparse() {

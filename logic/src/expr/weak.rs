@@ -114,11 +114,39 @@ pub(crate) fn fit(value: &Scalar, dtype: &DType, role: &'static str) -> Result<S
             let cast = value.cast(*p).expect("a primitive casts to a primitive");
             let fits = match (value.to_i128(), cast.to_i128()) {
                 (Some(from), Some(to)) => from == to,
-                // A float fits if the integer converts back to the same float.
-                (None, Some(to)) => value.to_f64() == Some(to as f64) && value.cast(*p) == Some(cast.clone()),
+                // A float beyond the range of `i128` differs from every integer of 64 bits.
+                (None, Some(to)) => value.to_f64().is_some_and(|from| from.fract() == 0.0 && from as i128 == to),
                 _ => value.to_f64().map(f64::is_finite) == cast.to_f64().map(f64::is_finite),
             };
             if fits { Ok(cast) } else { Err(error()) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A float fits an integer dtype only if an integer of the dtype equals it. The floats 2^63 and
+    /// 2^64 saturate to the largest integers, which round to the same floats.
+    #[test]
+    fn floats_fit_integers_that_are_equal() {
+        let fits = |value: f64, prim: Prim| fit(&Scalar::F64(value), &prim.into(), "number").is_ok();
+        let (two_63, two_64) = (2f64.powi(63), 2f64.powi(64));
+        for (value, prim, expected) in [
+            (2f64.powi(60), Prim::I64, true),
+            (-two_63, Prim::I64, true),
+            (two_63, Prim::I64, false),
+            (two_63, Prim::U64, true),
+            (two_64, Prim::U64, false),
+            (-1.0, Prim::U64, false),
+            (0.5, Prim::I32, false),
+            (f64::NAN, Prim::I64, false),
+            (f64::INFINITY, Prim::U64, false),
+            (1.0, Prim::Bool, true),
+            (2.0, Prim::Bool, false),
+        ] {
+            assert_eq!(fits(value, prim), expected, "{value} as {prim}");
         }
     }
 }
