@@ -53,6 +53,7 @@ pub use histogram::{Histogram, SequenceLengths};
 pub use links::estimate_pairs;
 pub use memory::{Account, Evictable, MemoryBudget, charge_buffer};
 pub use position_counter::PositionCounter;
+pub use sort::order_of_numbers;
 pub use statistics_cache::Links;
 pub use status::Status;
 pub use stored_blocks::{BlockBounds, BlockPartition, StoredBlocks};

@@ -130,6 +130,46 @@ pub(super) fn sort_numbers(mut keys: Vec<u64>, bits: u32) -> Result<Vec<u64>, Er
     Ok(keys)
 }
 
+/// Puts the places of keys into `order`, in ascending order of the keys; places of equal keys
+/// ascend. What `order` held before is dropped.
+///
+/// Each place is packed below the leading bits of its key that differ among the keys. If the two
+/// exceed 64 bits, places whose keys agree in the packed bits are sorted again by the bits below.
+///
+/// # Errors
+/// When memory is exhausted.
+pub fn order_of_numbers(keys: &[u64], order: &mut Vec<u64>) -> Result<(), Error> {
+    order.clear();
+    let (Some(min), Some(max)) = (keys.iter().min(), keys.iter().max()) else { return Ok(()) };
+    let place_bits = bits_below(keys.len() as u64);
+    let key_bits = u64::BITS - (max - min).leading_zeros();
+    let dropped_bits = (key_bits + place_bits).saturating_sub(u64::BITS);
+    let too_large = |_| Error::TooLarge { elements: keys.len() as u64, bytes: size_of::<u64>() };
+    order.try_reserve_exact(keys.len()).map_err(too_large)?;
+    order.extend(keys.iter().zip(0..).map(|(key, place)| ((key - min) >> dropped_bits).push(place, place_bits)));
+    if order.len() <= COMPARISON_SORT_ENTRIES {
+        order.sort_unstable();
+    } else {
+        *order = sort_by_digits(std::mem::take(order), place_bits, key_bits - dropped_bits)?;
+    }
+    let place = |packed: u64| packed & low_bits(place_bits);
+    if dropped_bits > 0 {
+        let (mut part, mut part_order) = (Vec::new(), Vec::new());
+        for group in order.chunk_by_mut(|a, b| a.shift_right(place_bits) == b.shift_right(place_bits)) {
+            if group.len() > 1 {
+                // The places of a group ascend, so equal keys stay in order.
+                part.clear();
+                part.extend(group.iter().map(|packed| keys[place(*packed) as usize]));
+                order_of_numbers(&part, &mut part_order)?;
+                part_order.iter_mut().for_each(|k| *k = group[*k as usize]);
+                group.copy_from_slice(&part_order);
+            }
+        }
+    }
+    order.iter_mut().for_each(|packed| *packed = place(*packed));
+    Ok(())
+}
+
 /// Sorts keys by the `bits` bits above the lowest `low` ones.
 fn sort_by_digits<K: SortKey>(mut keys: Vec<K>, low: u32, bits: u32) -> Result<Vec<K>, Error> {
     let passes = bits.div_ceil(DIGIT_BITS);
@@ -270,6 +310,27 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
+        /// `order_of_numbers` is correct for keys with and without bits that are not packed, for
+        /// few and many equal keys.
+        #[test]
+        fn numbers_are_in_order_of_keys(
+            high in 0u32..=64,
+            low in 0u32..=64,
+            offset in any::<u64>(),
+            n in prop_oneof![0usize..50, Just(5000)],
+            seed in any::<u64>(),
+        ) {
+            let mut next = numbers(seed);
+            // Few high bits and few low bits vary.
+            let few = |bits: u64| (bits & low_bits(low)) | (bits.rotate_right(8) & !low_bits(64 - high));
+            let keys: Vec<u64> = (0..n).map(|_| few(next()).wrapping_add(offset)).collect();
+            let mut expected: Vec<u64> = (0..n as u64).collect();
+            expected.sort_by_key(|k| keys[*k as usize]);
+            let mut order = vec![7];
+            order_of_numbers(&keys, &mut order).unwrap();
+            prop_assert!(order == expected);
+        }
+
         /// `order_of_keys` is correct for each width of keys, including keys sorted in several
         /// parts.
         #[test]

@@ -96,7 +96,7 @@ impl Tensor {
 
     /// Calls `visit` with each position of stored elements, in any order, and the number of
     /// elements at that position. The elements of a run share one position.
-    fn for_each_stored_position(&self, mut visit: impl FnMut(u64, u64)) {
+    pub(crate) fn for_each_stored_position(&self, mut visit: impl FnMut(u64, u64)) {
         match self.exact_positions() {
             Some(len) => (0..len as u64).for_each(|p| visit(p, 1)),
             None if self.ty.format.has_padding(&self.ty.shape) => self.for_each_stored(|_, p| visit(p, 1)),

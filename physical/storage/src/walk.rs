@@ -3,7 +3,7 @@
 
 use super::summary::FillTest;
 use super::values::{gather, scalar_at};
-use super::{Array, Tensor, Triples, Values};
+use super::{Tensor, Triples, Values};
 use crate::Error;
 use crate::levels::level;
 use redpoll_logic::{Format, LeafKind, Scalar, StorageMode};
@@ -226,18 +226,58 @@ impl Tensor {
 
     /// Returns triples from coordinates by tensor mode and the values at the given positions.
     fn triples_of(&self, (coordinates, positions): (Vec<Vec<u64>>, Vec<u64>)) -> Result<Triples, Error> {
-        let values = match self.ty.format.leaf {
-            LeafKind::Pattern => Values::pattern(positions.len())?,
+        let values = self.values_at(&positions)?;
+        self.check_files()?;
+        Ok(Triples { shape: self.ty.shape.clone(), coordinates, values })
+    }
+
+    /// Returns the values at the given leaf positions.
+    fn values_at(&self, positions: &[u64]) -> Result<Values, Error> {
+        if positions.iter().zip(0..).all(|(&p, k)| p == k) {
+            return self.first_values(positions.len());
+        }
+        match self.ty.format.leaf {
+            LeafKind::Pattern => Values::pattern(positions.len()),
             LeafKind::Element => {
-                let share = positions.iter().zip(0..).all(|(&p, k)| p == k);
-                let column =
-                    |a: &Array| if share { Ok(a.slice(0, positions.len()).copied()) } else { gather(a, &positions) };
-                let columns = self.leaf.iter().map(column).collect::<Result<_, _>>()?;
-                Values::try_new(self.ty.dtype.clone(), columns)?
+                let columns = self.leaf.iter().map(|a| gather(a, positions)).collect::<Result<_, _>>()?;
+                Values::try_new(self.ty.dtype.clone(), columns)
+            }
+        }
+    }
+
+    /// Returns the values at the first `len` leaf positions.
+    fn first_values(&self, len: usize) -> Result<Values, Error> {
+        match self.ty.format.leaf {
+            LeafKind::Pattern => Values::pattern(len),
+            LeafKind::Element => {
+                let columns = self.leaf.iter().map(|a| a.slice(0, len).copied()).collect();
+                Values::try_new(self.ty.dtype.clone(), columns)
+            }
+        }
+    }
+
+    /// Returns the values at the positions of stored elements, in any order, and the number of
+    /// elements at each position if a run has several. Fill values are included where they are
+    /// stored.
+    ///
+    /// # Errors
+    /// When memory is exhausted.
+    pub fn stored_values(&self) -> Result<(Values, Option<Vec<u64>>), Error> {
+        self.fetch()?;
+        let stored = match self.exact_positions() {
+            Some(len) => (self.first_values(len)?, None),
+            None => {
+                let (mut positions, mut counts) = (Vec::new(), Vec::new());
+                self.for_each_stored_position(|p, n| {
+                    positions.push(p);
+                    counts.push(n);
+                });
+                let has_runs = counts.iter().any(|n| *n != 1);
+                (self.values_at(&positions)?, has_runs.then_some(counts))
             }
         };
         self.check_files()?;
-        Ok(Triples { shape: self.ty.shape.clone(), coordinates, values })
+        Ok(stored)
     }
 
     /// Returns the coordinates by tensor mode, and the positions, of the stored elements whose

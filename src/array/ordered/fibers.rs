@@ -1,12 +1,14 @@
 //! The stored values of a tensor, fiber by fiber along some of its modes.
 
+use super::sort::SortOrder;
 use super::value::{OrderedValue, match_prim};
 use crate::array::error::{ArrayError, Cause};
 use crate::array::state::ArrayState;
 use crate::array::{Array, Axes};
 use crate::error::Error;
-use redpoll_logic::{DType, Format, LeafKind, Prim, Scalar, TensorType};
-use redpoll_storage::{Duplicates, Tensor, Triples, Values, convert};
+use redpoll_logic::{DType, Format, LeafKind, Prim, Scalar, StorageMode, TensorType};
+use redpoll_storage::{Duplicates, Tensor, Triples, Values, convert, order_of_numbers};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::panic::Location;
@@ -19,14 +21,15 @@ pub(super) struct StoredFibers {
     pub(super) ty: Arc<TensorType>,
     /// The modes that select a fiber.
     pub(super) kept: Vec<usize>,
+    /// The other modes.
+    along: Vec<usize>,
     /// The number of elements of a fiber, stored or not.
     pub(super) length: u64,
-    /// The coordinates of each fiber in each of the kept modes.
+    /// The coordinates of each value, one list for each mode of the tensor. Fibers ascend, and so
+    /// do the values of a fiber.
     pub(super) coordinates: Vec<Vec<u64>>,
     /// The index of the first value of each fiber, then the number of values of all fibers.
     starts: Vec<usize>,
-    /// The row-major index of each value in its fiber, ascending.
-    pub(super) indices: Vec<u64>,
     /// The values.
     values: Values,
 }
@@ -38,38 +41,24 @@ impl StoredFibers {
         let rank = ty.shape.len();
         let kept: Vec<usize> = (0..rank).filter(|mode| !along.contains(mode)).collect();
         let order: Vec<usize> = kept.iter().chain(along).copied().collect();
-        let triples = convert(tensor, &Format::csf(rank).permuted(&order))?.to_triples()?;
-        let length = along.iter().fold(1, |n, mode| u64::saturating_mul(n, ty.shape[*mode]));
-        let stored = stored_places(&triples.values, &ty.fill);
-        let is_whole = stored.len() == triples.values.len();
-        let values = if is_whole { triples.values.clone() } else { triples.values.gather(&stored)? };
-        let mut coordinates = triples.coordinates;
-        if is_whole && rank == 1 && !along.is_empty() {
-            let (starts, indices) = (single_fiber(stored.len()), coordinates.swap_remove(0));
-            return Ok(StoredFibers { ty: ty.clone(), coordinates: Vec::new(), kept, length, starts, indices, values });
-        }
-        let mut fibers = StoredFibers {
-            ty: ty.clone(),
-            coordinates: vec![Vec::new(); kept.len()],
-            kept,
-            length,
-            starts: Vec::new(),
-            indices: Vec::with_capacity(stored.len()),
-            values,
+        let Triples { mut coordinates, mut values, .. } = match lists_in_order(&ty.format, &order) {
+            true => tensor.to_triples()?,
+            false => convert(tensor, &Format::csf(rank).permuted(&order))?.to_triples()?,
         };
-        let mut previous = None;
-        for (k, place) in stored.iter().map(|place| *place as usize).enumerate() {
-            let at = |mode: &usize| coordinates[*mode][place];
-            let differs = |previous: usize| fibers.kept.iter().any(|mode| at(mode) != coordinates[*mode][previous]);
-            if previous.is_none_or(differs) {
-                fibers.starts.push(k);
-                fibers.coordinates.iter_mut().zip(&fibers.kept).for_each(|(list, mode)| list.push(at(mode)));
+        if let Some(stored) = places_differing(&values, &ty.fill) {
+            values = values.gather(&stored)?;
+            for list in &mut coordinates {
+                *list = stored.iter().map(|place| list[*place as usize]).collect();
             }
-            previous = Some(place);
-            fibers.indices.push(along.iter().fold(0, |index, mode| index * ty.shape[*mode] + at(mode)));
         }
-        fibers.starts.push(stored.len());
-        Ok(fibers)
+        let begins_fiber =
+            |k: &usize| *k == 0 || kept.iter().any(|mode| coordinates[*mode][k - 1] != coordinates[*mode][*k]);
+        let starts = match kept.is_empty() {
+            true => (0..values.len().min(1)).chain([values.len()]).collect(),
+            false => (0..values.len()).filter(begins_fiber).chain([values.len()]).collect(),
+        };
+        let length = along.iter().fold(1, |n, mode| u64::saturating_mul(n, ty.shape[*mode]));
+        Ok(StoredFibers { ty: ty.clone(), kept, along: along.to_vec(), length, coordinates, starts, values })
     }
 
     /// Returns the primitive type of the values.
@@ -91,12 +80,77 @@ impl StoredFibers {
     pub(super) fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         self.starts.windows(2).map(|pair| pair[0]..pair[1])
     }
+
+    /// Returns the coordinate of each fiber in one of the kept modes.
+    pub(super) fn fiber_coordinates(&self, mode: usize) -> impl Iterator<Item = u64> {
+        self.starts[..self.starts.len() - 1].iter().map(move |start| self.coordinates[mode][*start])
+    }
+
+    /// Returns the row-major index of each value in its fiber.
+    pub(super) fn indices(&self) -> Cow<'_, [u64]> {
+        if let &[mode] = &self.along[..] {
+            return Cow::Borrowed(&self.coordinates[mode]);
+        }
+        let mut indices = vec![0; self.values.len()];
+        for mode in &self.along {
+            let size = self.ty.shape[*mode];
+            indices.iter_mut().zip(&self.coordinates[*mode]).for_each(|(index, i)| *index = *index * size + i);
+        }
+        Cow::Owned(indices)
+    }
 }
 
-/// Returns the `starts` of `count` values that are all in one fiber. The fiber is listed only if it
-/// has values.
-fn single_fiber(count: usize) -> Vec<usize> {
-    if count == 0 { vec![0] } else { vec![0, count] }
+/// The values of a tensor that differ from its fill value, in any order.
+pub(super) struct StoredValues<T> {
+    /// The values.
+    pub(super) values: Vec<T>,
+    /// The number of elements with each of the values; `None` if each has one.
+    pub(super) counts: Option<Vec<u64>>,
+    /// The fill value.
+    pub(super) fill: T,
+    /// The number of elements with the fill value.
+    pub(super) unstored: u64,
+}
+
+impl<T: OrderedValue> StoredValues<T> {
+    /// Lists the values of a tensor of fewer than 2^64 elements.
+    pub(super) fn of(tensor: &Tensor) -> Result<StoredValues<T>, Error> {
+        let (values, mut counts) = tensor.stored_values()?;
+        let fill: T = value_of(&tensor.ty().fill);
+        let places = places_differing(&values, &tensor.ty().fill);
+        let mut values = T::of_buffer(&values.columns()[0]).expect("the type was matched");
+        if let Some(places) = places {
+            values = places.iter().map(|place| values[*place as usize]).collect();
+            counts = counts.map(|counts| places.iter().map(|place| counts[*place as usize]).collect());
+        }
+        let stored = counts.as_ref().map_or(values.len() as u64, |counts| counts.iter().sum());
+        Ok(StoredValues { values, counts, fill, unstored: tensor.element_count() - stored })
+    }
+
+    /// Sorts the values, and their numbers of elements with them.
+    pub(super) fn sort(&mut self) -> Result<(), Error> {
+        let Some(counts) = &mut self.counts else {
+            SortOrder::Ascending.sort(&mut self.values);
+            return Ok(());
+        };
+        let keys: Vec<u64> = self.values.iter().map(|value| value.key()).collect();
+        let mut order = Vec::new();
+        order_of_numbers(&keys, &mut order)?;
+        self.values = order.iter().map(|place| self.values[*place as usize]).collect();
+        *counts = order.iter().map(|place| counts[*place as usize]).collect();
+        Ok(())
+    }
+}
+
+/// Returns whether storage order is the row-major order of the modes in the given order.
+fn lists_in_order(format: &Format, order: &[usize]) -> bool {
+    let is_in_order = format.modes.iter().copied().eq(order.iter().map(|mode| StorageMode::Whole { mode: *mode }));
+    is_in_order && format.levels.iter().all(|level| level.ordered)
+}
+
+/// Returns the primitive type of the values of a tensor, which are not structs.
+pub(super) fn prim_of(tensor: &Tensor) -> Prim {
+    tensor.ty().dtype.prims()[0]
 }
 
 /// Returns a scalar in its Rust type.
@@ -105,12 +159,15 @@ pub(super) fn value_of<T: OrderedValue>(scalar: &Scalar) -> T {
     value.and_then(|values| values.first().copied()).expect("the type was matched")
 }
 
-/// Returns the indices of the values that differ from the fill value.
-fn stored_places(values: &Values, fill: &Scalar) -> Vec<u64> {
-    fn differing<T: OrderedValue>(values: &Values, fill: &Scalar) -> Vec<u64> {
+/// Returns the indices of the values that differ from the fill value; `None` if all do.
+fn places_differing(values: &Values, fill: &Scalar) -> Option<Vec<u64>> {
+    fn differing<T: OrderedValue>(values: &Values, fill: &Scalar) -> Option<Vec<u64>> {
         let fill: T = value_of(fill);
         let values = T::of_buffer(&values.columns()[0]).expect("the type was matched");
-        (0..).zip(values).filter(|(_, value)| value.compare(fill) != Ordering::Equal).map(|(k, _)| k).collect()
+        let differs = |value: &T| value.compare(fill) != Ordering::Equal;
+        let first = values.iter().position(|value| !differs(value))?;
+        let after = (first as u64 + 1..).zip(&values[first + 1..]).filter(|(_, value)| differs(value)).map(|(k, _)| k);
+        Some((0..first as u64).chain(after).collect())
     }
     match_prim!(values.columns()[0].prim(), T => differing::<T>(values, fill))
 }

@@ -1,6 +1,6 @@
 //! Searches for the values of one array among those of another.
 
-use super::fibers::{StoredFibers, map_values, value_of};
+use super::fibers::{StoredValues, map_values, prim_of};
 use super::value::{OrderedValue, match_prim};
 use crate::array::{Array, ArrayError, Axes, Operand};
 use crate::error::Error;
@@ -18,37 +18,48 @@ pub enum Side {
     Right,
 }
 
-/// The sorted values of an array: the stored values, the fill value, and the number of elements
-/// that have the fill value.
+/// The sorted values of an array.
 struct SortedValues<T> {
-    stored: Vec<T>,
-    fill: T,
-    unstored: u64,
+    /// The stored values, and the fill value.
+    sorted: StoredValues<T>,
+    /// The number of elements before each stored value, and that of all stored elements; `None` if
+    /// each value has one element.
+    counts_before: Option<Vec<u64>>,
 }
 
 impl<T: OrderedValue> SortedValues<T> {
-    fn of(fibers: &StoredFibers) -> SortedValues<T> {
-        let mut stored: Vec<T> = fibers.values();
-        stored.sort_unstable_by(|a, b| a.compare(*b));
-        let unstored = fibers.length - stored.len() as u64;
-        SortedValues { stored, fill: value_of(&fibers.ty.fill), unstored }
+    fn of(tensor: &Tensor) -> Result<SortedValues<T>, Error> {
+        let mut sorted = StoredValues::of(tensor)?;
+        sorted.sort()?;
+        let counts_before = sorted.counts.as_ref().map(|counts| {
+            let after = counts.iter().scan(0, |sum, count| {
+                *sum += count;
+                Some(*sum)
+            });
+            [0].into_iter().chain(after).collect()
+        });
+        Ok(SortedValues { sorted, counts_before })
     }
 
     fn contains(&self, value: T) -> bool {
-        let is_fill = self.unstored > 0 && self.fill.compare(value) == Ordering::Equal;
-        is_fill || self.stored.binary_search_by(|stored| stored.compare(value)).is_ok()
+        let StoredValues { values, fill, unstored, .. } = &self.sorted;
+        let is_fill = *unstored > 0 && fill.compare(value) == Ordering::Equal;
+        is_fill || values.binary_search_by(|stored| stored.compare(value)).is_ok()
     }
 
     /// Returns the number of values that are less than `value`; for [`Side::Right`], less than or
     /// equal to it.
     fn rank(&self, value: T, side: Side) -> i64 {
+        let StoredValues { values, fill, unstored, .. } = &self.sorted;
         let is_before = |other: T| match other.compare(value) {
             Ordering::Less => true,
             Ordering::Equal => side == Side::Right,
             Ordering::Greater => false,
         };
-        let unstored = if is_before(self.fill) { self.unstored as i64 } else { 0 };
-        self.stored.partition_point(|stored| is_before(*stored)) as i64 + unstored
+        let unstored = if is_before(*fill) { *unstored } else { 0 };
+        let stored = values.partition_point(|stored| is_before(*stored));
+        let stored = self.counts_before.as_ref().map_or(stored as u64, |before| before[stored]);
+        (stored + unstored) as i64
     }
 }
 
@@ -69,9 +80,9 @@ impl Array {
     pub fn isin(&self, values: impl Into<Operand>) -> Result<Array, Error> {
         let (array, values) = self.with_common_dtype("isin", values.into())?;
         let (elements, _) = array.collect_along("isin", &(..).into())?;
-        let values = values.all_values("isin")?;
-        let tensor = match_prim!(values.prim(), T => {
-            let sorted = SortedValues::<T>::of(&values);
+        let (values, _) = values.collect_along("isin", &Axes::from(..))?;
+        let tensor = match_prim!(prim_of(&values), T => {
+            let sorted = SortedValues::<T>::of(&values)?;
             map_values::<T, bool>(&elements, |value| sorted.contains(value))?
         });
         self.with_modes_of(tensor)
@@ -102,19 +113,12 @@ impl Array {
         }
         let (sorted, values) = self.with_common_dtype("searchsorted", values.into())?;
         let (wanted, _) = values.collect_along("searchsorted", &Axes::from(..))?;
-        let sorted = sorted.all_values("searchsorted")?;
-        let tensor: Tensor = match_prim!(sorted.prim(), T => {
-            let sorted = SortedValues::<T>::of(&sorted);
+        let (sorted, _) = sorted.collect_along("searchsorted", &Axes::from(..))?;
+        let tensor: Tensor = match_prim!(prim_of(&sorted), T => {
+            let sorted = SortedValues::<T>::of(&sorted)?;
             map_values::<T, i64>(&wanted, |value| sorted.rank(value, side))?
         });
         values.with_modes_of(tensor)
-    }
-
-    /// Computes the array, and lists its values.
-    #[track_caller]
-    fn all_values(&self, operation: &'static str) -> Result<StoredFibers, Error> {
-        let (tensor, along) = self.collect_along(operation, &Axes::from(..))?;
-        StoredFibers::of(&tensor, &along)
     }
 
     /// Casts this array and another to their common dtype. A number takes the dtype of this array.

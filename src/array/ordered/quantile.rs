@@ -91,16 +91,17 @@ impl Array {
             Prim::F32 => (Buffer::from_vec(values.iter().map(|v| *v as f32).collect()), Scalar::F32(fill as f32)),
             _ => (Buffer::from_vec(values), Scalar::F64(fill)),
         };
+        let of_fibers = |mode: &usize| fibers.fiber_coordinates(*mode).collect::<Vec<u64>>();
         let (shape, coordinates) = match axes.keep {
             false => {
                 let shape = fibers.kept.iter().map(|mode| fibers.ty.shape[*mode]).collect();
-                (shape, fibers.coordinates)
+                (shape, fibers.kept.iter().map(of_fibers).collect())
             }
             true => {
                 let mut shape = fibers.ty.shape.clone();
                 let mut coordinates = vec![vec![0; values.len()]; shape.len()];
                 along.iter().for_each(|mode| shape[*mode] = 1);
-                fibers.kept.iter().zip(fibers.coordinates).for_each(|(mode, list)| coordinates[*mode] = list);
+                fibers.kept.iter().for_each(|mode| coordinates[*mode] = of_fibers(mode));
                 (shape, coordinates)
             }
         };

@@ -1,12 +1,13 @@
 //! Sorts along an axis.
 
 use super::fibers::{StoredFibers, assemble};
-use super::value::{OrderedValue, match_prim, sorted_places};
-use crate::array::{Array, ArrayError, Axes, Index};
+use super::value::{OrderedValue, match_prim};
+use crate::array::{Array, ArrayError, Axes};
 use crate::error::Error;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{DType, Expr, Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
-use redpoll_storage::{Array as Buffer, Duplicates, Tensor, Triples, Values};
+use redpoll_storage::{Array as Buffer, Duplicates, Tensor, Triples, Values, order_of_numbers};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// The order of a sort. NaN is last in both orders.
@@ -34,6 +35,19 @@ impl SortOrder {
             SortOrder::Descending if !value.is_nan() => !value.key(),
             _ => value.key(),
         }
+    }
+
+    /// Sorts the first `limit` values of the order to the start, and returns them.
+    fn sort_first<T: OrderedValue>(self, values: &mut [T], limit: u64) -> &mut [T] {
+        let first = match usize::try_from(limit) {
+            Ok(limit) if limit < values.len() => {
+                values.select_nth_unstable_by(limit, |a, b| self.compare(*a, *b));
+                &mut values[..limit]
+            }
+            _ => values,
+        };
+        self.sort(first);
+        first
     }
 
     /// Sorts values; equal ones in any order.
@@ -70,12 +84,8 @@ impl Array {
     /// The errors of [`Array::collect`]; also if there is no such axis, or the values are structs.
     #[track_caller]
     pub fn sort(&self, axis: impl Into<Axes>, order: SortOrder) -> Result<Array, Error> {
-        let (fibers, mode, tensor) = self.fibers_of_axis("sort", &axis.into())?;
-        let (indices, values) = match_prim!(fibers.prim(), T => sorted::<T>(&fibers, order));
-        let mut coordinates = repeat_coordinates(&fibers);
-        coordinates.insert(mode, indices);
-        let ty = (fibers.ty.shape.clone(), fibers.ty.fill.clone());
-        self.with_modes_of(assemble(ty, &mode_order(&fibers, mode), coordinates, values, &tensor.ty().format)?)
+        let sorted = self.sorted_along("sort", &axis.into(), order)?;
+        self.with_modes_of(sorted.values()?)
     }
 
     /// Returns the coordinates that sort the values along an axis: `a.take_along_axis` with these
@@ -96,13 +106,8 @@ impl Array {
     /// The errors of [`Array::sort`].
     #[track_caller]
     pub fn argsort(&self, axis: impl Into<Axes>, order: SortOrder) -> Result<Array, Error> {
-        let (fibers, mode, _) = self.fibers_of_axis("argsort", &axis.into())?;
-        let runs = match_prim!(fibers.prim(), T => offsets::<T>(&fibers, order));
-        let offsets = self.with_modes_of(run_tensor(&fibers, mode, runs)?)?;
-        Ok(offsets.derive("argsort", |state| {
-            let coordinate = Expr::coordinate(state.fields()[mode].clone());
-            Ok(state.with_expr(Expr::mapjoin(Builtin::Add, [state.expr.clone(), coordinate])?))
-        }))
+        let sorted = self.sorted_along("argsort", &axis.into(), order)?;
+        self.coordinates_of("argsort", &sorted)
     }
 
     /// Returns the `k` largest values along an axis in descending order, and their coordinates. Of
@@ -120,58 +125,177 @@ impl Array {
     /// The errors of [`Array::sort`]; also if the axis has fewer than `k` coordinates.
     #[track_caller]
     pub fn top_k(&self, k: u64, axis: i64) -> Result<(Array, Array), Error> {
-        let (mode, size) = self.mode_of("top_k", axis)?;
+        let (_, size) = self.mode_of("top_k", axis)?;
         if size < k {
             let message = format!("axis {axis} has {size} coordinates, fewer than {k}");
             return Err(ArrayError::shape("top_k", message));
         }
-        let first = |array: Array| {
-            let whole = (0..mode).map(|_| Index::from(..));
-            array.slice(whole.chain([Index::from(..k as i64)]))
-        };
-        let stored = self.session().array(self.collect()?);
-        let values = stored.sort(axis, SortOrder::Descending)?;
-        Ok((first(values), first(stored.argsort(axis, SortOrder::Descending)?)))
+        let sorted = self.sorted_along("top_k", &axis.into(), SortOrder::Descending)?;
+        let first = SortedFibers { limit: k, ..sorted };
+        Ok((self.with_modes_of(first.values()?)?, self.coordinates_of("top_k", &first)?))
     }
 
-    /// Computes the array, and lists its values along an axis. Also returns the mode and the
-    /// tensor.
+    /// Computes the array to sort its values along an axis.
     #[track_caller]
-    fn fibers_of_axis(&self, operation: &'static str, axis: &Axes) -> Result<(StoredFibers, usize, Tensor), Error> {
+    fn sorted_along(&self, operation: &'static str, axis: &Axes, order: SortOrder) -> Result<SortedFibers, Error> {
         let (tensor, along) = self.collect_along(operation, axis)?;
         let &[mode] = &along[..] else {
             return Err(ArrayError::shape(operation, format!("expected one axis, found {}", along.len())));
         };
-        Ok((StoredFibers::of(&tensor, &along)?, mode, tensor))
+        let fibers = StoredFibers::of(&tensor, &along)?;
+        Ok(SortedFibers { limit: fibers.length, fibers, mode, order, format: tensor.ty().format.clone() })
+    }
+
+    /// Returns the former coordinates of sorted values.
+    fn coordinates_of(&self, operation: &'static str, sorted: &SortedFibers) -> Result<Array, Error> {
+        let offsets = self.with_modes_of(sorted.offsets()?)?;
+        Ok(offsets.derive(operation, |state| {
+            let coordinate = Expr::coordinate(state.fields()[sorted.mode].clone());
+            Ok(state.with_expr(Expr::mapjoin(Builtin::Add, [state.expr.clone(), coordinate])?))
+        }))
     }
 }
 
-/// Returns the order of the modes in which fibers along a mode are stored.
-fn mode_order(fibers: &StoredFibers, mode: usize) -> Vec<usize> {
-    fibers.kept.iter().copied().chain([mode]).collect()
+/// Fibers whose values are to be sorted.
+struct SortedFibers {
+    fibers: StoredFibers,
+    /// The mode along which the fibers run.
+    mode: usize,
+    order: SortOrder,
+    /// The number of places of each sorted fiber that are returned, from the first one on.
+    limit: u64,
+    /// The format of the array.
+    format: Format,
 }
 
-/// Returns the coordinates of the fiber of each value, in each of the kept modes.
-fn repeat_coordinates(fibers: &StoredFibers) -> Vec<Vec<u64>> {
-    let repeat = |list: &Vec<u64>| {
-        let each = list.iter().zip(fibers.ranges());
-        each.flat_map(|(i, range)| std::iter::repeat_n(*i, range.len())).collect()
-    };
-    fibers.coordinates.iter().map(repeat).collect()
-}
-
-/// Returns the values of each fiber in order, and their indices in the sorted fiber.
-fn sorted<T: OrderedValue>(fibers: &StoredFibers, order: SortOrder) -> (Vec<u64>, Buffer) {
-    let (mut values, fill) = (fibers.values::<T>(), fibers.fill::<T>());
-    let mut indices = Vec::with_capacity(values.len());
-    for range in fibers.ranges() {
-        let fiber = &mut values[range];
-        order.sort(fiber);
-        let before = fiber.partition_point(|value| order.compare(*value, fill) == Ordering::Less) as u64;
-        let after = fibers.length - (fiber.len() as u64 - before);
-        indices.extend((0..before).chain(after..fibers.length));
+impl SortedFibers {
+    /// Returns the shape of the results.
+    fn shape(&self) -> Vec<u64> {
+        let mut shape = self.fibers.ty.shape.clone();
+        shape[self.mode] = self.limit;
+        shape
     }
-    (indices, T::into_buffer(values))
+
+    /// Returns the order of the modes in which the fibers are stored.
+    fn mode_order(&self) -> Vec<usize> {
+        self.fibers.kept.iter().copied().chain([self.mode]).collect()
+    }
+
+    /// Returns the sorted values.
+    fn values(&self) -> Result<Tensor, Error> {
+        let Sorted { counts, places, values } = match_prim!(self.fibers.prim(), T => self.sort::<T>());
+        let of_mode = |mode: usize| match self.fibers.kept.iter().position(|kept| *kept == mode) {
+            None => Cow::Borrowed(&places[..]),
+            Some(_) if places.len() == self.fibers.coordinates[mode].len() => {
+                Cow::Borrowed(&self.fibers.coordinates[mode][..])
+            }
+            Some(_) => {
+                let each = self.fibers.fiber_coordinates(mode).zip(&counts);
+                each.flat_map(|(i, count)| std::iter::repeat_n(i, *count)).collect()
+            }
+        };
+        let coordinates = (0..self.fibers.ty.shape.len()).map(of_mode).map(Cow::into_owned).collect();
+        assemble((self.shape(), self.fibers.ty.fill.clone()), &self.mode_order(), coordinates, values, &self.format)
+    }
+
+    /// Sorts the stored values of each fiber, and gives each its place in the sorted fiber.
+    fn sort<T: OrderedValue>(&self) -> Sorted {
+        let (mut values, fill) = (self.fibers.values::<T>(), self.fibers.fill::<T>());
+        let (mut counts, mut places, mut retained) = (Vec::new(), Vec::with_capacity(values.len()), 0);
+        for range in self.fibers.ranges() {
+            let unstored = self.fibers.length - range.len() as u64;
+            let first = self.order.sort_first(&mut values[range.clone()], self.limit);
+            let before = first.partition_point(|value| self.order.compare(*value, fill) == Ordering::Less) as u64;
+            let after = (before + unstored)..(first.len() as u64 + unstored).min(self.limit.max(before + unstored));
+            let count = before as usize + after.clone().count();
+            places.extend((0..before).chain(after));
+            values.copy_within(range.start..range.start + count, retained);
+            retained += count;
+            counts.push(count);
+        }
+        values.truncate(retained);
+        Sorted { counts, places, values: T::into_buffer(values) }
+    }
+
+    /// Returns the offset at each place of a sorted fiber: the coordinate that the value at the
+    /// place had before the sort, minus the place.
+    fn offsets(&self) -> Result<Tensor, Error> {
+        let runs = match_prim!(self.fibers.prim(), T => self.offset_runs::<T>()?);
+        self.run_tensor(runs)
+    }
+
+    fn offset_runs<T: OrderedValue>(&self) -> Result<Runs, Error> {
+        let keys: Vec<u64> = self.fibers.values::<T>().into_iter().map(|value| self.order.key(value)).collect();
+        let (fill, all_indices) = (self.order.key(self.fibers.fill::<T>()), self.fibers.indices());
+        let (mut runs, mut sorted) = (Runs::default(), Vec::new());
+        for range in self.fibers.ranges() {
+            // Values of one fiber are listed by ascending index.
+            let (keys, indices) = (&keys[range.clone()], &all_indices[range]);
+            first_places(keys, self.limit, &mut sorted)?;
+            let before = sorted.partition_point(|k| keys[*k as usize] < fill);
+            let (head, tail) = sorted.split_at(before);
+            let mut place = 0;
+            let push_value = |runs: &mut Runs, place: &mut u64, k: u64| {
+                runs.push(*place..*place + 1, indices[k as usize] as i64 - *place as i64);
+                *place += 1;
+            };
+            head.iter().for_each(|k| push_value(&mut runs, &mut place, *k));
+            // The elements with the fill value are between those that are stored.
+            let mut next = 0;
+            for stored in indices.iter().copied().chain([self.fibers.length]) {
+                if place == self.limit {
+                    break;
+                }
+                let count = (stored - next).min(self.limit - place);
+                runs.push(place..place + count, next as i64 - place as i64);
+                place += count;
+                next = stored + 1;
+            }
+            let rest = (self.limit - place).min(tail.len() as u64);
+            tail[..rest as usize].iter().for_each(|k| push_value(&mut runs, &mut place, *k));
+            runs.end_fiber();
+        }
+        Ok(runs)
+    }
+
+    /// Returns a tensor with fill value 0, of runs along the mode.
+    fn run_tensor(&self, runs: Runs) -> Result<Tensor, Error> {
+        let kept = &self.fibers.kept;
+        let kept_shape: Vec<u64> = kept.iter().map(|mode| self.fibers.ty.shape[*mode]).collect();
+        let rank = kept.len();
+        // The levels above the runs are those of the pattern of fibers.
+        let (levels, ends) = if rank == 0 {
+            (Vec::new(), vec![runs.ends.last().copied().unwrap_or(0)])
+        } else {
+            let format = Format { leaf: LeafKind::Pattern, ..Format::csf(rank) };
+            let ty = TensorType { shape: kept_shape.clone(), dtype: DType::BOOL, fill: Scalar::Bool(false), format };
+            let values = Values::pattern(runs.ends.len())?;
+            let coordinates = kept.iter().map(|mode| self.fibers.fiber_coordinates(*mode).collect()).collect();
+            let triples = Triples { shape: kept_shape, coordinates, values };
+            let (pattern, _) = Tensor::from_triples(ty, &triples, Duplicates::Error)?;
+            (pattern.levels().to_vec(), runs.ends)
+        };
+        let run_level = vec![
+            Buffer::from_indices(Prim::I64, [0].into_iter().chain(ends)),
+            Buffer::from_indices(Prim::U64, runs.left.into_iter()),
+            Buffer::from_indices(Prim::I64, runs.right.into_iter()),
+        ];
+        let kinds: Vec<LevelKind> =
+            std::iter::repeat_n(LevelKind::SparseList, rank).chain([LevelKind::SparseRunLength]).collect();
+        let format = Format::of_kinds(&kinds, LeafKind::Element).permuted(&self.mode_order());
+        let ty = TensorType { shape: self.shape(), dtype: DType::I64, fill: Scalar::I64(0), format };
+        let levels = levels.into_iter().chain([run_level]).collect();
+        Ok(Tensor::try_new(ty, levels, vec![Buffer::from_vec(runs.values)])?)
+    }
+}
+
+/// The first stored values of sorted fibers.
+struct Sorted {
+    /// The number of values of each fiber.
+    counts: Vec<usize>,
+    /// The place of each value in its fiber.
+    places: Vec<u64>,
+    values: Buffer,
 }
 
 /// Runs of equal numbers, fiber by fiber.
@@ -205,61 +329,21 @@ impl Runs {
     }
 }
 
-/// Returns the offsets in each sorted fiber. The offset at a place is the index that the value at
-/// the place had before the sort, minus the place.
-fn offsets<T: OrderedValue>(fibers: &StoredFibers, order: SortOrder) -> Runs {
-    let (values, fill) = (fibers.values::<T>(), fibers.fill::<T>());
-    let mut runs = Runs::default();
-    for range in fibers.ranges() {
-        // Values of one fiber are listed by ascending index.
-        let sorted = sorted_places(&values[range.clone()], range.start, order);
-        let before = sorted.partition_point(|place| place.key() < order.key(fill));
-        let (head, tail) = sorted.split_at(before);
-        let mut place = 0;
-        let push_value = |runs: &mut Runs, place: &mut u64, k: usize| {
-            runs.push(*place..*place + 1, fibers.indices[k] as i64 - *place as i64);
-            *place += 1;
-        };
-        head.iter().for_each(|k| push_value(&mut runs, &mut place, k.place()));
-        // The elements with the fill value have the indices between the stored ones.
-        let mut next = 0;
-        for stored in fibers.indices[range].iter().copied().chain([fibers.length]) {
-            let count = stored - next;
-            runs.push(place..place + count, next as i64 - place as i64);
-            place += count;
-            next = stored + 1;
-        }
-        tail.iter().for_each(|k| push_value(&mut runs, &mut place, k.place()));
-        runs.end_fiber();
-    }
-    runs
-}
-
-/// Returns a tensor that stores runs along a mode, with fill value 0. Its shape is that of the
-/// tensor of the fibers.
-fn run_tensor(fibers: &StoredFibers, mode: usize, runs: Runs) -> Result<Tensor, Error> {
-    let kept_shape: Vec<u64> = fibers.kept.iter().map(|kept| fibers.ty.shape[*kept]).collect();
-    let rank = kept_shape.len();
-    // The levels above the runs are those of the pattern of fibers.
-    let (levels, ends) = if rank == 0 {
-        (Vec::new(), vec![runs.ends.last().copied().unwrap_or(0)])
-    } else {
-        let format = Format { leaf: LeafKind::Pattern, ..Format::csf(rank) };
-        let ty = TensorType { shape: kept_shape.clone(), dtype: DType::BOOL, fill: Scalar::Bool(false), format };
-        let values = Values::pattern(runs.ends.len())?;
-        let triples = Triples { shape: kept_shape, coordinates: fibers.coordinates.clone(), values };
-        let (pattern, _) = Tensor::from_triples(ty, &triples, Duplicates::Error)?;
-        (pattern.levels().to_vec(), runs.ends)
+/// Puts the places of the first `limit` keys in ascending order into `order`; places of equal keys
+/// ascend.
+fn first_places(keys: &[u64], limit: u64, order: &mut Vec<u64>) -> Result<(), Error> {
+    let limit = match usize::try_from(limit) {
+        Ok(limit) if limit < keys.len() => limit,
+        _ => return Ok(order_of_numbers(keys, order)?),
     };
-    let run_level = vec![
-        Buffer::from_indices(Prim::I64, [0].into_iter().chain(ends)),
-        Buffer::from_indices(Prim::U64, runs.left.into_iter()),
-        Buffer::from_indices(Prim::I64, runs.right.into_iter()),
-    ];
-    let kinds: Vec<LevelKind> =
-        std::iter::repeat_n(LevelKind::SparseList, rank).chain([LevelKind::SparseRunLength]).collect();
-    let format = Format::of_kinds(&kinds, LeafKind::Element).permuted(&mode_order(fibers, mode));
-    let ty = TensorType { shape: fibers.ty.shape.clone(), dtype: DType::I64, fill: Scalar::I64(0), format };
-    let levels = levels.into_iter().chain([run_level]).collect();
-    Ok(Tensor::try_new(ty, levels, vec![Buffer::from_vec(runs.values)])?)
+    // The least of the other keys.
+    let bound = *keys.to_vec().select_nth_unstable(limit).1;
+    let places_of = |is_chosen: fn(&u64, &u64) -> bool| {
+        (0..).zip(keys).filter(move |(_, key)| is_chosen(key, &bound)).map(|(place, _)| place)
+    };
+    order.clear();
+    order.extend(places_of(|key, bound| key < bound));
+    order.extend(places_of(|key, bound| key == bound).take(limit - order.len()));
+    order.sort_by_key(|place| keys[*place as usize]);
+    Ok(())
 }

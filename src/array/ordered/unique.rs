@@ -1,12 +1,11 @@
 //! Distinct values.
 
-use super::fibers::{StoredFibers, assemble, value_of};
-use super::sort::SortOrder;
-use super::value::{OrderedValue, match_prim, sorted_places};
+use super::fibers::{StoredFibers, StoredValues, assemble, prim_of};
+use super::value::{OrderedValue, match_prim};
 use crate::array::Array;
 use crate::error::Error;
 use redpoll_logic::{Format, Scalar, TensorType};
-use redpoll_storage::{Array as Buffer, Tensor};
+use redpoll_storage::{Array as Buffer, Tensor, order_of_numbers};
 use std::cmp::Ordering;
 
 /// The distinct values of an array, see [`Array::unique`].
@@ -44,18 +43,11 @@ impl Array {
         let (tensor, along) = self.collect_along("unique", &(..).into())?;
         let fibers = StoredFibers::of(&tensor, &along)?;
         let DistinctValues { values, indices, counts, inverse, fill } =
-            match_prim!(fibers.prim(), T => distinct::<T>(&fibers));
-        let shape = &fibers.ty.shape;
-        let mut coordinates = vec![Vec::with_capacity(inverse.len()); shape.len()];
-        for mut index in fibers.indices {
-            for (list, size) in coordinates.iter_mut().zip(shape).rev() {
-                list.push(index % size);
-                index /= size;
-            }
-        }
-        let order: Vec<usize> = (0..shape.len()).collect();
-        let ty = (shape.clone(), Scalar::I64(fill));
-        let inverse = assemble(ty, &order, coordinates, Buffer::from_vec(inverse), &tensor.ty().format)?;
+            match_prim!(fibers.prim(), T => distinct::<T>(&fibers)?);
+        let order: Vec<usize> = (0..fibers.ty.shape.len()).collect();
+        let ty = (fibers.ty.shape.clone(), Scalar::I64(fill));
+        let inverse = Buffer::from_vec(inverse);
+        let inverse = assemble(ty, &order, fibers.coordinates, inverse, &tensor.ty().format)?;
         Ok(Unique {
             values: self.vector_of(values)?,
             indices: self.vector_of(Buffer::from_vec(indices))?,
@@ -96,9 +88,8 @@ impl Array {
     /// The errors of [`Array::unique`].
     #[track_caller]
     pub fn unique_counts(&self) -> Result<(Array, Array), Error> {
-        let (tensor, along) = self.collect_along("unique", &(..).into())?;
-        let fibers = StoredFibers::of(&tensor, &along)?;
-        let (values, counts) = match_prim!(fibers.prim(), T => counted::<T>(&fibers));
+        let (tensor, _) = self.collect_along("unique", &(..).into())?;
+        let (values, counts) = match_prim!(prim_of(&tensor), T => counted::<T>(StoredValues::of(&tensor)?)?);
         Ok((self.vector_of(values)?, self.vector_of(Buffer::from_vec(counts))?))
     }
 
@@ -121,57 +112,56 @@ struct DistinctValues {
     fill: i64,
 }
 
-fn distinct<T: OrderedValue>(fibers: &StoredFibers) -> DistinctValues {
-    let (stored, fill): (Vec<T>, T) = (fibers.values(), value_of(&fibers.ty.fill));
+fn distinct<T: OrderedValue>(fibers: &StoredFibers) -> Result<DistinctValues, Error> {
+    let (stored, fill): (Vec<T>, T) = (fibers.values(), fibers.fill());
+    let all_indices = fibers.indices();
     let unstored = fibers.length - stored.len() as u64;
-    let order = sorted_places(&stored, 0, SortOrder::Ascending);
-    let before = order.partition_point(|place| place.key() < fill.key());
+    let keys: Vec<u64> = stored.iter().map(|value| value.key()).collect();
+    let mut order = Vec::new();
+    order_of_numbers(&keys, &mut order)?;
+    let before = order.partition_point(|place| keys[*place as usize] < fill.key());
     let mut values: Vec<T> = Vec::new();
     let mut last = None;
     let (mut indices, mut counts, mut inverse) = (Vec::new(), Vec::new(), vec![0; stored.len()]);
     let mut fill_number = 0;
-    for (k, place) in order.iter().map(Some).chain([None]).enumerate() {
+    for (k, place) in order.iter().map(|place| Some(*place as usize)).chain([None]).enumerate() {
         if k == before && unstored > 0 {
             fill_number = values.len() as i64;
             values.push(fill);
-            indices.push(first_unstored(&fibers.indices) as i64);
+            indices.push(first_unstored(&all_indices) as i64);
             counts.push(unstored as i64);
         }
         let Some(place) = place else { break };
-        if last.replace(place.key()) != Some(place.key()) {
-            values.push(stored[place.place()]);
-            indices.push(fibers.indices[place.place()] as i64);
+        if last.replace(keys[place]) != Some(keys[place]) {
+            values.push(stored[place]);
+            indices.push(all_indices[place] as i64);
             counts.push(0);
         }
         *counts.last_mut().expect("there is a value") += 1;
-        inverse[place.place()] = values.len() as i64 - 1;
+        inverse[place] = values.len() as i64 - 1;
     }
-    DistinctValues { values: T::into_buffer(values), indices, counts, inverse, fill: fill_number }
+    Ok(DistinctValues { values: T::into_buffer(values), indices, counts, inverse, fill: fill_number })
 }
 
-/// Returns the distinct values of one fiber in ascending order, and the number of elements for each
-/// value.
-fn counted<T: OrderedValue>(fibers: &StoredFibers) -> (Buffer, Vec<i64>) {
-    let (mut stored, fill): (Vec<T>, T) = (fibers.values(), value_of(&fibers.ty.fill));
-    SortOrder::Ascending.sort(&mut stored);
+/// Returns the distinct values in ascending order, and the number of elements with each.
+fn counted<T: OrderedValue>(mut stored: StoredValues<T>) -> Result<(Buffer, Vec<i64>), Error> {
+    stored.sort()?;
+    let StoredValues { values: stored, counts: elements, fill, unstored } = stored;
     let (mut values, mut counts): (Vec<T>, Vec<i64>) = (Vec::new(), Vec::new());
-    for value in &stored {
-        match (values.last(), counts.last_mut()) {
-            (Some(last), Some(count)) if last.compare(*value) == Ordering::Equal => *count += 1,
-            _ => {
-                values.push(*value);
-                counts.push(1);
-            }
+    for (k, value) in stored.iter().enumerate() {
+        if values.last().is_none_or(|last| last.compare(*value) != Ordering::Equal) {
+            values.push(*value);
+            counts.push(0);
         }
+        *counts.last_mut().expect("there is a value") += elements.as_ref().map_or(1, |elements| elements[k] as i64);
     }
-    let unstored = fibers.length - stored.len() as u64;
     if unstored > 0 {
         // No stored value equals the fill value.
         let at = values.partition_point(|value| value.compare(fill) == Ordering::Less);
         values.insert(at, fill);
         counts.insert(at, unstored as i64);
     }
-    (T::into_buffer(values), counts)
+    Ok((T::into_buffer(values), counts))
 }
 
 /// Returns the first index that is not listed.

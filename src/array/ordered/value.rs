@@ -114,34 +114,6 @@ impl OrderedValue for bool {
     }
 }
 
-/// The place of a value among others, with the key of the value. Places are ordered by key, and
-/// places with equal keys by place.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct KeyedPlace(u128);
-
-impl KeyedPlace {
-    fn new(key: u64, place: usize) -> KeyedPlace {
-        KeyedPlace(u128::from(key) << 64 | place as u128)
-    }
-
-    pub(super) fn key(self) -> u64 {
-        (self.0 >> 64) as u64
-    }
-
-    pub(super) fn place(self) -> usize {
-        self.0 as u64 as usize
-    }
-}
-
-/// Returns the places of values, sorted by value in the given order. The places of equal values
-/// ascend, and the places of NaN are last. A place is the index of a value plus `first`.
-pub(super) fn sorted_places<T: OrderedValue>(values: &[T], first: usize, order: SortOrder) -> Vec<KeyedPlace> {
-    let places = values.iter().zip(first..);
-    let mut places: Vec<KeyedPlace> = places.map(|(value, k)| KeyedPlace::new(order.key(*value), k)).collect();
-    places.sort_unstable();
-    places
-}
-
 /// Runs `$body` with `$t` as the Rust type of a primitive.
 macro_rules! match_prim {
     ($prim:expr, $t:ident => $body:expr) => {
