@@ -29,6 +29,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// The allocator of the program `redpoll`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Runs random cases of every kind for a given time.
 #[derive(Parser)]
 #[command(name = "soak", version, about)]
