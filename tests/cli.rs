@@ -920,7 +920,9 @@ fn info_reports_the_fill_value() {
 #[cfg(unix)]
 #[test]
 fn signals_leave_no_partial_files() {
-    for signal in ["-INT", "-TERM"] {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    for signal in [Signal::INT, Signal::TERM] {
         let sandbox = Sandbox::new();
         let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (9000, 1000)}";
         let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
@@ -939,11 +941,10 @@ fn signals_leave_no_partial_files() {
             assert!(child.try_wait().unwrap().is_none(), "the process ended before the signal");
             std::thread::yield_now();
         }
-        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
-        assert!(sent.success());
+        kill_process(Pid::from_child(&child), signal).unwrap();
         let ended = child.wait().unwrap();
         assert_eq!(ended.code(), None, "the signal ends the process");
-        assert_eq!(sandbox.files(), before, "{signal}");
+        assert_eq!(sandbox.files(), before, "{signal:?}");
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{Error, cranelift};
 use redpoll_compiler::assembly::{Buffers, MathFn, Signature, Status};
 use std::any::Any;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A function as machine code in this process.
 ///
@@ -27,6 +27,11 @@ impl CompiledKernel {
         code: Arc<dyn Any + Send + Sync>,
     ) -> CompiledKernel {
         CompiledKernel { entry, signature, _code: code }
+    }
+
+    /// Returns a reference to the code that does not keep it in memory.
+    pub(crate) fn code(&self) -> CodeRef {
+        CodeRef { entry: self.entry, code: Arc::downgrade(&self._code) }
     }
 
     /// Returns the signature that invocations of the kernel are created with.
@@ -55,5 +60,30 @@ impl CompiledKernel {
         let code = unsafe { (self.entry)(&raw mut frame) };
         invocation.extend_to_capacity();
         Status::from_code(code).ok_or(Error::UnknownStatus(code))
+    }
+}
+
+/// A reference to machine code that does not keep the code in memory.
+pub(crate) struct CodeRef {
+    entry: EntryPoint,
+    code: Weak<dyn Any + Send + Sync>,
+}
+
+impl CodeRef {
+    /// Returns a kernel with the code, or `None` if the code was freed. The caller guarantees that
+    /// the code was compiled for a signature that differs from `signature` in names only.
+    pub(crate) fn kernel(&self, signature: Arc<Signature>) -> Option<CompiledKernel> {
+        Some(CompiledKernel::new(self.entry, signature, self.code.upgrade()?))
+    }
+
+    /// Returns whether both are references to the same code.
+    #[cfg(test)]
+    pub(crate) fn is_same(&self, other: &CodeRef) -> bool {
+        self.code.ptr_eq(&other.code)
+    }
+
+    /// Returns whether the code is in memory.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.code.strong_count() > 0
     }
 }

@@ -3,11 +3,12 @@
 use super::text::FunctionPrinter;
 use super::{Expr, Local, Stmt};
 use std::fmt;
+use std::hash::Hash;
 
 /// The statements that a machine adds to those of Assembly. A value is one such statement.
 pub trait Extension: Clone + PartialEq + fmt::Debug + 'static {
     /// The lanes that perform a store.
-    type ActiveLanes: Copy + PartialEq + fmt::Debug;
+    type ActiveLanes: Copy + PartialEq + Hash + fmt::Debug;
 
     /// Calls `f` on each expression directly in the statement, without those in the body.
     fn for_each_expr<'s>(&'s self, f: &mut dyn FnMut(&'s Expr));
@@ -30,7 +31,7 @@ pub trait Extension: Clone + PartialEq + fmt::Debug + 'static {
 }
 
 /// The extension of Assembly, which has one lane and no other statements.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Hash, Debug)]
 pub enum Serial {}
 
 impl Extension for Serial {

@@ -3,6 +3,7 @@
 use super::{Extension, Serial};
 use redpoll_logic::{Prim, Scalar};
 use redpoll_storage::Status;
+use std::hash::{Hash, Hasher};
 
 macro_rules! define_id {
     ($name:ident, $doc:literal) => {
@@ -108,9 +109,26 @@ pub struct Function {
     pub body: Vec<Stmt>,
 }
 
+impl Function {
+    /// Feeds everything that the machine code of the function depends on to a hasher: all but the
+    /// names and the fills of buffers, which the memory of a call has. Functions that differ in
+    /// nothing else have the same code.
+    pub fn hash_code(&self, state: &mut impl Hasher) {
+        let Function { name: _, buffers, params, locals, chunk, body } = self;
+        state.write_usize(buffers.len());
+        for BufferDecl { name: _, prim, class, role, fill: _ } in buffers {
+            (prim, class, role).hash(state);
+        }
+        state.write_usize(params.len());
+        state.write_usize(locals.len());
+        locals.iter().for_each(|local| local.prim.hash(state));
+        (chunk, body).hash(state);
+    }
+}
+
 /// An expression; pure, and total except for loads out of bounds. All operands are always
 /// evaluated.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Hash, Debug)]
 pub enum Expr {
     /// A primitive constant.
     Const(Scalar),
@@ -281,7 +299,7 @@ pub enum MathFn {
 
 /// A statement of Assembly, or of a machine that adds statements of its own. Without a parameter,
 /// `Stmt` is a statement of Assembly.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Hash, Debug)]
 pub enum Stmt<X: Extension = Serial> {
     /// `local = value`
     Assign(Local, Expr),
@@ -381,7 +399,7 @@ impl Stmt {
 /// `l` of `lanes` starts at `identity` and folds the elements `lo + l`, `lo + l + lanes`, ... Then
 /// lanes are combined in halves: `lane[l] = op(lane[l], lane[l + half])` for
 /// `half = lanes / 2, .., 1`. Finally `acc = op(acc, lane[0])`.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Hash, Debug)]
 pub struct LaneFold {
     /// The accumulator.
     pub acc: Local,

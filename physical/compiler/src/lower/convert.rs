@@ -5,10 +5,17 @@ use super::cx::Cx;
 use super::state::{AccessState, LoweredSubscript, LoweringState, SubscriptCheck};
 use super::storage::{FunctionTables, ParamSource};
 use super::tree::{AccessId, Assign, Tree, TreeTerm, code_term, int};
+use crate::assembly::build::plus;
 use crate::assembly::{Expr as Code, Param};
 use crate::notation::{Access, Bounds, Expr, Program, Stmt};
 use redpoll_logic::Scalar;
 use std::rc::Rc;
+
+/// The largest difference between a size and a bound of a loop that is derived from the size.
+const MAX_MARGIN: u64 = 16;
+/// The least bound that is derived from another size. Small bounds are constants, as loops over
+/// them may be unrolled.
+const MIN_BOUND: u64 = 64;
 
 /// Converts the program of the context to a tree and a state.
 pub(crate) fn convert(cx: &Cx<'_>, tables: &FunctionTables) -> (LoweringState, Tree) {
@@ -56,16 +63,22 @@ impl Conversion<'_, '_> {
         }
     }
 
-    /// Converts a bound of a loop. The size of a storage mode becomes the parameter for that size.
+    /// Converts a bound of a loop. The size of a storage mode becomes the parameter for that size,
+    /// and a bound slightly below a large size its difference from the parameter: then windows that
+    /// leave out margins share code for all sizes.
     fn bound(&mut self, e: &Expr) -> TreeTerm {
-        if let Expr::Literal(Scalar::I64(n)) = e {
-            let of_that_size = |p: &ParamSource| matches!(p, ParamSource::Dimension(d) if *d as i64 == *n);
-            return match self.tables.params.iter().position(of_that_size) {
-                Some(k) if *n > 1 => code_term(Code::Param(Param(k as u32))),
-                _ => int(*n),
-            };
+        let Expr::Literal(Scalar::I64(n)) = e else { return self.term(e) };
+        let margin = |p: &ParamSource| match *p {
+            ParamSource::Dimension(size) if *n > 1 && size >= *n as u64 => Some(size - *n as u64),
+            _ => None,
+        };
+        let margins = self.tables.params.iter().enumerate().filter_map(|(k, p)| Some((margin(p)?, k)));
+        match margins.min() {
+            Some((margin, k)) if margin <= MAX_MARGIN && (margin == 0 || *n as u64 >= MIN_BOUND) => {
+                code_term(plus(&Code::Param(Param(k as u32)), -(margin as i64)))
+            }
+            _ => int(*n),
         }
-        self.term(e)
     }
 
     fn term(&mut self, e: &Expr) -> TreeTerm {

@@ -20,7 +20,7 @@ impl Backend for InstantBackend {
 
     fn compile(&self, drafts: &[&Draft]) -> Result<Vec<Box<dyn Code>>, Error> {
         let compile = |draft: &&Draft| {
-            let kernel = cranelift::compile(draft.function(), Effort::for_draft(draft))?;
+            let kernel = cranelift::compile_shared(draft.function(), Effort::for_draft(draft))?;
             Ok(Box::new(kernel) as Box<dyn Code>)
         };
         drafts.iter().map(compile).collect()

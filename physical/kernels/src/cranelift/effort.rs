@@ -16,7 +16,7 @@ const LONG: usize = 40;
 const STEPS_PER_STATEMENT: f64 = 12.0;
 
 /// The effort spent on the machine code of a function. It does not change the bits of results.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Effort {
     /// No optimizations, and registers allocated in a single pass: takes about half of the time to
     /// compile, and runs at about half of the speed, or less in innermost loops of few

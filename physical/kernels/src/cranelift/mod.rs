@@ -23,9 +23,11 @@ mod lanes;
 mod maps;
 mod module;
 mod rounds;
+mod shared;
 mod stmt;
 mod trampoline;
 
 pub use effort::Effort;
 pub use module::{clif, compile, compile_all, disassemble};
+pub use shared::compile_shared;
 pub(super) use trampoline::address as trampoline;
