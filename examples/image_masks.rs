@@ -26,7 +26,8 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the pixels whose neighbours above, below, left and right are all in the mask.
+/// Returns the pixels of the mask whose neighbours above, below, left and right are all in the
+/// mask.
 fn eroded(mask: &Array) -> Array {
     let moved = |dy: i64, dx: i64| mask.pad([(dy, -dy), (dx, -dx)], false);
     moved(1, 0).logical_and(moved(-1, 0)).logical_and(moved(0, 1)).logical_and(moved(0, -1)).logical_and(mask)

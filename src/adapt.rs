@@ -1,6 +1,6 @@
 //! Adaptivity: the first run of a plan compares the size of each written tensor with its estimate.
-//! If a size is far from its estimate, the rest of the plan is replanned and compiled. Later runs
-//! use the adapted plan.
+//! If a size is far from its estimate and a cheaper plan is found, the rest of the plan is replaced
+//! and compiled. Later runs use the adapted plan.
 
 #[cfg(test)]
 mod tests;
@@ -21,8 +21,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// Runs a plan for the first time. If the run succeeds, the adapted plan is stored with the
-/// original.
+/// Runs a plan for the first time. If the run succeeds, the adapted plan, if there is one, is
+/// stored with the original.
 pub(crate) fn run_first(
     form: &Arc<CompiledForm>,
     requested: Target,

@@ -28,8 +28,8 @@ pub struct Config {
     pub workers: Arc<Workers>,
     /// Compiler of the optimizing tier; by default the C compiler and the caches of the process.
     pub toolchain: Arc<Toolchain>,
-    /// Folder to which every phase of every plan is dumped, one subfolder per plan; by default that
-    /// of the environment variable `REDPOLL_DUMP`.
+    /// Folder to which every phase of every plan and program is dumped, with a subfolder for each;
+    /// by default that of the environment variable `REDPOLL_DUMP`.
     pub dump: Option<PathBuf>,
     /// Folder of an earlier dump, whose C text (possibly edited) replaces the output of the
     /// optimizing tier; by default that of the environment variable `REDPOLL_LOAD`.

@@ -23,7 +23,7 @@ pub(crate) fn folder_of(text: &str, produces: &[Alias], folder: &Path) -> PathBu
     folder.join(format!("{}{hash:016x}", letters.collect::<String>()))
 }
 
-/// Writes the text of every phase to a folder.
+/// Writes the text of every phase, and the C text of the kernels, to a folder.
 pub(crate) fn write(folder: &Path, sections: &[Section], executable: &Executable) -> Result<(), Error> {
     let write = |name: &str, text: &str| {
         fs::write(folder.join(name), text).map_err(|source| Error::Dump { path: folder.join(name), source })

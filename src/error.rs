@@ -1,11 +1,11 @@
-//! The error type of redpoll: the cause, with the phase and the query.
+//! The error type of redpoll: the cause, with the phase and the query if a query failed.
 
 use crate::Target;
 use crate::timings::Phase;
 use redpoll_logic::{Alias, DType, Prim};
 use std::sync::Arc;
 
-/// Cause of a failed plan.
+/// Cause of a failed operation of redpoll.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -60,7 +60,8 @@ pub enum Error {
         /// The shape of the tensor.
         shape: Vec<u64>,
     },
-    /// The plan was compiled for tensors of another type. The fault is the caller's.
+    /// The plan was compiled for tensors of another type, or for other values of a parameter. The
+    /// fault is the caller's.
     #[error("the tensor bound to table `{table}` does not have the type that the plan was compiled for: {difference}")]
     Binding {
         /// The table.
@@ -71,13 +72,15 @@ pub enum Error {
     /// The plan breaks a rule of Logic. The fault is its author's.
     #[error("verify: {0}")]
     Verify(#[source] redpoll_logic::Error),
-    /// The optimizer found no physical plan.
+    /// The optimizer found no physical plan. The fault is that of the plan's author, unless the
+    /// cause says otherwise.
     #[error("optimize: {0}")]
     Optimize(#[from] redpoll_optimizer::Error),
     /// The physical plan breaks a rule. The fault is the optimizer's.
     #[error("verify: physical plan, {0}")]
     VerifyPhysical(#[source] redpoll_logic::physical::verify::VerifyError),
-    /// A phase between physical plan and kernel rejected a query.
+    /// A phase between physical plan and kernel rejected a query, or its run failed. The cause says
+    /// whose fault it is.
     #[error("{phase} of query `{query}`: {source}")]
     Query {
         /// The phase.
@@ -111,7 +114,7 @@ pub enum Error {
         /// The requested type.
         requested: Prim,
     },
-    /// A file of a dump could not be read or written.
+    /// A file or a folder of a dump could not be read or written.
     #[error("dump, {}: {source}", .path.display())]
     Dump {
         /// The file.

@@ -342,7 +342,7 @@ impl Executable {
         target.backend(&self.config).is_ok_and(|backend| backend.converts(source))
     }
 
-    /// Returns the results after all stages have run.
+    /// Counts the run and returns its results, after all stages have run.
     pub(crate) fn finish(&self, state: &RunState, time: Duration) -> Run {
         let result = |name: &Alias| state.tensor(name).cloned().expect("the stages write all results");
         let outputs = self.produces.iter().map(|name| (name.clone(), result(name))).collect();

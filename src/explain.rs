@@ -142,8 +142,9 @@ fn backend(executable: &Executable, detail: Detail) -> Result<Option<Arc<dyn Bac
 }
 
 impl Prepared {
-    /// Returns the text of every phase. For a plan, these are the forms from the Logic plan to the
-    /// code of each kernel; for a program, the text as written, the normal form, and lower forms up
+    /// Returns the text of every phase. For a plan, these are the forms from the Logic plan down to
+    /// the level of detail, with the queries, the choice of the engine, and notes. For a program,
+    /// these are the program as parsed, the normal form, the checks of bounds, and lower forms down
     /// to the level of detail.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! Operators on arrays build a plan. [`Array::collect`] compiles the plan to fused kernels, which
 //! exploit the sparsity of the operands. The following example reads the friendships in a karate
-//! club, and finds the member with the most friends of friends (counted from 0) and the number of
+//! club, and finds the index of the member with the most friends of friends, and the number of
 //! triangles:
 //!
 //! ```
@@ -29,7 +29,8 @@
 //!
 //! Arrays are built on plans. A [`Session`] takes a Finch-Logic plan, as text or as a
 //! [`Plan`](redpoll_logic::Plan), and the tensors for its tables. The session compiles each query
-//! of the physical plan to one fused kernel and runs the kernels:
+//! of the physical plan to one fused kernel, unless the query only converts a format, and runs the
+//! queries:
 //!
 //! ```
 //! use redpoll::{Bindings, Session};

@@ -13,11 +13,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// A remark on a prepared plan that its author may want to know.
+/// A remark for the author of a prepared plan or program.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Note {
-    /// A tensor is stored densely although some of its operands are sparse.
+    /// A tensor that is stored densely although sparse inputs with no more elements are among its
+    /// operands.
     DenseStorage {
         /// The tensor.
         tensor: Alias,
@@ -29,7 +30,7 @@ pub enum Note {
         expected_nonfill: f64,
         /// The fill value of the tensor.
         fill: Scalar,
-        /// The sparse operands of the tensor.
+        /// The sparse inputs of the plan among the operands of the tensor.
         sparse_operands: Vec<Alias>,
     },
     /// An operator whose result on the fill values differs in the strict mode.
@@ -100,9 +101,10 @@ impl fmt::Display for Note {
 }
 
 impl Prepared {
-    /// Returns notes for the author of a plan: tensors that are dense without a requested format,
-    /// copies in other formats, and operators on fill values whose results differ between the float
-    /// modes. Notes on a program are on coordinates that are checked in every round.
+    /// Returns notes for the author of a plan: tensors that are dense without a requested format
+    /// although they have sparse operands, and copies that the plan does not request. In the
+    /// relaxed mode, there are also notes on operators on fill values whose results differ between
+    /// the float modes. Notes on a program are on coordinates that are checked in every round.
     pub fn notes(&self) -> Vec<Note> {
         let form = self.current();
         let stages = &form.executable.stages;
@@ -147,7 +149,8 @@ fn checked_coordinates(stages: &[Stage]) -> Vec<Note> {
     checks.map(note).collect()
 }
 
-/// Returns notes on the tensors of a plan that are dense without a requested format.
+/// Returns notes on the tensors of a plan that are dense without a requested format, although they
+/// have sparse operands.
 fn dense_tensors(compiled: &CompiledPlan, stages: &[Stage]) -> Vec<Note> {
     let mut notes = Vec::new();
     for output in compiled.adaptive.report.decisions.iter().flat_map(|d| &d.outputs) {

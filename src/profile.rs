@@ -25,7 +25,8 @@ pub struct Profile {
     pub flow: Flow,
     /// The elapsed time of the run, all queries together.
     pub time: Duration,
-    /// The work of all queries, counted only by the interpreter of Assembly.
+    /// The work of all queries apart from conversions of storage, counted only by the interpreter
+    /// of Assembly.
     pub counts: Option<Counts>,
     /// The peak of allocated bytes, as in [`Run::peak_bytes`](crate::Run::peak_bytes).
     pub peak_bytes: usize,
@@ -40,8 +41,8 @@ pub struct Profile {
 pub struct QueryProfile {
     /// The names of the outputs of the query.
     pub name: String,
-    /// The target whose kernel ran, which is one of the tiers on the CPU; `None` if no kernel ran,
-    /// as in the interpreter of Notation and in conversions of storage on the host.
+    /// The target whose kernel ran, for [`Target::CPU`] the tier; `None` if no kernel ran, as in
+    /// the interpreter of Notation and in conversions of storage on the host.
     pub target: Option<Target>,
     /// The elapsed time of the query.
     pub time: Duration,
@@ -58,7 +59,7 @@ pub struct OutputProfile {
     pub alias: Alias,
     /// The number of stored values.
     pub stored: u64,
-    /// The estimated number of stored values.
+    /// The estimated number of stored values; `None` for a program.
     pub estimated: Option<f64>,
 }
 
@@ -77,7 +78,8 @@ impl Prepared {
     /// like one query.
     ///
     /// # Errors
-    /// The errors of [`Prepared::run_with`].
+    /// The errors of [`Prepared::run_with`]; also if an input or an output was on a device that
+    /// lost it.
     pub fn profile(&self, target: Target) -> Result<Profile, Error> {
         let mut queries = Vec::new();
         let run = self.run_observed(target, &mut |completed| {

@@ -20,7 +20,8 @@ impl Program {
     /// Parses the declarations of a program.
     ///
     /// # Errors
-    /// Fails, with line and column, if the text is not a program.
+    /// Fails, with line and column, if the text is not a program or a declaration is invalid. Other
+    /// parts of the program are checked when the program is prepared.
     pub fn new(text: &str) -> Result<Program, Error> {
         let inputs =
             parse_inputs(text).map_err(|source| Error::Program { at: None, source: Box::new(source.into()) })?;

@@ -11,7 +11,8 @@ pub struct Run {
     /// The results that the plan produces, in its order. Results computed on a device stay there
     /// until they are read; [`Tensor::fetch`] copies them to the host.
     pub outputs: Vec<(Alias, Tensor)>,
-    /// The work of all queries, counted only by the interpreter of Assembly.
+    /// The work of all queries apart from conversions of storage, counted only by the interpreter
+    /// of Assembly.
     pub counts: Option<Counts>,
     /// The elapsed time of the run.
     pub time: Duration,

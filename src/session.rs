@@ -21,8 +21,8 @@ use std::time::Duration;
 
 /// A compiler of plans and programs to kernels under one configuration. Congruent plans (equal up
 /// to the names of their inputs) over similar tensors are compiled once, and so are equal programs
-/// over tensors of the same types. The allocations of all plans and programs count against one
-/// memory limit. Clones share the cache and the limit.
+/// over tensors of the same types and array widths. The allocations of all plans and programs count
+/// against one memory limit. Clones share the cache and the limit.
 #[derive(Clone, Debug)]
 pub struct Session {
     config: Arc<Config>,
@@ -66,7 +66,7 @@ impl Session {
         Session { limits, ..self.clone() }
     }
 
-    /// Returns the same session with another target and its own cache.
+    /// Returns the same session with another target and an empty cache of compiled forms.
     #[cfg(feature = "sql")]
     pub(crate) fn on_target(&self, target: Target) -> Session {
         let config = Config { target, ..Config::clone(&self.config) };
@@ -80,10 +80,10 @@ impl Session {
     }
 
     /// Returns the same session with a callback for the progress of its runs. The callback is
-    /// called when a query starts and after each chunk of a query that runs in chunks, but at most
-    /// once in each interval. Calls come from the threads of the run, and the calls of one run do
-    /// not overlap. A call should be short, because its thread waits for it. To stop the run, set
-    /// `cancel` of [`Session::limits`].
+    /// called when a query starts and after each chunk of a query that runs in chunks, unless the
+    /// last call, or the start of the run, is less than the interval ago. Calls come from the
+    /// threads of the run, and the calls of one run do not overlap. A call should be short, because
+    /// its thread waits for it. To stop the run, set `cancel` of [`Session::limits`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -105,7 +105,8 @@ impl Session {
         &self.config
     }
 
-    /// Returns the memory budget of the runs of the session, and the flag that cancels them.
+    /// Returns the limits of the runs of the session: the memory budget, the limit of device
+    /// memory, the threads, the flag that cancels runs, and the callback for progress.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -123,17 +124,18 @@ impl Session {
     /// Parses a plan, or a program in Notation, and compiles it to kernels.
     ///
     /// # Errors
-    /// Fails if the text is neither a plan nor a program, or a table that a plan reads is not
-    /// bound; also the errors of [`Session::prepare_plan`] and [`Session::prepare_program`].
+    /// Fails if the text is neither a plan nor a program, or a table that a plan reads is not bound
+    /// or has another number of modes; also the errors of [`Session::prepare_plan`] and
+    /// [`Session::prepare_program`].
     pub fn prepare(&self, text: &str, bindings: &Bindings) -> Result<Prepared, Error> {
         self.prepare_scheduled(text, bindings, &[])
     }
 
     /// Compiles a plan or program like [`Session::prepare`], with transformed loops. A schedule
-    /// names a query of the optimized plan and its loops, as `explain` shows them. A schedule never
-    /// changes results beyond the order in which floats are added in the relaxed mode.
-    /// `(schedule ..)` forms after the plan in the text are applied first. A plan with schedules is
-    /// not adapted in its first run.
+    /// names loops as `explain` shows them, and their query in the optimized plan, by default the
+    /// query of the only result. A schedule never changes results beyond the order in which floats
+    /// are added or multiplied in the relaxed mode. `(schedule ..)` forms after the plan in the
+    /// text are applied first. A plan with schedules is not adapted in its first run.
     ///
     /// ```
     /// use redpoll::prelude::*;
@@ -170,7 +172,8 @@ impl Session {
     ///
     /// # Errors
     /// Fails if a table that the plan reads is not bound to a tensor of its type, or a phase
-    /// rejects the plan.
+    /// rejects the plan. Also fails if a file of an input cannot be read or has changed,
+    /// `REDPOLL_THREADS` is invalid, or a dump cannot be read or written.
     pub fn prepare_plan(&self, plan: Plan, bindings: &Bindings) -> Result<Prepared, Error> {
         self.prepare_scheduled_plan(plan, bindings, &[])
     }
@@ -190,7 +193,7 @@ impl Session {
     /// constants share a compiled form.
     ///
     /// # Errors
-    /// Fails if an expression is not well-formed in the float mode.
+    /// Fails if an expression is not well-formed in the float mode, or a value cannot be allocated.
     pub(crate) fn lift_constants(&self, plan: Plan, bindings: &mut Bindings) -> Result<LiftedPlan, Error> {
         let mode = self.config.optimizer.float_mode;
         let plan = if mode == FloatMode::Relaxed { plan } else { plan.to_mode(mode).map_err(Error::Verify)? };
@@ -202,11 +205,13 @@ impl Session {
     }
 
     /// Compiles a program in Notation to a kernel. The session caches the kernel for the same text
-    /// and tensors of the same types.
+    /// and tensors of the same types and array widths, as long as their values are in the ranges
+    /// that the kernel assumes.
     ///
     /// # Errors
     /// Fails if an input is not bound, a tensor does not have the declared type, or the program
-    /// breaks a rule. The error has line and column if they are known.
+    /// breaks a rule; also the errors of [`Session::prepare_plan`] for files, threads and dumps.
+    /// The error has line and column if they are known.
     pub fn prepare_program(&self, program: &Program, bindings: &Bindings) -> Result<Prepared, Error> {
         self.prepare_scheduled_program(program, bindings, &[])
     }

@@ -8,7 +8,7 @@ use redpoll_storage::estimate_pairs;
 /// Source of the statistics of the inputs of a plan.
 #[derive(Clone, Debug)]
 pub(crate) enum StatisticsInput {
-    /// Exact statistics of the bound tensors.
+    /// Statistics measured on the bound tensors.
     Tensors,
     /// Given numbers of positions, possibly wrong.
     #[cfg(test)]

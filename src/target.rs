@@ -29,7 +29,8 @@ pub(crate) enum Execution {
     Notation,
     /// A backend runs the kernels.
     Kernels(fn(&Config) -> Arc<dyn Backend>),
-    /// One of at most `count` devices, by its number, runs the kernels.
+    /// The device with the number of the target runs the kernels; there are at most `count`
+    /// devices.
     Device { count: u32, backend: fn(u32) -> Arc<dyn Backend> },
     /// The instant tier runs the kernels, then the optimizing tier.
     Tiers,
@@ -51,7 +52,8 @@ impl Row {
     }
 }
 
-/// All targets, from the highest level to the lowest.
+/// All targets: interpreters, tiers and devices from the highest level to the lowest, then the
+/// choices between them.
 const TARGETS: &[Row] = &[
     row("logic", "logic interpreter", Execution::Logic),
     row("notation", "notation interpreter", Execution::Notation),
@@ -64,7 +66,7 @@ const TARGETS: &[Row] = &[
     row("auto", "auto", Execution::Placed),
 ];
 
-/// The number of targets, each device counted.
+/// The number of targets, with each device counted.
 pub(crate) const TARGET_COUNT: usize = {
     let (mut count, mut k) = (0, 0);
     while k < TARGETS.len() {
@@ -74,8 +76,9 @@ pub(crate) const TARGET_COUNT: usize = {
     count
 };
 
-/// The name of an interpreter, a tier or a device that runs a prepared plan. All targets agree on
-/// the results; the interpreters are meant for tests and small data.
+/// The name of an interpreter, a tier, a device, or a choice between them, by which users choose
+/// what runs a prepared plan. All targets agree on the results; the interpreters are meant for
+/// tests and small data.
 ///
 /// In text, a target is its name, and a device also has a number:
 /// ```
@@ -98,11 +101,11 @@ impl Target {
     pub const LOGIC: Target = Target::named("logic");
     /// The interpreter of Notation: the loops chosen by the optimizer, over dense tensors.
     pub const NOTATION: Target = Target::named("notation");
-    /// The bounds-checked interpreter of Assembly: the code of the kernels, over stored tensors. It
-    /// counts the work.
+    /// The bounds-checked interpreter of Assembly: the code of the kernels, over stored tensors.
+    /// This interpreter counts the work.
     pub const ASSEMBLY: Target = Target::named("assembly");
-    /// The interpreter of grids: the code of the kernels on emulated lanes, in random orders. It
-    /// reports races.
+    /// The interpreter of grids: the code of the kernels on emulated lanes, in random orders. This
+    /// interpreter reports races.
     pub const GRID: Target = Target::named("grid");
     /// Machine code by Cranelift: the instant tier.
     pub const INSTANT: Target = Target::named("instant");
@@ -114,14 +117,14 @@ impl Target {
     /// ([`Prepared::tier_choices`](crate::Prepared::tier_choices)). Without a C compiler, the
     /// instant tier remains.
     pub const CPU: Target = Target::named("cpu");
-    /// The first device if it is expected to be faster, including transfers and compilation,
-    /// otherwise the same as [`Target::CPU`].
-    /// [`Prepared::placement`](crate::Prepared::placement) reports the choice and its
-    /// reason. Queries that the device does not support run on the CPU.
+    /// The first device if the device is expected to be faster, including transfers and
+    /// compilation, otherwise the same as [`Target::CPU`].
+    /// [`Prepared::placement`](crate::Prepared::placement) reports the choice and its reason. A
+    /// plan whose kernels the device does not support runs on the CPU as a whole.
     pub const AUTO: Target = Target::named("auto");
 
-    /// All targets that exist on every machine, from the highest level to the lowest.
-    /// [`Target::CPU`] chooses between the last two.
+    /// All interpreters and tiers, from the highest level to the lowest. [`Target::CPU`] chooses
+    /// between the last two.
     pub const ALL: [Target; 6] =
         [Target::LOGIC, Target::NOTATION, Target::ASSEMBLY, Target::GRID, Target::INSTANT, Target::OPTIMIZING];
 

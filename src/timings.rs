@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 /// A phase from the text of a plan to its results.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Phase {
-    /// Parsing of a Logic plan.
+    /// Parsing of a plan or a program.
     Parse,
     /// Verification of plans.
     Verify,
     /// Optimization of the Logic plan to a physical plan.
     Optimize,
-    /// Translation of physical queries to Notation in normal form.
+    /// Translation of physical queries, or of a program, to Notation in normal form.
     Notation,
     /// Compilation of Notation to Assembly and machine code.
     Compile,
-    /// Execution of the kernels.
+    /// Execution of the queries: kernels, interpreters and conversions of storage.
     Run,
 }
 
@@ -55,7 +55,8 @@ impl Timings {
         self.0.iter().map(|(_, t)| *t).sum()
     }
 
-    /// Iterates over the phases that ran.
+    /// Iterates over the phases that ran with their times, in execution order. A phase may occur
+    /// several times.
     pub fn iter(&self) -> impl Iterator<Item = (Phase, Duration)> {
         self.0.iter().copied()
     }

@@ -2,8 +2,8 @@
 //!
 //! At first use, pages of the compiler's code are loaded, the machine is detected, threads are
 //! started, the heap grows, and the e-graph calibrates a clock. These steps take as long as
-//! compiling several kernels. A small plan, prepared and run in the background, triggers them while
-//! the caller reads its files.
+//! compiling several kernels. A small plan that runs in the background, and an e-graph created
+//! beside it, trigger these steps while the caller reads its files.
 
 use crate::bindings::Bindings;
 use crate::config::Config;
@@ -19,7 +19,7 @@ const PLAN: &str = "(plan
     (query C (reformat csr (mapjoin + (table A i k) (table B i k))))
     (produces C))";
 
-/// Prepares and runs a small plan in the background, once per process.
+/// Prepares and runs a small plan and creates an e-graph in the background, once per process.
 pub(crate) fn warm_up() {
     static ONCE: Once = Once::new();
     // An error here also occurs for the caller's plan and is reported there.

@@ -1,5 +1,5 @@
-//! Random plans that are adapted wherever possible, with statistics that are wrong by a factor of a
-//! thousand: results stay the same.
+//! Random plans that are adapted wherever possible: results stay the same, also with statistics
+//! that are wrong by a factor of a thousand.
 
 use redpoll::{Bindings, Config, Session, Target};
 use redpoll_logic::physical::verify::verify;
@@ -14,7 +14,7 @@ use redpoll_testing::optimizing::{self, KernelSelection};
 use redpoll_testing::random::{CaseParameters, draw_case};
 use redpoll_testing::rng::Rng;
 
-/// Adapts plans for any difference in size and any gain.
+/// Adaptivity for any difference in size and any gain.
 const ALWAYS: Adaptivity = Adaptivity::On { factor: 1.0, min_savings: CostThreshold(f64::NEG_INFINITY) };
 
 fn adapting_case(seed: u64) -> EngineCase {
@@ -41,7 +41,8 @@ fn positions(tensor: &Tensor) -> Vec<u64> {
     levels.collect()
 }
 
-/// Returns statistics of inputs that are too large, right or too small by a factor of a thousand.
+/// Returns statistics of inputs. The counts of an input are right, or too large or too small by a
+/// factor of a thousand.
 fn wrong_counts(seed: u64, case: &EngineCase) -> PositionCounts {
     let mut rng = Rng::new(seed ^ 0xbad);
     let mut counts = PositionCounts::default();

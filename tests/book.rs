@@ -1,7 +1,8 @@
-//! The commands and the SQL of the book, as its readers run them: the real binary, in a folder of
-//! its own for each page, and its output compared with the page.
+//! The commands and the SQL of the book, as readers run them: the real binary runs in a separate
+//! folder for each page, and the output is compared with the page.
 //!
-//! In a `console` block, a line after `$` is a command of the shell, continued by lines after `>`.
+//! In a `console` block, a line that begins with `$` is a command of the shell; lines that begin
+//! with `>` continue the command.
 //! The `sql` blocks of a page are run in one session. A command that fails prints an error on the
 //! page; all others must succeed. The Rust blocks are run by the crate `redpoll-book`.
 #![cfg(unix)]

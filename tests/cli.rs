@@ -732,8 +732,8 @@ fn explain_names_the_rules() {
     }
 }
 
-/// Statements in index notation, given as an argument or on standard input, are run and explained;
-/// tables without a file hold random numbers when they are explained.
+/// Statements in index notation, given as an argument or on standard input, are run and explained.
+/// In `explain`, tables without a file hold random numbers.
 #[test]
 fn index_notation_needs_no_file() {
     let sandbox = Sandbox::new();
@@ -828,7 +828,7 @@ fn explain_measures_and_draws() {
     assert!(page.contains("i64 34") && page.contains("times"), "{page}");
 }
 
-/// Listings and help have their contents.
+/// Listings and help have the expected contents.
 #[test]
 fn listings_and_help_have_their_contents() {
     let sandbox = Sandbox::new();

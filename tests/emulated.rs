@@ -1,5 +1,5 @@
 //! Tests of all device code on machines without a device. The driver and the run-time compiler are
-//! emulated in this process and receive the calls that a device would receive.
+//! emulated in this process and receive the calls that the real ones would receive.
 #![cfg(target_os = "linux")]
 
 use redpoll::devices::cuda::Cuda;
@@ -84,7 +84,8 @@ fn matrix(size: u64) -> Tensor {
     Tensor::from_dense(ty, &Values::from(values)).unwrap()
 }
 
-/// Three queries. One counts its result before writing it; one converts.
+/// Three queries. The first counts its result before writing it; the second stores its result in
+/// another format than its operand.
 const PLAN: &str = "(plan (query C (reformat csr (aggregate + 0 (mapjoin * (table A i k) (table A k j)) k)))
     (query D (reformat coo (mapjoin * (table C i j) 2))) (query y (aggregate + 0 (table D i j) j)) (produces D y))";
 

@@ -1,5 +1,5 @@
-//! Files of redpoll's own that are cut or changed while they are open: every use gives the values
-//! that were opened, or an error, and the process goes on.
+//! Files in redpoll's own format that are cut or changed while they are open: every use gives the
+//! values that were opened, or an error, and the process goes on.
 #![allow(clippy::print_stdout, reason = "the child process of a test reports by its output")]
 #![cfg(all(target_os = "linux", feature = "files"))]
 

@@ -1,5 +1,5 @@
-//! Every operator over every structure: a matrix of operators x pairs of level kinds x protocols x
-//! fill values x ranks, through all engines. Also every level kind at every depth.
+//! Operators over every structure: a matrix of operators x pairs of level kinds x protocols x fill
+//! values x ranks, through all engines. Also every level kind at every depth.
 //!
 //! A row of [`OPERATORS`] is one test for vectors and one for matrices; `cargo test --test matrix
 //! NAME` runs one again, with the same cases. The verifier of physical plans decides which
@@ -37,7 +37,7 @@ struct Operator {
     values: [i64; 2],
 }
 
-/// An operator that joins the operands at each coordinate.
+/// Returns an operator that joins the operands at each coordinate.
 const fn pointwise(name: &'static str, dtype: Prim, queries: [&'static str; 2]) -> Operator {
     Operator { name, dtype, defines: "", queries, fills: [["0", "0"], ["0", "5"]], values: [-4, 5] }
 }
@@ -401,8 +401,8 @@ fn store(ty: &Arc<TensorType>, dense: &DenseTensor) -> Tensor {
     built.unwrap_or_else(|e| panic!("{e}: {}", format_text(&ty.format))).0
 }
 
-/// Returns formats of three modes in which every level kind occurs at every depth, next to every
-/// other kind.
+/// Returns formats of three modes. Every level kind occurs together with every general kind, and at
+/// every depth, except singletons at the first.
 fn formats() -> Vec<Format> {
     let general: Vec<LevelKind> = LevelKind::general().collect();
     let limited = LevelKind::all().filter(|kind| !kind.traits().general && *kind != LevelKind::Singleton);

@@ -1,7 +1,8 @@
 //! In the default float mode, results depend on the values of operands, not on their formats.
 //!
 //! Two matrices combine all pairs of values, including infinities and NaN, stored and not stored.
-//! Every operator with an annihilator is applied to them in every pair of formats.
+//! Every operator with an annihilator is applied to these matrices: in every pair of formats for
+//! `f64`, and in equal formats for the other dtypes.
 
 use redpoll::{Bindings, Config, Note, Session, Target};
 use redpoll_logic::interp::{DenseTensor, Exactness, interpret};
@@ -30,7 +31,8 @@ const FLOAT_FILLS: &[[f64; 2]] =
 const NUMBER_FILLS: &[[f64; 2]] = &[[0.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [127.0, -128.0]];
 const BOOL_FILLS: &[[f64; 2]] = &[[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]];
 
-/// Returns a matrix whose rows, or columns, each have one value.
+/// Returns a matrix whose rows, or columns, each have one value, and its values at all coordinates,
+/// row-major.
 fn matrix(values: &[Option<f64>], by_row: bool, (prim, fill): (Prim, f64), format: &str) -> (Tensor, Vec<Scalar>) {
     let n = values.len() as u64;
     let of = |v: f64| Scalar::F64(v).cast(prim).unwrap();
@@ -75,7 +77,7 @@ fn session(target: Target, mode: FloatMode) -> Session {
 }
 
 /// Returns the binary operators of a dtype for which at least one of `values` determines the
-/// result.
+/// result, except checked operators of integers.
 fn annihilated_operators(prim: Prim, values: &[Option<f64>]) -> Vec<Builtin> {
     let dtypes = [DType::Prim(prim), DType::Prim(prim)];
     let has_annihilator = |b: &&Builtin| {
@@ -308,7 +310,8 @@ fn quotients_of_sparse_matrices_are_sparse() {
     }
 }
 
-/// Quotients of zeros are NaN in the strict mode and have a note in the default mode.
+/// Quotients of zeros are NaN in the strict mode. In the default mode, they have a note unless the
+/// format stores all elements.
 #[test]
 fn quotients_of_zeros_are_nan_if_strict_and_noted_otherwise() {
     let values: &[Option<f64>] = &[None, Some(0.0), Some(2.0)];

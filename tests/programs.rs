@@ -1,5 +1,6 @@
-//! The programs of the folder `programs` on random graphs and samples, through every target and in
-//! several formats, compared with plain loops. Also the work of a search at sizes n and 4n.
+//! The programs of the folder `programs` on random graphs and samples, through every target that
+//! runs programs and in several formats, compared with plain loops. Also the work of a search at
+//! sizes n and 4n.
 
 use redpoll::datasets::{read_bytes, sample};
 use redpoll::logic::text::parse_format;
@@ -177,7 +178,7 @@ fn check_runs(session: &Session, name: &str, bindings: impl Fn(&str) -> Bindings
     }
 }
 
-/// Returns graphs of all kinds: empty, with one vertex, sparse and dense, with loops.
+/// Returns graphs of several kinds: empty, with one vertex, sparse and dense, with loops.
 fn graphs(seed: u64) -> Vec<TestGraph> {
     let mut rng = Rng(seed);
     let mut all = vec![TestGraph { n: 1, edges: BTreeSet::new() }, TestGraph { n: 6, edges: BTreeSet::new() }];
@@ -462,7 +463,8 @@ fn index(values: &[i64]) -> Tensor {
 
 const SCATTER: &str = "(program (input I (shape m)) (output y (shape 3) f64)\n  (for i\n    (+= (y (I i)) 1)))";
 
-/// The run ends with the position in the text, on every target, and the session can be used again.
+/// A run that reaches a coordinate out of bounds ends with an error that has the position in the
+/// text, on every target. The session can be used again.
 #[test]
 fn coordinates_out_of_bounds_are_errors() {
     let program = Program::new(SCATTER).unwrap();

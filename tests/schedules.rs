@@ -14,10 +14,11 @@ use std::ops::Range;
 
 /// The default seeds; `REDPOLL_SEEDS=LOW..HIGH` selects others.
 const SEEDS: Range<u64> = 0..200;
-/// Number of schedules for each plan.
+/// Number of schedules that are drawn for each plan.
 const SCHEDULES: usize = 4;
 
-/// Draws transformations of the loops of a query; returns their kind and their text.
+/// Draws transformations of the loops of a query; returns their kind and their text, or `None` if
+/// the query has no loops or accesses for them.
 fn draw_schedule(rng: &mut Rng, query: &PhysicalQuery) -> Option<(&'static str, String)> {
     let loops: Vec<&str> = query.loops.iter().map(|l| l.index.as_str()).collect();
     let name = query.outputs.first()?.alias.as_str();
@@ -68,7 +69,7 @@ fn accepted(prepared: Result<Prepared, Error>) -> Result<Option<Prepared>, Error
 #[test]
 fn schedules_keep_results() {
     let seeds = random::requested_seeds().unwrap_or(SEEDS);
-    // The numbers of accepted and refused schedules of each kind.
+    // For each kind of schedule, the numbers of preparations that accept it and that refuse it.
     let mut counts: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     let mut equal = 0;
     for seed in seeds.clone() {

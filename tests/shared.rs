@@ -1,5 +1,5 @@
-//! Programs on real graphs, matrices and tensors, compared with plain loops. Skipped if the
-//! collection is missing.
+//! Plans over real graphs, matrices and tensors, compared with plain loops. The tests check nothing
+//! if the collection is missing.
 //!
 //! The collection is the folder `shared/datasets` next to the checkout, or the folder in
 //! `REDPOLL_DATASETS`.

@@ -18,7 +18,7 @@ struct CommandOutput {
     err: String,
 }
 
-/// A temporary folder in which the binary runs, with its own home folder.
+/// A temporary folder in which the binary runs, with its own folder `XDG_STATE_HOME`.
 struct Sandbox {
     dir: TempDir,
 }
@@ -102,7 +102,7 @@ fn triangles_of_a_real_graph_are_counted() {
     contains_all(&explained, &["RedpollExec", "tensor a(", "count(*)"]);
 }
 
-/// A file of every kind is written by one statement and read as a table by another.
+/// A file of each kind is written by one statement and read as a table by another.
 #[test]
 fn every_kind_of_file_is_a_table() {
     let sandbox = Sandbox::new();
@@ -138,7 +138,7 @@ fn rows_are_printed_in_the_requested_format() {
     contains_all(&result.err, &["xml", "table, csv, json"]);
 }
 
-/// Expressions with thousands of parts do not overflow the stack of a thread.
+/// Expressions with hundreds of parts do not overflow the stack of a thread.
 #[test]
 fn long_expressions_do_not_overflow_the_stack() {
     let sandbox = Sandbox::new();
@@ -158,7 +158,8 @@ fn long_expressions_do_not_overflow_the_stack() {
     }
 }
 
-/// Damaged files give an error that names the file.
+/// Damaged files give an error or, if the reader does not detect the damage, rows. No reader
+/// panics.
 #[test]
 fn damaged_files_are_errors() {
     let sandbox = Sandbox::new();
@@ -276,7 +277,8 @@ fn statements_of_a_file_run_in_order() {
     assert_eq!(both.code, Some(2));
 }
 
-/// Without statements, `redpoll sql` starts a session, which has the tables of its options.
+/// Without statements, `redpoll sql` starts a session with the tables and the format of the
+/// options. Options that name a table twice are an error.
 #[test]
 fn sessions_have_options() {
     let sandbox = Sandbox::new();
@@ -346,7 +348,7 @@ fn errors_name_the_cause_and_the_next_step() {
     contains_all(&usage.err, &["a.mtx", "NAME=FILE"]);
 }
 
-/// Wrong declarations of tensors are errors that list valid ones.
+/// Wrong declarations of tensors, and wrong options of `COPY`, are errors that name the wrong part.
 #[test]
 fn declarations_are_checked() {
     let sandbox = Sandbox::new();
@@ -367,7 +369,7 @@ fn declarations_are_checked() {
     assert!(!sandbox.dir.path().join("x.mtx").exists(), "the file is partially written");
 }
 
-/// The REPL runs statements over several lines and commands, and continues after errors.
+/// The REPL runs commands, and statements of several lines, and continues after errors.
 #[test]
 fn the_repl_continues_after_errors() {
     let sandbox = Sandbox::new();
@@ -426,7 +428,8 @@ fn the_repl_continues_after_errors() {
     );
 }
 
-/// Statements read files by their names, and functions with options read other text.
+/// Statements read files by their names. Functions such as `read_csv` have options for the form of
+/// the text.
 #[test]
 fn statements_name_files() {
     let sandbox = Sandbox::new();
@@ -545,7 +548,7 @@ fn commands_of_the_repl() {
             "none",
         ],
     );
-    // Statements are in the history as soon as they have run.
+    // Statements that have run are in the history.
     let history = fs::read_to_string(sandbox.dir.path().join("state/redpoll/history")).unwrap();
     assert!(history.contains("SELECT NULL AS x;"), "{history}");
 }
@@ -578,7 +581,8 @@ fn interrupted_statements_end_and_the_session_continues() {
         }
         text
     });
-    // The test cannot observe whether the statement has started.
+    // The test cannot observe when the statement starts, so it repeats the signal until the
+    // statement is cancelled.
     let mut tries = 0..600;
     while cancelled.recv_timeout(Duration::from_millis(100)).is_err() {
         assert!(tries.next().is_some(), "the statement is not interrupted within a minute");
@@ -602,8 +606,8 @@ fn interrupted_statements_end_and_the_session_continues() {
     assert!(!reader.join().unwrap().contains("panicked"));
 }
 
-/// The last statement of standard input runs without a semicolon, and the history is in the home
-/// folder.
+/// The last statement of standard input runs without a semicolon, and the history is in the folder
+/// `XDG_STATE_HOME`.
 #[test]
 fn the_last_statement_needs_no_semicolon() {
     let sandbox = Sandbox::new();

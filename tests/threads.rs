@@ -1,5 +1,5 @@
-//! Threads: results have the same bits on any number of threads and in every run, and runs can be
-//! cancelled.
+//! Threads: results have the same bits on any number of threads and in every run. Runs on threads
+//! can be cancelled, stay within their memory limit, and report their progress.
 
 use redpoll::kernels::run::Workers;
 use redpoll::storage::{Status, Tensor};
@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Plans over a skewed matrix with enough entries for several chunks. Results are rows, lists of
-/// rows, columns and numbers.
+/// Plans over a skewed matrix `A` with enough entries for several chunks, and a small matrix `B`.
+/// The results are vectors over rows or columns, matrices, and numbers.
 const PLANS: [&str; 9] = [
     "(plan (query y (aggregate + 0 (mapjoin * (table A i k) (table A k i)) k)) (produces y))",
     "(plan (query y (aggregate + 0 (table A i k) k)) (produces y))",
@@ -106,8 +106,8 @@ fn memory_limits_apply_on_threads() {
     assert_eq!(session.limits().memory.used(), 0);
 }
 
-/// Appended lists take at most twice their bytes, in the first run and in runs that reuse the sizes
-/// of the previous run.
+/// Runs that append lists take at most twice the bytes of their results, apart from a row for each
+/// thread. This holds for the first run and for runs that reuse the sizes of the previous run.
 #[test]
 fn lists_appended_by_threads_take_at_most_twice_their_bytes() {
     let bindings = bindings(Prim::F64, "csr");
@@ -128,7 +128,7 @@ fn lists_appended_by_threads_take_at_most_twice_their_bytes() {
     }
 }
 
-/// Loops that cannot be split into chunks are rejected, with the position in the text.
+/// A loop that is marked as parallel but cannot be cut into chunks is rejected with the reason.
 #[test]
 fn loops_that_cannot_be_cut_are_rejected() {
     let text = "(program (input x (type (shape 4) f64 0.0 dense)) (output y (type (shape 4) f64 0.0 dense))

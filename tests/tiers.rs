@@ -1,5 +1,5 @@
-//! The tiers: the optimizing tier takes over with the same bits, is optional without a compiler,
-//! and its kernels are dumped, edited and run.
+//! The tiers: the optimizing tier takes over with the same bits, the instant tier continues without
+//! a compiler, and kernels are dumped, edited and run.
 
 use redpoll::kernels::CacheFolder;
 use redpoll::kernels::c::{Toolchain, ToolchainOptions};
@@ -16,7 +16,7 @@ const RESIDUAL: &str = "(plan
     (query r (mapjoin / (table y i) (table n)))
     (produces r n))";
 
-/// More runs than the optimizing tier needs to take over any plan.
+/// Number of runs after which the compilation of [`RESIDUAL`] in the background has started.
 const RUNS: usize = 1000;
 
 fn tensor(shape: &[u64], format: Format) -> Tensor {
@@ -108,8 +108,8 @@ fn each_kernel_stays_in_its_faster_tier() {
     assert_eq!(of_queries.collect::<Vec<_>>(), choices.iter().map(|choice| Some(choice.tier)).collect::<Vec<_>>());
 }
 
-/// Without a C compiler the instant tier continues and says why; only an explicit request for the
-/// optimizing tier fails.
+/// Without a C compiler, the instant tier continues, and a note gives the reason. Only an explicit
+/// request for the optimizing tier fails.
 #[test]
 fn the_instant_tier_continues_without_a_compiler() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! Work and memory of programs, counted by the interpreter of Assembly at sizes n and 4n, are
-//! proportional to the structure.
+//! Work and memory of plans, counted by the interpreter of Assembly at sizes n and 4n, grow in
+//! proportion to the work that the structure of the inputs requires.
 //!
-//! In most tests, entries grow with the size, and dimensions with its square or faster, so that a
-//! loop over a dimension is detected.
+//! In most tests, the number of entries grows with n, and dimensions grow with n^2 or faster, so
+//! that a loop over a dimension is detected.
 
 use redpoll::{Bindings, Session, Target};
 use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 
 const SIZES: [u64; 2] = [40, 160];
 
-/// Checks that a count is at most `per_unit` for each unit of work at both sizes, and grows at most
-/// 1.5 times as fast as the work.
+/// Checks that a count is at most 64 plus `per_unit` for each unit of work at both sizes, and grows
+/// at most 1.5 times as fast as the work. `found` has the count and the work at each size.
 fn check(name: &str, per_unit: f64, found: [(u64, u64); 2]) {
     for ((found, work), n) in found.iter().zip(SIZES) {
         let max_count = per_unit * *work as f64 + 64.0;
@@ -28,7 +28,7 @@ fn check(name: &str, per_unit: f64, found: [(u64, u64); 2]) {
     assert!(growth <= 1.5 * expected, "{name} grows by {growth}, the work by {expected}: {found:?}");
 }
 
-/// Returns two lists of `n` entries each, in a dimension of 10 n^2.
+/// Returns `n`, and two lists of `n` entries each, in a dimension of 10 n^2.
 fn two_lists(n: u64) -> (u64, [(&'static str, Tensor); 2]) {
     let (mut rng, size) = (Rng::new(n), n * n * 10);
     let list = |rng: &mut Rng| vector(size, distinct_below(rng, size, n), list());
@@ -57,7 +57,7 @@ fn element_wise_programs_visit_stored_entries() {
 
 #[test]
 fn coordinates_beyond_the_diagonal_are_not_visited() {
-    // Each row has n entries, two of which are on the selected side of the diagonal.
+    // Each of n rows has n entries. Nearly all are on the selected side of the diagonal.
     for (name, order) in [("above", "lt"), ("below", "gt")] {
         let found = SIZES.map(|n| {
             let size = n * n;
@@ -155,7 +155,8 @@ fn sparse_masks_restrict_dense_operands() {
 
 #[test]
 fn windows_of_lists_visit_only_the_window() {
-    // All coordinates are stored, and a window of constant size is read: only a search grows.
+    // All coordinates are stored, and a window of constant size is read. Only the rounds of a
+    // search grow with n.
     let iterations = SIZES.map(|n| {
         let size = n * n;
         let x = vector(size, 0..size, list());
@@ -273,7 +274,7 @@ fn triangles_intersect_the_lists_of_edges() {
     check("iterations of triangles", 2.0, found);
 }
 
-/// Returns the coordinates of a band with up to `width` entries on both sides of the diagonal.
+/// Returns the coordinates of a band with up to `width` entries on each side of the diagonal.
 fn band(n: u64, width: u64) -> Vec<[u64; 2]> {
     (0..n).flat_map(|i| (i.saturating_sub(width)..(i + width + 1).min(n)).map(move |j| [i, j])).collect()
 }
@@ -296,7 +297,7 @@ fn blocks_and_bands_visit_only_their_entries() {
 
 #[test]
 fn bit_maps_and_fixed_widths_visit_only_their_entries() {
-    // In addition to the entries, a bit map has a word for 64 coordinates.
+    // In addition to the entries, a bit map has a word for every 64 coordinates.
     for (format, coordinates_per_unit) in [("(dense (bit-map (element)))", 64), ("ell", u64::MAX)] {
         for body in
             ["(mapjoin * (table A i j) (table x j))", "(mapjoin * (index (reverse j) (table A i j)) (table x j))"]
@@ -333,7 +334,7 @@ fn reversed_blocks_and_runs_visit_only_their_entries() {
 
 #[test]
 fn index_maps_visit_stored_entries() {
-    // Each case is an index map of a matrix with n entries in n * n columns. In addition to the
+    // Each case applies index maps to a matrix with n entries in n * n columns. In addition to the
     // entries, rows of the operand and of the result may be visited.
     for (name, body) in [
         ("stride", "(index (stride j 2) (table A i j))"),
@@ -387,7 +388,8 @@ fn scans_are_linear() {
 
 #[test]
 fn scans_fold_runs_at_once() {
-    // Scans are read at the entries of a list, in a dimension of the square of their number.
+    // Scans of lists of n entries, in a dimension of 10 n^2, are read at the entries of another
+    // list or stored as runs.
     for (name, body) in [
         ("read at few coordinates", "(mapjoin * (table x i) (scan + (table y i) i))"),
         ("folded", "(aggregate + 0 (mapjoin * (table x i) (scan max (table y i) i)) i)"),
@@ -408,8 +410,7 @@ fn scans_fold_runs_at_once() {
 
 #[test]
 fn iteration_algebras_visit_only_their_coordinates() {
-    // Two lists of n entries in a dimension of 10 n^2. If one list decides alone, the entries of
-    // the other do not count.
+    // Two lists of n entries in a dimension of 10 n^2.
     let define = "(define-op (f (x f64) (y f64)) f64 (+ (* x y) 1)";
     for (name, clauses, per_unit) in [
         ("intersection", "(iteration (intersection x y)) (elsewhere 0)", 1.5),
@@ -484,7 +485,7 @@ fn results_that_start_elsewhere_than_their_fill_follow_the_entries() {
 
 #[test]
 fn folds_end_when_they_are_decided() {
-    // The first value decides, for any size.
+    // One of the first two values decides, for any size.
     for (name, body) in [
         ("any", "(aggregate or false (mapjoin gt (table x i) 0) i)"),
         ("all", "(aggregate and true (mapjoin lt (table x i) 0) i)"),

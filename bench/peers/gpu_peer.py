@@ -38,7 +38,10 @@ class Coords:
             yield Coords(self.shape, self.coords[:, chunk], self.values[chunk])
 
     def row_matrix(self, sparse, put):
-        """Returns the matrix that adds up the sorted entries of each row: row `i` has a column for each of its entries."""
+        """Returns a matrix in CSR with a column for each entry; the row is the first coordinate of the entry.
+
+        The entries must be sorted.
+        """
         entries = np.arange(len(self.values))
         ends = np.searchsorted(self.coords[0], np.arange(self.shape[0] + 1))
         parts = (put(self.values), put(entries), put(ends))
@@ -112,7 +115,7 @@ class CuPy(Products):
 
 
 class SciPy(Products):
-    """SciPy on the host, which replaces the other peers."""
+    """SciPy on the host, which replaces CuPy in dry runs."""
 
     def __init__(self):
         self.sparse, self.put_array = sp, np.asarray

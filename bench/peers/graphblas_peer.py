@@ -123,7 +123,7 @@ def sddmm(inputs, _):
 
 
 def true_entries(tensor):
-    """Returns the coordinates of a dense array with value `true`."""
+    """Returns a vector with an entry `True` at each coordinate where a dense array is true."""
     (coords,) = np.nonzero(tensor.array)
     return Vector.from_coo(coords, True, size=len(tensor.array))
 

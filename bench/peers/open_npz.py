@@ -1,6 +1,6 @@
 """Measures how long SciPy takes to load the matrix of `src/bin/mapped.rs` and to multiply it.
 
-The argument is the folder with its arrays.
+The argument is the folder with the arrays of the matrix.
 """
 
 import statistics
@@ -15,7 +15,7 @@ REPEATS = 9
 
 
 def median(work):
-    """Returns the median of the seconds of a call."""
+    """Returns the median time of a call in seconds."""
     seconds = []
     for _ in range(REPEATS):
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""PyData/Sparse, with arrays in the format that each workload requires."""
+"""PyData/Sparse: GCXS for products of matrices and for triangles, COO for all other sparse inputs."""
 
 import numpy as np
 import sparse

@@ -14,7 +14,10 @@ class Entries(NamedTuple):
 
 
 def compute_sums(result, fill):
-    """Returns the checksums of a result: a number, an array, a SciPy matrix, `Entries`, or an object with a method `entries`."""
+    """Returns the checksums of the values of a result that differ from the fill value.
+
+    A result is a number, an array, a SciPy matrix, `Entries`, or an object with a method `entries`.
+    """
     if hasattr(result, "entries"):
         result = result.entries()
     if hasattr(result, "tocoo"):

@@ -32,8 +32,8 @@ EXPRESSIONS = {
     "innerprod": ("s=X(i,j,k)*Y(i,j,k)", ""),
 }
 
-# The fused kernels of these workloads are wrong: each entry clears the row of the result. The two kernels that
-# assemble and compute are right.
+# The fused kernels of these workloads are wrong: each entry clears the row of the result. Separate
+# kernels for assembly and for computation are right.
 SEPARATE = {"ttm"}
 
 # The flags with which TACO compiles its kernels.

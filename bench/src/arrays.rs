@@ -28,7 +28,8 @@ pub struct Csr {
 pub struct Csf3 {
     /// The sizes of the modes.
     pub shape: [usize; 3],
-    /// For each level, the first position of each fiber, followed by the number of entries.
+    /// For each level, the first position of each fiber, followed by the number of coordinates of
+    /// the level.
     pub ptr: [Vec<i32>; 3],
     /// The coordinates of each level.
     pub idx: [Vec<u32>; 3],
@@ -137,7 +138,8 @@ impl Csf3 {
         Csf3 { shape, ptr, idx, val }
     }
 
-    /// Converts a sparse tensor of rank 3 with values of `f64`.
+    /// Converts a sparse tensor of rank 3 with values of `f64`. The coordinates must be sorted and
+    /// unique.
     ///
     /// # Errors
     /// If the content has another rank, layout or dtype.

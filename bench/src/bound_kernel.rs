@@ -35,7 +35,7 @@ impl BoundKernel {
     /// Compiles the same program with the optimizing tier, without the cache.
     ///
     /// # Errors
-    /// If there is no C compiler.
+    /// If there is no C compiler, or the compilation fails.
     pub fn compile_optimizing(&self) -> Result<BoundKernel> {
         let toolchain = Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() });
         let backend: Arc<dyn Backend> = Arc::new(OptimizingBackend::new(&Arc::new(toolchain)));
@@ -59,7 +59,7 @@ impl BoundKernel {
     /// tensors.
     ///
     /// # Errors
-    /// If the run stops before its end.
+    /// If the inputs do not match the program, or the run stops before its end.
     pub fn run(&self) -> Result<Vec<Tensor>> {
         let inputs: Vec<&Tensor> = self.inputs.iter().collect();
         Ok(self.kernel.run(&inputs, &self.limits)?.outputs)

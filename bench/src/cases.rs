@@ -32,7 +32,7 @@ pub struct KernelCase {
 /// The size of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CaseSize {
-    /// The size of the table: seconds for each case.
+    /// The data of the table; each case takes seconds.
     Full,
     /// Small data for criterion and tests.
     Small,
@@ -177,7 +177,8 @@ fn triangles(data: &str, graph: &Csr) -> Result<Option<KernelCase>> {
     triangle_case("triangles", data, edges, kernel, found)
 }
 
-/// Counts triangles in the undirected graph, with the order of the vertices as a mask.
+/// Returns the case that counts triangles in the undirected graph, with the order of the vertices
+/// as a mask.
 fn masked_triangles(data: &str, graph: &Csr) -> Result<Option<KernelCase>> {
     let edges = graph.to_undirected();
     let text = format!(

@@ -34,7 +34,8 @@ impl Sums {
     /// Computes the sums over all values of a tensor that differ from `fill`.
     ///
     /// # Errors
-    /// If the values are not numbers, or the tensor cannot be iterated.
+    /// If the values are structs, or if the fill value of the tensor differs from `fill` and some
+    /// values are not stored.
     pub fn of(tensor: &Tensor, fill: f64) -> Result<Sums> {
         let shape = tensor.ty().shape.clone();
         ensure!(tensor.ty().dtype.prim().is_some(), "expected a result of numbers, found {}", tensor.ty().dtype);
@@ -70,13 +71,14 @@ impl Sums {
         self.weighted += value * weight(number);
     }
 
-    /// Describes the first sum that differs by more than `tolerance` times the sum of absolute
-    /// values, or returns `None`.
+    /// Describes the first difference in the shape, the count or a sum, or returns `None`. Sums may
+    /// differ by `tolerance` times the sum of absolute values.
     pub fn difference(&self, other: &Sums, tolerance: f64) -> Option<String> {
         if self.shape != other.shape {
             return Some(format!("shape {:?}, expected {:?}", self.shape, other.shape));
         }
-        // Rounding may turn a value into the fill value, so counts may differ slightly.
+        // Rounding may turn a value into the fill value, so counts of rounded results may differ
+        // slightly.
         if self.count != other.count && (tolerance < ROUNDED || self.count.abs_diff(other.count) > self.count / 1000) {
             return Some(format!("{} values, expected {}", self.count, other.count));
         }

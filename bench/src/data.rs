@@ -49,7 +49,8 @@ pub fn dense_of(shape: &[u64], values: Values) -> Content {
     Content { shape: shape.to_vec(), fill, layout: Layout::Array, data: Data::Dense(values) }
 }
 
-/// Returns a sparse tensor with sorted and unique coordinates.
+/// Returns a sparse tensor with fill value 0. `coordinates` has one list for each mode; the
+/// coordinates must be sorted and unique.
 pub fn sparse_of(shape: &[u64], coordinates: Vec<Vec<u64>>, values: Values) -> Content {
     let fill = Scalar::zero(values.prim());
     Content { shape: shape.to_vec(), fill, layout: Layout::Coordinate, data: Data::Triples { coordinates, values } }
@@ -75,7 +76,7 @@ pub fn with_fill(content: Content, fill: impl Into<Scalar>) -> Content {
 /// Returns the undirected graph of a matrix: both directions of every edge, no loops, value `true`.
 ///
 /// # Errors
-/// If the matrix is dense.
+/// If the tensor is dense or not a matrix.
 pub fn to_undirected(content: &Content) -> Result<Content> {
     let (coordinates, _) = entries(content)?;
     let [rows, columns] = coordinates else { bail!("expected a matrix, found rank {}", coordinates.len()) };
@@ -90,7 +91,7 @@ pub fn to_undirected(content: &Content) -> Result<Content> {
 /// Returns the undirected graph with every edge once, from the smaller vertex to the larger one.
 ///
 /// # Errors
-/// If the matrix is dense.
+/// If the tensor is dense or not a matrix.
 pub fn to_upper_triangle(content: &Content) -> Result<Content> {
     let both = to_undirected(content)?;
     let (coordinates, _) = entries(&both)?;
@@ -104,7 +105,7 @@ fn graph(n: u64, edges: &[(u64, u64)]) -> Content {
     sparse_of(&[n, n], coordinates, Values::Bool(vec![true; edges.len()]))
 }
 
-/// Returns the graph with weights from 1 to 9 that depend on the seed.
+/// Returns the graph with weights from 1 to 9 that depend on the seed, and with fill value 0.
 ///
 /// # Errors
 /// If the graph is dense.
@@ -115,7 +116,8 @@ pub fn with_weights(content: &Content, seed: u64) -> Result<Content> {
     Ok(sparse_of(&content.shape, coordinates.to_vec(), Values::F64(weights)))
 }
 
-/// Returns the tensor with other values; `values` gets their number.
+/// Returns the tensor with other values and fill value 0. The function `values` gets the number of
+/// values.
 ///
 /// # Errors
 /// If the tensor is dense.

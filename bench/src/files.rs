@@ -9,8 +9,8 @@ pub(crate) fn workspace() -> &'static Path {
 }
 
 /// Returns the path of a file of the collection, or `None` if it is missing. The collection is the
-/// folder in the environment variable `REDPOLL_DATASETS`, or else `shared/datasets` in or above the
-/// checkout.
+/// folder in the environment variable `REDPOLL_DATASETS`, or else `shared/datasets` in a folder
+/// above the checkout.
 pub fn dataset(name: &str) -> Option<PathBuf> {
     let named = std::env::var_os("REDPOLL_DATASETS").map(PathBuf::from);
     let above = workspace().ancestors().skip(1).map(|folder| folder.join("shared/datasets"));

@@ -1,8 +1,9 @@
 //! Hand-written loops, optimized as a Rust programmer would: with the algorithms, formats, index
 //! widths and guarantees of the kernels they are compared with.
 //!
-//! Like kernels, the loops trust that matrices are valid and read elements without bounds checks.
-//! Outputs are allocated in the call; outputs of unknown size grow.
+//! Like kernels, the loops over matrices trust that matrices are valid, and read elements without
+//! bounds checks. The loops over tensors and the function [`gather`] check bounds. Outputs are
+//! allocated in the call; outputs of unknown size grow.
 
 pub mod c;
 
@@ -177,7 +178,8 @@ pub fn mttkrp_factored(x: &Csf3, b: &[f64], c: &[f64], rank: usize) -> Vec<f64> 
     m
 }
 
-/// Sums `x` over all indices in `idx`: a lower bound for the time of a gather.
+/// Returns the sum of the elements of `x` at all indices in `idx`. The time of the call is a lower
+/// bound for kernels that gather these elements.
 pub fn gather(idx: &[u32], x: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let (chunks, rest) = idx.as_chunks::<8>();

@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 /// Longest wait for the threads of one side to become idle; longer than any known runtime spins.
 const MAX_IDLE_WAIT: Duration = Duration::from_millis(500);
 
-/// Length of the unmeasured calls before each measurement. The calls give the processor time to
-/// reach its full speed, and refill caches with the data of this side.
+/// Largest total length of the unmeasured calls before a measurement; a longer call is only
+/// measured. The calls give the processor time to reach its full speed, and refill caches with the
+/// data of this side.
 const WARM_UP_TIME: Duration = Duration::from_millis(20);
 
 /// Limits on the measurements of a workload.
@@ -314,8 +315,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Runs every side, compares its results with those of the first side that ran, and runs it
-    /// again to choose how often short calls are repeated.
+    /// Runs every side, and compares its results with those of the first side that ran. Except in
+    /// cold modes, runs the side again to choose how often short calls are repeated.
     fn warm_up(&mut self, task: &WorkloadTask, runs: &mut [RunningSide]) {
         let mut expected: Option<Vec<Sums>> = None;
         for run in runs.iter_mut().filter(|run| run.is_active()) {

@@ -11,7 +11,7 @@
 //! - `latency`: the phases from the text of a plan to its first result
 //! - `ordered`: functions that depend on the order of values
 //! - `mapped`: a matrix in a file, opened and multiplied
-//! - `layouts`: the optimizer's choices next to all other loop orders and formats
+//! - `layouts`: the optimizer's choices next to all loop orders and several formats
 //! - `calibrate`: the constants of the cost model
 //! - `gpu`: kernels on a device
 //! - `soak`: random cases for a given time

@@ -218,7 +218,8 @@ fn write_report(json: &Path, out: &Path) -> Result<()> {
     report::write(out, &serde_json::from_str(&text)?)
 }
 
-/// Runs the selected workloads and writes their report. Returns whether all succeeded.
+/// Runs or lists the selected workloads, and writes the files that the arguments name. Returns
+/// whether no workload failed.
 fn run_workloads(args: &RunArgs) -> Result<bool> {
     let selected: Vec<(&Workload, &str)> = workloads::all()
         .filter(|(workload, _)| args.suite.is_none_or(|suite| workload.suite == suite))

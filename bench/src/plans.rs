@@ -5,8 +5,8 @@
 //! ; sizes m=7 n=5 | ..
 //! ; formats A=csr x=(sparse-list (element)) | ..
 //! ```
-//! Dimensions are numbers or letters joined by `x`. The first sizes and formats of each line are
-//! used. Inputs without a format are dense.
+//! Dimensions are numbers or letters joined by `x`. Of the alternatives in lines of sizes and
+//! formats, the first is used. Inputs without a format are dense.
 
 use anyhow::{Context, Result};
 use redpoll::Bindings;
@@ -33,7 +33,7 @@ impl PlanFile {
     /// Reads a file and generates its inputs.
     ///
     /// # Errors
-    /// If the file cannot be read, or its header does not declare its inputs.
+    /// If the file cannot be read, or its header is invalid.
     pub fn read(path: &Path) -> Result<PlanFile> {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -62,7 +62,8 @@ fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     parts.filter_map(|part| part.split_once('='))
 }
 
-/// Parses an input such as `A mxn f64 fill 0 density 0.3`, and draws its values.
+/// Parses an input such as `A mxn f64 fill 0 density 0.3`, and draws its values. A third of the
+/// values are drawn from 1 to 3, and all others are the fill value, whatever the density.
 fn input(
     line: &str,
     sizes: &HashMap<&str, u64>,

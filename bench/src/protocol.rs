@@ -24,11 +24,11 @@ pub enum ServerRequest {
         threads: usize,
     },
     /// Generates the data of a workload and writes them to a folder; sent to redpoll alone. The
-    /// reply is [`ServerReply::Generated`].
+    /// reply is [`ServerReply::Generated`] or [`ServerReply::Unsupported`].
     Generate(WorkloadChoice),
-    /// Computes the workload on tiny data by kernels and by the reference interpreter; sent to
-    /// redpoll alone. The reply is [`ServerReply::Checked`], with the sums of the kernels followed
-    /// by those of the interpreter.
+    /// Computes the workload on tiny data by kernels and by the reference interpreter, or by
+    /// DataFusion for queries; sent to redpoll alone. The reply is [`ServerReply::Checked`], with
+    /// the sums of the kernels followed by those of the reference, or [`ServerReply::Unsupported`].
     Verify(WorkloadChoice),
     /// Reads data and builds the formats that run fastest. The reply is [`ServerReply::Loaded`] or
     /// [`ServerReply::Unsupported`].
@@ -54,7 +54,7 @@ pub enum ServerRequest {
 pub enum ServerReply {
     /// The name and version of the server.
     Hello { name: String, version: String },
-    /// The task for all servers, and facts about it that only redpoll needs.
+    /// The task for all servers, and facts about the task for the harness.
     Generated {
         task: WorkloadTask,
         data: String,
@@ -119,7 +119,7 @@ pub struct WorkloadTask {
     pub inputs: Vec<InputFile>,
     /// Numbers that the workload takes in addition to its inputs.
     pub parameters: serde_json::Map<String, serde_json::Value>,
-    /// The fill value of each result, with infinity as text.
+    /// The fill value of each result.
     pub fills: Vec<Fill>,
     /// The largest accepted error, relative to the sum of the absolute values of a result.
     pub tolerance: f64,
@@ -248,7 +248,8 @@ impl Client {
     /// Sends a request and waits for the reply. Kills a server that does not reply in time.
     ///
     /// # Errors
-    /// If the process has ended, does not reply in time, or reports a failure.
+    /// If the process has ended, does not reply in time, sends an invalid reply, or reports a
+    /// failure.
     pub fn request(&mut self, request: &ServerRequest, limit: Duration) -> Result<ServerReply> {
         let input = self.process.stdin.as_mut().context("the process has ended")?;
         writeln!(input, "{}", serde_json::to_string(request)?).context("the process has ended")?;

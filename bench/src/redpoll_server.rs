@@ -24,7 +24,7 @@ use std::time::Instant;
 pub enum ExecutionMode {
     /// Instant tier without caches: every call plans and compiles.
     Cold,
-    /// Optimizing tier without caches, on disk or in memory.
+    /// Optimizing tier without caches in memory or on disk.
     ColdOptimizing,
     /// Instant tier with cached plans and kernels.
     Instant,
@@ -240,7 +240,7 @@ pub fn store_inputs(inputs: Vec<WorkloadInput>) -> Result<Bindings> {
     })
 }
 
-/// Makes the chosen problem, or returns the reason why its data are missing.
+/// Makes the chosen problem, or returns the reason why it cannot run.
 fn make_problem(choice: &WorkloadChoice) -> Result<Result<WorkloadProblem, String>> {
     let (workload, data) = workloads::find(&choice.id)?;
     Ok(match (workload.make)(data, choice.size).with_context(|| format!("cannot make {}", choice.id))? {

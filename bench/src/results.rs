@@ -76,7 +76,7 @@ pub struct WorkloadOutcome {
     pub description: String,
     /// Bytes of the arrays read and written, each once; 0 if unknown.
     pub bytes: f64,
-    /// Number of multiplications and additions; 0 if unknown.
+    /// Number of multiplications and additions, or steps of merges; 0 if unknown.
     pub operations: f64,
     /// Variants that are compared with each other instead of tiers and peers; the first is the
     /// baseline.

@@ -1,4 +1,5 @@
-//! The runner of the programs of workloads: a session that also sums up the time in kernels.
+//! The runner of the programs of workloads: a session that also sums up the times of runs after
+//! their preparation.
 
 use anyhow::{Context, Result};
 use redpoll::{Array, Bindings, Config, Prepared, Program, Run, Session, Target};
@@ -11,7 +12,7 @@ use std::time::Duration;
 pub struct WorkloadRunner {
     session: Session,
     inputs: Bindings,
-    /// The time in kernels since the last call of `take_kernel_time`.
+    /// The time of runs, without preparation, since the last call of `take_kernel_time`.
     kernel: Duration,
     plans: HashMap<&'static str, Prepared>,
     arrays: HashMap<&'static str, Array>,
@@ -34,7 +35,8 @@ impl WorkloadRunner {
         &self.session
     }
 
-    /// Returns the time in kernels since the last call of this function, and resets it.
+    /// Returns the time of runs, without preparation, since the last call of this function, and
+    /// resets this time.
     pub fn take_kernel_time(&mut self) -> Duration {
         std::mem::take(&mut self.kernel)
     }

@@ -44,9 +44,9 @@ impl Ratio {
     /// Returns the ratio of two sides that ran in turns, from the ratio of each round; `None`
     /// without rounds.
     ///
-    /// The interval is made of order statistics. Its ends are measured ratios, and it covers the
-    /// median of any distribution with a probability of at least 95%. Below six rounds there are no
-    /// such ends, so the interval is the whole range.
+    /// The interval is made of order statistics: both ends are measured ratios, and the interval
+    /// covers the median of any distribution with a probability of at least 95%. Below six rounds
+    /// there are no such ends, so the interval is the whole range.
     pub fn of_rounds(numerators: &[f64], denominators: &[f64]) -> Option<Ratio> {
         let ratios: Vec<f64> = numerators.iter().zip(denominators).map(|(a, b)| a / b).collect();
         let sorted = sorted(&ratios);

@@ -49,7 +49,7 @@ impl Suite {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DataSize {
-    /// Seconds for each workload.
+    /// Large data: each workload takes seconds.
     Full,
     /// Small data: all workloads together take minutes.
     Quick,
@@ -119,7 +119,7 @@ pub struct WorkloadProblem {
     /// The query that all sides run, instead of a program.
     pub query: Option<SqlQuery>,
     /// Variants that are compared with each other instead of with peers; the first is the baseline.
-    /// The problem then has no program.
+    /// A problem with variants has no program of its own.
     pub variants: Vec<Variant>,
 }
 
@@ -218,8 +218,8 @@ impl WorkloadProblem {
         }
     }
 
-    /// Creates a problem of one SQL query. Its rows are the coordinates and values of one result of
-    /// the given shape.
+    /// Creates a problem of one SQL query. The rows of the query are the coordinates and values of
+    /// one result of the given shape.
     pub fn query(data: impl Into<String>, inputs: Vec<WorkloadInput>, sql: &str, shape: Vec<u64>) -> WorkloadProblem {
         let none = |_: &mut WorkloadRunner| bail!("a query runs in the SQL front end, not as a program");
         WorkloadProblem {

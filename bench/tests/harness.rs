@@ -1,4 +1,5 @@
-//! The harness from end to end on tiny data, with one peer, whose results are wrong.
+//! The harness from end to end on tiny data: without peers, and with a peer whose results are wrong
+//! and a peer that is missing.
 
 use redpoll_bench::harness::{Budget, Harness};
 use redpoll_bench::peers::Peer;

@@ -64,7 +64,7 @@ pub(crate) fn entries_of_tensor(tensor: &Tensor, memory: &Memory) -> Result<Data
     Ok(Data::Triples { coordinates: triples.coordinates, values })
 }
 
-/// Returns the layout that is closest to a format.
+/// Returns the layout that is closest to a format: CSR, CSC, all elements, or else coordinates.
 pub(crate) fn layout_of(format: &Format) -> Layout {
     let element = |format: Format| Format { leaf: LeafKind::Element, ..format };
     let element_format = element(format.clone());

@@ -10,7 +10,8 @@ use std::{fmt, io};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file cannot be opened, read, created or renamed. The fault is the environment's.
+    /// The file cannot be opened, read, created, written or renamed. The fault is the
+    /// environment's.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
@@ -37,7 +38,8 @@ pub enum Error {
         /// The known extensions.
         extensions: String,
     },
-    /// The content violates its format. The fault is the file's.
+    /// The content violates its format, is not supported, or exceeds the memory limit. The fault is
+    /// the file's, or the caller's in the case of a limit.
     #[error("{}{location}: {fault}", path.display())]
     Invalid {
         /// The file.
@@ -47,7 +49,8 @@ pub enum Error {
         /// The fault.
         fault: Fault,
     },
-    /// The tensor cannot be written exactly in the file format. The fault is the caller's.
+    /// The tensor cannot be written exactly in the file format, or not within the memory limit. The
+    /// fault is the caller's.
     #[error("{}: cannot write this tensor: {fault}", path.display())]
     Unwritable {
         /// The file to be written; it was not touched.
@@ -55,8 +58,8 @@ pub enum Error {
         /// The fault.
         fault: Fault,
     },
-    /// An open file has another size or time of modification than before. The fault is that of the
-    /// program that wrote it.
+    /// The size or the times of an open file, or the bytes of an array in the file, have changed.
+    /// The fault is that of the program that wrote the file.
     #[error("{}: the file has changed since it was opened; open it again", path.display())]
     ChangedFile {
         /// The file.
@@ -69,7 +72,8 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The parameters of a generator are invalid. The fault is the caller's.
+    /// The parameters of a generator are invalid, or describe more data than the memory limit
+    /// allows. The fault is the caller's.
     #[error("cannot generate {generator}: {fault}")]
     Generate {
         /// The generator.
@@ -83,7 +87,8 @@ pub enum Error {
         /// The error of storage.
         source: Box<redpoll_storage::Error>,
     },
-    /// The content of a file cannot be stored in the requested format.
+    /// The content of a file cannot be stored in the requested format, or a tensor to be written
+    /// cannot be read.
     #[error("{}: {source}", path.display())]
     Storage {
         /// The file.

@@ -131,8 +131,8 @@ pub struct WriteOptions {
     pub dictionaries: Vec<Option<Arc<Dictionary>>>,
     /// The memory limit of writing.
     pub memory: Memory,
-    /// The records of validated files. A written file that contains the arrays of a tensor gets a
-    /// record.
+    /// The records of validated files. A written file that contains the arrays of a tensor, and is
+    /// not compressed, gets a record.
     pub records: RecordFolder,
 }
 

@@ -5,7 +5,7 @@
 //! - [`open`] returns a file as a tensor. `.rpt` files contain a tensor as it is stored; the
 //!   entries of other files are stored in a format.
 //! - [`write()`] writes a tensor to a file atomically.
-//! - [`info`] reads only a header.
+//! - [`info`] reads only a header, if the format has one.
 //! - [`mod@generate`] generates data of any size.
 //!
 //! The formats are the rows of [`file_formats::FILE_FORMATS`]: redpoll's own, Matrix Market,

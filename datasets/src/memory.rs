@@ -40,7 +40,8 @@ impl Memory {
         &self.0
     }
 
-    /// Charges bytes. The scope of this memory releases them at its end.
+    /// Charges bytes. If this is the memory of a [`MemoryScope`], the scope releases the bytes at
+    /// its end.
     ///
     /// # Errors
     /// [`Fault::MemoryLimit`] if the bytes exceed the limit.
@@ -71,7 +72,7 @@ impl Memory {
 }
 
 impl Default for Memory {
-    /// No limit except the address space.
+    /// Creates a limit of the size of the address space.
     fn default() -> Memory {
         Memory::limited(isize::MAX as usize)
     }
@@ -119,8 +120,8 @@ impl<'a> Growth<'a> {
     }
 
     /// Charges the memory of one more entry than `entries`. When the capacity is exhausted, returns
-    /// the number of entries for which each vector must be passed to [`Growth::reserve`]; otherwise
-    /// returns `None`.
+    /// the number of further elements that the caller must reserve in each vector with
+    /// [`Growth::reserve`]; otherwise returns `None`.
     #[inline]
     pub(crate) fn charge_entry(&mut self, entries: usize) -> Result<Option<usize>, Fault> {
         if entries < self.capacity { Ok(None) } else { self.grow(entries).map(Some) }

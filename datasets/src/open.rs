@@ -61,8 +61,8 @@ pub fn open_as<E: From<Error>>(
     open_bytes_as(path, &bytes, options, format)
 }
 
-/// Returns a file that contains the arrays of a tensor and is not compressed; `None` for all
-/// others.
+/// Returns a file that contains the arrays of a tensor and is not compressed; `None` for other
+/// files, and if another dtype is requested.
 fn stored_file(path: &Path, options: &ReadOptions) -> io::Result<Option<(File, &'static StoredFormat)>> {
     // Values of another dtype are converted entry by entry. A pipe can be read only once.
     if options.dtype.is_some() || !std::fs::metadata(path)?.is_file() {
@@ -126,7 +126,7 @@ fn open_stored(
 }
 
 impl OpenedFile {
-    /// Charges the tensor to the memory, and converts it to a format.
+    /// Charges the tensor to the memory, and converts the tensor if a format is given.
     fn charged(self, path: &Path, format: Option<&Format>, memory: &Memory) -> Result<OpenedFile, Error> {
         let (bytes, budget) = (self.tensor.bytes(), memory.budget());
         let tensor = self.tensor.charged(budget).ok_or_else(|| {

@@ -57,8 +57,8 @@ impl PartialEq for EntryMemory {
 /// first bytes also determine the compression.
 ///
 /// # Errors
-/// Fails if the file is missing, of an unknown format, damaged or invalid, or the memory limit is
-/// exceeded.
+/// Fails if the file is missing, of an unknown format, damaged or invalid, if a value does not fit
+/// the requested dtype, or if the memory limit is exceeded.
 pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<LoadedFile, Error> {
     let path = path.as_ref();
     let scope = MemoryScope::new(&options.memory);

@@ -1,9 +1,9 @@
 //! Records of validated files, so that a file is validated once, not each time it is opened.
 //!
-//! A record is a file in a private folder of this user, named by the hash of a path. A record has
-//! the identity of the file that was validated (device, inode, size and times), and the hashes of
-//! its header and of the arrays that are loaded into memory. A record that others could have
-//! written is ignored.
+//! A record is a file in a private folder of this user. The name of the record is the hash of the
+//! path of the validated file. A record has the identity of the file that was validated (device,
+//! inode, size and times), and the hashes of its header and of the arrays that are loaded into
+//! memory. A record that others could have written is ignored.
 
 use redpoll_files::{Requirement, cache_folder, check_ownership, make_private, private_file};
 use redpoll_logic::Special;

@@ -31,7 +31,8 @@ impl LoadedFile {
     /// booleans are or-ed.
     ///
     /// # Errors
-    /// Fails if the format does not match the shape, or the memory limit is exceeded.
+    /// Fails if the format does not match the shape or cannot store the entries, or the memory
+    /// limit is exceeded.
     pub fn into_tensor(self, format: Option<Format>) -> Result<(Tensor, usize), Error> {
         let format = format.unwrap_or_else(|| self.default_format());
         let (shape, path) = (self.info.shape, self.path);
@@ -186,10 +187,11 @@ impl Content {
     }
 
     /// Stores the tensor in the given format. By default, the format is dense for dense data, CSR
-    /// for matrices, and otherwise CSF.
+    /// for matrices whose rows do not far outnumber the entries, and otherwise CSF.
     ///
     /// # Errors
-    /// Fails if the format does not match the shape.
+    /// Fails if the format does not match the shape or cannot store the entries, or memory is
+    /// exhausted.
     pub fn into_tensor(self, format: Option<Format>) -> Result<Tensor, Error> {
         let format = format.unwrap_or_else(|| self.default_format());
         match store(self.shape, self.fill, self.data, format, &Memory::default()) {
@@ -214,7 +216,7 @@ impl Content {
     /// Returns the entries of a tensor; `path` is reported in errors.
     ///
     /// # Errors
-    /// Fails for tensors of structs.
+    /// Fails for tensors of structs, and if the arrays of the tensor cannot be read.
     pub fn of_tensor(path: impl AsRef<Path>, tensor: &Tensor) -> Result<Content, Error> {
         Content::from_tensor_within(path.as_ref(), tensor, &Memory::default())
     }

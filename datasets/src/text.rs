@@ -1,7 +1,7 @@
 //! A cursor over the bytes of a numeric text file, which tracks its line.
 //!
-//! Files have millions of lines, so each byte is read once: lines are not split off before they are
-//! tokenized, and coordinates are accumulated while they are scanned.
+//! Files have millions of lines, so passes over the bytes are avoided: lines are not split off
+//! before they are tokenized, and coordinates are accumulated while they are scanned.
 
 use crate::error::{Fault, LocatedFault, Location};
 use redpoll_logic::Prim;

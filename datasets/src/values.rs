@@ -1,4 +1,4 @@
-//! Values as vectors, one variant per primitive type, and their lossless conversion.
+//! Values as vectors, one variant per primitive type, and their checked conversion.
 
 use redpoll_logic::{Prim, Scalar};
 
@@ -137,8 +137,9 @@ impl Values {
         push!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64);
     }
 
-    /// Converts the values to `prim`. Integers must be representable, finite floats may be rounded
-    /// but not to infinity, and nonzero values become `true`.
+    /// Converts the values to `prim`. An integer type must represent each value exactly. A float
+    /// type may round values, but no finite value to infinity. As booleans, nonzero values become
+    /// `true`.
     ///
     /// # Errors
     /// Returns the index and the value of the first value that does not fit.
@@ -159,7 +160,7 @@ impl Values {
     }
 }
 
-/// Returns whether a cast preserves the value, up to rounding to a float.
+/// Returns whether a cast preserves the value, up to rounding to a float; any cast to `bool` does.
 fn preserves(value: &Scalar, cast: &Scalar) -> bool {
     match (value, cast) {
         (_, Scalar::Bool(_)) => true,

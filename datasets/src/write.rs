@@ -18,8 +18,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The file appears under its name when it is complete. On errors, an existing file is not changed.
 ///
 /// # Errors
-/// Fails if the name determines no format, the format cannot represent the tensor exactly, or the
-/// system refuses an operation.
+/// Fails if the name determines no format, the format cannot represent the tensor exactly, the
+/// memory limit is exceeded, or the system refuses an operation.
 pub fn write_content(path: impl AsRef<Path>, content: &Content, options: &WriteOptions) -> Result<(), Error> {
     write_data(path.as_ref(), &WrittenData::Entries(content), options)
 }
@@ -148,8 +148,8 @@ fn lock_unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes all unfinished files of this process and blocks the start of further ones. Call it only
-/// when the process is about to exit, for example on a signal.
+/// Removes all unfinished files of this process and blocks the start of further ones. Call this
+/// function only when the process is about to exit, for example on a signal.
 pub fn remove_unfinished() {
     let files = lock_unfinished();
     for file in &*files {

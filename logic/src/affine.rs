@@ -88,7 +88,7 @@ impl Affine {
     /// Returns the sum of two forms.
     ///
     /// # Panics
-    /// Panics on overflow of `i64`; forms of well-formed expressions are far from it.
+    /// Panics on overflow of `i64`.
     pub fn plus(&self, other: &Affine) -> Affine {
         self.checked_plus(other).expect("the coefficients of well-formed affine forms fit 64 bits")
     }
@@ -105,7 +105,7 @@ impl Affine {
     /// Returns the form times a constant.
     ///
     /// # Panics
-    /// Panics on overflow of `i64`; forms of well-formed expressions are far from it.
+    /// Panics on overflow of `i64`.
     pub fn times(&self, factor: i64) -> Affine {
         self.checked_times(factor).expect("the coefficients of well-formed affine forms fit 64 bits")
     }
@@ -119,8 +119,9 @@ impl Affine {
         })
     }
 
-    /// Returns `quotient` and `rest` with `form = by * quotient + rest`. The quotient has all terms
-    /// that are multiples of `by`, and the constant of the rest is in `0..by`.
+    /// Returns `quotient` and `rest` with `form = by * quotient + rest`. The divisor `by` is
+    /// positive. The quotient has all parameters and terms whose coefficients are multiples of
+    /// `by`, and the constant of the rest is in `0..by`.
     pub fn divide(&self, by: i64) -> (Affine, Affine) {
         let (parameters, other_parameters) = divide(&self.parameters, by);
         let (terms, other_terms) = divide(&self.terms, by);
@@ -130,6 +131,9 @@ impl Affine {
     }
 
     /// Replaces every field by a form.
+    ///
+    /// # Panics
+    /// Panics on overflow of `i64`.
     pub fn substitute(&self, replacement: &dyn Fn(&Field) -> Affine) -> Affine {
         let offset = Affine { terms: Vec::new(), ..self.clone() };
         self.terms.iter().fold(offset, |sum, (field, c)| sum.plus(&replacement(field).times(*c)))
@@ -236,6 +240,9 @@ impl Subscript {
     }
 
     /// Replaces every field by a form.
+    ///
+    /// # Panics
+    /// Panics on overflow of `i64`.
     pub fn substitute(&self, replacement: &dyn Fn(&Field) -> Affine) -> Subscript {
         match self {
             Subscript::Affine(a) => Subscript::Affine(a.substitute(replacement)),
@@ -262,8 +269,8 @@ impl Subscript {
     }
 
     /// Returns bounds of the value, inclusive, while every field and parameter ranges over
-    /// `0..size`. Returns `None` if a field or parameter has no size or size zero, or if a bound
-    /// overflows `i64`.
+    /// `0..size`. Returns `None` if a field has no size, if a field or parameter has size zero, or
+    /// if a bound or the block size exceeds `i64`.
     pub fn range(&self, size: &dyn Fn(&Field) -> Option<u64>) -> Option<(i64, i64)> {
         let (mut low, mut high) = (i128::from(self.form().constant), i128::from(self.form().constant));
         let parameters = self.form().parameters.iter().map(|(parameter, c)| (Some(parameter.size), c));

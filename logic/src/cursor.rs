@@ -5,7 +5,7 @@
 pub struct TextPosition {
     /// Line, from 1; 0 if there is no text.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// Column in characters, from 1; 0 if there is no text.
     pub column: usize,
 }
 

@@ -50,8 +50,8 @@ impl Prim {
         Prim::F64,
     ];
 
-    /// Returns the primitive in which sums and products of values are computed: integers in 64
-    /// bits, booleans as `i64`, floats as they are.
+    /// Returns the primitive in which index notation and lazy arrays reduce values by sums and
+    /// products: integers in 64 bits, booleans as `i64`, floats as they are.
     pub fn widened(self) -> Prim {
         match self {
             Prim::Bool | Prim::I8 | Prim::I16 | Prim::I32 => Prim::I64,

@@ -30,7 +30,7 @@ pub enum Error {
         kind: &'static str,
         /// The name.
         name: String,
-        /// Known names that are similar to the name; may be empty.
+        /// Up to three known names that are similar to the name; may be empty.
         similar: Vec<String>,
     },
     /// An operator whose arguments do not fit its signature.
@@ -148,7 +148,8 @@ pub enum Error {
         /// Description of the mismatch.
         problem: String,
     },
-    /// A tensor that is too large for an engine that computes densely.
+    /// A tensor or a fold that is too large for an engine that computes densely, or an aggregate
+    /// whose extent exceeds 64 bits.
     #[error("{tensor} has {entries} entries, above the limit of the dense interpreter, {limit}")]
     TooLarge {
         /// Description of the tensor.

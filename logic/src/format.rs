@@ -143,8 +143,8 @@ impl Format {
         Format::csr().permuted(&[1, 0])
     }
 
-    /// Returns the format that lists coordinates: a non-unique sparse list, then singletons, of
-    /// which only the last is unique.
+    /// Returns the format that lists coordinates: a sparse list, then singletons. Only the last
+    /// level is unique.
     pub fn coo(rank: usize) -> Format {
         let levels = (0..rank)
             .map(|k| LevelFormat {

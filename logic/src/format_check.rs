@@ -39,8 +39,8 @@ pub enum FormatError {
         /// Flag: `unordered` or `non-unique`.
         flag: &'static str,
     },
-    /// A singleton level is not below a non-unique level, whose ranges of positions would give its
-    /// fibers.
+    /// A singleton level is not directly below a non-unique level, whose ranges of positions would
+    /// give the fibers of the singleton.
     #[error("level {level} is a singleton, which must lie directly below a non-unique level")]
     SingletonUnderUnique {
         /// Index of the level.
@@ -67,7 +67,7 @@ pub enum FormatError {
     Dimension {
         /// Tensor mode.
         mode: usize,
-        /// Dimension of the mode.
+        /// Dimension of the mode, or of a storage mode derived from the mode.
         dimension: u64,
     },
     /// The dtype of the fill value differs from that of the tensor.
@@ -88,8 +88,8 @@ pub enum FormatError {
         /// Fill value.
         fill: Scalar,
     },
-    /// A pattern leaf below a dense level, or without any level, would make every coordinate
-    /// `true`.
+    /// A pattern leaf without any level above it, or below a level that also stores coordinates
+    /// with the fill value. All these coordinates would be `true`.
     #[error("a pattern leaf requires a level above it that lists coordinates, found {found}; use an element leaf")]
     PatternLevel {
         /// Description of the level above the leaf.

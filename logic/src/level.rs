@@ -3,7 +3,7 @@
 //! `redpoll-storage` alone knows the arrays of each kind, and `redpoll-compiler` the code that
 //! iterates over them. The list says where in a format a kind may occur, how its fibers are read
 //! and how they are written. Code that names a kind makes or recognizes that kind alone, and needs
-//! no change for a new one.
+//! no change for a new kind.
 
 /// The method that finds a given coordinate in a fiber.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -62,8 +62,9 @@ pub struct LevelTraits {
     pub branchless: bool,
     /// True if positions have no gaps, and each belongs to one coordinate.
     pub compact: bool,
-    /// True if a coordinate is stored only for its own value. Otherwise some coordinates are stored
-    /// because of their neighbours, and have the fill value.
+    /// True if a coordinate is stored only for its own value. Otherwise a fiber stores all
+    /// coordinates of a range, also those with the fill value: the whole dimension, or from the
+    /// first to the last coordinate with another value.
     pub explicit: bool,
     /// True if one position stands for all coordinates of a run, which have equal children.
     pub runs: bool,
@@ -112,7 +113,8 @@ const RUNS: LevelTraits = LevelTraits { compact: false, runs: true, ..LIST };
 macro_rules! level_kinds {
     ($with:ident) => {
         $with! {
-            /// Every coordinate is stored: the child of coordinate `i` is at position `p * n + i`.
+            /// Every coordinate is stored: in fiber `p` of dimension `n`, the child of coordinate
+            /// `i` is at position `p * n + i`.
             Dense "dense" = TABLE { full: true, explicit: false };
 
             /// Lists of stored coordinates, `idx[ptr[p]..ptr[p + 1]]` for fiber `p` (compressed).

@@ -1,8 +1,8 @@
 //! The text form of values and dtypes.
 //!
 //! A bare word is a weak value: `true`, `7`, `-1.5`, `1e-3`, `inf`, `nan`. A strong value names its
-//! dtype: `(lit f32 1.5)`, `(lit (struct (value f32) (coordinate i64)) (1.5 7))`. Printed values
-//! read back as the same bits.
+//! dtype: `(lit f32 1.5)`, `(lit (struct (value f32) (coordinate i64)) (1.5 7))`. A printed literal
+//! reads back as an equal value, with the same bits unless it is a NaN.
 
 use crate::dtype::{DType, Prim};
 use crate::error::Error;
@@ -19,7 +19,8 @@ pub fn read_bare(word: &str) -> Option<Scalar> {
 /// Reads a literal `(lit DTYPE VALUE)`.
 ///
 /// # Errors
-/// Returns a syntax error if `form` is no literal, or if the value does not fit the dtype.
+/// Returns an error if `form` is no literal, if its dtype is invalid, or if its value does not fit
+/// the dtype.
 pub fn read_literal(form: &Sexpr) -> Result<Scalar, Error> {
     match form.as_form() {
         Some(("lit", [dtype, value])) => read_value(&read_dtype(dtype)?, value),
@@ -46,7 +47,7 @@ pub fn read_value(dtype: &DType, value: &Sexpr) -> Result<Scalar, Error> {
 /// Reads a value that is bare or a literal `(lit DTYPE VALUE)`.
 ///
 /// # Errors
-/// Returns a syntax error if `form` is neither.
+/// Returns an error if `form` is neither a bare value nor a valid literal.
 pub fn read_scalar(form: &Sexpr) -> Result<Scalar, Error> {
     match form.as_atom().and_then(read_bare) {
         Some(value) => Ok(value),

@@ -1,10 +1,10 @@
 //! Detection of masks that no coordinates satisfy, such as `i < j and j < i`.
 //!
 //! A mask compares a coordinate with another coordinate or with a number. The masks under one `and`
-//! bound differences of two coordinates. They contradict each other exactly if the graph of bounds
-//! has a cycle of negative length (C. E. Leiserson, J. B. Saxe, *A mixed-integer linear programming
-//! problem which is efficiently solvable*, 1988). Sizes are ignored: a mask that is empty only for
-//! the sizes of the data at hand is no contradiction.
+//! bound differences of two coordinates. The masks contradict each other exactly if the graph of
+//! bounds has a cycle of negative length (C. E. Leiserson, J. B. Saxe, *A mixed-integer linear
+//! programming problem which is efficiently solvable*, 1988). Sizes are ignored: a mask that is
+//! empty only for the sizes of the data at hand is no contradiction.
 
 use crate::error::Error;
 use crate::expr::{Expr, Node};
@@ -13,10 +13,10 @@ use crate::op::{Builtin, Op};
 use crate::plan::Plan;
 use std::collections::HashSet;
 
-/// Checks that no masks of a plan contradict each other.
+/// Checks that the masks under each `and` of a plan do not contradict each other.
 ///
 /// # Errors
-/// Returns the contradictory masks and their query.
+/// Returns the query and all masks of the first `and` whose masks contradict each other.
 pub fn check_masks(plan: &Plan) -> Result<(), Error> {
     let mut visited = HashSet::new();
     for query in &plan.queries {

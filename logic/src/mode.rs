@@ -21,8 +21,8 @@ pub enum FloatMode {
     /// | `inf + x`, `inf - x`, `x - inf`, the same with `-inf` | the infinity with its sign in the sum, also for NaN |
     /// | `min(-inf, x)`, `max(inf, x)` | the infinity, also for NaN |
     ///
-    /// Normalizing the rows of a sparse matrix, some of them empty, is therefore as sparse as the
-    /// matrix. The fill value of a result is the operator applied to the fill values of its
+    /// A sparse matrix with some empty rows therefore stays as sparse as before when its rows are
+    /// normalized. The fill value of a result is the operator applied to the fill values of its
     /// arguments, by the same table.
     ///
     /// # Unspecified values
@@ -31,13 +31,14 @@ pub enum FloatMode {
     /// - Rounding: sums and products may be regrouped, distributed, and integrated over runs,
     ///   within the error bound of the interpreter. A comparison or a cast to an integer that
     ///   depends on a rounding error may go either way.
-    /// - The sign of a zero, and therefore that of `x / 0`: a fill value is +0, a computed zero may
-    ///   be -0.
+    /// - The sign of a zero, and therefore that of `x / 0`: a fill value may be +0 where a computed
+    ///   zero is -0.
     /// - `inf - inf`, where both infinities decide the sum. Values that regrouping may turn into
     ///   such a sum are unspecified too, such as `inf * (1 - 1)`, or a fold over both `inf` and
     ///   `-inf`.
-    /// - Overflow: a product or a sum of finite operands that overflows its dtype may be computed
-    ///   in another order. That order may not overflow, or may give infinity or NaN.
+    /// - Overflow and underflow: a product or a sum of finite operands that leaves the range of its
+    ///   dtype may be computed in another order. That order may stay within the range, or give 0,
+    ///   an infinity or NaN.
     /// - Every value that depends on NaN, except by the definitions above: another order of
     ///   operations may give NaN, and rewrites that are valid for finite numbers need not preserve
     ///   it.

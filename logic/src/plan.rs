@@ -25,7 +25,8 @@ pub struct Plan {
 
 impl Query {
     /// Returns the type of the result, with one mode per field. The format is that of a reformat at
-    /// the root; without a reformat it is dense until the optimizer has chosen one.
+    /// the root or below refills at the root. Without such a reformat, the format is dense until
+    /// the optimizer has chosen another format.
     ///
     /// # Errors
     /// Returns [`Error::UnknownSize`] if a field has no size.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 /// One value of some [`DType`].
 ///
-/// Equality compares bits, except that all NaNs are equal: `NaN == NaN`, and `0.0 != -0.0`. Scalars
-/// can therefore be hash keys, and equal fill values are interchangeable.
+/// Equality compares dtypes and bits, except that all NaNs of a dtype are equal: `NaN == NaN`, and
+/// `0.0 != -0.0`. Scalars can therefore be hash keys, and equal fill values are interchangeable.
 #[derive(Clone, Debug)]
 pub enum Scalar {
     /// A `bool`.
@@ -37,7 +37,8 @@ pub enum Scalar {
     Struct(Arc<StructType>, Arc<[Scalar]>),
 }
 
-/// Evaluates `$body` with `$v` bound to the Rust value inside a primitive scalar.
+/// Evaluates `$body` with `$v` bound to the Rust value inside a primitive scalar; evaluates
+/// `$other` for a struct.
 #[macro_export]
 macro_rules! match_prim {
     ($scalar:expr, $v:ident => $body:expr, struct => $other:expr) => {
@@ -173,7 +174,7 @@ impl Scalar {
     /// - integers to integers wrap to the width of the target;
     /// - floats to integers truncate, saturate at the ends of the range and map NaN to 0;
     /// - any value to `bool` is `x != 0`, so that NaN is `true`;
-    /// - integers to floats round to nearest even.
+    /// - integers to floats and `f64` to `f32` round to the nearest float, ties to even.
     ///
     /// Returns `None` for a struct.
     pub fn cast(&self, to: Prim) -> Option<Scalar> {

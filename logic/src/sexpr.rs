@@ -110,13 +110,13 @@ impl Sexpr {
         self.locate(Error::Syntax(message.into()))
     }
 
-    /// Adds the position of this expression to an error.
+    /// Adds the position of this expression to an error that has no position.
     pub fn locate(&self, error: Error) -> Error {
         if self.position.line == 0 { error } else { error.with_position(self.position.line, self.position.column) }
     }
 
-    /// Formats the expression over several lines: the items of a list that exceeds a line are
-    /// indented below it.
+    /// Formats the expression over several lines. The items of a list that does not fit a line
+    /// stand on indented lines of their own, except words directly after the head.
     pub fn pretty(&self) -> String {
         let mut out = String::new();
         self.write_pretty(0, &mut out);

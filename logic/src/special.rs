@@ -1,7 +1,7 @@
 //! Sets of special values that a float may have: infinity, minus infinity and NaN.
 //!
-//! Tensors report the set of their values. Lowering computes from the sets which operators of a
-//! program need a guard against special values.
+//! Tensors report the set of special values among their values. Lowering computes from the sets
+//! which operators of a program need a guard against special values.
 
 use crate::Scalar;
 
@@ -94,7 +94,8 @@ impl Special {
         if self.intersects(Special::INFINITE) { self.union(Special::INFINITE) } else { self }
     }
 
-    /// Returns the special values of sums of a value of this set and one of the other set.
+    /// Returns the special values that a sum may have, if one addend may have the special values of
+    /// this set and the other addend those of `other`. Overflow of finite addends is not counted.
     pub fn of_sum(self, other: Special) -> Special {
         let opposite = |a: Special, b: Special| a.intersects(Special::INFINITY) && b.intersects(Special::NEG_INFINITY);
         let nan = opposite(self, other) || opposite(other, self);

@@ -32,7 +32,7 @@ pub struct OptimizerConfig {
     /// all are enabled.
     pub subjects: Subjects,
     /// Lowest cost of a query, in steps along a list, for which rules are tried. More of the equal
-    /// terms are planned as the cost rises above this.
+    /// terms are planned as the cost rises above this threshold.
     pub rewrite_threshold: CostThreshold,
     /// Choice among the equal terms that the rules find.
     pub choice: Choice,
@@ -59,8 +59,8 @@ pub enum Adaptivity {
     Off,
     /// Replans when both conditions hold.
     On {
-        /// Smallest factor by which the numbers of positions that a query has written deviate from
-        /// the estimates, in either direction.
+        /// Smallest factor, in either direction, between the true and the estimated number of
+        /// positions in some level of a tensor that the query has written.
         factor: f64,
         /// Least savings, in steps along a list, that pay for planning and compiling the rest.
         min_savings: CostThreshold,
@@ -102,7 +102,8 @@ impl Default for CostThreshold {
 /// A subject of optimization. All but the last one are sets of rules of the algebra.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
-    /// Aggregates: merged, split, and replaced by a count where one value repeats.
+    /// Aggregates: merged, split, replaced by a multiple where one value repeats, and folded
+    /// separately over fills and other values. Nested calls of one operator: flattened.
     Aggregates,
     /// Aggregates pulled out of products and pushed to the factors that depend on their fields.
     Elimination,

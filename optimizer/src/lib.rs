@@ -36,12 +36,13 @@
 //!   is inside the loop of the other index.
 //! - Each access and output has one subscript for each storage mode; each access also has one
 //!   protocol for each storage mode.
-//! - The coordinate of a walked or galloped level is an affine form of a loop's index. This loop is
-//!   inside the loops that bind the outer levels.
+//! - The coordinate of a walked or galloped level is an affine form of loop indices. The innermost
+//!   of their loops is inside the loops that bind the outer levels.
 //! - A temporary is listed after the temporaries that it reads.
 //! - An output without a fold writes each coordinate at most once; a fold starts from the output's
 //!   fill.
-//! - Writes into lists and singletons come in order, or go into a workspace first.
+//! - Writes into levels that are appended to, such as lists, come in order, or go into a workspace
+//!   first.
 //! - If the operator of an aggregate cannot be regrouped, its reduced loops have the order of the
 //!   aggregate's fields.
 

@@ -19,12 +19,14 @@ use std::borrow::Cow;
 ///
 /// The plan computes the same tensors as the Logic plan, under the laws of
 /// [`OptimizerConfig::float_mode`]. It is a pure function of the arguments. `statistics` describe
-/// the inputs of the plan by name; they steer costs and formats only, except for the facts in
-/// [`Report::facts`], which inputs must have.
+/// the inputs of the plan by name; they change the cost of the plan but not its results. The
+/// exceptions are the facts in [`Report::facts`], which must have the same truth for the inputs of
+/// every run.
 ///
 /// # Errors
-/// Fails when an operator does not fit its arguments, a field has no size, a requested
-/// format does not fit its query, or pinned loop orders contradict each other.
+/// Fails when an operator does not fit its arguments, a scan's operator has no identity, a field
+/// has no size or is not bound, a query computes values of another dtype than it declares, a
+/// requested format does not fit its query, or pinned loop orders contradict each other.
 ///
 /// # Examples
 /// A product of a sparse matrix and a vector loops over the rows of the matrix:

@@ -2,7 +2,7 @@
 //! verifier.
 //!
 //! Plans join tensors of up to three modes, with folds (also inside maps), index maps, masks,
-//! several queries, requested formats and pinned loop orders. The number of occurrences of each
+//! several queries, requested formats and pinned loop orders. A least number of plans with each
 //! feature is asserted.
 
 mod common;
@@ -264,7 +264,7 @@ impl Generator {
     }
 }
 
-/// Number of occurrences of each feature.
+/// Number of plans with each feature.
 #[derive(Default)]
 struct Coverage(BTreeMap<&'static str, usize>);
 

@@ -1,4 +1,4 @@
-//! Passes the build target to the crate, which compiles its kernels for it.
+//! Passes the build target to the crate, which compiles kernels for that target.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,5 +1,5 @@
-//! Tables of compressed text, read into memory, because DataFusion reads it only with additional
-//! features.
+//! Tables of compressed text, read into memory, because DataFusion reads compressed text only with
+//! additional features.
 
 use crate::error::{Error, Result};
 use crate::row_format::RowFormat;
@@ -15,11 +15,13 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads the rows of a file of text or JSON. The type of a column is inferred from all its values.
+/// Reads the rows of a file of compressed text or JSON. The type of a column is inferred from all
+/// values of the column.
 ///
 /// # Errors
-/// If the file cannot be read or is damaged, a line has more or fewer values than the first, or the
-/// rows are a JSON array.
+/// If the file cannot be read, is damaged or exceeds the memory limit, or a line of text has more
+/// or fewer values than the first. Also if `rows` is neither text nor JSON with one object per
+/// line.
 pub(crate) fn read(path: &Path, rows: RowFormat, memory: &Memory) -> Result<MemTable> {
     let text = unpack(path, memory)?;
     let fault = |message: String| Error::Declaration { table: path.display().to_string(), message };

@@ -1,12 +1,12 @@
 //! Plans for which DataFusion would return wrong rows without an error. They are corrected before
 //! DataFusion optimizes them, or refused.
 //!
-//! - A correlated subquery becomes a join with the columns that it compares with the outer query.
-//!   These columns lose the names of their tables, so `a.u` and `b.u` become one column. They get
-//!   unique names below the condition that reads them.
-//! - `x NOT IN (SELECT y .. WHERE y = x ..)` reads no NULL of `y`, so it is `NOT EXISTS`.
-//!   DataFusion takes the condition for the equality of `NOT IN` itself, drops the condition, and
-//!   then finds the NULLs of all other rows.
+//! - DataFusion turns a correlated subquery into a join on the columns that the subquery compares
+//!   with the outer query. These columns lose the names of their tables, so `a.u` and `b.u` become
+//!   one column. The rule gives the columns unique names below the condition that reads them.
+//! - In `x NOT IN (SELECT y .. WHERE y = x ..)`, the subquery returns no NULL, so `NOT IN` is
+//!   `NOT EXISTS`. DataFusion takes the condition `y = x` for the equality of `NOT IN` itself,
+//!   drops the condition, and then finds the NULLs of all other rows.
 //! - `k` of a right or full join `USING (k)` is resolved to the column of the left table.
 //!   [`crate::statement`] rewrites such joins to `ON` where it can; others are refused here.
 
@@ -21,8 +21,8 @@ use datafusion::optimizer::AnalyzerRule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The rule that gives unique names to the columns of correlated subqueries, and refuses merged
-/// columns that would lose values.
+/// The rule that replaces `NOT IN` by `NOT EXISTS` where both are equal, gives unique names to the
+/// columns of correlated subqueries, and refuses merged columns that would lose values.
 #[derive(Debug)]
 pub(crate) struct RenameCorrelated;
 
@@ -43,7 +43,8 @@ impl AnalyzerRule for RenameCorrelated {
     }
 }
 
-/// Replaces `NOT IN` by `NOT EXISTS` if its subquery has the same equality as a condition.
+/// Replaces `NOT IN` by `NOT EXISTS` if the subquery has the equality that `NOT IN` tests as a
+/// condition.
 fn replace_not_in(expr: Expr) -> Result<Transformed<Expr>> {
     expr.transform_up(|e| match e {
         Expr::InSubquery(InSubquery { expr, subquery, negated: true }) if has_equality(&subquery, &expr) => {
@@ -59,7 +60,8 @@ fn replace_not_in(expr: Expr) -> Result<Transformed<Expr>> {
     })
 }
 
-/// Returns whether a condition of the subquery says that its column equals `wanted`.
+/// Returns whether a condition of the subquery requires that the subquery's only result column
+/// equals the outer column `wanted`.
 fn has_equality(subquery: &Subquery, wanted: &Expr) -> bool {
     let LogicalPlan::Projection(projection) = subquery.subquery.as_ref() else { return false };
     let (LogicalPlan::Filter(filter), [output], Expr::Column(wanted)) =
@@ -88,7 +90,7 @@ fn check_merged(join: &Join) -> Result<()> {
 }
 
 /// Renames the columns of a subquery that are compared with the outer query, if one of them has the
-/// name of another such column, or of a result column.
+/// name of another such column, or of another result column.
 fn rename_columns(subquery: Subquery, count: &mut usize) -> Result<Transformed<LogicalPlan>> {
     let plan = subquery.subquery.as_ref();
     let mut compared = BTreeSet::new();
@@ -113,7 +115,8 @@ fn rename_columns(subquery: Subquery, count: &mut usize) -> Result<Transformed<L
     Ok(Transformed::yes(LogicalPlan::Subquery(Subquery { subquery: Arc::new(plan), ..subquery })))
 }
 
-/// Returns the columns of a plan by name, with the input column for those that are just a column.
+/// Returns the result columns of a plan by name. A column that a projection takes from its input
+/// unchanged comes with that input column, any other with `None`.
 fn output_columns(plan: &LogicalPlan) -> Vec<(String, Option<Column>)> {
     let names = plan.schema().fields().iter().map(|field| field.name().clone());
     match plan {

@@ -23,10 +23,10 @@ use redpoll_storage::Tensor;
 use std::fmt;
 use std::sync::Arc;
 
-/// A DataFusion session whose queries redpoll may claim. Clones are the same session.
+/// A DataFusion session in which redpoll may claim regions of queries. Clones are the same session.
 ///
-/// The methods are asynchronous and run on the caller's tokio runtime; regions run on its threads
-/// for blocking work.
+/// Queries run on the caller's tokio runtime. A region runs on the runtime's threads for blocking
+/// work, or on a thread of its own if it is prepared in the background.
 ///
 /// ```
 /// use redpoll::Session;
@@ -78,7 +78,9 @@ fn default_config() -> SessionConfig {
 }
 
 impl Database {
-    /// Returns a session with DataFusion's default configuration, whose regions `engine` runs.
+    /// Returns a session whose regions `engine` runs. The configuration is DataFusion's default,
+    /// but with an information schema, and with the files of subfolders in the table of a folder or
+    /// pattern.
     pub fn new(engine: Arc<dyn Engine>) -> Database {
         Database::with_config(engine, default_config())
     }
@@ -151,16 +153,18 @@ impl Database {
         unclaimed_aggregates(plan, self.context.state().config_options(), &self.cache)
     }
 
-    /// Waits until no region is left to prepare. The wait includes regions of queries whose rows
-    /// nobody has asked for yet.
+    /// Waits until no region is left to prepare. The wait includes regions that are prepared after
+    /// DataFusion's answer to a running query, so it lasts until that query is answered or dropped.
     pub async fn wait_until_prepared(&self) {
         self.background.wait_until_idle().await;
     }
 
-    /// Plans a statement; its rows are computed when they are asked for.
+    /// Plans a statement. The rows of a query are computed when they are asked for; `SET` and
+    /// statements that create or drop tables are executed at once.
     ///
     /// # Errors
-    /// If the text is not a valid statement over the registered tables.
+    /// If the text is not one valid statement over the registered tables, or the statement is
+    /// executed at once and fails.
     pub async fn sql(&self, text: &str) -> Result<DataFrame> {
         let state = self.context.state();
         let dialect = state.config_options().sql_parser.dialect;
@@ -173,7 +177,9 @@ impl Database {
     /// one.
     ///
     /// # Errors
-    /// If the query fails, a coordinate is NULL, negative or no integer, or coordinates repeat.
+    /// If the query fails or has no columns, a coordinate is NULL, negative, no integer or outside
+    /// of `shape`, or coordinates repeat. Also if the values contain a NULL or have a type that
+    /// tensors cannot store.
     pub async fn tensor(&self, query: &str, shape: Option<Vec<u64>>) -> Result<Tensor> {
         let frame = self.sql(query).await?;
         let schema = frame.schema().inner().clone();
@@ -183,7 +189,7 @@ impl Database {
     /// Registers a tensor as a table; without names, its columns are `i0`, `i1`, .., `value`.
     ///
     /// # Errors
-    /// If the names do not fit the modes, or the values are structs.
+    /// Those of [`TensorTable::with_columns`] and [`Database::register_table`].
     pub fn register_tensor(&self, table: &str, tensor: Tensor, columns: Option<Vec<String>>) -> Result<(), Error> {
         let provider = match columns {
             None => TensorTable::new(tensor)?,
@@ -201,7 +207,7 @@ impl Database {
     /// Registers the table of a tensor, and replaces a table of the same name.
     ///
     /// # Errors
-    /// If there is no such schema.
+    /// If the schema of the table does not exist, or takes no tables.
     pub fn register_table(&self, table: &str, provider: TensorTable) -> Result<(), Error> {
         replace_table(&self.context.state(), table, Arc::new(provider))
             .map_err(|e| Error::Declaration { table: table.to_string(), message: e.to_string() })

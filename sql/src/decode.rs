@@ -17,7 +17,8 @@ use std::sync::Arc;
 /// Returns the rows of a region from the outputs of its program.
 ///
 /// # Errors
-/// If Arrow refuses a computation, or a mean of decimals does not fit its type.
+/// If Arrow refuses a computation, a result cannot be read, or DataFusion must compute a column,
+/// such as a mean of decimals that does not fit its type.
 pub(crate) fn decode(
     join: &GroupedJoin,
     encoded: &EncodedJoin,
@@ -72,7 +73,8 @@ struct GroupEntries {
 }
 
 impl GroupEntries {
-    /// Returns the entries of a tensor in storage order; `modes` are the group fields of its modes.
+    /// Returns the entries of a tensor in storage order; `modes` are the group fields of its modes,
+    /// and `rank` is the number of all group fields.
     fn new(tensor: &Tensor, modes: &[usize], rank: usize) -> Result<GroupEntries> {
         let Triples { coordinates, values, .. } = tensor.to_triples()?;
         let mut codes = vec![Vec::new(); rank];
@@ -118,7 +120,7 @@ impl GroupEntries {
     }
 
     /// Returns the values at the coordinates of `groups`, and the fill value where there is no
-    /// entry. Unless the coordinates are the same, both must be in lexicographic order.
+    /// entry. Unless both lists of coordinates are the same, both must be in lexicographic order.
     fn values_at(&self, groups: &GroupEntries) -> NumberBuffer {
         if self.values.len() == groups.values.len() && self.has_codes_of(groups) {
             return self.values.clone();

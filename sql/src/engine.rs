@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// A runner of Logic plans over tensors.
 ///
-/// `redpoll::Session` is one. This example wraps it and counts the runs:
+/// `redpoll::Session` implements this trait. The example wraps a session and counts its runs:
 ///
 /// ```
 /// use redpoll::Session;
@@ -53,7 +53,7 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// Computes the outputs of `plan`; `bindings` are the tensors under the names of its tables.
     ///
     /// # Errors
-    /// If the plan is refused, a limit is exceeded, or the run is cancelled.
+    /// If the plan is refused, a kernel fails, a limit is exceeded, or the run is cancelled.
     fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, limits: &RunLimits) -> Result<Outcome, RunError>;
 
     /// Returns the title and text of each phase of the plan, for `EXPLAIN`.
@@ -62,7 +62,8 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// If the plan is refused.
     fn explain(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError>;
 
-    /// Returns the check of names of targets, for `SET redpoll.engine`.
+    /// Returns the check of names of targets, for `SET redpoll.engine`. The default refuses every
+    /// name.
     fn target_check(&self) -> TargetCheck {
         |name| Err(format!("the engine of this session has no target but its own, found `{name}`"))
     }
@@ -98,7 +99,8 @@ pub struct Outcome {
 pub struct RunLimits {
     /// Set to end the run at its next check.
     pub cancelled: Arc<AtomicBool>,
-    /// The account that is charged for live results and intermediates.
+    /// The account that is charged for live results and intermediates; `None` for the limits of the
+    /// engine alone.
     pub memory: Option<Arc<dyn Account>>,
 }
 
@@ -116,7 +118,7 @@ pub enum RunError {
          runs the query and spills to disk"
     )]
     Memory,
-    /// The plan was refused, or a kernel failed.
+    /// The target or the plan was refused, or a kernel failed.
     #[error(transparent)]
     Failed(Box<dyn std::error::Error + Send + Sync>),
 }

@@ -21,7 +21,7 @@ impl Engines {
     /// Returns the engine on the target that the session has set.
     ///
     /// # Errors
-    /// If there is no such target.
+    /// Those of [`Engine::with_target`].
     pub(crate) fn select(&self, target_choice: &TargetChoice) -> Result<Arc<dyn Engine>, RunError> {
         let Some(target) = target_choice.name() else { return Ok(self.session_engine.clone()) };
         let mut engines = self.by_target.lock().unwrap_or_else(PoisonError::into_inner);

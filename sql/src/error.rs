@@ -13,7 +13,8 @@ pub enum Error {
     /// A file of a table cannot be read or written.
     #[error(transparent)]
     Data(Box<redpoll_datasets::Error>),
-    /// A tensor cannot be stored.
+    /// A tensor cannot be built, converted, counted or read. The fault of the author of the rows,
+    /// of the caller, or ours.
     #[error(transparent)]
     Storage(Box<redpoll_storage::Error>),
     /// A Logic plan was not well-formed. Our fault.
@@ -21,18 +22,20 @@ pub enum Error {
         "the plan of a claimed region is not valid: {0}; `SET redpoll.enabled = false` runs the query in DataFusion"
     )]
     Logic(Box<redpoll_logic::Error>),
-    /// The engine returned no results.
+    /// The engine refused a target or a plan, or a run returned no results.
     #[error(transparent)]
     Run(#[from] RunError),
     /// Arrow refused a computation.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
-    /// The declaration of a table does not fit its file. The fault of its author.
+    /// A table cannot be declared: the declaration does not fit the file or tensor, the file cannot
+    /// be parsed, or the schema of the table does not exist. The fault of the author of the
+    /// declaration or of the file.
     #[error("table `{table}`: {message}")]
     Declaration {
-        /// The table.
+        /// The name of the table, or its file or columns if it has no name yet.
         table: String,
-        /// The mistake, and the correct form.
+        /// The mistake, in most cases with the expected form.
         message: String,
     },
     /// The memory limit leaves too little for a region. The message says what to do.
@@ -55,8 +58,8 @@ pub enum Error {
         /// The mistake.
         message: String,
     },
-    /// A library panicked on its input, most often a damaged file. The fault of the author of the
-    /// file, or of the library.
+    /// A library panicked on its input, which is most often a damaged file, or a check found a
+    /// defect in an Arrow file. The fault of the author of the file, or of the library.
     #[error("{input} cannot be read and is probably damaged: {cause}")]
     Damaged {
         /// The input.
@@ -109,8 +112,10 @@ pub enum FallbackReason {
         /// The upper bound of the number of rows.
         rows: u128,
     },
-    /// The values of a sum or product over several tables are not finite, or may overflow when
-    /// regrouped.
+    /// The result may depend on the order of computation. A product, a sum of several terms, or a
+    /// function over a semiring reads a value that is not finite, or may overflow when regrouped. A
+    /// minimum or maximum that reads a NaN, and integers that may overflow in their own type, have
+    /// this reason, too.
     #[error("{values} is not finite, or so large that it may overflow in another order of computation")]
     Unbounded {
         /// The values.
@@ -128,15 +133,16 @@ pub enum FallbackReason {
         /// The values.
         values: String,
     },
-    /// DataFusion is faster, or estimated to be.
+    /// The time of redpoll exceeds the accepted multiple of DataFusion's time.
     #[error("redpoll takes {redpoll_time:.1?} and DataFusion takes {datafusion_time:.1?}")]
     Slower {
-        /// Time of redpoll, measured or estimated.
+        /// Time of redpoll's fastest run, or the limit at which a run was stopped.
         redpoll_time: Duration,
-        /// Time of DataFusion, measured or estimated.
+        /// Time of DataFusion, or an upper bound of it if DataFusion has not run.
         datafusion_time: Duration,
     },
-    /// A column has a NULL, and no join removes its row.
+    /// A column has a NULL where a region needs values: an anti-join compares with the column, or
+    /// both sides of a full outer join have a NULL in a key.
     #[error("column `{column}` contains a NULL")]
     Null {
         /// The column.
@@ -199,8 +205,8 @@ impl From<Error> for DataFusionError {
 const BUG_NOTICE: &str = "This issue was likely caused by a bug in DataFusion's code. Please help us to resolve this by filing a bug \
                    report in our issue tracker: https://github.com/apache/datafusion/issues. ";
 
-/// Returns the message of the root cause of a DataFusion error, without DataFusion's notes on where
-/// to report bugs.
+/// Returns the message of the root cause of a DataFusion error. The message of a planning error is
+/// returned without DataFusion's note on where to report bugs.
 ///
 /// ```
 /// # #[tokio::main]

@@ -33,7 +33,7 @@ pub struct RegionExec {
     source: Arc<Mutex<Option<AnswerSource>>>,
 }
 
-/// The state of the session that a region uses.
+/// The parts of a session's state that a region uses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RegionContext {
     pub(crate) cache: Arc<Cache>,
@@ -74,8 +74,8 @@ impl RegionExec {
         RegionExec { context, ..self }
     }
 
-    /// Returns the engine that answered the last call; before any call, `Cached` if the region is
-    /// prepared.
+    /// Returns the engine that answered the last call. Before any call, returns `Cached` if the
+    /// region is prepared, and `None` otherwise.
     fn source(&self) -> Option<AnswerSource> {
         let source = *self.source.lock().unwrap_or_else(PoisonError::into_inner);
         let is_prepared =

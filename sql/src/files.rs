@@ -25,19 +25,21 @@ use std::sync::Arc;
 impl Database {
     /// Registers a file as a table, by its extension in any case:
     ///
-    /// - `.csv` and `.tsv` have a header; for `.txt`, the first lines show the delimiter, the
-    ///   header and comments;
+    /// - `.csv`, `.tsv`, `.tab` and `.psv` have a header; for `.txt`, the first lines show the
+    ///   delimiter, the header and comments;
     /// - `.ndjson`, `.jsonl` and `.json`; `.parquet`; `.arrow`;
-    /// - all other files are tensors in the formats that `redpoll_datasets` reads.
+    /// - all other files, and `.txt` in the Matrix Market format, are tensors in the formats that
+    ///   `redpoll_datasets` reads.
     ///
     /// Text compressed by gzip or zstd, such as `.csv.gz`, is read into memory; DataFusion reads
-    /// uncompressed files during queries. A folder, subfolders included, or a pattern such as
-    /// `data/*.csv`, is one table of all its files, which must have the same extension. A table of
-    /// the same name is replaced.
+    /// other files of rows during queries. A folder, subfolders included, or a pattern such as
+    /// `data/*.csv`, is one table of all its files. These must be uncompressed files of rows with
+    /// the same extension. A table of the same name is replaced.
     ///
     /// # Errors
-    /// If the file is missing, damaged or of an unknown format. An earlier table of the name then
-    /// stays.
+    /// If the file is missing, damaged or of an unknown format, the files of a folder or pattern
+    /// cannot be one table, or the schema of the table does not exist. An earlier table of the name
+    /// then stays.
     pub async fn register_file(&self, table: &str, file: &Path) -> Result<()> {
         let provider = self.table_of_file(table, file, None).await?;
         replace_table(&self.context().state(), table, provider)
@@ -46,7 +48,8 @@ impl Database {
     /// Returns the table of a file, a folder or a pattern, read by `reader` or by its extension.
     ///
     /// # Errors
-    /// If the file is missing, damaged or of an unknown format.
+    /// If the file is missing, damaged or of an unknown format, or the files of a folder or pattern
+    /// cannot be one table.
     pub(crate) async fn table_of_file(
         &self,
         table: &str,
@@ -179,10 +182,12 @@ impl Database {
         with_deep_stack(frame.collect()).await
     }
 
-    /// Plans a statement; its rows are computed when they are asked for.
+    /// Plans a statement. The rows of a query are computed when they are asked for; `SET` and
+    /// statements that create or drop tables are executed at once.
     ///
     /// # Errors
-    /// If the statement does not fit the registered tables.
+    /// If the statement does not fit the registered tables, names a file that cannot be read, or is
+    /// executed at once and fails.
     pub async fn execute(&self, statement: Statement) -> Result<DataFrame> {
         let plan = with_deep_stack(async { self.context().execute_logical_plan(self.plan(statement).await?).await });
         guard_future("a file of the statement", plan).await

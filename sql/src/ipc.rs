@@ -13,10 +13,12 @@ const MAGIC: &[u8; 6] = b"ARROW1";
 /// The bytes before the length of a message.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 
-/// Checks that all blocks and messages of a file lie within it.
+/// Checks the structure of an Arrow file. In the file format, the end marker and the footer must be
+/// valid, and all blocks must lie within the file. In the stream format, all messages must be valid
+/// and lie within the file.
 ///
 /// # Errors
-/// If a block or a message does not, or the file cannot be read.
+/// If the structure is damaged, or the file cannot be read.
 pub(crate) fn check(path: &Path) -> Result<()> {
     let damaged = |cause: String| Error::Damaged { input: format!("the file {}", path.display()), cause };
     let io_error = |source| redpoll_datasets::Error::Io { path: path.into(), source };
@@ -35,7 +37,7 @@ pub(crate) fn check(path: &Path) -> Result<()> {
 /// The defect of a file, if there is one.
 type FileDefect = Option<String>;
 
-/// Reads a part of a file; returns `None` if the part exceeds it.
+/// Reads a part of a file; returns `None` if the part exceeds the file.
 fn read_part(file: &mut File, size: u64, start: u64, bytes: u64) -> std::io::Result<Option<Vec<u8>>> {
     if start.checked_add(bytes).is_none_or(|end| end > size) {
         return Ok(None);

@@ -1,10 +1,11 @@
 //! SQL over sparse tables: redpoll inside DataFusion.
 //!
-//! DataFusion parses, plans and runs every statement. An optimizer rule ([`claim`]) finds the
-//! regions of a plan that are aggregates over one join, and replaces each by one node
-//! ([`RegionNode`]). At run time, the rows of the region's inputs are encoded as tensors
-//! ([`encode`]); inputs that are tensors are bound unchanged. One Logic plan computes the region
-//! ([`program`]), and an [`Engine`] runs it. The rest of the plan runs in DataFusion unchanged.
+//! DataFusion parses and plans every statement. An optimizer rule ([`ClaimRegions`]) finds the
+//! regions of a plan ([`claim`]), which are aggregates over one join. The rule replaces each region
+//! that is estimated to pay by one node ([`RegionNode`]). At run time, the rows of the region's
+//! inputs are encoded as tensors ([`encode`]); tables that are tensors are bound unchanged where
+//! possible. One Logic plan computes the region ([`program`]), and an [`Engine`] runs this plan.
+//! The rest of the statement's plan runs in DataFusion unchanged.
 //!
 //! The steps of a query, with the modules of each:
 //!
@@ -14,7 +15,7 @@
 //! | `claim`, `aggregates` | DataFusion's logical plan | regions, or the reason why an aggregate is in no region |
 //! | `node`, `planner` | region | extension node, execution plan |
 //! | `policy` | execution plan | the engine that answers a call: redpoll, DataFusion, or the first to finish |
-//! | `encode` | record batches | tensors over codes, dictionaries |
+//! | `encode` | record batches | tensors over codes, the domains of the codes |
 //! | `program` | region, tensors | Logic plan |
 //! | `decode`, `results` | results | record batches |
 //!

@@ -29,11 +29,11 @@ pub(crate) fn cache_capacity(limit: &MemoryLimit) -> usize {
 }
 
 /// Bytes reserved in a memory pool, released when the account is dropped. If the pool is exhausted,
-/// cached regions are dropped first.
+/// entries of `cache` are dropped to make room.
 #[derive(Debug)]
 struct PoolAccount {
     reservation: MemoryReservation,
-    /// The cache whose regions may be dropped to make room.
+    /// The cache whose entries may be dropped; `None` for background work.
     cache: Option<Arc<dyn Evict>>,
     /// The largest reservation in bytes.
     max_bytes: usize,
@@ -81,7 +81,8 @@ impl Allowance {
         Allowance { account: Arc::new(MemoryBudget::new(usize::MAX)), cancelled: Arc::default() }
     }
 
-    /// Returns an allowance of a pool; cached regions are dropped if the pool is exhausted.
+    /// Returns an allowance of a pool; cached regions and columns are dropped if the pool is
+    /// exhausted.
     pub(crate) fn from_pool(
         pool: &Arc<dyn MemoryPool>,
         cache: Arc<dyn Evict>,
@@ -94,8 +95,8 @@ impl Allowance {
         }
     }
 
-    /// Returns an allowance of at most `max_bytes` bytes of a pool, for background work; no cached
-    /// region is dropped for it.
+    /// Returns an allowance of at most `max_bytes` bytes of a pool, for background work, which
+    /// drops nothing from the cache.
     pub(crate) fn for_background(
         pool: &Arc<dyn MemoryPool>,
         max_bytes: usize,
@@ -105,7 +106,8 @@ impl Allowance {
         Allowance { account: Arc::new(PoolAccount { reservation, cache: None, max_bytes }), cancelled }
     }
 
-    /// Reserves bytes until they are released or the last clone is dropped.
+    /// Reserves bytes until they are released or the last clone is dropped. `purpose` names the use
+    /// of the bytes in the error.
     ///
     /// # Errors
     /// If too few bytes are left, or the region is cancelled.

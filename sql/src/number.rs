@@ -17,7 +17,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// Returns the primitive type of kernels.
+    /// Returns the primitive type with which kernels compute; for decimals, that of a limb.
     pub fn prim(self) -> Prim {
         match self {
             Number::I64 | Number::Decimal(_) => Prim::I64,
@@ -26,7 +26,7 @@ impl Number {
         }
     }
 
-    /// Returns the number type of an Arrow type.
+    /// Returns the number type of an Arrow type; `None` if values of the type cannot be summed.
     pub fn of(ty: &DataType) -> Option<Number> {
         match ty {
             DataType::Int64 => Some(Number::I64),

@@ -92,8 +92,8 @@ impl Visit for EntryCollector {
     }
 }
 
-/// The engine that answers the first call of a region. The text of a value is that of
-/// `SET redpoll.first`.
+/// The engine that answers the first call of a region. A region that cannot be cached is answered
+/// by redpoll, whatever the value. The text of a value is that of `SET redpoll.first`.
 ///
 /// ```
 /// use redpoll_sql::FirstAnswer;
@@ -104,8 +104,8 @@ impl Visit for EntryCollector {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FirstAnswer {
     /// Redpoll, if it is estimated to be faster than DataFusion, preparation included, or if
-    /// [`Policy`] is `Always`. Otherwise DataFusion, while redpoll prepares the region; the engine
-    /// that finishes first answers.
+    /// [`Policy`] is `Always`. Otherwise DataFusion runs while redpoll prepares the region, and the
+    /// engine that finishes first answers.
     #[default]
     Auto,
     /// Redpoll.
@@ -114,7 +114,8 @@ pub enum FirstAnswer {
     Prepare,
 }
 
-/// The regions that are claimed, among those that can be. The text of a value is that of
+/// The regions that are claimed, among those that can be. A region that an earlier run left to
+/// DataFusion is not claimed until its tables change. The text of a value is that of
 /// `SET redpoll.claim`.
 ///
 /// ```
@@ -125,7 +126,7 @@ pub enum FirstAnswer {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Policy {
-    /// Regions that are estimated to pay.
+    /// Regions that are estimated to pay, and regions that DataFusion cannot run.
     #[default]
     Cost,
     /// All regions.
@@ -233,7 +234,7 @@ macro_rules! config_field {
     };
 }
 
-/// Implements an option whose values are a few words.
+/// Implements the text form of an option, in which each value is one word.
 macro_rules! word_option {
     ($option:ident, $name:literal, $($word:literal => $variant:ident),+) => {
         impl fmt::Display for $option {

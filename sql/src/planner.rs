@@ -89,11 +89,12 @@ fn explain_row(label: &str, text: String) -> StringifiedPlan {
 }
 
 impl RegionPlanner {
-    /// Returns the rows of an explanation for the regions of the plan: each phase of their
-    /// programs. A program exists once the rows of its region are encoded.
+    /// Returns the rows of an explanation for the regions of the plan: a row for each phase of a
+    /// region's program. A region whose rows are not encoded yet has no program; one row says how
+    /// to get the program.
     ///
     /// # Errors
-    /// If the engine refuses a program, or there is no such target.
+    /// If the engine refuses the target or a program.
     fn programs(&self, plan: &LogicalPlan, target_choice: &TargetChoice) -> Result<Vec<StringifiedPlan>> {
         let mut rows = Vec::new();
         let engine = self.engines.select(target_choice).map_err(Error::from)?;

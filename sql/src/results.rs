@@ -16,7 +16,7 @@ pub(crate) trait ResultColumn: fmt::Debug + Send + Sync {
     /// the caller casts the column to `ty`.
     ///
     /// # Errors
-    /// If Arrow refuses a computation, or a value does not fit `ty`.
+    /// If Arrow refuses a computation, or the values require that the region is left to DataFusion.
     fn column(&self, values: &FoldValues<'_>, ty: &DataType) -> Result<ArrayRef>;
 }
 
@@ -41,7 +41,7 @@ impl FoldValues<'_> {
         self.folds[fold.index()].to_u64()
     }
 
-    /// Returns the sum of folds that count.
+    /// Returns the sum of folds, each of which counts rows.
     pub(crate) fn row_counts(&self, folds: &[FoldId]) -> ScalarBuffer<i64> {
         let terms: Vec<SignedFold> = folds.iter().map(|&fold| SignedFold { negative: false, fold }).collect();
         self.i64_sums(&terms)
@@ -141,7 +141,7 @@ impl NumberBuffer {
         }
     }
 
-    /// Returns the values as `i64`, which wraps.
+    /// Returns the values as `i64`. A `u64` wraps; a float is truncated and saturates.
     pub(crate) fn to_i64(&self) -> ScalarBuffer<i64> {
         match self {
             NumberBuffer::I64(values) => values.clone(),
@@ -150,7 +150,7 @@ impl NumberBuffer {
         }
     }
 
-    /// Returns the values as `u64`, which wraps.
+    /// Returns the values as `u64`. An `i64` wraps; a float is converted to `i64` first.
     pub(crate) fn to_u64(&self) -> ScalarBuffer<u64> {
         match self {
             NumberBuffer::U64(values) => values.clone(),

@@ -61,15 +61,15 @@ pub(crate) enum RowReader {
 const SNIFF_BYTES: u64 = 1 << 16;
 
 impl RowFormat {
-    /// Returns the format of files with this extension, in any case; `None` if it is not an
-    /// extension of rows. If several formats have the extension, the start of `file` decides; it
-    /// also decides whether text has comments.
+    /// Returns the format of files with this extension, in any case; `None` if such a file is a
+    /// tensor. If several formats have the extension, the start of `file` decides. The start also
+    /// shows whether text has comments.
     ///
     /// # Errors
     /// If the file cannot be read.
     pub(crate) fn from_extension(extension: &str, file: &Path) -> io::Result<Option<RowFormat>> {
         let text = |delimiter| {
-            // The shape of a tensor, which `redpoll-datasets` writes.
+            // `redpoll-datasets` writes the shape of a tensor in such a comment.
             let comment = read_start(file)?.starts_with(b"# dims ").then_some(b'#');
             Ok::<_, io::Error>(RowFormat::Text(TextFormat { comment, ..TextFormat::with_header(delimiter) }))
         };
@@ -127,7 +127,7 @@ impl RowReader {
     }
 }
 
-/// Returns the first bytes of a file, decompressed.
+/// Returns the first bytes of a file, decompressed and without a byte order mark.
 fn read_start(file: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(file)?;
     let mut start = Vec::new();
@@ -138,9 +138,11 @@ fn read_start(file: &Path) -> io::Result<Vec<u8>> {
     Ok(unpacked.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(unpacked))
 }
 
-/// Recognizes the format of a text by its first lines. The delimiter is the first that splits all
-/// lines into the same number of values. The first line is a header if no value is a number; lines
-/// that start with `#` are comments if the first one does. Returns `None` for Matrix Market files.
+/// Recognizes the format of a text by its first lines. If the text starts with `#`, lines that
+/// start with `#` are comments. The delimiter is the first of `DELIMITERS` that splits the first
+/// `LINES` other lines into the same number of values, at least two; otherwise it is a comma. The
+/// first of these lines is a header if none of its values is a number. Returns `None` for Matrix
+/// Market files.
 fn sniff_text(start: &[u8]) -> Option<TextFormat> {
     const LINES: usize = 16;
     const DELIMITERS: [u8; 5] = [b'\t', b';', b',', b'|', b' '];

@@ -61,7 +61,8 @@ impl RegionRunner {
     /// reserved in the allowance.
     ///
     /// # Errors
-    /// If the rows are left to DataFusion, or the allowance is exhausted.
+    /// If the rows are left to DataFusion, Arrow refuses a computation, a tensor cannot be built or
+    /// read, or the allowance is exhausted or cancelled.
     pub(crate) fn prepare(&self, inputs: &[InputRows], allowance: &Allowance) -> Result<PreparedRegion, Error> {
         let start = Instant::now();
         let encoded = EncodedJoin::new(&self.region.join, inputs, allowance)?;
@@ -73,7 +74,8 @@ impl RegionRunner {
     /// Runs the program; kernels and results are charged to the allowance.
     ///
     /// # Errors
-    /// If the program is refused or stopped, or the allowance is exhausted.
+    /// If the program is refused, fails or is stopped, its results cannot be decoded or are left to
+    /// DataFusion, or the allowance is exhausted or cancelled.
     pub(crate) fn run(&self, prepared: &Arc<PreparedRegion>, allowance: Allowance) -> Result<RegionResult, Error> {
         let PreparedRegion { encoded, folds, program, .. } = &**prepared;
         let outcome = self.engine.run(program.plan.clone(), program.bindings.clone(), &allowance.run_limits())?;

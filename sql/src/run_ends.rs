@@ -1,8 +1,9 @@
 //! Run-end encoded columns, which DataFusion's outer joins pad with wrong values.
 //!
 //! An outer join reads the columns of an added row by `take` with a NULL index, which Arrow ignores
-//! for run-end encoded arrays: it returns the first value. So tables in memory store plain arrays
-//! instead, and a plan is refused if an outer join still adds rows to a run-end encoded column.
+//! for run-end encoded arrays: `take` returns the first value. So tables in memory store plain
+//! arrays instead. A plan is refused if an outer join that DataFusion runs still adds rows to a
+//! run-end encoded column.
 
 use crate::error::Error;
 use datafusion::arrow::compute::cast;
@@ -16,8 +17,8 @@ use datafusion::error::Result;
 use datafusion::logical_expr::LogicalPlan;
 use std::sync::Arc;
 
-/// Returns a table in memory with plain arrays in place of run-end encoded ones; other tables are
-/// returned unchanged.
+/// Returns a table in memory with plain arrays in place of run-end encoded ones; other tables, and
+/// tables that are being written, are returned unchanged.
 ///
 /// # Errors
 /// If Arrow cannot decode an array.
@@ -29,7 +30,6 @@ pub(crate) fn plain_table(table: Arc<dyn TableProvider>) -> Result<Arc<dyn Table
     }
     let mut partitions = Vec::new();
     for partition in &memory.batches {
-        // A table that is being written stays as it is.
         let Ok(batches) = partition.try_read() else { return Ok(table.clone()) };
         partitions.push(batches.iter().map(plain_batch).collect::<Result<Vec<_>>>()?);
     }
@@ -67,8 +67,8 @@ fn values_type(ty: &DataType) -> Option<&DataType> {
     }
 }
 
-/// Checks that no outer join of a plan pads a run-end encoded column. The plan is optimized, so
-/// that unused columns do not count.
+/// Checks that no outer join of a plan pads a run-end encoded column. The plan must be optimized;
+/// otherwise, columns that are read nowhere count, too.
 ///
 /// # Errors
 /// [`Error::RunEndEncoded`].

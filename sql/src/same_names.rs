@@ -8,8 +8,8 @@
 //!   above `q0 RIGHT JOIN q1` becomes `q1.k IS NULL`. A condition on a key of a semi-join is moved
 //!   to the column of that name on the other side, which may not be the key there.
 //! - `ProjectionPushdown` compares the columns of a filter's condition, which are columns of the
-//!   filter's input, with the columns of the filter's output. It takes two columns with equal names
-//!   and indices for the same.
+//!   filter's input, with the columns of the filter's output. The rule takes two columns with equal
+//!   names and indices for one column.
 //!
 //! Both rules run with barriers above the nodes where this may happen; the barriers are removed
 //! afterwards.
@@ -87,7 +87,8 @@ impl PhysicalOptimizerRule for RuleWithBarriers {
     }
 }
 
-/// Returns the barrier above a node that moves some conditions to wrong columns.
+/// Returns the barrier above a node that moves some conditions to wrong columns; `None` for other
+/// nodes.
 fn filter_barrier(node: &Arc<dyn ExecutionPlan>) -> Option<Barrier> {
     let schema = node.schema();
     let mut confused = repeated_names(&schema);

@@ -49,7 +49,8 @@ impl Semiring {
     ///
     /// # Errors
     /// If `number` is another type, `plus` or `times` is not commutative and associative, or `plus`
-    /// is not idempotent with an identity. A join can share only idempotent folds.
+    /// is not idempotent with an identity. A join repeats rows, and the number of repeats has no
+    /// effect only on an idempotent fold.
     pub fn new(name: &str, plus: impl Into<Op>, times: impl Into<Op>, number: Number) -> Result<Semiring, Error> {
         let (plus, times) = (plus.into(), times.into());
         let fault = |message: String| Error::Semiring { name: name.to_owned(), message };
@@ -157,7 +158,7 @@ impl fmt::Debug for SemiringAccumulator {
     }
 }
 
-/// Returns the numbers of a column, `None` for NULL.
+/// Returns the numbers of a `BIGINT` or `DOUBLE` column, `None` for NULL.
 pub(crate) fn scalars(column: &ArrayRef) -> Vec<Option<Scalar>> {
     if let Some(values) = column.as_primitive_opt::<Int64Type>() {
         return values.iter().map(|v| v.map(Scalar::I64)).collect();

@@ -1,16 +1,17 @@
-//! `SUMMARIZE`: the types, ranges and numbers of values of the columns of a table or query.
+//! `SUMMARIZE`: a row of types, extremes, moments and counts for each column of a table or query.
 
 use crate::database::Database;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::DataFrame;
 
 impl Database {
-    /// Summarizes a table or a query, given as a name or as the text of a query: a row for each
-    /// column, with its type, smallest and largest value, mean, standard deviation, and the numbers
-    /// of rows, NULLs and distinct values.
+    /// Summarizes a table or a query, given as a name or as the text of a query. The result has a
+    /// row for each column, with its type, smallest and largest value, mean, standard deviation,
+    /// and the numbers of rows, NULLs and distinct values. An extreme or moment that the type does
+    /// not have is NULL.
     ///
     /// # Errors
-    /// If the text is neither a table nor a query, or the query fails.
+    /// If the text is neither a table nor a query that can be planned.
     ///
     /// ```
     /// # #[tokio::main]

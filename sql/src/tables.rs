@@ -28,7 +28,8 @@ pub(crate) struct SchemaTables {
 }
 
 impl SchemaTables {
-    /// Installs such tables as the default schema of a session, if the default catalog exists.
+    /// Installs empty [`SchemaTables`] as the default schema of a session, if the default catalog
+    /// exists.
     ///
     /// # Errors
     /// If the catalog takes no schemas.
@@ -63,7 +64,8 @@ struct NamedFileTable {
     table: Arc<dyn TableProvider>,
 }
 
-/// The version of a file: its size and its time of modification; `None` if the file has none.
+/// The version of a file: its size and its time of modification; `None` if these cannot be read, as
+/// for a pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NamedFileVersion(Option<(u64, SystemTime)>);
 
@@ -75,7 +77,8 @@ impl NamedFileVersion {
     }
 }
 
-/// Returns the version of the file that a statement has named as a table.
+/// Returns the version of the file that a statement has named as a table; `None` if no statement
+/// has.
 pub(crate) fn named_file_version(state: &SessionState, table: &str) -> Option<NamedFileVersion> {
     let schema = state.schema_for_ref(TableReference::bare(table)).ok()?;
     let any: &dyn Any = &*schema;
@@ -83,10 +86,11 @@ pub(crate) fn named_file_version(state: &SessionState, table: &str) -> Option<Na
     files.get(table).map(|file| file.version)
 }
 
-/// Registers the table of a file that a statement names. This table is not listed.
+/// Registers the table of a file that a statement names. This table is not listed in
+/// [`SchemaTables`].
 ///
 /// # Errors
-/// If the default schema takes no tables, or Arrow cannot decode an array.
+/// If there is no default schema, or it takes no tables, or Arrow cannot decode an array.
 pub(crate) fn add_named_file(
     state: &SessionState,
     table: &str,
@@ -126,7 +130,7 @@ fn session_table(table: Arc<dyn TableProvider>, columns: &Arc<ColumnStore>) -> R
 /// [`SchemaTables`], the name is missing for a moment.
 ///
 /// # Errors
-/// If there is no such schema, or it takes no tables.
+/// If there is no such schema, or it takes no tables, or Arrow cannot decode an array.
 pub(crate) fn replace_table(state: &SessionState, table: &str, provider: Arc<dyn TableProvider>) -> Result<()> {
     let reference = TableReference::from(table);
     let name = reference.table().to_owned();

@@ -203,7 +203,8 @@ fn at_least_half_of_the_extra_work_is_saved() {
     assert!(saved[saved.len() / 2] >= 0.5, "saved fractions of the extra work: {saved:?}");
 }
 
-/// Asserts that every target returns the same results, for all statistics and adaptations.
+/// Asserts that targets return the same results for adapted plans as for plans that are not
+/// adapted.
 #[test]
 fn targets_agree_on_adapted_plans() {
     for case in CASES {
@@ -249,7 +250,7 @@ fn adapted_plans_are_cached() {
     assert_eq!(later.timings().of(Phase::Compile), Duration::ZERO);
 }
 
-/// Asserts the reports of adaptations in `explain` and profiles.
+/// Asserts that `explain` and profiles report adaptations.
 #[test]
 fn reports_list_adaptations() {
     let prepared = CASES[0].prepared(ON, true);

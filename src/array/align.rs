@@ -37,7 +37,7 @@ pub(crate) fn align(states: &[ArrayState]) -> Result<(Vec<Expr>, ModeStyle), Cau
 }
 
 /// Aligns positional arrays at their last modes. A mode of size 1 is read at 0 if another array has
-/// a larger mode there.
+/// a mode of another size there.
 fn broadcast(states: &[ArrayState]) -> Result<Vec<Expr>, Cause> {
     let rank = states.iter().map(ArrayState::rank).max().unwrap_or(0);
     let labels: Vec<_> = states.iter().map(|s| (s, (rank - s.rank()..rank).map(position).collect())).collect();
@@ -45,7 +45,7 @@ fn broadcast(states: &[ArrayState]) -> Result<Vec<Expr>, Cause> {
 }
 
 /// Labels the modes of arrays. A mode of size 1 is read at 0, and so broadcast, if another mode of
-/// its label is larger. Modes with the same label have the same distance from the last mode.
+/// its label has another size. Modes with the same label have the same distance from the last mode.
 ///
 /// # Errors
 /// Fails if modes of one label have different sizes other than 1.

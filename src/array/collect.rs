@@ -20,7 +20,7 @@ use redpoll_logic::{Alias, Format, LiftedConstant, LiftedPlan, Plan, Scalar, Ten
 use redpoll_storage::{Tensor, convert};
 use std::sync::Arc;
 
-/// The name of the result of a plan made from one array.
+/// The name of the first result of a plan made from arrays.
 const RESULT: &str = "result";
 
 impl Session {
@@ -162,7 +162,7 @@ pub(super) fn states<'a>(arrays: impl IntoIterator<Item = &'a Array>) -> Result<
 impl Array {
     /// Computes the array on the target of its session. The tensor belongs to the caller;
     /// [`Array::compute`] also keeps it for later expressions. A computed array is not computed
-    /// again.
+    /// again, unless its tensor was evicted.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -172,7 +172,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// Fails if an operation could not be applied, a phase rejects the plan, or a kernel stops.
+    /// Fails if an operation could not be applied, a file cannot be read or has changed, a phase
+    /// rejects the plan, or a kernel stops.
     pub fn collect(&self) -> Result<Tensor, Error> {
         let state = self.state()?;
         match stored_element(&self.session, &state)? {
@@ -194,7 +195,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Array::collect`].
+    /// The errors of [`Array::collect`]; also if the target is missing on this machine, or computes
+    /// densely and a tensor is too large.
     pub fn collect_with(&self, target: Target) -> Result<Tensor, Error> {
         Ok(self.session.evaluate(&[self.state()?], &[], target)?.swap_remove(0))
     }
@@ -211,13 +213,15 @@ impl Array {
     /// Compiles the array to kernels.
     ///
     /// # Errors
-    /// Fails if an operation could not be applied, or a phase rejects the plan.
+    /// Fails if an operation could not be applied, a file cannot be read or has changed, or a phase
+    /// rejects the plan.
     pub fn prepare(&self) -> Result<Prepared, Error> {
         self.session.prepare_all([self])
     }
 
     /// Explains the plan of the array: the text of every phase, the decisions, notes on results
-    /// that become dense, and the numbers and tensors of computed arrays that the plan reads.
+    /// that become dense, the numbers that the plan reads, and the tensors of computed arrays that
+    /// the plan reads.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -285,7 +289,7 @@ impl Array {
     /// Assembly also counts the work.
     ///
     /// # Errors
-    /// The errors of [`Array::collect`].
+    /// The errors of [`Array::collect_with`].
     pub fn profile_with(&self, target: Target) -> Result<Profile, Error> {
         self.prepare()?.profile(target)
     }

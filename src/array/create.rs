@@ -90,7 +90,7 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// Fails if an array is not a vector, or carries an error.
+    /// Fails if an array is not a vector with a numbered mode, or carries an error.
     #[track_caller]
     pub fn meshgrid<'a>(&self, vectors: impl IntoIterator<Item = &'a Array>) -> Result<Vec<Array>, Error> {
         let vectors: Vec<&Array> = vectors.into_iter().collect();
@@ -171,7 +171,7 @@ impl Session {
 
 /// A type of the numbers of [`Session::arange`]: `i64` or `f64`.
 pub trait RangeValue: Value {
-    /// Returns the number of steps before `stop`, or `None` if it does not fit 64 bits.
+    /// Returns the number of steps before `stop`, or `None` if it is too large.
     #[doc(hidden)]
     fn count(start: Self, stop: Self, step: Self) -> Option<u64>;
 }
@@ -219,7 +219,8 @@ fn constant(shape: &[u64], value: Scalar) -> Result<ArrayState, Cause> {
     Ok(ArrayState { style: ModeStyle::Positional, ..ArrayState::constant(expr) })
 }
 
-/// `start + step * i`, except that the last value is exactly `stop`, without rounding errors.
+/// Returns the values `start + step * i`, except that the last value is exactly `stop`, without
+/// rounding errors.
 fn linear_steps(state: &ArrayState, start: f64, stop: f64, last: u64) -> Result<ArrayState, Cause> {
     let (coordinate, steps) = (Expr::coordinate(state.fields()[0].clone()), last as f64);
     // The span may overflow the largest float, and a step may underflow the smallest.
@@ -237,7 +238,7 @@ fn linear_steps(state: &ArrayState, start: f64, stop: f64, last: u64) -> Result<
     Ok(state.with_expr(Expr::mapjoin(Builtin::IfElse, [is_before, value, Expr::literal(stop)])?))
 }
 
-/// `start + step * i`
+/// Returns the values `start + step * i`.
 fn steps(size: u64, start: &Expr, step: &Expr) -> Result<ArrayState, Cause> {
     let state = constant(&[size], start.info().fill.clone())?;
     let coordinate = Expr::coordinate(state.fields()[0].clone());

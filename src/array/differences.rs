@@ -13,7 +13,8 @@ use redpoll_logic::{Affine, DType, Expr, Field, IndexMap, Prim, Scalar, Subscrip
 /// a kernel.
 const MAX_NESTED_ORDER: usize = 4;
 
-/// Highest order that is accepted. Its weights are finite floats.
+/// Highest order that is accepted, unless the result is empty. The weights of this order are finite
+/// floats.
 const MAX_ORDER: usize = 1000;
 
 /// Takes the differences of adjacent elements along a mode, `order` times.
@@ -37,7 +38,8 @@ pub(super) fn differences(
     }
 }
 
-/// `d[i] = sum(w[k] * x[i + k], k)`, where `w[k]` is the coefficient of `x^k` in `(x - 1)^order`.
+/// Computes `d[i] = sum(w[k] * x[i + k], k)`, where `w[k]` is the coefficient of `x^k` in
+/// `(x - 1)^order`.
 fn weighted_sum(
     session: &Session,
     state: &ArrayState,

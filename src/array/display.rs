@@ -5,8 +5,8 @@ use std::fmt;
 
 impl fmt::Display for Array {
     /// Computes the array and writes its tensor: shape, dtype, fill value and format, and then the
-    /// values. The middle of a large array is left out, and `{:.3}` writes three decimals. An error
-    /// is written in place of the values. The debug format computes nothing.
+    /// values. The middle of a large array is left out, and `{:.3}` writes three decimals. If the
+    /// array cannot be computed, the error is written instead. The debug format computes nothing.
     ///
     /// ```
     /// let session = redpoll::Session::default();

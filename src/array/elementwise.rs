@@ -66,8 +66,8 @@ impl Array {
         })
     }
 
-    /// Casts the values to a dtype. Floats convert to integers by truncation and saturation, with
-    /// NaN as 0. Numbers convert to `bool` by `x != 0`.
+    /// Casts the values to a dtype. Integers wrap to narrower integers. Floats convert to integers
+    /// by truncation and saturation, with NaN as 0. Numbers convert to `bool` by `x != 0`.
     ///
     /// ```
     /// # use redpoll::logic::Prim;
@@ -125,7 +125,7 @@ impl Array {
         self.combine("signbit", &[], |states| map(Builtin::SignBit, states))
     }
 
-    /// Returns the array itself. It is an error if the values are `bool`s or structs.
+    /// Returns the array itself. Values that are `bool`s or structs are an error.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -166,7 +166,7 @@ macro_rules! operator {
 
         // A number on the left is a `bool`, `i64` or `f64`: with more types of integers or floats,
         // the type of a number without a suffix would be ambiguous. The number takes the dtype of
-        // the array, whatever its type in Rust.
+        // the array, unless its own kind is higher (`bool` < integers < floats).
         operator!(number $trait $method: bool i64 f64);
     )*};
     (number $trait:ident $method:ident: $($t:ty)*) => {$(

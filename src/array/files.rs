@@ -39,7 +39,7 @@ impl Session {
     }
 
     /// Returns a description of an array in a file. The description takes options, and the file is
-    /// read only when it is needed.
+    /// read only when its header or its values are needed.
     ///
     /// ```
     /// use redpoll::prelude::*;
@@ -141,7 +141,7 @@ impl FileScan {
         self
     }
 
-    /// Numbers the coordinates of an edge list separately in each mode, such as users and items. By
+    /// Numbers the coordinates of an edge list separately in each mode, as for users and items. By
     /// default, two modes are vertices of one set, and the matrix is square.
     pub fn vertices_per_mode(mut self) -> FileScan {
         self.options.edge_list.vertices = Vertices::PerMode;
@@ -155,7 +155,7 @@ impl FileScan {
     }
 
     /// Returns the header of the file: shape, dtype and number of entries. Formats without a header
-    /// (`.tns`, `.csv`, `.tsv`) are read as a whole.
+    /// (`.tns`, `.csv`, `.tsv`) are read as a whole. The options of the scan do not apply.
     ///
     /// # Errors
     /// Fails if the file cannot be read, or its header is invalid.
@@ -164,14 +164,16 @@ impl FileScan {
     }
 
     /// Returns the array, whose file is read by the first plan that needs the values. Shape and
-    /// dtype come from the header. A file of a format without a header (`.tns`, `.csv`, `.tsv`) is
-    /// read at once.
+    /// dtype come from the header. The file is read at once in three cases: its extension is not
+    /// that of a format with a header (`.tns`, `.csv` and `.tsv` have none), a file format is set,
+    /// or another dtype is set for a file whose fill value is not zero.
     ///
     /// The file must not change before it is read. If its shape, dtype, fill value or format has
     /// changed, computing the array fails.
     ///
     /// # Errors
-    /// The errors of [`FileScan::info`]; for files without a header, those of [`FileScan::read`].
+    /// The errors of [`FileScan::info`]; also if the format does not match the shape. For a file
+    /// that is read at once, the errors of [`FileScan::read`].
     pub fn array(&self) -> Result<Array, Error> {
         let has_header = FileFormat::of_file_name(&self.path).is_some_and(|f| f.has_header);
         if !has_header || self.options.file_format.is_some() {
@@ -201,8 +203,8 @@ impl FileScan {
     /// Reads the file and returns the array.
     ///
     /// # Errors
-    /// The errors of [`Session::read`]; also if a value does not fit the dtype, or the format does
-    /// not match the shape.
+    /// The errors of [`Session::read`]; also if a value does not fit the dtype, the format does not
+    /// match the shape, or a column does not exist.
     pub fn read(&self) -> Result<Array, Error> {
         Ok(self.session.array(self.tensor()?))
     }
@@ -237,8 +239,8 @@ impl ScannedFile {
     /// Returns the tensor; the first call reads it.
     ///
     /// # Errors
-    /// The errors of [`FileScan::read`]; also if the type of the tensor has changed after its
-    /// header was read.
+    /// The errors of [`FileScan::read`]; also if the type of the tensor has changed after the
+    /// header of the file was read.
     pub(crate) fn tensor(&self) -> Result<Tensor, Error> {
         let mut shared = self.tensor.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tensor) = &*shared {

@@ -121,7 +121,7 @@ impl Array {
         })
     }
 
-    /// Repeats each value `count` times along an axis.
+    /// Repeats each value `count` times along axes.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -178,7 +178,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// Fails if there is no such axis, or an operation could not be applied.
+    /// Fails if there is no such axis, the axis has more than 2^24 coordinates, the modes are
+    /// named, or an operation could not be applied.
     #[track_caller]
     pub fn unstack(&self, axis: i64) -> Result<Vec<Array>, Error> {
         let (mode, size) = self.mode_of("unstack", axis)?;
@@ -240,7 +241,7 @@ pub(crate) fn along(state: &ArrayState, mode: usize, size: u64, at: Subscript) -
     Ok(state.with_expr(if expr.info().fields == fields { expr } else { expr.reorder(fields.iter().cloned())? }))
 }
 
-/// `ifelse(i < n, a[i], b[i - n])`, nested for more than two arrays.
+/// Computes `ifelse(i < n, a[i], b[i - n])`, nested for more than two arrays.
 fn concat(states: &[ArrayState], number: i64) -> Result<ArrayState, Cause> {
     let rank = states[0].require_numbered()?.rank();
     let mode = axis(number, rank)?;

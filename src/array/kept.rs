@@ -113,7 +113,7 @@ impl KeptTensor {
         self.mode == mode
     }
 
-    /// Drops the tensor if it can be computed again; returns whether there was one.
+    /// Drops the tensor if it can be computed again; returns whether a tensor was dropped.
     pub(crate) fn evict(&self) -> bool {
         let evicted = if self.is_evictable() { self.locked().take() } else { None };
         evicted.is_some()

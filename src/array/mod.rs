@@ -21,8 +21,8 @@
 //! # }
 //! ```
 //!
-//! Each call of [`Array::collect`] runs a plan of its own and keeps nothing. [`Array::compute`]
-//! keeps the tensor with the array, and later expressions read it.
+//! Each call of [`Array::collect`] runs a plan of its own, unless the array is stored, and keeps
+//! nothing. [`Array::compute`] keeps the tensor with the array, and later expressions read it.
 //!
 //! A method that cannot be applied (shapes that do not align, an axis out of range) returns an
 //! array that carries the error and the line of the call. [`Array::collect`] and [`Array::check`]

@@ -138,7 +138,7 @@ impl Array {
     }
 
     /// Computes the differences of adjacent elements along an axis, `order` times. The highest
-    /// order is 1000.
+    /// order is 1000, unless the result is empty.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -180,7 +180,7 @@ fn element_count(expr: &Expr, fields: &[Field]) -> f64 {
     fields.iter().filter_map(|f| expr.info().dimension(f)).map(|n| n as f64).product()
 }
 
-/// `sum(x) / n`
+/// Computes `sum(x) / n`.
 fn mean(expr: Expr, fields: Vec<Field>) -> Result<Expr, Cause> {
     let count = element_count(&expr, &fields);
     average(Expr::aggregate(Builtin::Add, Scalar::I64(0), expr, fields)?, count)
@@ -193,7 +193,7 @@ fn average(sum: Expr, count: f64) -> Result<Expr, Cause> {
     Ok(Expr::mapjoin(op, [sum, Expr::number(by)])?)
 }
 
-/// `sum((x - mean(x))^2) / (n - correction)`
+/// Computes `sum((x - mean(x))^2) / (n - correction)`.
 fn variance(state: &ArrayState, axes: &Axes, correction: f64) -> Result<ArrayState, Cause> {
     along(&state.to_float()?, axes, |expr, fields| {
         let count = (element_count(&expr, &fields) - correction).max(0.0);

@@ -119,14 +119,14 @@ fn nan_unless_more_than(count: &Expr, least: f64, value: Expr) -> Result<Expr, C
     Ok(Expr::mapjoin(Builtin::IfElse, [has_numbers, value, Expr::number(f64::NAN)])?)
 }
 
-/// `sum(x) / n` over the `n` values that are not NaN
+/// Computes `sum(x) / n` over the `n` values that are not NaN.
 fn mean(expr: &Expr, fields: &[Field]) -> Result<Expr, Cause> {
     let count = count_numbers(expr, fields)?;
     let mean = Expr::mapjoin(Builtin::Div, [fold_numbers(expr, fields, Builtin::Add)?, count.clone()])?;
     nan_unless_more_than(&count, 0.0, mean)
 }
 
-/// `sum((x - mean(x))^2) / (n - correction)` over the `n` values that are not NaN
+/// Computes `sum((x - mean(x))^2) / (n - correction)` over the `n` values that are not NaN.
 fn variance(state: &ArrayState, axes: &Axes, correction: f64) -> Result<ArrayState, Cause> {
     along(&state.to_float()?, axes, |expr, fields| {
         let order = expr.info().fields.clone();

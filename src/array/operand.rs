@@ -5,7 +5,8 @@ use super::{Array, ArrayError};
 use redpoll_logic::{Expr, Scalar};
 use std::sync::Arc;
 
-/// An array, or a number that takes the dtype of the array it is combined with.
+/// An array or a number. A number takes the dtype of the arrays that it is combined with, unless
+/// its own kind is higher (`bool` < integers < floats).
 #[derive(Clone, Debug)]
 pub struct Operand(OperandKind);
 

@@ -95,7 +95,7 @@ pub(super) fn stored_tensor(session: &Session, state: &ArrayState) -> Result<Opt
     stored(session, &state.expr, &state.sources)
 }
 
-/// Reads an array of one element from a stored array, and returns the tensor that a plan would
+/// Reads an array without modes from a stored array, and returns the tensor that a plan would
 /// compute; `None` if a plan must compute the element.
 ///
 /// # Errors

@@ -113,8 +113,8 @@ impl Array {
     }
 
     /// Computes the product of NumPy's `dot`, over the last mode of the first array and the last
-    /// but one of the second. The other modes of the first array come before those of the second. A
-    /// scalar operand multiplies each value.
+    /// but one of the second, or the only mode of a vector. The other modes of the first array come
+    /// before those of the second. A scalar operand multiplies each value.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -239,7 +239,7 @@ fn sum_of_products(
     ArrayState { sources: ArrayState::sources([a, b]), ..a.clone() }.number_modes(sum, order)
 }
 
-/// `a[i / n] * b[i % n]` in every mode, where n is the size of the mode in b.
+/// Computes `a[i / n] * b[i % n]` in every mode, where n is the size of the mode in b.
 fn kron(a: &ArrayState, b: &ArrayState) -> Result<ArrayState, Cause> {
     let side = |state: &ArrayState, part: &dyn Fn(Affine, u64) -> Subscript| {
         let (mut coordinates, mut dimensions) = (Vec::new(), Vec::new());

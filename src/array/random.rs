@@ -75,7 +75,8 @@ impl RandomArray {
         self.distribution(Distribution::Normal { mean, deviation })
     }
 
-    /// Draws integers from `low` to `high`, both included, except 0. Their dtype is `i64`.
+    /// Draws integers from `low` to `high`, both included, except 0. The dtype is `i64`, unless
+    /// [`RandomArray::dtype`] sets another.
     pub fn integers(self, low: i64, high: i64) -> RandomArray {
         self.distribution(Distribution::Integer { low, high })
     }
@@ -102,8 +103,9 @@ impl RandomArray {
     /// Draws the numbers.
     ///
     /// # Errors
-    /// Fails if a parameter is out of range, values do not fit the dtype, the array does not fit
-    /// the memory limit of the session, or its entries need more than 8 GiB.
+    /// Fails if a parameter is out of range, values do not fit the dtype, or the format does not
+    /// match the shape. Also fails if the array does not fit the memory limit of the session, or
+    /// its entries need more than 8 GiB.
     pub fn array(&self) -> Result<Array, Error> {
         let entries = self.stored.unwrap_or(Amount::Density(1.0));
         let limit = self.session.limits().memory.limit() as u64;

@@ -22,7 +22,7 @@ pub(super) struct Resolver<'k> {
     pub(super) kept: Vec<Arc<KeptTensor>>,
     /// Resolved expressions, by the address of the original expression.
     resolved: HashMap<usize, Expr>,
-    /// The origins of resolved tables. They are owned here so that no new expression gets an
+    /// The origins of resolved tables. The origins are owned here so that no new expression gets an
     /// address in `resolved`.
     origins: Vec<Arc<Origin>>,
 }

@@ -14,7 +14,7 @@ impl Session {
     /// next run or the last column. The first run of a row begins at column 0, and the runs are in
     /// ascending order.
     ///
-    /// The work of a fold over rows is proportional to the number of runs.
+    /// The work of a fold along the rows is proportional to the number of runs.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -89,7 +89,8 @@ mod tests {
         assert_eq!(session.runs(3, [[(0, 1.0)]; 0]).shape().unwrap(), [0, 3]);
     }
 
-    /// Asserts that runs that do not cover a row are errors, which name the row.
+    /// Asserts that runs that do not cover a row, or do not ascend within it, are errors, which
+    /// name the row.
     #[test]
     fn incomplete_runs_are_errors() {
         for (columns, runs, message) in [

@@ -89,7 +89,8 @@ fn ones(state: &ArrayState) -> Result<ArrayState, Cause> {
     Ok(state.with_expr(one.reorder(fields)?))
 }
 
-/// `aggregate(op, identity, ifelse(coordinate = bin, value, identity), ..)`: the mask makes the
+/// Folds values into bins:
+/// `aggregate(op, identity, ifelse(coordinate = bin, value, identity), ..)`. The mask makes the
 /// fold a write at `coordinate`.
 fn scatter_into(array: &ArrayState, coordinates: &ArrayState, size: u64, op: &Op) -> Result<ArrayState, Cause> {
     let prim = coordinates.prim().filter(|p| p.is_int());

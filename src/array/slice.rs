@@ -36,9 +36,10 @@ pub enum Index {
     Take(Vec<i64>),
     /// A mask of the coordinates to keep, as long as the mode.
     Mask(Vec<bool>),
-    /// An array of integer coordinates to gather; the value out of bounds is zero. The modes of
-    /// this array replace the indexed mode. Several such arrays are aligned, and their modes
-    /// replace the first indexed mode.
+    /// An array of integer coordinates to gather. Negative ones count from the end, and the value
+    /// out of bounds is zero. The modes of this array replace the indexed mode. Several arrays,
+    /// lists and masks are aligned, and their modes replace the first mode that one of them
+    /// indexes.
     Gather(Array),
 }
 
@@ -312,7 +313,8 @@ fn gather(state: &ArrayState, gathers: &[(usize, ArrayState)], mode: FloatMode) 
     ArrayState { style: ModeStyle::Positional, sources, ..state.clone() }.number_modes(expr, &order)
 }
 
-/// `aggregate(choose, 0, ifelse(f = coordinate and .., x, 0), f ..)`: the masks make the fold a
+/// Reads an expression at coordinates of fields:
+/// `aggregate(choose, 0, ifelse(f = coordinate and .., x, 0), f ..)`. The masks make the fold a
 /// read at `coordinate`.
 fn read_at(expr: Expr, at: &[(Field, Expr)], mode: FloatMode) -> Result<Expr, Cause> {
     let prim = expr.info().dtype.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?;

@@ -44,7 +44,7 @@ impl Session {
 }
 
 impl Array {
-    /// Computes the matrix and returns it as a `sprs` matrix with compressed rows. Its fill value
+    /// Computes the matrix and returns it as a `sprs` matrix with compressed rows. The fill value
     /// must be zero.
     ///
     /// ```

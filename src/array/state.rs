@@ -124,7 +124,7 @@ impl ArrayState {
         states.into_iter().fold(Sources::default(), |all, s| all.union(&s.sources))
     }
 
-    /// Returns the state if its modes are numbered.
+    /// Returns the state if its modes are numbered, or if it has no modes.
     pub(crate) fn require_numbered(&self) -> Result<&ArrayState, Cause> {
         match self.style {
             ModeStyle::Named if self.rank() > 0 => Err(Cause::NamedModes(self.expr.info().fields.clone())),

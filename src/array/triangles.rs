@@ -1,5 +1,5 @@
-//! Triangles and diagonals of matrices. Masks on coordinates select them: a mask is never stored
-//! and restricts the loops.
+//! Triangles and diagonals of matrices. A mask on coordinates selects a triangle; the mask is never
+//! stored and restricts the loops. A map of coordinates reads a diagonal.
 
 use super::Array;
 use super::axes::axis;

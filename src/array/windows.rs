@@ -15,7 +15,8 @@ pub enum Overlap {
     Full,
     /// One element per element of the array, the kernel centered on it: size `n`.
     Same,
-    /// The elements where the whole kernel lies within the array: size `n - k + 1`.
+    /// The elements where the whole kernel lies within the array: size `n - k + 1`, or 0 for a
+    /// larger kernel.
     Valid,
 }
 

@@ -5,7 +5,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-/// A progress bar, hidden unless standard error is a terminal. The bar is removed on drop.
+/// A progress bar, hidden unless standard error is a terminal and `TERM` is not `dumb`. The bar is
+/// removed on drop.
 pub(super) struct Bar(ProgressBar);
 
 const COUNTED: &str = "{msg:>8} {wide_bar} {human_pos}/{human_len}  {eta}";

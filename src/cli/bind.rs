@@ -131,7 +131,8 @@ fn number(bind: &BindArg, dtype: &DType) -> Result<Tensor, CommandFailure> {
     Tensor::scalar(&value).map_err(|e| crate::Error::from(e).into())
 }
 
-/// The dtype of numbers without a declared dtype.
+/// The dtype of numbers without a declared dtype. An integer for a table of a plan is an `i64`
+/// instead.
 pub(super) const NUMBER: DType = DType::Prim(Prim::F64);
 
 /// Returns the error without line and column, which are useless for one word.

@@ -33,7 +33,7 @@ pub(super) fn clean_up_on_signals(ctrl_c: CtrlC) {
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     };
-    // If the thread cannot start, signals end the process without clean-up.
+    // If the thread cannot start, the signals have no effect.
     let _ = std::thread::Builder::new().name("signals".into()).stack_size(1 << 16).spawn(wait);
 }
 

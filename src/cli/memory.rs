@@ -30,7 +30,8 @@ pub(super) fn memory(limit: Option<usize>) -> Memory {
     limit.map_or_else(Memory::default, Memory::limited)
 }
 
-/// Returns the bytes left by `ulimit -v`, less a reserve for allocators and threads.
+/// Returns the bytes left by `ulimit -v`, less a reserve for allocators and threads, but at least a
+/// quarter of these bytes; `None` without such a limit.
 #[cfg(unix)]
 fn address_space() -> Option<usize> {
     use rustix::process::{Resource, getrlimit};

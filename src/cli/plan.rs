@@ -157,8 +157,8 @@ impl PlanArgs {
         self.load_or(limit, None)
     }
 
-    /// Reads the plan like [`PlanArgs::load`]. Tables without a file are bound to stand-ins, if
-    /// there are any.
+    /// Reads the plan like [`PlanArgs::load`]. With `stand_ins`, tables without a file are bound to
+    /// random tensors.
     pub(super) fn load_or(
         &self,
         limit: Option<usize>,

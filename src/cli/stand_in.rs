@@ -41,7 +41,8 @@ impl<T: FromStr> FromStr for Named<T> {
 
 /// The size of an index without an option.
 const SIZE: u64 = 1000;
-/// Average number of entries for each coordinate of the first mode of a sparse table.
+/// Average number of entries for each coordinate of the first mode of a sparse table, unless the
+/// table is full or has [`MAX_ENTRIES`].
 const ENTRIES_PER_COORDINATE: u64 = 10;
 /// The greatest random number of a table of integers; the least is 1.
 const MAX_INTEGER: i64 = 9;
@@ -83,8 +84,8 @@ impl StandInArgs {
         Ok(())
     }
 
-    /// Returns a random tensor for a table or an input, or `None` for a number of a program.
-    /// `sizes` has the sizes of the indices of bound tables.
+    /// Returns a random tensor for a table or an input, the number 1 for a table without indices,
+    /// or `None` for a number of a program. `sizes` has the sizes of the indices of bound tables.
     pub(super) fn tensor(
         &self,
         input: &RequiredInput,

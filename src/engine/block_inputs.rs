@@ -28,7 +28,8 @@ impl BlockInputs {
         BlockInputs(derived.collect())
     }
 
-    /// Returns the inputs, computed from the tensors that `tensor` finds.
+    /// Returns the inputs, computed from the tensors that `tensor` finds. Inputs that need other
+    /// tensors are left out.
     ///
     /// # Errors
     /// Fails if the bounds do not fit in memory.

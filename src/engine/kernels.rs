@@ -25,8 +25,10 @@ pub(crate) fn run_kernel(
     kernel.run(inputs, limits).map_err(|source| loops.phase_error(Phase::Run, source))
 }
 
-/// Runs the kernel of loops in the tier that its trial assigns, and records the time in the trial.
-/// Until the optimizing tier is compiled, the instant tier runs. Returns the outcome and the tier.
+/// Runs the kernel of loops in the tier that its trial assigns, and records the time if the trial
+/// needs it. Until the optimizing tier is compiled, the instant tier runs. Then inputs of other
+/// layouts than the expected ones run in the optimizing tier, without a trial. Returns the outcome
+/// and the tier.
 pub(crate) fn run_in_tiers(
     loops: &StageLoops,
     inputs: &[&Tensor],
@@ -37,7 +39,8 @@ pub(crate) fn run_in_tiers(
     if !loops.is_compiled(Target::OPTIMIZING) {
         return run(Target::INSTANT);
     }
-    // Other layouts have kernels of their own, which are compiled in the run.
+    // Other layouts have kernels of their own, which are compiled in the run, so times are not
+    // comparable.
     if !loops.fits(inputs) {
         return run(Target::OPTIMIZING);
     }

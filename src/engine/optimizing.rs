@@ -1,5 +1,5 @@
-//! The optimizing tier of a plan: all kernels in one translation unit, compiled at once or in the
-//! background.
+//! The optimizing tier of a plan: all kernels in one translation unit, compiled in the foreground
+//! or in the background.
 
 use super::stage::query_error;
 use super::{Stage, StageLoops};
@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Time spent in kernels of the instant tier after which compilation pays off. The value is about
-/// the time of a compilation, so that the total time is at most twice the optimum.
+/// Time of all runs on the instant tier after which compilation pays off. The value is about the
+/// time of a compilation, so that the total time is at most twice the optimum.
 const MIN_TIME: Duration = Duration::from_millis(50);
 /// Number of runs after which a plan is assumed to run repeatedly, however fast it is.
 const MIN_RUNS: u64 = 200;
@@ -58,7 +58,7 @@ impl OptimizingTier {
         OptimizingBackend::new(&self.toolchain).text(&drafts).map_err(|source| compile_error(stages, source))
     }
 
-    /// Compiles the kernels of all stages that have none.
+    /// Compiles the kernels of all stages that have none. Edited text is compiled as a whole.
     pub(crate) fn compile(&self, stages: &[Stage]) -> Result<(), Error> {
         if self.is_ready(stages) {
             return Ok(());

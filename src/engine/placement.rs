@@ -18,8 +18,8 @@ const MIN_SECONDS: f64 = 2e-3;
 /// Number of CPU threads with the throughput of one device. Not measured: the ratio of the memory
 /// bandwidths in data sheets.
 const DEVICE_THREADS: f64 = 50.0;
-/// Bytes per second between pageable memory and a device. Not measured: half of the bandwidth of a
-/// PCIe 4.0 link with 16 lanes.
+/// Bytes per second between pageable memory and a device. Not measured: about half of the bandwidth
+/// that a PCIe 4.0 link with 16 lanes reaches in practice.
 const LINK_BYTES_PER_SECOND: f64 = 12e9;
 /// Overhead of a query on a device, in seconds: tables of windows, launches and waits. Not
 /// measured.

@@ -30,7 +30,8 @@ pub(crate) struct Stage {
     pub(crate) reads: Vec<Alias>,
     /// The tensors that the stage writes, in the order of the outputs.
     pub(crate) writes: Vec<Alias>,
-    /// The estimated bytes of the written tensors, in the order of the query's outputs.
+    /// The estimated bytes of the written tensors, in the order of the query's outputs; empty for a
+    /// program.
     pub(crate) output_bytes: Vec<(Alias, f64)>,
     /// The tensors that are read here for the last time and are not results.
     pub(crate) last_read: Vec<Alias>,
@@ -57,8 +58,8 @@ pub(crate) struct StageLoops {
     pub(crate) source_program: Program,
     /// The program in normal form.
     pub(crate) program: Arc<Program>,
-    /// The expected layouts of the inputs: those of bound tensors, and narrow ones of
-    /// intermediates.
+    /// The expected layout of each tensor that is an input, see [`Layouts`]; `None` for other
+    /// tensors.
     layouts: Vec<Option<InputLayout>>,
     /// The lengths of the lists of bound inputs.
     lists: ListLengths,
@@ -185,9 +186,9 @@ impl Stage {
     }
 }
 
-/// Returns whether loops can convert storage in one pass: they write entries in the order in which
-/// they read them, and no sparse level gets fill values that only a full level of the source
-/// stores.
+/// Returns whether loops can convert storage in one pass: entries are written in the order in which
+/// the loops read the source, and no sparse level gets fill values that only a full level of the
+/// source stores.
 fn is_streaming(source: &Format, output: &Output) -> bool {
     let full = |format: &Format| format.levels.iter().map(|level| level.kind.traits().full).collect::<Vec<_>>();
     let (from, to) = (full(source), full(&output.ty.format));
@@ -399,7 +400,8 @@ impl Layouts<'_> {
     }
 }
 
-/// Returns the layout in which kernels write tensors of a type.
+/// Returns the layout in which kernels write tensors of a type, unless the number of positions
+/// needs wider arrays.
 fn narrow_layout(ty: &TensorType) -> InputLayout {
     let sizes = ty.format.storage_shape(&ty.shape);
     let prims = |(format, size): (&LevelFormat, u64)| {

@@ -63,17 +63,18 @@ pub struct TierChoice {
     pub kernel: String,
     /// The faster tier.
     pub tier: Target,
-    /// The least time in the instant tier.
+    /// The least time per unit of work in the instant tier, times the work of the first run.
     pub instant: Duration,
-    /// The least time in the optimizing tier.
+    /// The least time per unit of work in the optimizing tier, times the work of the first run.
     pub optimizing: Duration,
     /// The number of compared runs of each tier; if the numbers differ, the smaller one.
     pub runs: u32,
 }
 
 impl TierTrial {
-    /// Returns the tier of a run with this much work. The run belongs to the trial unless it has
-    /// far less work than the trial. A run with far more work begins a new trial.
+    /// Returns the tier of a run with this much work. The run belongs to the trial unless the trial
+    /// has ended, or the run has far less work than the trial. A run with far more work begins a
+    /// new trial.
     pub(crate) fn assign(&self, work: u64) -> TierAssignment {
         let mut state = self.state();
         let work = work.max(1);

@@ -42,12 +42,12 @@ pub struct FlowQuery {
     /// The decision of the optimizer: the origin of the query, its rules, loop order, outputs and
     /// cost.
     pub decision: Decision,
-    /// Set when the query only converts storage and runs no loops.
+    /// Set when the query only converts storage.
     pub is_conversion: bool,
     /// The tensors that the query reads.
     pub reads: Vec<FlowRead>,
     /// The index of the loop that is cut into chunks for threads, or the obstacle. `None` for
-    /// conversions.
+    /// conversions without a schedule.
     pub chunks: Option<Result<String, Obstacle>>,
     /// The adaptation after this query, if the rest of the plan was replanned.
     pub adaptation: Option<Adaptation>,
@@ -73,7 +73,7 @@ pub struct FlowRead {
 /// A number of stored values.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {
-    /// An exact number, counted before planning.
+    /// An exact number, counted on an input.
     Exact(u64),
     /// An estimate, before the plan has run.
     Estimated(f64),

@@ -159,7 +159,7 @@ fn mermaid() {
     );
 }
 
-/// Asserts the errors of estimates as factors.
+/// Asserts that the error of an estimate is a factor of at least 1, in either direction.
 #[test]
 fn q_errors_are_factors() {
     let mut output = OutputProfile { alias: "A".into(), stored: 0, estimated: None };

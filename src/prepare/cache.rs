@@ -3,14 +3,15 @@
 //!
 //! A compiled plan depends on these properties of its inputs:
 //! - types, and widths of arrays
-//! - numbers of entries, rounded to a power of two
+//! - numbers of positions of the levels, rounded to a power of two
 //! - stored infinities and NaN
 //! - facts that the optimizer requested
 //!
-//! A compiled plan does not depend on the names or on other values of its inputs.
+//! A compiled plan does not depend on other values of its inputs, nor on their names, unless
+//! schedules refer to the names.
 //!
 //! A compiled program depends on types, widths of arrays, and assumed ranges of values. Numbers of
-//! entries are not part of its key, because a user may run a program repeatedly over a growing
+//! positions are not part of its key, because a user may run a program repeatedly over a growing
 //! tensor.
 
 use super::form::{CompiledForm, CompiledKind};
@@ -125,9 +126,9 @@ fn array_prims(tensor: &Tensor) -> Vec<Prim> {
 }
 
 impl CompilationCache {
-    /// Returns a compiled form that serves a request over these tensors. If the form is that of a
-    /// plan, also returns the tensors by the names of its inputs, which may differ from those
-    /// of the request.
+    /// Returns a compiled form that serves a request over these tensors, or `None`. If the form is
+    /// that of a plan, also returns the tensors by the names of its inputs, which may differ from
+    /// those of the request.
     pub(super) fn find(
         &self,
         RequestKey { key, names }: &RequestKey,

@@ -61,8 +61,8 @@ impl Prepared {
         self.current().plan().map(|compiled| &compiled.plan)
     }
 
-    /// Returns the physical plan, or `None` for a program. After the first run, this is the plan
-    /// adapted to the observed numbers of positions.
+    /// Returns the physical plan, or `None` for a program. If the first run has adapted the plan to
+    /// the observed numbers of positions, this is the adapted plan.
     pub fn physical(&self) -> Option<&PhysicalPlan> {
         self.current().plan().map(|compiled| &compiled.adaptive.physical)
     }
@@ -103,8 +103,9 @@ impl Prepared {
     /// Runs the plan or program on the target of its session.
     ///
     /// # Errors
-    /// Fails if a kernel stops because of the memory limit, cancellation, or a checked operator,
-    /// and if a mapped file has changed.
+    /// Fails if a kernel stops: because of the memory limit, cancellation, a checked operator, a
+    /// coordinate out of bounds, or values that a requested format cannot store. Also fails if
+    /// kernels cannot be compiled or run on the target, and if a mapped file has changed.
     pub fn run(&self) -> Result<Run, Error> {
         self.run_with(self.form.executable.config.target)
     }
@@ -119,8 +120,8 @@ impl Prepared {
         self.run_observed(target, &mut |_| Ok(()))
     }
 
-    /// Runs on a given target and reports each query that has run, including queries that must run
-    /// again.
+    /// Runs on a given target and reports each query that has run. If the run starts again on the
+    /// CPU, queries that run again are reported again.
     pub(crate) fn run_observed(&self, target: Target, observer: &mut StageObserver<'_>) -> Result<Run, Error> {
         let run = run_or_restart(target, |target| self.run_once(target, observer));
         let (mut run, device_error) = run.map_err(|error| self.form.convert_run_error(error))?;
@@ -149,8 +150,9 @@ impl Prepared {
         executable.run(target, on, &logic, observer)
     }
 
-    /// Returns the target of the next run, a device or the CPU, and the reason. A device is queried
-    /// only if its state may matter.
+    /// Returns the target of the next run on the target of the session, and the reason. For
+    /// [`Target::AUTO`], this is a device or the CPU, and a device is queried only if its state may
+    /// matter.
     pub fn placement(&self) -> Placement {
         self.current().executable.next_placement(&self.bindings)
     }

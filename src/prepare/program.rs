@@ -87,7 +87,7 @@ fn remove_proved_checks(program: notation::Program, bindings: &Bindings) -> (not
     let queried = RefCell::new(BTreeMap::new());
     let range = |id: notation::TensorId| {
         let decl = &program.tensors[id.index()];
-        // Numbers are expected to change between runs.
+        // Inputs of rank 0 are expected to change between runs.
         if decl.role != Role::Input || decl.ty.shape.is_empty() {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The engine of `redpoll-sql`: sessions run the regions that it claims.
+//! The engine of `redpoll-sql`: sessions run the regions that `redpoll-sql` claims.
 
 use crate::bindings::Bindings;
 use crate::error::Error;
@@ -73,7 +73,7 @@ fn kernel_status(error: &Error) -> Option<Status> {
     }
 }
 
-/// Binds the columns of tables. Their products follow IEEE 754, as in DataFusion: 0 times an
+/// Binds the columns of tables. Products of columns follow IEEE 754, as in DataFusion: 0 times an
 /// infinity is NaN.
 fn bind_columns(columns: Vec<(Alias, Tensor)>) -> Bindings {
     columns.into_iter().map(|(alias, tensor)| (alias, tensor.assume_regular())).collect()

@@ -62,8 +62,8 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// Fails if the text is not SQL over the registered tables, or a statement fails. The
-    /// statements before the failed one have run.
+    /// Fails if the text is not SQL; then no statement has run. Also fails if a statement fails;
+    /// then the statements before the failed one have run.
     pub fn sql(&self, statements: &str) -> Result<Vec<RecordBatch>, Error> {
         let database = self.database();
         block_on(async {
@@ -103,7 +103,7 @@ impl Session {
     ///
     /// # Errors
     /// Fails if an operation of the array could not be applied, the number of names does not match
-    /// its modes, or its values are structs.
+    /// its modes, names repeat, or its values are structs.
     pub fn register(&self, table: &str, array: &Array, columns: Option<&[&str]>) -> Result<(), Error> {
         let ty = (array.shape()?, array.dtype()?);
         let columns = columns.map(|names| names.iter().map(ToString::to_string).collect());
@@ -125,9 +125,9 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// Fails if the query fails, a coordinate or value is NULL, a coordinate is not an integer or
-    /// is outside of the shape, coordinates repeat, or the number of columns does not match the
-    /// shape.
+    /// Fails if the query fails, or the number of columns does not match the shape. Also fails if a
+    /// coordinate or value is NULL, a coordinate is not an integer or is outside of the shape, or
+    /// coordinates repeat.
     pub fn array_of(&self, query: &str, shape: impl IntoIterator<Item = u64>) -> Result<Array, Error> {
         let (database, shape) = (self.database(), shape.into_iter().collect());
         Ok(self.array(block_on(async { database.tensor(query, Some(shape)).await })?))

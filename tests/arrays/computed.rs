@@ -61,7 +61,7 @@ fn later_expressions_read_the_kept_tensor() {
     assert_eq!(values(&named.sum(..)), values(&a.matmul(&a).matmul(a.matmul(&a)).sum(..)));
 }
 
-/// A second computation, and the array itself, run nothing.
+/// After an array is computed, computing or collecting it again runs nothing.
 #[test]
 fn computed_arrays_are_not_computed_again() {
     let session = Session::default();
@@ -118,7 +118,7 @@ fn memory_is_released_with_the_arrays() {
     assert_eq!(used(&session), 0);
 }
 
-/// Each round of a loop keeps its own tensor and drops the previous one, however long the loop is.
+/// A loop keeps at most three tensors at a time, however many rounds it has.
 #[test]
 fn loops_keep_one_tensor() {
     let session = Session::default();
@@ -131,8 +131,8 @@ fn loops_keep_one_tensor() {
         state.compute().unwrap();
         let at = |i: usize| expected.get(i).copied().unwrap_or(0.0);
         expected = (0..100usize).map(|i| (at(i.wrapping_sub(1)) + at(i) + at(i + 1)) / 3.0).collect();
-        // At the end of a chain of origins, a tensor is kept as long as the arrays computed from
-        // it.
+        // The tensor at the end of a chain of origins is kept as long as the arrays that are
+        // computed from this tensor.
         assert!(used(&session) <= 3 * bytes, "round {round}");
         if round % 7 == 0 {
             evict_kept(&session);
@@ -169,7 +169,8 @@ fn tensors_are_evicted_at_the_memory_limit() {
     assert_eq!(used(&session), 2 * bytes);
 }
 
-/// A run that needs the memory of the tensors that it reads computes them again instead.
+/// A run that needs more memory evicts the kept tensors that it reads, and computes their values
+/// again.
 #[test]
 fn runs_evict_the_tensors_that_they_read() {
     let bytes = 64 * 64 * 8;

@@ -104,7 +104,8 @@ fn numbers_of_one_class_share_a_plan() {
     assert_eq!([-2.5, -3.5].map(|t| is_planned(scaled(t))), [true, false]);
 }
 
-/// A comparison visits the stored entries only, whatever the number is.
+/// Comparisons, and extremes of products and quotients, visit only the stored entries, whatever the
+/// number is.
 #[test]
 fn lifted_numbers_keep_results_sparse() {
     let session = Session::default();
@@ -181,7 +182,7 @@ fn windows_of_one_length_share_a_plan() {
     assert_eq!(planned((0..4).map(column)), [true, false, false, false]);
 }
 
-/// Windows have the values at their places, in every format and direction.
+/// Windows have the values at their places, in several formats and in both directions.
 #[test]
 fn windows_have_the_values_at_their_places() {
     for (mode, a) in vectors() {

@@ -9,7 +9,7 @@ fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// Every file format returns the array that was written to it.
+/// Files of several formats, plain and compressed, return the array that was written to them.
 #[test]
 fn arrays_are_read_back() {
     let (folder, session) = (folder(), Session::default());
@@ -27,7 +27,7 @@ fn arrays_are_read_back() {
     assert!(error.contains("missing.mtx"), "{error}");
 }
 
-/// A file of redpoll's own keeps the storage format, the fill value and structs.
+/// A file in redpoll's own format keeps the storage format and the fill value.
 #[test]
 fn tensors_are_read_back_as_they_are_stored() {
     let (folder, session) = (folder(), Session::default());

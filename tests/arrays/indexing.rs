@@ -50,7 +50,7 @@ fn errors_name_the_line() {
     }
 }
 
-/// Gathers at coordinates out of bounds, which are only found when they are computed, give zero.
+/// Computed coordinates that are out of bounds gather zero. Constant coordinates are checked.
 #[test]
 fn gathers_out_of_bounds_are_zero() {
     let session = Session::default();
@@ -61,7 +61,7 @@ fn gathers_out_of_bounds_are_zero() {
 }
 
 /// Gathers at gathered coordinates have kernels of moderate size: each coordinate is one variable.
-/// When each of its uses was written out, lowering did not end.
+/// If each use of a coordinate were written out, lowering would not end.
 #[test]
 fn gathers_at_gathered_coordinates_end() {
     for float_mode in [FloatMode::Relaxed, FloatMode::StrictIeee] {
@@ -108,7 +108,7 @@ fn arrays_are_collected_together() {
     assert_eq!(dense_values(&results[2]), x);
 }
 
-/// The note on densified results appears exactly when a result is densified.
+/// The note on densified results appears exactly when a result is densified without a request.
 #[test]
 fn dense_results_of_sparse_operands_are_noted() {
     let session = Session::default();
@@ -165,7 +165,7 @@ fn results_of_sparse_operands_stay_sparse() {
     ];
     for (name, array, max_stored) in cases {
         let prepared = array.prepare().unwrap();
-        // A product with the transposed matrix copies it in another order.
+        // A product with the transposed matrix copies the matrix in another order.
         let notes: Vec<Note> = prepared.notes().into_iter().filter(|n| !matches!(n, Note::Copy { .. })).collect();
         assert!(notes.is_empty(), "{name}: {notes:?}");
         let result = &prepared.run().unwrap().outputs[0].1;
@@ -190,8 +190,7 @@ fn profiles_show_every_query() {
     assert!(profile.to_string().contains("iterations"));
 }
 
-/// Round trips through entries, builders, dense arrays, record batches and matrices preserve
-/// arrays.
+/// Round trips through entries and builders, `ndarray` arrays and `sprs` matrices preserve arrays.
 #[test]
 fn conversions_round_trip() {
     for seed in 0..20 {

@@ -1,5 +1,5 @@
 //! Sorts, order statistics, distinct values, searches and selections beside plain Rust on the dense
-//! values, for every format and axis.
+//! values, in several formats and along every axis.
 
 use redpoll::logic::LevelKind;
 use redpoll::prelude::*;
@@ -148,7 +148,7 @@ fn nan_reductions_leave_out_nan() {
     let session = Session::default();
     for array in arrays(&session) {
         let (shape, values) = (array.shape().unwrap(), array.to_vec::<f64>().unwrap());
-        // Sums of both infinities are NaN in one order and not in another.
+        // In the relaxed mode, folds over infinities of both signs are unspecified.
         let array = array.isinf().where_(7.0, &array);
         let values: Vec<f64> = values.iter().map(|v| if v.is_infinite() { 7.0 } else { *v }).collect();
         for mode in 0..shape.len() {
@@ -271,7 +271,7 @@ fn elements_that_are_not_stored_cost_nothing() {
     assert_eq!(far.isin(session.vector([5.0])).unwrap().entries::<bool>().unwrap(), [(vec![7, 1], true)]);
 }
 
-/// Wrong arguments are errors that name the method and the line.
+/// Wrong arguments are errors that name the place of the call.
 #[test]
 fn wrong_arguments_are_errors() {
     let session = Session::default();

@@ -61,7 +61,7 @@ fn with_values(shape: &[u64], coordinates: Vec<Vec<u64>>, values: Vec<f64>, form
     Tensor::from_triples(ty, &triples, Duplicates::Error).expect("valid entries").0
 }
 
-/// Draws `count` distinct numbers below `n`.
+/// Draws `count` distinct numbers below `n`, where `count` is at most `n`.
 pub fn distinct_below(rng: &mut Rng, n: u64, count: u64) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     while (found.len() as u64) < count {

@@ -2,11 +2,12 @@
 //!
 //! The reference interpreter of Logic defines the results. The plain path makes a physical plan,
 //! and each of its queries becomes a program, which the interpreter of Notation runs. The program
-//! is lowered to Assembly and runs in the bounds-checked interpreter, which counts operations, then
-//! as a grid of teams in random order, and as machine code. The outputs of these three must agree
-//! bit by bit. With `REDPOLL_DEVICE=0` in the environment, the program also runs on the CUDA
-//! device with this number. The kernels, or a sample of them, are also checked in the optimizing
-//! tier, see [`optimizing`].
+//! is lowered to Assembly and runs in the bounds-checked interpreter, which counts operations, as
+//! machine code, and as a grid of teams in random order. The outputs of these three must agree bit
+//! by bit. The program also runs as a grid in the schedule chosen for its inputs and, with
+//! `REDPOLL_DEVICE=0` in the environment, on the CUDA device with this number. The results of these
+//! runs are compared with the reference. The kernels, or a sample of them, are also checked in the
+//! optimizing tier, see [`optimizing`].
 
 use crate::device::DEVICE_DECLINES;
 use crate::optimizing;
@@ -40,8 +41,7 @@ const DEVICE_PHASE: &str = "device";
 /// Largest number of statements of a kernel on a device. The compiler of the device takes seconds
 /// for longer kernels.
 const MAX_DEVICE_STATEMENTS: usize = 300;
-/// Bounds for the kernels of plans. The plan bounds the length of the code, whatever the formats
-/// are.
+/// Bounds for the kernels of plans, which hold for all formats.
 const PLAN_BOUNDS: KernelBounds = KernelBounds { chunk_every: 4, max_statements: 8000, max_optimized_statements: 1000 };
 
 /// A plan with its inputs.
@@ -290,8 +290,8 @@ fn all_coordinates(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
     })
 }
 
-/// Returns limits with workers on at most [`MAX_THREADS`] threads that cut every loop into chunks,
-/// or the default limits.
+/// Returns limits with workers on `threads` threads, at most [`MAX_THREADS`], that cut every loop
+/// into chunks. Returns the default limits unless `chunked` is set.
 fn limits(chunked: bool, threads: usize) -> Limits {
     static WORKERS: LazyLock<[Arc<Workers>; MAX_THREADS]> =
         LazyLock::new(|| [1, 2, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).expect("not 0")).without_grain())));
@@ -310,8 +310,8 @@ pub struct KernelBounds {
     pub max_optimized_statements: usize,
 }
 
-/// Runs a program in normal form in the interpreter of Assembly, as machine code and on grids; adds
-/// the results to `run`.
+/// Runs a program in normal form in the interpreter of Assembly, as machine code and on grids, and
+/// adds the results to `run`. Offers the kernel to the optimizing tier.
 pub fn run_kernel(
     program: &Arc<Program>,
     mode: FloatMode,

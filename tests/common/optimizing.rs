@@ -45,7 +45,8 @@ pub struct TierReport {
     pub offered: u64,
     /// Number of kernels whose results were compared.
     pub kernels: u64,
-    /// Messages of failures, each with the label of its kernel.
+    /// Messages of failures, each with the label of its kernel. If the compilation of all kernels
+    /// fails, the label is that of the first kernel.
     pub failures: Vec<(Option<u64>, String)>,
 }
 
@@ -128,8 +129,8 @@ pub fn check_recorded() -> TierReport {
 /// Compiles kernels and compares their outputs with the recorded ones. A missing C compiler is a
 /// failure, so that untested kernels do not pass.
 fn check(runs: &[RecordedRun], report: &mut TierReport) {
-    /// Shared by all threads, with a cache: the same kernels recur until the code generator
-    /// changes.
+    /// The toolchain of all threads. It has a cache, because the same kernels recur until the code
+    /// generator changes.
     static TOOLCHAIN: LazyLock<Arc<Toolchain>> = LazyLock::new(|| {
         // A busy machine takes minutes to compile dozens of kernels.
         let compiler_time = Duration::from_secs(600);
@@ -156,7 +157,8 @@ fn check(runs: &[RecordedRun], report: &mut TierReport) {
     }
 }
 
-/// Returns the cache folder of compiled kernels, in the target folder of the running binary.
+/// Returns the cache folder of compiled kernels, in the target folder of the running binary or else
+/// in the folder for temporary files.
 fn cache_folder() -> PathBuf {
     let binary = std::env::current_exe().unwrap_or_default();
     let target = binary.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());

@@ -6,9 +6,10 @@
 //! ; formats A=csr x=dense | ..
 //! ; rounds
 //! ```
-//! Dimensions are numbers or letters joined by `x`, or `scalar` for rank 0. `sizes` lists variants
-//! of the letters. `formats` lists combinations that run in addition to the drawn ones. `rounds`
-//! says that the program rounds floats even on whole numbers. All other comments are ignored.
+//! Dimensions are numbers or letters joined by `x`, or `scalar` for rank 0. `sizes` lists
+//! combinations of sizes for the letters. `formats` lists combinations of formats that run in
+//! addition to the drawn ones. `rounds` says that the program rounds floats even on whole numbers.
+//! All other comments are ignored.
 
 use crate::data::{DrawOptions, ValueKind, draw, tensor};
 use crate::engines::{EngineCase, parse_plan};

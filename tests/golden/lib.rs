@@ -1,7 +1,7 @@
 //! Golden files: expected texts in files of their own, which are reviewed like code.
 //!
-//! A test compares the text that it computes with the file. With `REDPOLL_BLESS=1`, it writes the
-//! file instead, and the change is reviewed as a diff.
+//! A test compares the text that it computes with the file. With `REDPOLL_BLESS=1`, the test writes
+//! the file instead, and the change is reviewed as a diff.
 
 pub mod markdown;
 pub mod pages;

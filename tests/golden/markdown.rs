@@ -35,7 +35,7 @@ pub struct CodeBlock {
     pub info: Vec<String>,
     /// The lines between the fences.
     pub text: String,
-    /// The number of its first line.
+    /// The number of the first line of `text`.
     pub line: usize,
     /// The place of `text` in the page.
     pub range: Range<usize>,

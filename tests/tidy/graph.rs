@@ -1,8 +1,8 @@
 //! The files of a crate as a graph: a file depends on the files that define the items it names.
 //!
-//! `use` declarations and paths of two or more segments count, also those within macros. Paths are
-//! resolved through re-exports to the defining file. Re-exports themselves, test modules and
-//! methods do not count.
+//! `use` declarations and paths of two or more segments count, also paths within macros. Paths are
+//! resolved through re-exports to the defining file. Re-exports themselves, test items and methods
+//! do not count.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -29,7 +29,7 @@ pub(crate) struct Crate {
 pub(crate) struct SourceFile {
     /// The path from the root of the crate's sources.
     pub(crate) path: PathBuf,
-    /// Lines without test modules.
+    /// Number of lines, without those of test items.
     pub(crate) lines: usize,
 }
 
@@ -43,7 +43,7 @@ struct Module {
     imports: Vec<Import>,
     /// Paths in signatures and bodies, of two or more segments.
     paths: Vec<Vec<String>>,
-    /// Single names, which a glob import may bring into scope.
+    /// The first segments of all paths, which a glob import may bring into scope.
     names: HashSet<String>,
 }
 
@@ -71,7 +71,7 @@ impl Crate {
         parsed
     }
 
-    /// Returns the total number of lines.
+    /// Returns the total number of lines, without those of test items.
     pub(crate) fn lines(&self) -> usize {
         self.files.iter().map(|file| file.lines).sum()
     }
@@ -170,8 +170,8 @@ impl Crate {
         edges
     }
 
-    /// Resolves a path in a module; returns `None` if the path leads to another crate. `open`
-    /// contains the lookups in progress, so that a cycle of imports ends.
+    /// Resolves a path in a module; returns `None` if the path leads to no module or item of this
+    /// crate. `open` contains the lookups in progress, so that a cycle of imports ends.
     fn resolve(&self, module: ModuleId, path: &[String], open: &mut HashSet<(ModuleId, String)>) -> Option<Target> {
         let (first, mut rest) = path.split_first()?;
         let mut target = match first.as_str() {
@@ -321,7 +321,7 @@ impl Visit<'_> for Module {
     }
 }
 
-/// Returns whether an item exists in tests alone.
+/// Returns whether an item is a test, or has a `cfg` that contains `test` but no `not`.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let condition = attribute.meta.require_list().map(|list| list.tokens.to_string()).unwrap_or_default();

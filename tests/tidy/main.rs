@@ -1,5 +1,5 @@
-//! Invariants of the code base: headers, leftovers, sizes of files, dependencies of crates, folders
-//! and files, the English of comments and READMEs.
+//! Invariants of the code base: headers, leftovers, sizes of files, unsafe code, dependencies of
+//! crates, folders and files, the English of comments and READMEs.
 
 mod graph;
 
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 const FOLDERS: [&str; 10] =
     ["logic", "optimizer", "physical", "datasets", "sql", "bench", "docs", "src", "tests", "examples"];
 
-/// Largest number of lines of a file; longer files should be split.
+/// Largest number of lines of a file, tests aside; longer files should be split.
 const MAX_FILE_LINES: usize = 600;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns every Rust file with its text.
+/// Returns every Rust file of [`FOLDERS`] with its text.
 fn rust_files() -> Vec<(PathBuf, String)> {
     fn collect(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -150,7 +150,8 @@ fn crate_dependencies_match_the_architecture() {
 /// The files of the optimizer that each of its folders may use.
 const OPTIMIZER_DATA: [&str; 3] = ["config.rs", "error.rs", "report.rs"];
 
-/// Each folder of the optimizer uses only folders above it in the table of its `lib.rs`.
+/// Each folder of the optimizer uses only its own files, [`OPTIMIZER_DATA`], and folders above it
+/// in the table of `lib.rs`.
 #[test]
 fn optimizer_folders_use_those_above_them() {
     let sources = root().join("optimizer/src");
@@ -188,7 +189,7 @@ fn crates_share_the_code() {
     }
 }
 
-/// The crates, as the folder and the root module of their sources.
+/// The crates with most of the code, as the folder and the root module of their sources.
 const CRATES: [(&str, &str); 11] = [
     ("logic/src", "lib.rs"),
     ("optimizer/src", "lib.rs"),
@@ -234,8 +235,8 @@ fn folders_have_a_readme() {
     assert!(missing.is_empty(), "folders without README.md: {missing:?}");
 }
 
-/// Unsafe code occurs only in the listed files, which call compiled code, give memory to this code,
-/// map files, or skip bounds checks.
+/// Apart from tests, unsafe code occurs only in the listed files. These call compiled code, give
+/// memory to compiled code, map files, or skip bounds checks.
 #[test]
 fn unsafe_code_stays_in_allowed_files() {
     let allowed = [
@@ -267,7 +268,8 @@ const SENTENCE_WORDS: usize = 35;
 /// Words that a doc comment does not open with: they begin a free relative or a fragment.
 const OPENINGS: [&str; 10] = ["What", "Who", "Where", "That", "So", "Of", "As", "Which", "Whatever", "How"];
 
-/// Returns the comment lines of a file with their numbers, except code blocks and tables.
+/// Returns the comment lines of a file with their numbers, except code blocks, tables, and lines
+/// that begin with code.
 fn comments(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut code = false;
     text.lines().enumerate().filter_map(move |(k, line)| {
@@ -280,7 +282,7 @@ fn comments(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Checks that comments wrap at [`COMMENT_COLUMNS`] columns.
+/// Checks that comment lines without an address have at most [`COMMENT_COLUMNS`] columns.
 #[test]
 fn comments_wrap() {
     for (path, text) in rust_files() {
@@ -291,8 +293,8 @@ fn comments_wrap() {
     }
 }
 
-/// Checks that doc comments say what an item is or does: they, and their sections, open with a noun
-/// or a verb.
+/// Checks that neither doc comments nor their sections open with one of [`OPENINGS`], so that they
+/// say what an item is or does.
 #[test]
 fn docs_open_with_a_noun_or_a_verb() {
     for (path, text) in rust_files() {
@@ -320,7 +322,8 @@ fn comments_do_not_say_so_many() {
     }
 }
 
-/// Checks that no sentence of a README has more than [`SENTENCE_WORDS`] words.
+/// Checks that no sentence of a README, or of another page in the root folder, has more than
+/// [`SENTENCE_WORDS`] words.
 #[test]
 fn sentences_of_readmes_are_short() {
     let readmes = readme_folders().into_iter().map(|folder| root().join(folder).join("README.md"));

@@ -3,7 +3,7 @@
 //!
 //! Without a device, the program reports that nothing was measured and succeeds. `--out FOLDER`
 //! writes inputs and times for `peers/gpu_peer.py`. With `--dry`, the interpreter of grids replaces
-//! the device, and results are written too; this tests everything except the device.
+//! the device, and `--out` also writes results. This tests everything except the device.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::Result;

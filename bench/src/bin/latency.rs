@@ -61,16 +61,17 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The times from text to result, and of a further run.
+/// The times of the phases, of one preparation with its first run, and of further runs.
 struct PlanTimes {
     phases: Timings,
     /// Milliseconds from text to result.
     total: f64,
-    /// Milliseconds of one more run.
+    /// Median milliseconds of nine further runs.
     warm: f64,
 }
 
-/// Returns `None` if the plan is rejected, because files may contain invalid plans.
+/// Measures a plan in a new session. Returns `None` if the plan is rejected, because files may
+/// contain invalid plans.
 fn measure_plan(file: &PlanFile) -> Result<Option<PlanTimes>> {
     let session = Session::default();
     let start = Instant::now();

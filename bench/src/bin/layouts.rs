@@ -1,4 +1,4 @@
-//! Compares the optimizer's choices with all loop orders and output formats, over real and
+//! Compares the optimizer's choices with all loop orders and several output formats, over real and
 //! generated inputs.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]
 

@@ -46,7 +46,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Opens the matrix and multiplies it by vectors.
+/// Opens the matrix and multiplies it `count` times by a vector of ones.
 fn product(path: &Path, count: usize) -> Result<()> {
     let session = Session::default();
     let matrix = session.read(path)?;

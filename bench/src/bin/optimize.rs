@@ -16,12 +16,12 @@ use std::time::Instant;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The size of every mode. With ten entries per row, and more with each matrix, rewriting joins
-/// pays.
+/// The size of every mode. The first matrix has ten entries per row, and each further matrix has
+/// more. At these sizes, rewriting joins pays.
 const SIZE: u64 = 2000;
-/// Number of times each plan is optimized, within [`MAX_SECONDS`].
+/// Largest number of times that a plan is optimized.
 const REPEATS: usize = 31;
-/// Time limit for one plan in seconds.
+/// Seconds after which a plan is not optimized again, once it has been optimized three times.
 const MAX_SECONDS: f64 = 3.0;
 
 type JoinEdges = Vec<(usize, usize)>;

@@ -14,7 +14,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const ENTRIES: u64 = 1_000_000;
 
-/// Time for the runs of each function.
+/// Time for the pairs of one function over one array.
 const BUDGET: Duration = Duration::from_secs(3);
 
 /// A function over an array.

@@ -27,9 +27,10 @@ const ROUNDS: usize = 30;
 /// may have been disturbed.
 const OUTLIER_FACTOR: f64 = 1.4;
 
-/// Returns the non-negative coefficients that minimize the squares of `ln(predicted / time)`, with
-/// Huber's weights. The prior acts like one more equation for each coefficient, of weight `weight`
-/// and in units of the prior, so a coefficient without events keeps its prior.
+/// Returns the non-negative coefficients that minimize the sum of the squares of
+/// `ln(predicted / time)`, with Huber's weights. The prior acts like one more equation for each
+/// coefficient, of weight `weight` and in units of the prior, so a coefficient without events keeps
+/// its prior.
 ///
 /// Each round solves linear least squares. The weights give the linear squares the same slopes as
 /// the squared logarithms have at the previous predictions.

@@ -5,8 +5,9 @@ use redpoll::sql::datafusion::arrow::datatypes::{DataType, Float64Type};
 use redpoll::sql::datafusion::arrow::record_batch::RecordBatch;
 use redpoll::sql::datafusion::arrow::util::display::array_value_to_string;
 
-/// Describes the first difference between two results in any order, or returns `None`. Floats are
-/// equal up to the rounding of sums.
+/// Describes the first difference between two results, or returns `None`. The rows may be in any
+/// order. Values of `Float64` are equal up to the rounding of sums, all others if their texts are
+/// equal.
 pub(super) fn difference(found: &[RecordBatch], expected: &[RecordBatch]) -> Option<String> {
     let (a, b) = (rows(found), rows(expected));
     if a.len() != b.len() {
@@ -35,7 +36,7 @@ fn is_close(a: &ResultCell, b: &ResultCell) -> bool {
     }
 }
 
-/// Returns all rows, sorted by their cells, with floats rounded to four digits.
+/// Returns all rows, sorted by the texts of their cells. The texts of floats have four digits.
 fn rows(batches: &[RecordBatch]) -> Vec<ResultRow> {
     let cell = |column: &ArrayRef, row: usize| match column.data_type() {
         _ if column.is_null(row) => ResultCell::Text("NULL".into()),

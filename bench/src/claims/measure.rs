@@ -31,7 +31,7 @@ pub struct QueryTimes {
     pub name: String,
     /// Number of claimed regions.
     pub claimed: usize,
-    /// The reasons why aggregates were not claimed.
+    /// The reasons why other aggregates were not claimed.
     #[serde(rename = "left")]
     pub reasons: Vec<String>,
     /// Number of rows of the result.
@@ -52,7 +52,7 @@ pub struct QueryTimes {
     pub cold_phases: Phases,
 }
 
-/// Seconds spent in each phase of claimed regions.
+/// Seconds spent in planning the query, and in each phase of its claimed regions.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names of the fields describe them")]
 pub struct Phases {
@@ -65,9 +65,9 @@ pub struct Phases {
 
 /// Approximate time for the warm rounds of a query. Cold rounds take up to twice as long.
 const WARM_TIME: Duration = Duration::from_millis(800);
-/// Smallest and largest number of rounds.
+/// Smallest and largest number of warm rounds.
 const ROUNDS: std::ops::RangeInclusive<usize> = 3..=31;
-/// Queries that take longer than this, in seconds, run only two rounds.
+/// Queries that take longer than this, in seconds, run only two warm rounds.
 const SLOW_QUERY: f64 = 3.0;
 
 /// The tables of a group, and sessions over them.
@@ -99,8 +99,8 @@ impl<'a> GroupSessions<'a> {
         Ok(self.base.register_file(table, file)?)
     }
 
-    /// Creates a session over the tables, without caches, that claims the given regions. `None` is
-    /// DataFusion alone.
+    /// Creates a session over the tables, with empty caches, that claims the given regions. `None`
+    /// is DataFusion alone.
     fn session(&self, mode: ExecutionMode, policy: Option<ClaimPolicy>) -> Result<Session> {
         let session = Session::new(mode.config());
         session.sql(&format!("SET datafusion.execution.target_partitions = {}", self.settings.threads))?;
@@ -127,7 +127,8 @@ impl<'a> GroupSessions<'a> {
         Ok(session)
     }
 
-    /// Measures a query. Errors are recorded as its fault.
+    /// Measures a query. Errors are recorded as its fault. A query that fails on both sides has no
+    /// fault and no times.
     pub(super) fn query(&mut self, group: &str, name: &str, sql: &str) -> QueryTimes {
         let mut times = QueryTimes {
             name: format!("{group}/{name}"),
@@ -194,7 +195,8 @@ impl<'a> GroupSessions<'a> {
         Ok(())
     }
 
-    /// Returns the number of claimed regions, and the reasons why others were not claimed.
+    /// Returns the number of claimed regions, and the reasons why other aggregates were not
+    /// claimed.
     fn count_claims(&self, session: &Session, sql: &str) -> Result<(usize, Vec<String>)> {
         let database = session.database();
         let plan = self.runtime.block_on(async { database.sql(sql).await?.into_optimized_plan() })?;

@@ -34,7 +34,8 @@ pub struct ClaimSettings {
 /// Measures queries, and calls `done` with each result as soon as it is available.
 ///
 /// # Errors
-/// If a group of queries has no tables, or a temporary folder for them cannot be created.
+/// If a file of queries cannot be read, a table of a group cannot be created, or the threads or the
+/// temporary folder for tables cannot be created.
 pub fn measure(settings: &ClaimSettings, mut done: impl FnMut(&QueryTimes)) -> Result<Vec<QueryTimes>> {
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let folder = tempfile::tempdir()?;

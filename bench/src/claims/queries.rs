@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct QueryGroup {
     /// The name of the group.
     pub(super) name: String,
-    /// Statements and queries, in order.
+    /// Statements, tables from files, and queries, in order.
     pub(super) steps: Vec<GroupStep>,
 }
 
@@ -33,7 +33,7 @@ impl QueryGroup {
         })
     }
 
-    /// Returns a statement with the paths of the tests replaced by absolute ones.
+    /// Returns a statement with the paths of the tests replaced by absolute paths.
     pub(super) fn expand_paths(&self, sql: &str, folder: &Path) -> String {
         let data = workspace().join("datasets").display().to_string();
         let test_folder = folder.join(&self.name).display().to_string();
@@ -41,7 +41,7 @@ impl QueryGroup {
     }
 }
 
-/// Returns all groups. Groups without their data have no queries.
+/// Returns all groups whose data are available.
 pub(super) fn groups(copies: usize) -> Result<Vec<QueryGroup>> {
     let tests = workspace().join("sql/tests");
     let mut groups = Vec::new();
@@ -68,7 +68,8 @@ fn file_stem(file: &Path) -> String {
     file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
 
-/// Reads the statements and queries of a file of SQL logic tests that are expected to succeed.
+/// Reads a file of SQL logic tests: the statements that are expected to succeed, and all queries
+/// except `EXPLAIN`.
 fn logic_test_group(file: &Path) -> Result<QueryGroup> {
     let records = sqllogictest::parse_file::<DefaultColumnType>(file)
         .with_context(|| format!("cannot read {}", file.display()))?;
@@ -96,7 +97,8 @@ pub(crate) fn tpch_steps(copies: usize) -> Result<Option<Vec<GroupStep>>> {
     Ok(tpch_group(&workspace().join("sql/tests/real/tpch.tables"), copies)?.map(|group| group.steps))
 }
 
-/// Returns the 22 queries of TPC-H over `copies` copies of the tables at scale factor 0.01.
+/// Returns the 22 queries of TPC-H over `copies` copies of the tables at scale factor 0.01. The
+/// tables `region` and `nation` have one copy.
 fn tpch_group(tables: &Path, copies: usize) -> Result<Option<QueryGroup>> {
     let Some(folder) = dataset("tables/tpch_sf0.01") else { return Ok(None) };
     let mut steps = Vec::new();
@@ -133,7 +135,8 @@ fn tpch_group(tables: &Path, copies: usize) -> Result<Option<QueryGroup>> {
 const GRAPHS: [&str; 6] =
     ["nk_jazz", "netscience", "nk_celegans_metabolic", "email-Eu-core", "ca-HepTh", "lastfm-asia"];
 
-/// Returns the queries of a file, over the graphs or tables that are available.
+/// Returns the queries of a file: over each graph that is available, or over the tables of the file
+/// if all are available.
 fn real_groups(file: &Path) -> Result<Vec<QueryGroup>> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let (mut tables, mut queries) = (Vec::new(), Vec::new());

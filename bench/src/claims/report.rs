@@ -62,7 +62,7 @@ pub fn line(m: &QueryTimes) -> String {
     )
 }
 
-/// Returns a Markdown report with a summary followed by the table of all queries.
+/// Returns a Markdown report with a summary, followed by the tables of queries.
 pub fn report(all: &[QueryTimes]) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.

@@ -1,5 +1,5 @@
 //! The data for peers: NumPy arrays, each written once even if several kernels read it, and a line
-//! for each kernel.
+//! for each problem.
 
 use super::KernelProblem;
 use crate::npy::write_array;
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 /// A folder of data for peers.
 ///
 /// Data are files `NAME.PART.npy`: `values` for a dense tensor; `ends`, `columns` and `values` for
-/// a matrix in CSR; `coordinates`, mode by mode, and `values` for a tensor of higher rank. Each
-/// kernel is a line of `redpoll.jsonl`.
+/// a matrix in CSR; `coordinates`, mode by mode, and `values` for any other sparse tensor. Each
+/// problem is a line of `redpoll.jsonl`.
 pub struct Handover {
     folder: PathBuf,
 }
@@ -24,7 +24,7 @@ impl Handover {
     /// Starts a handover in a folder, creating the folder if necessary.
     ///
     /// # Errors
-    /// If the folder cannot be created.
+    /// If the folder or `redpoll.jsonl` cannot be written.
     pub fn new(folder: &Path) -> Result<Handover> {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let handover = Handover { folder: folder.to_owned() };
@@ -36,11 +36,11 @@ impl Handover {
         self.folder.join("redpoll.jsonl")
     }
 
-    /// Appends a line about a kernel, and writes its inputs and results under the prefix and their
-    /// own names. Data that already exist under a name are not written again.
+    /// Writes the inputs and results of a problem under names that begin with `prefix`, and appends
+    /// a line about the problem. Data that already exist under a name are not written again.
     ///
     /// # Errors
-    /// If a file cannot be written.
+    /// If a file cannot be written, or a tensor does not have one value per entry.
     pub fn write_problem(
         &self,
         prefix: &str,

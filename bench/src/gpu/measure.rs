@@ -30,7 +30,8 @@ pub struct ProblemTimes {
 /// problem over `rounds` rounds without poisoning; fewer rounds if they take long.
 ///
 /// # Errors
-/// If a plan is rejected or stops, or a result differs.
+/// If there is no problem, the device cannot be used, a plan is rejected or stops, or a result
+/// differs.
 pub fn measure(problems: &[KernelProblem], target: Target, rounds: usize) -> Result<ProblemTimes> {
     let sessions = [Target::CPU, target].map(|target| Session::new(Config { target, ..Config::default() }));
     let poison = PoisonGuard::new(target)?;
@@ -91,7 +92,7 @@ impl Drop for PoisonGuard {
 /// Runs a problem and returns its results, copied from the device if necessary.
 ///
 /// # Errors
-/// If the plan is rejected or stops.
+/// If the plan is rejected or stops, or a result cannot be copied.
 pub fn results(session: &Session, problem: &KernelProblem) -> Result<Vec<Tensor>> {
     let run = session.prepare(problem.plan, &problem.bindings())?.run()?;
     run.outputs.into_iter().map(|(_, tensor)| tensor.fetch().map(|()| tensor).map_err(Into::into)).collect()
@@ -109,7 +110,7 @@ pub fn compare(expected: &[Tensor], found: &[Tensor]) -> Result<()> {
             |tensor: &Tensor| -> Vec<_> { tensor.levels().iter().flatten().chain(tensor.leaf()).cloned().collect() };
         for (k, (a, b)) in arrays(expected).iter().zip(&arrays(found)).enumerate() {
             ensure!(a.len() == b.len(), "array {k} of result {number} has {} elements, expected {}", b.len(), a.len());
-            // Compares scalars, because zeros may have either sign.
+            // Scalars are equal if their bits are equal, or if both are NaN.
             let difference = (0..a.len()).find(|k| a.scalar(*k) != b.scalar(*k));
             if let Some(element) = difference {
                 let [a, b] = [a, b].map(|array| array.scalar(element));

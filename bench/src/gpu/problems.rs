@@ -64,7 +64,7 @@ pub struct KernelInput {
 }
 
 /// A generator of inputs with a given distribution of entries. The large matrix is generated once,
-/// for all kernels.
+/// for all kernels that read it.
 pub struct GpuData {
     structure: EntryDistribution,
     entries: u64,
@@ -85,7 +85,8 @@ impl KernelProblem {
 }
 
 impl GpuData {
-    /// Creates a generator of inputs with about `entries` entries. The seed determines the entries.
+    /// Creates a generator of matrices and tensors with about `entries` entries; those of `spgemm`
+    /// and `triangles` have fewer. The seed determines the entries.
     pub fn new(structure: EntryDistribution, entries: u64, seed: u64) -> GpuData {
         GpuData { structure, entries, seed, matrix: None }
     }

@@ -17,7 +17,7 @@ pub const NAMES: [(&str, &str); 4] =
 /// Compiles the hand-written C text `name` for the program of a kernel.
 ///
 /// # Errors
-/// If there is no C compiler.
+/// If the program has no kernel in C, there is no C compiler, or the compiler rejects the text.
 pub fn compile_by_hand(kernel: &BoundKernel, name: &str) -> Result<BoundKernel> {
     let function = kernel.kernel.function();
     let unit = c::emit(&[function])?;

@@ -1,10 +1,11 @@
-//! Candidates: plans with a fixed loop order and a fixed format of the output.
+//! Candidates: plans with a fixed loop order and a fixed format of the output, and the plan of the
+//! free choice.
 
 use super::problems::{LayoutWorkload, PlanText};
 use redpoll_logic::{Alias, Field, Format, LeafKind, LevelKind};
 use redpoll_optimizer::OptimizerConfig;
 
-/// A plan with a fixed loop order and a fixed format of the output.
+/// A plan with a fixed loop order and a fixed format of the output, or with a free choice of both.
 pub struct LayoutCandidate {
     /// The plan.
     pub plan: &'static str,

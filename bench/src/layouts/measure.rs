@@ -2,8 +2,8 @@
 //!
 //! Candidates with an estimate above [`ExperimentSettings::screen`] times the cheapest are not run.
 //! Every other candidate runs once. A run that takes longer than [`CANCEL_FACTOR`] times the best
-//! time so far is cancelled at its next allocation, and not repeated. The others are repeated
-//! within their budget. Candidates near the best then run again in turns, so that noise of the
+//! time so far is cancelled, and not repeated. The others are repeated within their budget. The
+//! free choice and the candidates near the best then run again in turns, so that noise of the
 //! machine affects them alike. Equal plans run once.
 
 use super::candidates::{LayoutCandidate, candidates};
@@ -19,15 +19,15 @@ use std::time::{Duration, Instant};
 
 /// Runs are cancelled at this multiple of the best time.
 pub const CANCEL_FACTOR: f64 = 10.0;
-/// Smallest number of runs of a candidate, and of rounds of turns.
+/// Smallest number of runs of a candidate after the first, and of rounds of turns.
 const MIN_RUNS: usize = 2;
-/// Largest number of runs of a candidate.
+/// Largest number of runs of a candidate between the first run and the turns.
 const MAX_RUNS: usize = 100;
 /// Number of runs of a candidate in its turn.
 const RUNS_PER_TURN: usize = 3;
 /// Time limit of the free choice in seconds.
 const FREE_CHOICE_LIMIT: f64 = 60.0;
-/// Candidates within this factor of the best time run in turns.
+/// Candidates within this factor of the best time run in turns, as does the free choice.
 const NEAR_FACTOR: f64 = 1.5;
 
 /// The settings of the experiment.
@@ -50,7 +50,7 @@ pub struct CandidateTimes {
     pub name: String,
     /// The estimated cost in steps along a list; `None` if the optimizer rejects the choices.
     pub cost: Option<f64>,
-    /// The best time in seconds; `None` if no run finished.
+    /// The best time in seconds; `None` if no run finished within its limit.
     pub time: Option<f64>,
     /// The reason why there is no time.
     #[serde(rename = "left_out")]
@@ -224,8 +224,8 @@ fn timeout_reason() -> String {
     format!("slower than {CANCEL_FACTOR} times the best")
 }
 
-/// Returns the best time of several runs after the first one, and the estimation error of the
-/// result's size, or the reason why the candidate is left out.
+/// Returns the best time of the first run and of several further runs, and the estimation error of
+/// the result's size, or the reason why the candidate is left out.
 fn run_repeatedly(
     plan: &PreparedCandidate,
     (mut time, error): (f64, Option<f64>),

@@ -1,5 +1,5 @@
-//! The experiment on layouts: compares the optimizer's choice with every loop order and every
-//! format of the output.
+//! The experiment on layouts: compares the optimizer's choice with every loop order and several
+//! formats of the output.
 //!
 //! A group is a workload over inputs stored in given formats. Its candidates are all plans that the
 //! optimizer makes for a fixed loop order and output format, including conversions of inputs. The

@@ -24,7 +24,7 @@ pub struct LayoutWorkload {
     pub rank: usize,
     /// Plans with the same result; the first one gets the free choice.
     pub plans: &'static [PlanText],
-    /// The combinations of formats: name, and the format of each input.
+    /// The combinations of formats: name, and the formats of inputs that are not dense.
     pub formats: &'static [(&'static str, &'static [(&'static str, &'static str)])],
     /// Generates the other inputs.
     other_inputs: fn(&Content) -> Vec<(&'static str, Content)>,

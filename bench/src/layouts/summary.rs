@@ -11,15 +11,15 @@ pub struct WorkloadSummary {
     pub workload: String,
     /// Number of groups.
     pub groups: usize,
-    /// Number of plans that ran to their end.
+    /// Number of candidates with a time; equal plans count more than once.
     pub plans: usize,
     /// The share of groups whose choice takes at most 1.2 times as long as the fastest plan.
     pub near_share: f64,
     /// The largest time of a choice relative to the fastest plan.
     pub worst_ratio: f64,
-    /// The rank correlation of cost and time over all plans.
+    /// The rank correlation of cost and time over all candidates with a time.
     pub correlation: f64,
-    /// The median over all groups of the rank correlation within a group.
+    /// The median over groups of the rank correlation within a group.
     pub group_correlation: f64,
 }
 
@@ -30,7 +30,7 @@ impl GroupOutcome {
         self.candidates[0].time.unwrap_or(f64::NAN) / times.fold(f64::INFINITY, f64::min)
     }
 
-    /// Returns the costs and times of the plans that ran to their end.
+    /// Returns the costs and times of the candidates that have both.
     pub fn points(&self) -> Vec<(f64, f64)> {
         self.candidates.iter().filter_map(|c| Some((c.cost?, c.time?))).collect()
     }

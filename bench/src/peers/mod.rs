@@ -37,8 +37,8 @@ pub const PEERS: &[Peer] = &[
     Peer { name: "datafusion", start: start_datafusion },
 ];
 
-/// Sets the environment variables that limit a process to `threads` threads, for any library that
-/// the process uses.
+/// Sets the environment variables that limit a process to `threads` threads, for the libraries that
+/// redpoll and the peers use.
 pub fn limit_threads(command: &mut Command, threads: usize) {
     const NAMES: [&str; 10] = [
         "OMP_NUM_THREADS",

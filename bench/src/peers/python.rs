@@ -10,7 +10,7 @@ use std::process::Command;
 /// Starts the server of a peer.
 ///
 /// # Errors
-/// If there is no environment.
+/// If there is no environment, or the process cannot be started.
 pub(super) fn start(peer: &Peer, threads: usize) -> Result<Client> {
     let environment = environment()?;
     let python = environment.join("bin/python");

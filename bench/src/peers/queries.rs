@@ -11,7 +11,8 @@ use anyhow::{Context, Result};
 pub(super) struct WorkloadQuery {
     /// The name of the workload.
     pub(super) operation: &'static str,
-    /// The shape of the result: each size is that of a mode of an input.
+    /// The shape of the result: each size is that of a mode of an input. Empty for numbers, and for
+    /// `histogram` and `slices`, whose shape the method `shape_of` computes.
     pub(super) shape: &'static [(&'static str, usize)],
     /// The SQL text.
     pub(super) sql: &'static str,

@@ -211,7 +211,7 @@ fn kernel_time(plan: &Arc<dyn ExecutionPlan>) -> Option<Duration> {
 }
 
 /// Returns the sums of a query on tiny data: claimed over record batches, claimed over tensors,
-/// then twice by DataFusion alone.
+/// then the sums of one run by DataFusion alone, twice.
 ///
 /// # Errors
 /// If one of the runs fails.

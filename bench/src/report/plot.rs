@@ -17,8 +17,8 @@ const ROW: u32 = 22;
 /// Space for the legend to the right of all points, as a factor on a logarithmic axis.
 const LEGEND_FACTOR: f64 = 6.0;
 
-/// Writes a figure for each suite and each workload of growing size, and returns the file names by
-/// suite.
+/// Writes a figure for each suite in which peers ran, and for each workload of the suite `scale`.
+/// Returns the file names by suite.
 ///
 /// # Errors
 /// If a file cannot be written.

@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// The engines that have their own column.
 const ENGINES: [&str; 2] = ["datafusion", "duckdb"];
 
-/// Writes a row for each query.
+/// Writes the table, with a row for each query that was not skipped.
 pub(super) fn table(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Result {
     writeln!(
         out,

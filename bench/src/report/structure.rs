@@ -6,7 +6,8 @@ use crate::results::{SideStatus, WorkloadOutcome};
 use crate::statistics::Summary;
 use std::fmt::Write;
 
-/// Writes a row for each variant, with its speedup over the baseline and the result of a paper.
+/// Writes the table, with a row for each variant: its speedup over the baseline, and the result of
+/// a paper if there is one.
 pub(super) fn table(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Result {
     writeln!(
         out,

@@ -1,4 +1,4 @@
-//! The summary: redpoll compared with every peer, and the workloads where redpoll is slower.
+//! The summary: redpoll compared with every peer, and the workloads where a peer is clearly faster.
 
 use crate::results::{Results, SideOutcome, SideStatus, WorkloadOutcome};
 use crate::statistics::Ratio;

@@ -28,7 +28,7 @@ pub fn document(results: &Results, figures: &BTreeMap<Suite, Vec<String>>) -> St
     text
 }
 
-/// Returns one line about an outcome, printed as soon as it is measured.
+/// Returns one line about an outcome, which the harness prints as soon as the workload is measured.
 pub fn line(outcome: &WorkloadOutcome) -> String {
     if let Some(reason) = &outcome.skipped {
         return format!("{}: skipped, {reason}", outcome.id);
@@ -186,9 +186,9 @@ fn write_slopes(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Re
     Ok(())
 }
 
-/// Writes the preparation of each side: times of reading files, building formats and the first
-/// run, and peak memory of its process. For redpoll also writes the peak allocation of a run, the
-/// memory of its results, and the ratio of both.
+/// Writes the preparation of redpoll and of each peer that ran: times of reading files, building
+/// formats and the first run, and peak memory of the process. For redpoll also writes the peak
+/// allocation of a run, the memory of its results, and the ratio of both.
 fn write_preparation(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Result {
     writeln!(out, "\n<details><summary>Loading, building, first runs, memory</summary>\n")?;
     writeln!(

@@ -28,7 +28,7 @@ pub(super) trait SessionEngine {
     }
 }
 
-/// Starts a session over the tables of a workload, with a number of threads.
+/// A function that starts a session over the tables of a workload, with a number of threads.
 pub(super) type StartEngine = fn(&SessionWorkload, TableSource, usize) -> Result<Box<dyn SessionEngine>>;
 
 /// The engines, redpoll first.

@@ -102,7 +102,8 @@ struct Answer {
     count: Option<i64>,
 }
 
-/// Runs each query of a new session twice.
+/// Runs all queries of a new session in order, then all of them once more. Waits for work in the
+/// background after each pass. Fails if an answer differs from the expected one.
 fn run_session(
     engine: &mut dyn SessionEngine,
     queries: &[String],

@@ -94,7 +94,7 @@ fn dot_array(runner: &WorkloadRunner) -> Result<Array> {
 /// that a session caches.
 const WINDOWS: i64 = 400;
 
-/// Returns a small number that is different for each call.
+/// Returns a number that depends on the number of the call.
 fn fraction(call: i64) -> f64 {
     call as f64 / 1024.0
 }

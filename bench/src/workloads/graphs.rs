@@ -160,7 +160,7 @@ fn mxv_bool(data: &str, size: DataSize) -> Result<MakeOutcome> {
     .into_outcome()
 }
 
-/// Returns the graph with weights and fill value infinity.
+/// Returns the undirected graph with weights and fill value infinity.
 fn with_distances(edges: &Content, seed: u64) -> Result<Content> {
     Ok(with_fill(with_weights(&to_undirected(edges)?, seed)?, f64::INFINITY))
 }
@@ -253,7 +253,7 @@ fn bellman_ford(data: &str, size: DataSize) -> Result<MakeOutcome> {
         .into_outcome()
 }
 
-/// Returns the distances, by rounds over all edges until nothing changes.
+/// Computes the distances by rounds over all edges, until no distance changes.
 pub(super) fn relax_until_stable(runner: &mut WorkloadRunner) -> Result<Vec<Tensor>> {
     let mut distance = runner.input("distance0")?.clone();
     loop {

@@ -1,4 +1,4 @@
-//! Images.
+//! Workloads over images: erosion and histograms, over pixels and over runs.
 
 use super::arrays::{generate_image, generate_mask};
 use super::matrices::{describe, require};

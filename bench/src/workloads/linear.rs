@@ -1,4 +1,4 @@
-//! Sparse linear algebra: products, residuals, sampled products.
+//! Sparse linear algebra: products and residuals.
 
 use super::matrices::{describe, entry_count, require, square};
 use crate::data::{dense, generate_content};

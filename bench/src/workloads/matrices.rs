@@ -60,7 +60,8 @@ fn blocks(entries: u64, side: u64, seed: u64) -> Result<Content> {
     generate_content(&Blocks { rows, columns: rows, block_rows: side, block_columns: side, blocks }, seed)
 }
 
-/// Returns a matrix with a full band of `bandwidth` diagonals on both sides of the main diagonal.
+/// Returns a matrix with a full band: the main diagonal, and `bandwidth` diagonals on each side of
+/// it.
 fn band(entries: u64, bandwidth: u64, seed: u64) -> Result<Content> {
     let rows = entries.div_ceil(2 * bandwidth + 1);
     generate_content(&Banded { rows, columns: rows, below: bandwidth, above: bandwidth, density: 1.0 }, seed)
@@ -77,7 +78,8 @@ pub(super) fn describe(name: &str, content: &Content) -> String {
     format!("{name}, {}, {} entries", shape.join(" x "), content.data.values().len())
 }
 
-/// Unwraps the result of [`square`], or returns its `MakeOutcome` from the caller.
+/// Unwraps the result of a function such as [`square`], or returns its `MakeOutcome` from the
+/// caller.
 macro_rules! require {
     ($content:expr) => {
         match $content? {

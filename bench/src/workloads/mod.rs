@@ -20,7 +20,7 @@ use crate::workload::Workload;
 use anyhow::{Context, Result};
 use redpoll_storage::Tensor;
 
-/// The families, in the order of reports.
+/// The families except those of the suite `structure`, in the order of reports.
 const FAMILIES: &[&[Workload]] = &[
     graphs::PAPER,
     elementwise::PAPER,

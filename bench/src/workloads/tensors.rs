@@ -1,4 +1,4 @@
-//! Tensors of three modes.
+//! Products, sums and inner products of tensors of three modes.
 
 use super::matrices::{describe, require};
 use crate::data::{dense, generate_content, read_real, small_integers, with_values};

@@ -40,7 +40,7 @@ pub(crate) static PGM: FileFormat = FileFormat {
     stored: None,
 };
 
-/// Maximum length of a header, comments included.
+/// Number of bytes in which [`info`] looks for the header, comments included.
 const MAX_HEADER_BYTES: u64 = 1 << 16;
 
 fn sniff(start: &[u8], variants: [u8; 2]) -> bool {

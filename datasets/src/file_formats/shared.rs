@@ -16,7 +16,8 @@ pub(crate) type SparseEntries<'a> = (Cow<'a, [Vec<u64>]>, Cow<'a, Values>);
 /// values.
 ///
 /// # Errors
-/// Fails if the fill value is not zero, or the memory limit is exceeded.
+/// Fails if the entries are sparse with a fill value other than zero, or the memory limit is
+/// exceeded.
 pub(crate) fn entries<'a>(content: &'a Content, file: &str, memory: &Memory) -> Result<SparseEntries<'a>, Fault> {
     match &content.data {
         Data::Dense(values) => {

@@ -20,7 +20,7 @@ pub struct Blocks {
     pub block_rows: u64,
     /// The number of columns of a block.
     pub block_columns: u64,
-    /// The number of full blocks. All sets of this size are equally likely.
+    /// The number of full blocks. All sets of this many blocks are equally likely.
     pub blocks: Amount,
 }
 

@@ -14,14 +14,15 @@ pub enum Distribution {
     /// The constant 1 (`true` for booleans).
     One,
     /// Integers from `low` to `high`, both included, except 0, all equally likely. Sums and
-    /// products of few of them are exact in every dtype, so results can be compared bit by bit.
+    /// products of few small integers are exact in every numeric dtype, so results can be compared
+    /// bit by bit.
     Integer {
         /// The smallest value.
         low: i64,
         /// The largest value.
         high: i64,
     },
-    /// Real numbers from `low` (included) to `high` (excluded).
+    /// Real numbers from `low` (included) to `high` (excluded, except by rounding to `f32`).
     Uniform {
         /// The smallest value.
         low: f64,

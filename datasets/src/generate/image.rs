@@ -23,7 +23,8 @@ pub struct Image {
 }
 
 impl Image {
-    /// Returns an image of 32 blobs, the largest of which is half as wide as the shorter side.
+    /// Returns an image of 32 blobs. Height and width of a blob are at most half of the shorter
+    /// side of the image.
     pub fn new(height: u64, width: u64) -> Image {
         Image { height, width, blobs: 32, radius: height.min(width) as f64 / 4.0 }
     }

@@ -66,7 +66,7 @@ pub struct GenerateOptions {
 }
 
 impl Default for GenerateOptions {
-    /// Seed 0, the default values of the generator, and 8 GiB of memory.
+    /// Returns options with seed 0, the default values of the generator, and 8 GiB of memory.
     fn default() -> GenerateOptions {
         GenerateOptions { seed: 0, dtype: None, values: None, memory: 8 << 30 }
     }

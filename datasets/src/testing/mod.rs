@@ -2,8 +2,8 @@
 //! lines, and the properties that every reader must satisfy. All mutations are functions of a seed.
 //!
 //! [`check_seed`] reads such a file with every reader. A reader returns an error or a valid tensor
-//! without panicking, within a memory limit of a few thousand times the file size. The reader of
-//! the header and the reader of the whole file must agree.
+//! without panicking, within a memory limit of 64 MiB. The reader of the header and the reader of
+//! the whole file must agree.
 
 mod mutate;
 mod samples;

@@ -68,7 +68,7 @@ enum FileEdit {
     Drop { at: u64 },
     /// The rest of another file in place of the rest of this one.
     Splice { at: u64, other: u64, from: u64 },
-    /// A number at a limit in place of eight bytes.
+    /// The number of a word, or the largest number, in place of eight bytes.
     Number { at: u64, word: &'static str },
 }
 

@@ -39,7 +39,7 @@ fn line_ends_in_names_of_arrays() {
             bytes[at - 1] = b'\n';
             check_readers(name, &bytes);
         }
-        // A name occurs in its local header and in the central directory.
+        // The name of an array occurs in a local header and in the central directory.
         let all: Vec<usize> = (1..bytes.len()).filter(|at| bytes[*at..].starts_with(b".npy")).collect();
         let mut bytes = bytes.clone();
         all.iter().for_each(|at| bytes[at - 1] = b'\n');

@@ -1,4 +1,5 @@
-//! Round-trip tests: every file format and layout, every primitive type, several ranks.
+//! Round-trip tests of every file format, with the layouts and primitive types that the format can
+//! store, for several ranks.
 
 use crate::{PRIMS, nonzeros};
 use proptest::prelude::*;

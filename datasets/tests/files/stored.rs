@@ -13,7 +13,7 @@ use redpoll_storage::{Array, Duplicates, Tensor, Triples, Values};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Cursor;
 
-/// Dtypes of the tensors: all primitives, and a struct.
+/// Returns the dtypes of the tensors: all primitives, and a struct.
 fn dtypes() -> Vec<DType> {
     let nested = DType::structure([("flag", DType::BOOL), ("at", DType::Prim(Prim::U16))]);
     let all = Prim::ALL.into_iter().map(DType::Prim);
@@ -209,7 +209,7 @@ fn structs_have_no_entries() {
     check_bytes("a.rpt", &bytes).unwrap();
 }
 
-/// Options with records in a folder of the test.
+/// Returns options with records in a folder of the test.
 fn with_records(folder: &std::path::Path) -> (ReadOptions, WriteOptions) {
     let records = RecordFolder::At(folder.join("records"));
     let read = ReadOptions { records: records.clone(), ..ReadOptions::default() };
@@ -259,7 +259,7 @@ fn changed_files_are_validated_again_or_rejected() {
     let bytes = std::fs::read(&path).unwrap();
     let (mut valid, mut rejected) = (0, 0);
     for at in 0..bytes.len() {
-        // Opened before the change, and loaded after it.
+        // The tensor is opened before the change, and loaded after it.
         std::fs::write(&path, &bytes).unwrap();
         open(&path, &read, None).unwrap();
         let early = open(&path, &read, None).unwrap().tensor;

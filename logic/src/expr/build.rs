@@ -17,8 +17,8 @@ impl Expr {
     /// Creates a table: a tensor with named modes. A repeated field reads the diagonal.
     ///
     /// # Errors
-    /// Returns an error if the number of fields differs from the number of modes, or a repeated
-    /// field has two sizes.
+    /// Returns an error if the number of fields differs from the number of modes, a size exceeds
+    /// `i64::MAX`, or a repeated field has two sizes.
     pub fn table(
         tensor: impl Into<Alias>,
         ty: Arc<TensorType>,
@@ -56,18 +56,20 @@ impl Expr {
     ///
     /// # Errors
     /// Returns an error if the arguments do not fit the operator, a weak argument does not fit its
-    /// dtype, a field has two sizes, or the operator faults on the fill values.
+    /// dtype, a field has two sizes, or the operator faults on the fill values. Also returns the
+    /// errors of [`Op::bind_fills`] for a user-defined operator.
     pub fn mapjoin(op: impl Into<Op>, args: impl IntoIterator<Item = Expr>) -> Result<Expr, Error> {
         let (op, args) = resolve(op.into(), args.into_iter().collect())?;
         Expr::infer(Node::MapJoin { op, args })
     }
 
-    /// Folds an expression over fields, from `init`, which is converted to the dtype of the
-    /// argument. An argument that the operator promotes, as `+` promotes `bool`, is cast first.
+    /// Folds an expression over fields, from `init`. An argument that the operator promotes, as `+`
+    /// promotes `bool`, is cast first; `init` is converted to the dtype of the cast argument.
     ///
     /// # Errors
-    /// Returns an error if the operator has no dtype to fold in, `init` does not fit that dtype,
-    /// the argument lacks a field or its size, or the fold of the fill value faults.
+    /// Returns an error if the operator has cases or no dtype to fold in, or if `init` does not fit
+    /// that dtype. Also returns an error if a field is repeated, has no size or is not one of the
+    /// argument, or if the fold of the fill value faults or takes too many steps.
     pub fn aggregate(
         op: impl Into<Op>,
         init: impl Into<Scalar>,
@@ -85,8 +87,8 @@ impl Expr {
     /// first.
     ///
     /// # Errors
-    /// Returns an error if the operator is not associative for the dtype, or the argument lacks the
-    /// field.
+    /// Returns an error if the operator has cases, has no dtype to fold in or is not associative
+    /// for that dtype, or if the argument lacks the field.
     pub fn scan(op: impl Into<Op>, arg: Expr, field: impl Into<Field>) -> Result<Expr, Error> {
         let (op, arg) = (op.into(), arg.into_strong());
         let dtype = fold_dtype(&op, &arg.info().dtype, "scan")?;
@@ -114,8 +116,9 @@ impl Expr {
     /// dtype of the table.
     ///
     /// # Errors
-    /// Returns an error if the map names unknown fields, a read may be out of bounds and the map
-    /// has no value for it, or that value does not fit the dtype.
+    /// Returns an error if the map is not well-formed, or if its value for reads out of bounds does
+    /// not fit the dtype. Without such a value, also returns an error if a read may be out of
+    /// bounds.
     pub fn index(self, mut map: IndexMap) -> Result<Expr, Error> {
         let arg = self.into_strong();
         if let Some(outside) = &map.outside {

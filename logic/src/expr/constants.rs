@@ -5,7 +5,7 @@
 //! has the same fill value in both. The fill value of the input is a representative of the class:
 //! with the representative as its argument, the operator has the same fill value, too.
 //!
-//! The constants of index maps are offsets; they become parameters (`offsets.rs`).
+//! The constants of index maps are offsets; `offsets.rs` decides which offsets become parameters.
 //!
 //! A value that an algebraic law may use (0, 1, -1, 2, infinities, NaN) stays a literal. So does a
 //! constant on which the fill value of the operator depends, such as `t` in `x + t`. There is one
@@ -44,8 +44,8 @@ pub struct LiftedPlan {
     pub plan: Plan,
     /// The constants.
     pub constants: Vec<LiftedConstant>,
-    /// The results whose fill values differ in the lifted plan, with their original fill values.
-    /// All values of these results are stored.
+    /// The produced results whose fill values differ in the lifted plan, with their original fill
+    /// values. All values of these results are stored.
     pub fills: Vec<(Alias, Scalar)>,
 }
 
@@ -54,8 +54,9 @@ pub struct LiftedPlan {
 const REPRESENTATIVES: [f64; 8] = [3.0, -3.0, 0.25, -0.25, 100.0, -100.0, 1e30, -1e30];
 
 impl Plan {
-    /// Returns the plan with constants and the offsets of index maps replaced by inputs of rank 0.
-    /// Dtypes and fields of all expressions stay the same.
+    /// Returns the plan with constants and offsets of index maps replaced by inputs of rank 0, as
+    /// far as the rules of this module and of `offsets.rs` allow. Dtypes and fields of all
+    /// expressions stay the same.
     ///
     /// # Errors
     /// Returns an error if an expression of the plan is not well-formed in its float mode.
@@ -101,8 +102,8 @@ struct ConstantLifter {
     may_change_fills: bool,
     /// Index maps with parameters, by the address of the original expression.
     maps: HashMap<usize, IndexMap>,
-    /// Expressions after the lifting by the address of the original, because plans share
-    /// subexpressions.
+    /// Expressions after the lifting, by the address of the original expression, because plans
+    /// share subexpressions.
     lifted: HashMap<usize, LiftedExpr>,
 }
 
@@ -183,7 +184,8 @@ impl ConstantLifter {
         Ok(lifted)
     }
 
-    /// Lifts an argument of an application if it is a constant.
+    /// Lifts an argument of an application if the argument is a constant that can become an input;
+    /// otherwise returns the application unchanged.
     fn argument(&mut self, expr: &Expr, position: usize, stores_all: bool) -> Result<Expr, Error> {
         let Node::MapJoin { op, args } = expr.node() else { return Ok(expr.clone()) };
         let Node::Literal(value) = args[position].node() else { return Ok(expr.clone()) };
@@ -248,9 +250,9 @@ impl ConstantLifter {
     }
 }
 
-/// Returns whether a constant argument of an operator becomes an input. An integer divisor, a
-/// number of bits, and an exponent that is a multiple of 1/2 stay: their value decides which
-/// instructions compute the operator.
+/// Returns whether a constant argument of an operator may become an input. An integer divisor, a
+/// number of bits, and an exponent that is a multiple of 1/2 stay literals, because these values
+/// decide which instructions compute the operator.
 fn takes_constant(op: &Op, position: usize, value: &Scalar) -> bool {
     use Builtin::{Add, Div, Eq, Ge, Gt, IfElse, Le, Lt, Max, Min, Mul, Ne, Pow, Sub};
     match op {
@@ -304,7 +306,7 @@ mod tests {
         parse(text, &catalog).unwrap()
     }
 
-    /// Returns the plan with an application of an operator to the matrix and a number.
+    /// Returns the plan with an application of an operator to a matrix and a number.
     fn application(op: &str, table: &str, number: &str) -> Plan {
         plan(&format!("(plan (query R (mapjoin {op} (table {table} i j) {number})) (produces R))"))
     }
@@ -315,7 +317,9 @@ mod tests {
         one.constants.len() == 1 && other.constants.len() == 1 && one.plan == other.plan
     }
 
-    /// The numbers of a class, among them its representative, give the same fill value.
+    /// The numbers of a class, among them its representative, give the same fill value. Numbers
+    /// that change the fill value form a class only with the dense matrix, and only if their signs
+    /// are equal.
     #[test]
     fn classes_are_ranges_between_fill_values() {
         for (op, table, numbers) in [

@@ -8,8 +8,8 @@ use crate::mode::FloatMode;
 use crate::op::{Op, eval_repeat};
 use crate::scalar::Scalar;
 
-/// Largest number of floats that are folded one by one, so that the fill value has the bits of the
-/// strict fold.
+/// Largest number of floats that an associative operator folds one by one, so that the fill value
+/// has the bits of the strict fold.
 const MAX_STRICT_STEPS: u64 = 1024;
 
 /// Maximal number of steps of a fold without closed form.
@@ -60,8 +60,9 @@ pub(super) fn aggregate_fill(
 /// Folds the value `fill` over fields of the given sizes, like [`fold_fill`].
 ///
 /// # Errors
-/// Returns an error if the product of the sizes exceeds 64 bits and the operator is not
-/// associative, and the errors of [`fold_fill`].
+/// Returns the errors of [`fold_fill`]. Also returns an error if the product of the sizes exceeds
+/// 64 bits, unless `op(init, fill)` is `init` or the operator is associative and folds equal values
+/// in few steps.
 pub fn fold_fill_over(op: &Op, init: &Scalar, fill: &Scalar, sizes: &[u64], mode: FloatMode) -> Result<Scalar, Error> {
     if sizes.contains(&0) {
         return fold_fill(op, init, fill, 0, mode);
@@ -90,8 +91,9 @@ fn too_large() -> Error {
 }
 
 /// Folds `n` values `fill`, from `init`. The result is `op(init, repeat(fill, n))` if the operator
-/// is associative, and `init` for n = 0. Short folds of floats, and folds with operators that are
-/// not associative, run step by step until the value no longer changes.
+/// is associative, and `init` for n = 0. Short folds of floats, folds with operators that are not
+/// associative, and folds for which [`eval_repeat`] has no result run step by step until the value
+/// no longer changes.
 ///
 /// # Errors
 /// Returns a fault of the operator, or an error if the value still changes after `MAX_STEPS`

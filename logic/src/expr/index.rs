@@ -83,8 +83,8 @@ fn result_fields(map: &IndexMap, arg: &Info) -> (Vec<Field>, Vec<Option<u64>>) {
     fields.into_iter().unzip()
 }
 
-/// Proves reads in bounds by interval arithmetic over the subscripts. If a field of the result is
-/// empty, nothing is read.
+/// Checks by interval arithmetic that no subscript overflows and, if the map has no value for reads
+/// out of bounds, that all reads are in bounds. If a field of the result is empty, nothing is read.
 fn check_bounds(map: &IndexMap, arg: &Info, result: &Info) -> Result<(), Error> {
     if result.dimensions.contains(&Some(0)) {
         return Ok(());
@@ -115,7 +115,8 @@ impl Expr {
     /// Restricts `field` to the coordinates `low..high`, renumbered from 0.
     ///
     /// # Errors
-    /// Returns an error if the bounds are not within the field.
+    /// Returns an error if the argument lacks the field, the window ends before it starts, or the
+    /// window is not within the field.
     pub fn window(self, field: impl Into<Field>, low: u64, high: u64) -> Result<Expr, Error> {
         let field = field.into();
         if high < low {
@@ -149,8 +150,8 @@ impl Expr {
     /// `outside`.
     ///
     /// # Errors
-    /// Returns an error if the argument lacks the field or its size, or `outside` does not fit the
-    /// dtype.
+    /// Returns an error if the argument lacks the field or its size, `outside` does not fit the
+    /// dtype, or a coordinate overflows 64 bits.
     pub fn offset(self, field: impl Into<Field>, by: i64, outside: impl Into<Scalar>) -> Result<Expr, Error> {
         let field = field.into();
         let size = self.size_of(&field, "offset")?;
@@ -161,7 +162,8 @@ impl Expr {
     /// Reads every `step`-th coordinate of `field`, starting at 0.
     ///
     /// # Errors
-    /// Returns an error if the argument lacks the field, or `step` is 0.
+    /// Returns an error if the argument lacks the field or its size, or `step` is 0 or exceeds
+    /// `i64::MAX`.
     pub fn stride(self, field: impl Into<Field>, step: u64) -> Result<Expr, Error> {
         let field = field.into();
         let size = self.size_of(&field, "stride")?;
@@ -175,7 +177,7 @@ impl Expr {
     /// Reads `field` in descending order.
     ///
     /// # Errors
-    /// Returns an error if the argument lacks the field.
+    /// Returns an error if the argument lacks the field or its size.
     pub fn reverse(self, field: impl Into<Field>) -> Result<Expr, Error> {
         let field = field.into();
         let size = self.size_of(&field, "reverse")?;
@@ -187,8 +189,8 @@ impl Expr {
     /// size of `i` is the number of kernel positions within the field.
     ///
     /// # Errors
-    /// Returns an error if the argument lacks the field, or the kernel does not fit: its size
-    /// exceeds that of the field by more than 1.
+    /// Returns an error if the argument lacks the field or its size, `i` or `j` is already taken,
+    /// or the size of the kernel exceeds the size of the field by more than 1.
     pub fn toeplitz(
         self,
         field: impl Into<Field>,
@@ -208,8 +210,9 @@ impl Expr {
     /// ragged, reads beyond the end give `outside`.
     ///
     /// # Errors
-    /// Returns an error if the argument lacks the field, `block` is 0, or the last block is ragged
-    /// and there is no `outside`.
+    /// Returns an error if the argument lacks the field or its size, `outer` or `inner` is already
+    /// taken, or `block` is 0 or exceeds `i64::MAX`. Also returns an error if the last block is
+    /// ragged and there is no `outside`, or `outside` does not fit the dtype.
     pub fn split(
         self,
         field: impl Into<Field>,
@@ -232,7 +235,8 @@ impl Expr {
     /// `nj` is the size of `j`.
     ///
     /// # Errors
-    /// Returns an error if the argument lacks a field, or the product of the sizes overflows.
+    /// Returns an error if the argument lacks a field or its size, `merged` is already taken, or
+    /// the product of the sizes exceeds `i64::MAX`.
     pub fn merge(self, (i, j): (impl Into<Field>, impl Into<Field>), merged: impl Into<Field>) -> Result<Expr, Error> {
         let (i, j, merged) = (i.into(), j.into(), merged.into());
         let (ni, nj) = (self.size_of(&i, "merge")?, self.size_of(&j, "merge")?);
@@ -248,10 +252,10 @@ impl Expr {
         })
     }
 
-    /// Reads the diagonal: two fields at one coordinate.
+    /// Reads the diagonal: two fields at one coordinate, up to the smaller of their sizes.
     ///
     /// # Errors
-    /// Returns an error if the argument lacks a field.
+    /// Returns an error if the argument lacks a field or its size, or `both` is already taken.
     pub fn diagonal(self, (i, j): (impl Into<Field>, impl Into<Field>), both: impl Into<Field>) -> Result<Expr, Error> {
         let (i, j, both) = (i.into(), j.into(), both.into());
         let size = self.size_of(&i, "diagonal")?.min(self.size_of(&j, "diagonal")?);
@@ -266,8 +270,8 @@ impl Expr {
     /// Renames the fields of a table, by position, where a repeated name selects a diagonal.
     ///
     /// # Errors
-    /// Returns an error if the number of names differs from the number of fields, or a field has no
-    /// size.
+    /// Returns an error if the number of names differs from the number of fields, or a field with a
+    /// repeated name has no size.
     pub fn label(self, names: &[Field]) -> Result<Expr, Error> {
         // A repeated name joins two modes: each pair is read along its diagonal.
         let (mut labels, mut repeats): (Vec<Field>, Vec<_>) = (Vec::with_capacity(names.len()), Vec::new());

@@ -218,7 +218,8 @@ fn field_list(fields: &[Field]) -> String {
     format!("({})", fields.iter().map(Field::as_str).collect::<Vec<_>>().join(" "))
 }
 
-/// Names the tensors that give a field of an expression its size.
+/// Returns the names of the tensors that give a field of an expression its size, or `an index map`
+/// if there are none.
 fn size_origin(expr: &Expr, field: &Field) -> String {
     let mut tensors = Vec::new();
     collect_size_origins(expr, field, &mut tensors);

@@ -52,8 +52,9 @@ pub struct Info {
     pub dimensions: Vec<Option<u64>>,
     /// Dtype of the values.
     pub dtype: DType,
-    /// Fill value: the result for arguments that all have their fill values. Coordinates have the
-    /// fill value 0; index maps and scans have the fill value of their argument.
+    /// Fill value. For a mapjoin or an aggregate, the result for arguments that all have their fill
+    /// values. A literal has its value as fill value, a coordinate 0, and a refill the value that
+    /// it specifies. Other nodes have the fill value of their tensor or argument.
     pub fill: Scalar,
     /// True for a bare number, which takes its dtype from the arguments beside it.
     pub weak: bool,
@@ -166,8 +167,8 @@ pub enum ComputedFills {
 /// no subscript mentions come last.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct IndexMap {
-    /// Mapped fields of the argument, each with the subscript, over the fields of the result, at
-    /// which it is read. Other fields of the argument are unchanged.
+    /// Mapped fields of the argument, each with the subscript at which the field is read.
+    /// Subscripts are over the fields of the result. Other fields of the argument are unchanged.
     pub coordinates: Vec<(Field, Subscript)>,
     /// Introduced fields and their sizes. An introduced field may have the name of a mapped one.
     pub dimensions: Vec<(Field, u64)>,
@@ -237,7 +238,7 @@ impl Expr {
     }
 
     /// Returns the float mode in which the fill value is inferred: the default mode, unless
-    /// [`Plan::to_mode`](crate::Plan::to_mode) created the expression.
+    /// [`Plan::to_mode`](crate::Plan::to_mode) created the expression or one of its arguments.
     pub(crate) fn mode(&self) -> FloatMode {
         self.0.mode
     }

@@ -18,7 +18,8 @@ impl Plan {
     /// Returns the plan with the fill values of a float mode.
     ///
     /// # Errors
-    /// Returns a fault if an operator faults on fill values that do not occur in the default mode.
+    /// Returns an error if a node is not well-formed with the fill values of the mode, for instance
+    /// because an operator faults on them.
     pub fn to_mode(&self, mode: FloatMode) -> Result<Plan, Error> {
         let mut conversion = ModeConversion { mode, results: HashMap::new(), converted: HashMap::new() };
         let mut queries = Vec::with_capacity(self.queries.len());

@@ -3,14 +3,16 @@
 //!
 //! [`find_offsets`] finds the constants of subscripts that [`Plan::lift_constants`] replaces by
 //! parameters. The values of a parameter are those for which the reads stay in bounds, or leave the
-//! table at the same ends. So what the optimizer proves of one offset holds for all.
+//! table at the same ends. So a proof of the optimizer for one offset holds for all of them.
 //!
 //! Maps that read one table along one field share a parameter, and keep the differences of their
 //! offsets. These offsets remain constants:
-//! - offsets of maps that share a field, if the least offset is 0 or the plan also reads the whole
-//!   field: an expression like `x[1..] - x[..n-1]` is the difference of neighbours in all plans
+//! - offsets along a field that the plan also reads whole, or whose least offset is 0 while some
+//!   map reads more than one coordinate of the field: an expression like `x[1..] - x[..n-1]` is the
+//!   difference of neighbours in all plans
 //! - offsets with a single possible value, such as that of a window that covers the field
 //! - unequal offsets, if some of their reads are out of bounds, as in image filters
+//! - offsets along a field that the plan also reads at a quotient, or entirely out of bounds
 
 use super::{Expr, IndexMap, Node};
 use crate::affine::{Affine, Parameter, Subscript};
@@ -37,7 +39,8 @@ struct OffsetUse {
     number: usize,
     /// The constant of the subscript; for a remainder, the constant modulo the block size.
     offset: i64,
-    /// The least and the greatest offset for which the reads leave the table at the same ends.
+    /// The least and the greatest offset for which some read is in bounds and the reads leave the
+    /// table at the same ends; for a remainder, all offsets but 0.
     class: (i64, i64),
     /// Whether some reads are out of bounds.
     is_partial: bool,

@@ -90,8 +90,8 @@ fn weak_numbers_take_the_dtype_of_the_other_arguments() {
     assert!(Expr::number(1i64).info().weak);
 }
 
-/// A comparison with a number outside the range of a dtype is true for all of its values or for
-/// none.
+/// A comparison with a number outside the range of an integer dtype is true for all values of the
+/// dtype or for none. A comparison with a number outside the range of `f32` is computed in `f64`.
 #[test]
 fn comparisons_with_numbers_out_of_range_have_a_value() {
     use Builtin::{Eq, Ge, Gt, Le, Lt, Ne};

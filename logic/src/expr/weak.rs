@@ -7,10 +7,12 @@ use crate::op::{Builtin, DtypeRule, Op, promote};
 use crate::scalar::Scalar;
 
 /// Gives every weak argument a dtype. An argument of a user-defined operator takes the dtype of its
-/// parameter. Otherwise, a number takes the dtype to which the operator promotes the strong
-/// arguments, if that dtype is of the number's kind or a higher one (`bool` < integers < floats).
-/// If not, the number keeps its own dtype. A comparison with a number that the dtype cannot
-/// represent is replaced by an equivalent comparison.
+/// parameter. Otherwise, a number takes the dtype to which the strong arguments (for `ifelse`, the
+/// strong choices) are promoted, if that dtype is of the number's kind or a higher one (`bool` <
+/// integers < floats). If not, the number keeps its own dtype. So do bare conditions, and bare
+/// numbers in shifts, in `ldexp` and in pairs. A comparison with a number that the dtype cannot
+/// represent is replaced by an equivalent comparison; in other applications, such a number is an
+/// error.
 pub(super) fn resolve(op: Op, mut args: Vec<Expr>) -> Result<(Op, Vec<Expr>), Error> {
     if args.iter().all(|a| !a.info().weak) {
         return Ok((op, args));
@@ -33,15 +35,15 @@ pub(super) fn resolve(op: Op, mut args: Vec<Expr>) -> Result<(Op, Vec<Expr>), Er
 
 /// A replacement for a comparison with a number that a dtype cannot represent.
 enum OutOfRangeComparison {
-    /// For integers: compares the other argument with an end of its dtype, which gives the same
-    /// result for all values.
+    /// For integers, a comparison of the other argument with an end of its dtype. For every value
+    /// of that dtype, the result is that of the original comparison.
     WithEnd(Builtin, Scalar),
-    /// For floats: the number in a wider dtype, to which the other argument is cast.
+    /// For floats, the number in a wider dtype, to which the other argument is cast.
     WithWider(Scalar),
 }
 
 /// Returns a comparison that is equivalent to `op` with argument `k` equal to `value`, which
-/// `dtype` cannot represent.
+/// `dtype` cannot represent; `None` if `op` is no comparison.
 fn replace_comparison(op: &Op, k: usize, value: &Scalar, dtype: &DType) -> Option<OutOfRangeComparison> {
     use Builtin::{Eq, Ge, Gt, Le, Lt, Ne};
     let (Op::Builtin(op @ (Eq | Ne | Lt | Le | Gt | Ge)), DType::Prim(prim)) = (op, dtype) else { return None };

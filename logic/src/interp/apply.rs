@@ -83,8 +83,9 @@ fn scalars(args: &[BoundedValue]) -> Vec<Scalar> {
     args.iter().map(BoundedValue::scalar).collect()
 }
 
-/// Applies operators that return one of their arguments unchanged. Returns `None` for other
-/// operators, and if rounding or a don't-care value may decide the choice.
+/// Applies `ifelse`, `choose`, `coalesce`, `minby` and `maxby`, which return one of their arguments
+/// unchanged. Returns `None` for other operators, and if rounding or a don't-care value may decide
+/// the choice.
 fn select(b: Builtin, args: &[BoundedValue]) -> Option<BoundedValue> {
     let certain = |v: &BoundedValue| !v.is_dont_care();
     match (b, args) {
@@ -113,7 +114,7 @@ fn select(b: Builtin, args: &[BoundedValue]) -> Option<BoundedValue> {
     }
 }
 
-/// Returns the pair that comes first; `None` if a rounding error may decide which one that is.
+/// Returns the pair that the operator selects; `None` if a rounding error may decide the selection.
 fn select_pair(b: Builtin, best: BoundedValue, next: &BoundedValue) -> Option<BoundedValue> {
     let (Datum::Struct(_, p), Datum::Struct(_, q)) = (&best.0, &next.0) else { return None };
     if let (Some(x), Some(y)) = (p[0].approx(), q[0].approx()) {
@@ -140,8 +141,8 @@ fn apply_structural(b: Builtin, args: &[BoundedValue]) -> Option<BoundedValue> {
 }
 
 /// Applies an operator to arguments of which some are don't-care. The result is don't-care unless
-/// the other arguments decide it. By the definitions of the mode, a float argument overrides NaN
-/// and poles, but not an overflow.
+/// the other arguments decide it. By the definitions of the relaxed mode, some float arguments,
+/// such as a factor of 0, override NaN and poles, but not an overflow.
 fn apply_dont_care(op: &Op, signature: &Signature, args: &[BoundedValue]) -> Result<BoundedValue, Fault> {
     let exact = |v: &BoundedValue| !v.is_dont_care() && v.error() == 0.0;
     let constants: Vec<Option<Scalar>> = args.iter().map(|v| exact(v).then(|| v.scalar())).collect();
@@ -162,7 +163,8 @@ fn apply_dont_care(op: &Op, signature: &Signature, args: &[BoundedValue]) -> Res
     undetermined(op, args, cause.max(DontCareCause::Pole))
 }
 
-/// Returns the result that a float argument decides while the others are NaN or result from a pole.
+/// Returns the result if a float argument decides it, although other arguments are NaN or result
+/// from a pole.
 fn dominated_result(b: Builtin, args: &[BoundedValue], cause: DontCareCause) -> Option<BoundedValue> {
     use Builtin::*;
     let prim = args[0].dtype().prim().filter(|p| p.is_float())?;
@@ -208,9 +210,9 @@ fn apply_polynomial(b: Builtin, args: &[&Approx]) -> Option<Option<Approx>> {
     })
 }
 
-/// Applies any operator by sampling. If arguments are inexact, evaluates the operator at the
-/// corners of the box given by their bounds; the deviation bounds the error. A result that is no
-/// float must be equal at all corners.
+/// Applies any operator by sampling. If arguments are inexact, evaluates the operator at points on
+/// the surface of the box given by their bounds ([`corners`]); the largest deviation bounds the
+/// error. A result that is no float is don't-care unless it is equal at all these points.
 fn apply_by_sampling(op: &Op, args: &[BoundedValue]) -> Result<BoundedValue, Fault> {
     let center = scalars(args);
     let value = op.eval_in(&center, FloatMode::Relaxed)?;

@@ -156,8 +156,8 @@ impl Approx {
         }
     }
 
-    /// Returns the maximal distance of a legal engine from [`Approx::value`]; 0 if all engines have
-    /// it exactly.
+    /// Returns a bound on the distance of a legal engine's value from [`Approx::value`]; 0 if all
+    /// engines have that value exactly, or if the value is infinite.
     pub(super) fn bound(&self) -> f64 {
         if !self.x.is_finite() || self.is_exact() {
             return 0.0;
@@ -178,7 +178,8 @@ impl Approx {
         self.bound() > 0.0 && self.x.hi.abs() <= self.bound()
     }
 
-    /// Returns the sum; `None` if infinities of both signs may occur, or an engine may overflow.
+    /// Returns the sum; `None` if infinities of both signs may occur, or if an engine may overflow
+    /// or underflow.
     pub(super) fn add(&self, other: &Approx) -> Option<Approx> {
         let opposite = |a: ValueClasses, b: ValueClasses| {
             a.has(ValueClasses::POSITIVE_INFINITY) && b.has(ValueClasses::NEGATIVE_INFINITY)
@@ -211,7 +212,7 @@ impl Approx {
         Approx { x: self.x.abs(), classes: ValueClasses(classes), ..*self }
     }
 
-    /// Returns whether the value is 0 in every form, without numbers that cancel.
+    /// Returns whether the value is 0 in every form, and no form has nonzero terms that cancel.
     pub(super) fn is_zero(&self) -> bool {
         self.classes == ValueClasses(ValueClasses::ZERO) && self.bound() == 0.0
     }
@@ -254,7 +255,8 @@ impl Approx {
         if self.is_zero() { Some(Approx::exact(self.prim, 0.0)) } else { self.mul(&other.reciprocal()?) }
     }
 
-    /// Returns `1 / x`; `None` if an engine may divide by zero.
+    /// Returns `1 / x`; `None` if an engine may divide by zero, overflow or underflow, or if the
+    /// bound on the error exceeds a thousandth of `|x|`.
     pub(super) fn reciprocal(&self) -> Option<Approx> {
         if !self.x.is_finite() {
             return Some(Approx::exact(self.prim, 0.0));
@@ -329,7 +331,8 @@ fn exponent(x: f64) -> i32 {
     libm::ilogb(x)
 }
 
-/// Returns the largest g such that the number is a multiple of `2^g`.
+/// Returns the largest g such that the number is a multiple of `2^g`; [`ZERO_GRID`] for zero and
+/// infinities.
 fn grid(x: f64) -> i32 {
     if x == 0.0 || !x.is_finite() {
         return ZERO_GRID;

@@ -24,7 +24,7 @@ pub struct ComparisonCounts {
     pub skipped: usize,
 }
 
-/// A value that no legal engine can return.
+/// The reason why no legal engine can have returned the compared values.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Mismatch {
@@ -52,11 +52,11 @@ pub enum Mismatch {
 
 impl ReferenceResult {
     /// Compares the values of an engine, row-major, with this result. Values of the strict mode,
-    /// integers and `bool` must be equal bit by bit. Floats of the relaxed mode are compared as
-    /// `exactness` says; don't-care values are skipped.
+    /// integers and `bool` must be equal bit by bit, except that all NaNs are equal. Floats of the
+    /// relaxed mode are compared as `exactness` says; don't-care values are skipped.
     ///
     /// # Errors
-    /// Returns the first value that differs.
+    /// Returns an error if the number of values differs, otherwise the first value that differs.
     pub fn compare(&self, found: &[Scalar], exactness: Exactness) -> Result<ComparisonCounts, Mismatch> {
         if found.len() != self.values.len() {
             return Err(Mismatch::Count { expected: self.values.len(), found: found.len() });

@@ -1,5 +1,5 @@
-//! Evaluation of expressions, entry by entry. The results of aggregates, scans and queries are
-//! stored; other nodes are evaluated at each read.
+//! Evaluation of expressions, entry by entry. The results of queries are stored, and those of
+//! aggregates and scans with known sizes. Other nodes are evaluated at each read.
 
 use super::apply::{Arithmetic, apply};
 use super::value::BoundedValue;
@@ -18,7 +18,7 @@ use std::rc::Rc;
 /// Maximal number of entries of a stored table or of one fold.
 const MAX_ENTRIES: u64 = 1 << 28;
 
-/// The state of an evaluation: the tables computed so far.
+/// The state of an evaluation: its arithmetic, the inputs, and the results so far.
 pub(super) struct Evaluator {
     pub(super) arithmetic: Arithmetic,
     pub(super) tables: HashMap<Alias, Rc<StoredTable>>,
@@ -93,7 +93,7 @@ impl Evaluator {
         })
     }
 
-    /// Checks the values of an input against the type in the plan.
+    /// Checks the values of an input against the type in the plan; returns them as a table.
     pub(super) fn input(&self, alias: &Alias, ty: &TensorType, data: &DenseTensor) -> Result<StoredTable, Error> {
         let mismatch = |problem: String| Err(Error::Input { alias: alias.clone(), problem });
         if data.shape != ty.shape {
@@ -316,7 +316,7 @@ fn fault(op: &Op, fault: Fault) -> Error {
     Error::Fault { location: format!("an application of `{op}`"), fault }
 }
 
-/// Returns the number of entries of a shape.
+/// Returns the number of entries of a shape; more than [`MAX_ENTRIES`] are an error.
 fn entry_count(shape: &[u64], name: &str) -> Result<u64, Error> {
     let entries: u128 = if shape.contains(&0) {
         0

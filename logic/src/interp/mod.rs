@@ -1,7 +1,7 @@
 //! The reference interpreter, which defines the meaning of plans.
 //!
-//! It evaluates a plan densely and naively, in the order in which the plan is written. Every value
-//! carries a bound on the deviations that the plan's float mode allows to engines.
+//! The interpreter evaluates a plan densely and naively, in the order in which the plan is written.
+//! Every value carries a bound on the deviations that the float mode allows to engines.
 //!
 //! In the strict mode all engines return the same bits. Folds run over ascending coordinates from
 //! `init`, and every step is rounded.
@@ -14,7 +14,7 @@
 //!   bound 0. Both zeros are equal.
 //! - A value is *don't-care* if the mode does not determine it, or regrouping may change it. Causes
 //!   are a NaN, a sum of infinities of both signs, and a division of a nonzero number by zero.
-//!   Further causes are the sign of a zero, and an overflow or underflow within a product.
+//!   Further causes are the sign of a zero, and an overflow or underflow within a sum or product.
 //! - A result that depends on a rounding error is also don't-care: a comparison, a cast to an
 //!   integer, a rounding or choice at a step.
 //! - Don't-care propagates through operators, unless the other arguments decide the result:
@@ -86,8 +86,8 @@ impl ReferenceResult {
 /// Evaluates a plan on dense inputs and returns the results of all its queries.
 ///
 /// # Errors
-/// Returns an error if an input is missing or does not match its type, a checked operator faults,
-/// or a table is too large to be dense.
+/// Returns an error if an input is missing or does not match its type, an operator faults, or a
+/// table or a fold has too many entries to be dense.
 pub fn interpret(
     plan: &Plan,
     inputs: &HashMap<Alias, DenseTensor>,

@@ -32,7 +32,7 @@ fn relaxed(expr: &str, inputs: &[(&str, DenseTensor)]) -> ReferenceResult {
     run(expr, inputs, FloatMode::Relaxed).unwrap()
 }
 
-/// Prints the values, with `?` for don't-care values.
+/// Returns the values as text, with `?` for don't-care values.
 fn words(result: &ReferenceResult) -> String {
     let word = |v: &BoundedValue| if v.is_dont_care() { "?".to_owned() } else { v.scalar().to_string() };
     result.values.iter().map(word).collect::<Vec<_>>().join(" ")

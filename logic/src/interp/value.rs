@@ -23,13 +23,14 @@ pub(super) enum Datum {
     DontCare(Scalar, DontCareCause),
 }
 
-/// The cause of a don't-care value, as precise as operators need it. Engines handle infinities and
-/// NaN that come from an operand or a pole, but not those from an overflow of finite numbers.
+/// The cause of a don't-care value, as precise as operators need it. The definitions of the relaxed
+/// mode cover infinities and NaN that come from an operand or a pole, but not those that come from
+/// an overflow of finite numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum DontCareCause {
     /// The value is NaN in every engine.
     Nan,
-    /// The value results from a pole, an infinity or NaN, and may be any of them.
+    /// The value results from a pole, an infinity or a NaN.
     Pole,
     /// Any other cause: an overflow, a rounding error that decides.
     Other,
@@ -86,8 +87,8 @@ impl BoundedValue {
         }
     }
 
-    /// Returns the maximal distance of a legal engine from the value before rounding; for a struct,
-    /// the maximum over its members.
+    /// Returns the maximal distance of a legal engine from the value before rounding; infinity for
+    /// a don't-care value. For a struct, returns the maximum over its members.
     pub fn error(&self) -> f64 {
         match &self.0 {
             Datum::Exact(_) => 0.0,

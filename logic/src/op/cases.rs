@@ -66,7 +66,9 @@ impl UserOp {
     /// Checks that the cases, if there are any, define the result everywhere.
     ///
     /// # Errors
-    /// Returns an error if some arguments may be stored together and no case applies.
+    /// Returns an error if some arguments may be stored together and no case applies, if the cases
+    /// never apply, or if there are too many parameters to check. Also returns an error if the
+    /// operator is associative.
     pub fn check_cases(&self) -> Result<(), OpError> {
         if !self.has_cases() {
             return Ok(());
@@ -100,12 +102,13 @@ impl UserOp {
     }
 
     /// Specializes the operator to the fill values of its arguments, which have the dtypes of its
-    /// parameters.
+    /// parameters. Returns an operator without an iteration unchanged, and drops a claim that the
+    /// definition makes for other fill values only.
     ///
     /// # Errors
     /// Returns an error if the operator claims the same result everywhere outside its iteration and
-    /// a trial with these fill values refutes the claim. Also returns an error if its cases leave
-    /// the result undefined somewhere.
+    /// a trial with these fill values refutes the claim. Also returns the errors of
+    /// [`UserOp::check_cases`].
     pub fn bind_fills(&self, fills: &[Scalar]) -> Result<UserOp, OpError> {
         let Some(iteration) = self.iteration().filter(|_| fills.len() == self.params().len()) else {
             return Ok(self.clone());
@@ -141,7 +144,7 @@ impl UserOp {
     /// Checks the claim of the operator for the fill values that its own definition names.
     ///
     /// # Errors
-    /// Returns the errors of [`UserOp::bind_fills`].
+    /// Returns an error if a trial refutes the claim.
     pub(super) fn check_declared_claim(&self) -> Result<(), OpError> {
         match (self.iteration(), self.fills()) {
             (Some(iteration), Some(fills)) if !self.has_cases() => self.check_claim(iteration, fills),
@@ -149,8 +152,9 @@ impl UserOp {
         }
     }
 
-    /// Searches for arguments outside the iteration whose result differs from that of the fill
-    /// values; returns an error if there are such arguments.
+    /// Tries up to [`MAX_TRIALS`] sample arguments outside the iteration; returns an error if the
+    /// result for one of them differs from the result for the fill values. Does not check operators
+    /// of more than [`MAX_ENUMERATED_PARAMS`] parameters.
     fn check_claim(&self, iteration: &Iteration, fills: &[Scalar]) -> Result<(), OpError> {
         let n = self.params().len();
         let Ok(expected) = self.eval(fills, FloatMode::default()) else { return Ok(()) };
@@ -243,7 +247,7 @@ fn samples(fill: &Scalar) -> Vec<Scalar> {
     samples
 }
 
-/// Number of sample values of a dtype.
+/// Number of candidates for the sample values of a dtype.
 const SAMPLE_COUNT: usize = 9;
 
 /// Returns whether two values are equal, with both zeros equal.

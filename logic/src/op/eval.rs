@@ -9,8 +9,8 @@
 //! | `add-sat` .. / `add-checked` .. of integers | nearest value of the dtype / [`Fault::Overflow`]; for floats like `+ - *` |
 //! | integer `floordiv`, `rem`, `fmod` by 0 | 0 |
 //! | integer `MIN floordiv -1`; `MIN rem -1`, `MIN fmod -1` | `MIN`; 0 |
-//! | float `rem` | `fmod`, plus the divisor if the signs differ; a zero has the sign of the divisor |
-//! | float `floordiv` | `(x - fmod(x, y)) / y`, minus 1 if the signs differ, rounded to the nearest integer; `x / y` if `y` is 0 |
+//! | float `rem` | `fmod`, plus the divisor if the signs of both differ; a zero has the sign of the divisor |
+//! | float `floordiv` | `(x - fmod(x, y)) / y`, minus 1 if `fmod(x, y)` is not 0 and its sign differs from that of `y`, rounded to the nearest integer; a quotient of 0 has the sign of `x / y`; `x / y` if `y` is 0 |
 //! | integer `pow` to a negative exponent | 0; 1 for base 1; 1 or -1 for base -1 |
 //! | `shl`, `shr` by a count (read as unsigned) of the width or more | 0; copies of the sign bit for `shr` of signed integers |
 //! | float to integer cast | truncates, saturates at the ends, maps NaN to 0; to `bool`: `x != 0`, true for NaN |
@@ -26,7 +26,7 @@
 //! | `round` | ties to even |
 //! | mathematical functions | crate `libm`, in the width of the dtype; `acosh` is NaN below 1 |
 //!
-//! The payload of a NaN does not matter: [`Scalar`] has a single NaN.
+//! The payload of a NaN does not matter: all NaNs of a dtype are equal as [`Scalar`]s.
 
 use super::builtin::Builtin;
 use super::error::OpError;
@@ -48,7 +48,7 @@ pub enum Fault {
         /// Dtype of the operation.
         prim: Prim,
     },
-    /// A loop of a user-defined operator exceeded the step limit.
+    /// The loops of a user-defined operator exceeded the step limit, which they share.
     #[error("a loop of operator `{op}` did not end within {limit} iterations")]
     StepLimit {
         /// The operator.
@@ -63,11 +63,11 @@ impl Op {
     /// [`signature`](Op::signature).
     ///
     /// # Errors
-    /// Returns a fault on overflow of a checked operator, or if a loop of a user-defined operator
-    /// exceeds [`STEP_LIMIT`](super::STEP_LIMIT).
+    /// Returns a fault on overflow of a checked operator, or if the loops of a user-defined
+    /// operator together exceed [`STEP_LIMIT`](super::STEP_LIMIT).
     ///
     /// # Panics
-    /// Panics if an argument has another dtype.
+    /// May panic if an argument has another dtype.
     pub fn eval(&self, args: &[Scalar]) -> Result<Scalar, Fault> {
         self.eval_in(args, FloatMode::StrictIeee)
     }
@@ -79,7 +79,7 @@ impl Op {
     /// Returns the faults of [`Op::eval`].
     ///
     /// # Panics
-    /// Panics if an argument has another dtype.
+    /// May panic if an argument has another dtype.
     pub fn eval_in(&self, args: &[Scalar], mode: FloatMode) -> Result<Scalar, Fault> {
         match self {
             Op::Builtin(b) => eval(*b, args, mode),

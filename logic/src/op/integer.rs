@@ -14,7 +14,7 @@ pub(super) fn bounds(prim: Prim) -> (i128, i128) {
     if prim.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
 }
 
-/// Returns `v` modulo the width of the dtype.
+/// Returns `v` wrapped to the width of the dtype.
 pub(super) fn wrap(prim: Prim, v: i128) -> Scalar {
     Scalar::from_bits(prim, v as u64)
 }

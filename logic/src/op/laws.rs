@@ -99,9 +99,9 @@ pub(super) const COMMUTATIVE: &[(&[Builtin], DtypeKinds)] = &[
     (&[Hypot], FLOAT),
 ];
 
-/// Operators with `f(f(a, b), c) = f(a, f(b, c))`. Signed saturating and checked sums have no row,
-/// because the order decides which sums overflow. Unsigned checked products have none, because a
-/// product may overflow before it is multiplied by 0.
+/// Operators with `f(f(a, b), c) = f(a, f(b, c))`. Signed saturating and checked sums and products
+/// have no row, because the order decides which of them overflow. Unsigned checked products have
+/// none, because a product may overflow before it is multiplied by 0.
 pub(super) const ASSOCIATIVE: &[(&[Builtin], DtypeKinds)] = &[
     (&[Add], INT | RELAXED),
     (&[Mul], INT | RELAXED | BOOL),
@@ -150,8 +150,8 @@ pub(super) const IDENTITY: &[(&[Builtin], ArgPositions, Constant, DtypeKinds)] =
 ];
 
 /// Arguments that decide the result: if the argument at the position is the first constant, the
-/// result is the second. If the constants are equal, they are an annihilator. In the default mode
-/// zeros and infinities decide, so NaN does not.
+/// result is the second. If the constants are equal, they are an annihilator. In the default mode,
+/// zeros and infinities decide the results of arithmetic, so NaN decides only comparisons.
 pub(super) const CONSTANT_RESULTS: &[(&[Builtin], ArgPositions, Constant, Constant, DtypeKinds)] = &[
     (&[Mul, MulSat, MulChecked], EACH, Zero, Zero, INT | RELAXED),
     (AND, EACH, Zero, Zero, BOOL),
@@ -246,8 +246,9 @@ pub(super) const INVERSE: &[(&[Builtin], Builtin, DtypeKinds)] =
 pub(super) const TAIL: &[(&[Builtin], Builtin, DtypeKinds)] =
     &[(&[Sub], Add, INT | RELAXED), (&[SubSat], AddSat, UNSIGNED | RELAXED)];
 
-/// Early ends of folds: at the value (`true`), or at any other value (`false`). Products have no
-/// row, because they seldom reach 0, and the test in each iteration would cost more than it saves.
+/// Early ends of folds: at the value (`true`), or at any other value (`false`). Products of numbers
+/// have no row, because they seldom reach 0, and the test in each iteration would cost more than it
+/// saves.
 pub(super) const SHORT_CIRCUITS: &[(&[Builtin], bool, Constant, DtypeKinds)] = &[
     (AND, true, Zero, BOOL),
     (OR, true, One, BOOL),

@@ -1,4 +1,4 @@
-//! Operators: mapjoins apply them, and aggregates fold with them.
+//! Operators: mapjoins apply them, and aggregates and scans fold with them.
 //!
 //! An [`Op`] is a built-in operator, one row of the table in `builtin.rs`, or a user-defined one
 //! (`user.rs`). Both kinds have an arity and dtypes ([`Op::signature`]), values ([`Op::eval`]) and

@@ -1,7 +1,7 @@
 //! Partial evaluation of bodies with constant arguments.
 //!
-//! Calls with constant arguments are computed, conditions choose a branch, and a loop that does not
-//! begin becomes its result. The iteration space thus follows from the cases that a body
+//! Calls with constant arguments are computed, constant conditions choose a branch, and a loop that
+//! does not begin becomes its result. The iteration space thus follows from the cases that a body
 //! distinguishes, without declarations: `gcd(x, 0)` is `abs(x)`.
 
 use super::body::{Body, While};

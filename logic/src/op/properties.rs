@@ -117,7 +117,7 @@ impl Op {
     /// ```
     pub fn skips(&self, value: &Scalar, init: &Scalar, dtype: &DType, mode: FloatMode) -> bool {
         let is_absorbed = || {
-            // Other operators may round a value away that counts if it is folded many times.
+            // Other operators may round away a value that matters if it is folded many times.
             let regroups =
                 self.is_idempotent(dtype, mode) && self.is_commutative(dtype, mode) && self.is_associative(dtype, mode);
             let fits = [value, init].iter().all(|v| v.dtype() == *dtype);
@@ -126,7 +126,7 @@ impl Op {
         self.is_identity(value, dtype, 1, mode) || is_absorbed()
     }
 
-    /// Returns the value that can be dropped at every position. A fold starts with this value.
+    /// Returns the value that can be dropped at every position. A fold can start with this value.
     pub fn fold_identity(&self, dtype: &DType, mode: FloatMode) -> Option<Scalar> {
         let first = self.identity(dtype, 0, mode)?;
         (self.identity(dtype, 1, mode)? == first).then_some(first)

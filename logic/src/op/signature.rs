@@ -32,7 +32,8 @@ pub fn promote(prims: impl IntoIterator<Item = Prim>) -> Option<Prim> {
     if !any {
         return None;
     }
-    // Width of the signed dtype that represents both; 128 if there is none.
+    // Width of the signed dtype that represents all signed and unsigned inputs, if any is signed;
+    // 128 if there is no such dtype.
     let mixed = if signed > 0 && unsigned > 0 { signed.max(2 * unsigned) } else { signed };
     Some(match (float, mixed, unsigned) {
         (64, _, _) | (_, 128, _) => Prim::F64,

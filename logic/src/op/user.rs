@@ -89,7 +89,8 @@ impl UserOp {
     /// Creates an operator with a body and no declarations.
     ///
     /// # Errors
-    /// Returns an error if the body is not well-typed, or its dtype is not `result`.
+    /// Returns an error if there are no parameters, a name is invalid or already taken, the body is
+    /// not well-typed or applies too many operators, or its dtype is not `result`.
     pub fn new(name: &str, params: Vec<(String, DType)>, result: DType, body: &Body) -> Result<UserOp, OpError> {
         let mut op = UserOp {
             name: name.to_owned(),
@@ -123,7 +124,7 @@ impl UserOp {
     /// Replaces the declared properties of the operator.
     ///
     /// # Errors
-    /// Returns an error if a property does not fit the dtypes.
+    /// Returns an error if a property does not fit the parameters or the dtype of the result.
     pub fn with_properties(mut self, properties: UserProperties) -> Result<UserOp, OpError> {
         let p = &properties;
         let same_dtypes = self.params.iter().all(|(_, t)| *t == self.params[0].1);
@@ -161,7 +162,9 @@ impl UserOp {
     /// Adds a special case to the operator.
     ///
     /// # Errors
-    /// Returns an error if the result is not well-typed or does not have the operator's dtype.
+    /// Returns an error if the operator has no argument at `position` of the dtype of `value`, or
+    /// if the result is not well-typed, applies too many operators or does not have the operator's
+    /// dtype.
     pub fn with_specialization(mut self, position: usize, value: Scalar, result: &Body) -> Result<UserOp, OpError> {
         self.check_argument("special case", position, &value)?;
         let result = self.check_result("a special case", result)?;
@@ -169,8 +172,8 @@ impl UserOp {
         Ok(self)
     }
 
-    /// Sets the iteration space of the operator. Outside it, the result is that of the fill values,
-    /// unless there are cases.
+    /// Sets the iteration space of the operator. Outside the iteration space, the result is that of
+    /// the fill values, unless there are cases.
     ///
     /// # Errors
     /// Returns an error if the set names an argument that does not exist.
@@ -204,7 +207,7 @@ impl UserOp {
     ///
     /// # Errors
     /// Returns an error if the set names an argument that does not exist, or if the result is not
-    /// well-typed or does not have the operator's dtype.
+    /// well-typed, applies too many operators or does not have the operator's dtype.
     pub fn with_case(mut self, domain: Iteration, result: &Body) -> Result<UserOp, OpError> {
         self.check_set("case", &domain)?;
         let result = self.check_result("a case", result)?;
@@ -378,7 +381,7 @@ impl Iteration {
         }
     }
 
-    /// Returns whether the set contains coordinates at which exactly the marked arguments are
+    /// Returns whether the set contains the coordinates at which exactly the marked arguments are
     /// stored.
     pub fn contains(&self, stored: &[bool]) -> bool {
         match self {

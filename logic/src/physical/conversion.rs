@@ -88,8 +88,8 @@ impl PhysicalQuery {
 }
 
 /// Returns the affine form of each tensor coordinate, given the storage coordinates. Returns `None`
-/// if a storage coordinate is computed or missing, or if the storage coordinates of a split or
-/// skewed mode do not combine to one affine form.
+/// if a storage coordinate is computed or missing, or if the storage coordinates of a mode do not
+/// combine to one affine form.
 fn coordinates(ty: &TensorType, storage: &[StorageCoordinate]) -> Option<Vec<Affine>> {
     let subscript = |of: StorageMode| {
         let level = ty.format.modes.iter().position(|m| *m == of)?;

@@ -2,8 +2,8 @@
 //! dense.
 //!
 //! The interpreter ignores levels, protocols and workspaces, and thus defines the meaning of a
-//! plan. Engines must agree with this interpreter, and this interpreter with that of the Logic
-//! plan. Folds run in the order of the loops.
+//! plan. Engines must agree with this interpreter, and this interpreter must agree with the
+//! interpreter of Logic plans. Folds run in the order of the loops.
 
 use super::{Access, Extent, Loop, Output, PhysicalPlan, ScalarExpr, StorageCoordinate, TemporaryNest};
 use crate::affine::{Affine, Parameter};
@@ -30,7 +30,8 @@ pub enum InterpError {
     /// A checked operator faulted.
     #[error(transparent)]
     Fault(#[from] Fault),
-    /// A name is used where it is not bound; the plan is malformed.
+    /// A name that is not bound where the plan uses it, an input that is missing, or a parameter
+    /// whose value is not one of the possible values.
     #[error("`{0}` is not bound where the plan uses it")]
     Unbound(String),
     /// A read or write is out of bounds, and the plan does not allow it.
@@ -51,7 +52,8 @@ pub enum InterpError {
 /// Runs a plan on dense inputs in a float mode; returns all tensors, including the inputs.
 ///
 /// # Errors
-/// Returns an error if the plan is malformed or an operator faults.
+/// Returns an error if the plan is malformed, an input is missing, a parameter has none of its
+/// possible values, or an operator faults.
 pub fn interpret(
     plan: &PhysicalPlan,
     inputs: &HashMap<Alias, DenseTensor>,

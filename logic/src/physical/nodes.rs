@@ -130,9 +130,10 @@ pub struct Output {
     /// Workspace that takes writes out of order, over the storage modes that the loops outside it
     /// do not fix.
     pub workspace: Option<Workspace>,
-    /// Tensor with the same format that the value reads at the same coordinates. The output stores
-    /// a value wherever this tensor does, and shares the arrays of its levels. Where this tensor
-    /// has its fill value, the value must be the fill value of the output.
+    /// Tensor with the same shape, storage modes and levels, which the value reads at the same
+    /// coordinates. The output stores the coordinates that this tensor stores, and shares the
+    /// arrays of the levels of this tensor. Where this tensor has its fill value, the value must be
+    /// the fill value of the output.
     pub pattern: Option<Alias>,
     /// Value to write.
     pub value: ScalarExpr,
@@ -144,15 +145,15 @@ pub struct Output {
 pub struct Workspace {
     /// Number of loops outside the scope of the workspace, including the loops around temporaries.
     pub depth: usize,
-    /// Format over the storage modes that those loops do not fix, in order. Each is a whole mode of
-    /// the workspace, with the dimension of the storage mode.
+    /// Format over the storage modes that the loops outside the scope do not fix, in order. Each is
+    /// a whole mode of the workspace, with the dimension of the storage mode.
     pub format: Format,
 }
 
 /// The coordinate at which a storage mode is read or written.
 #[derive(Clone, PartialEq, Debug)]
 pub enum StorageCoordinate {
-    /// A function of loop indices only.
+    /// A function of loop indices and parameters only.
     Subscript(Subscript),
     /// A computed `i64`: a gather in a read, a scatter in a write. Reads look the coordinate up
     /// ([`Protocol::Follow`]).
@@ -202,7 +203,7 @@ pub struct Access {
     /// Protocol of each storage mode; for modes in a workspace, the protocol on the workspace.
     pub protocols: Vec<Protocol>,
     /// Workspace that stores the fiber fixed by the loops outside it, and is read instead of the
-    /// tensor. It covers the innermost storage modes, which are whole.
+    /// tensor. The workspace covers the innermost storage modes, which are whole.
     pub workspace: Option<Workspace>,
     /// Value of reads out of bounds; without one, all reads are in bounds.
     pub outside: Option<Scalar>,

@@ -4,8 +4,9 @@
 //!    query. Every produced alias is an input or an output. A parameter is an input of the type
 //!    [`Parameter::input_type`](crate::Parameter::input_type).
 //! 2. The indices of a query, including those of temporaries, are distinct and used only inside
-//!    their loops. A loop over a block is inside the loop that counts the blocks. Lanes are a power
-//!    of two up to [`Loop::MAX_LANES`]; only the innermost loop of a nest may have more than one.
+//!    their loops. A loop over a block is inside the loop that counts the blocks, and a skewed loop
+//!    is inside the loop over its other index. Lanes are a power of two up to [`Loop::MAX_LANES`];
+//!    only the innermost loop of a nest may have more than one.
 //! 3. Temporaries have distinct names and follow those that they read. Their depth is at most the
 //!    number of surrounding loops. A temporary that starts further out has one accumulator for each
 //!    combination of values of some indices of the loops in between, and accumulates along at least
@@ -18,16 +19,16 @@
 //! 6. The coordinate of a level that is walked or galloped is an affine form of loop indices. The
 //!    innermost of these loops is further in than all loops that bind the levels above. The level
 //!    is ordered, unless the query is a conversion. A level that is followed supports lookup.
-//! 7. An output without a fold writes each entry once: every loop index occurs in its subscripts.
-//!    An output with a fold drops no values.
+//! 7. An output without a fold writes each entry at most once: every loop index occurs in its
+//!    subscripts. An output with a fold drops no values.
 //! 8. Levels of an output that only take appends, such as lists, are written in order, or a
 //!    workspace takes the writes. In order means that the outermost loops bind all levels down to
 //!    the last such level, in the same order. A workspace has one level for each storage mode that
 //!    the loops outside it do not fix, all of kinds that take random writes.
 //! 9. An output with the pattern of a tensor drops no values and has no workspace. Its value reads
 //!    that tensor at the same coordinates, in bounds and not through a workspace. Both have the
-//!    same shape and levels, with one position per stored coordinate. The output may be written in
-//!    any order.
+//!    same shape and levels, at least one, with one position per stored coordinate; the output has
+//!    an element leaf. The output may be written in any order.
 //! 10. The workspace of an access covers the innermost storage modes, which are whole, with levels
 //!     that take random writes. The loops outside the workspace bind the other modes. The access
 //!     stays in bounds.

@@ -13,7 +13,8 @@ pub(super) fn parse_number(s: &Sexpr) -> Option<Scalar> {
     s.as_atom().and_then(read_bare)
 }
 
-/// Reads `(lit DTYPE CONST)` or `(literal CONST)`; returns `None` for other forms.
+/// Reads `(lit DTYPE CONST)` or `(literal CONST)`; returns `None` for other forms. The constant of
+/// a `literal` is a bare value or one of these two forms.
 pub(super) fn parse_strong(s: &Sexpr) -> Result<Option<Scalar>, Error> {
     match s.as_form() {
         Some(("lit", _)) => {

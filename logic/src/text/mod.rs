@@ -1,5 +1,6 @@
 //! The text form of plans: s-expressions that parse and print back. A text that begins with a name
-//! is read as index notation instead, such as `y(i) = A(i,j) * x(j)`; see `index_notation/mod.rs`.
+//! and has a `=` is read as index notation instead, such as `y(i) = A(i,j) * x(j)`; see
+//! `index_notation/mod.rs`.
 //!
 //! ```text
 //! PLAN      := (plan ITEM..)
@@ -36,7 +37,8 @@
 //! `min` and `max` are the smallest and the largest value of the expected dtype. A tuple is a
 //! struct, with members by position. Names that are not plain words are written as strings. Nested
 //! plans are flattened: their queries become queries of the outer plan, and their results are the
-//! results of the outer plan if that plan has no `produces`. `;` starts a comment.
+//! results of the outer plan if that plan has no `produces`. Forms `(schedule ..)` may follow the
+//! plan ([`schedule_forms`]). `;` starts a comment.
 
 mod constant;
 pub(crate) mod format;

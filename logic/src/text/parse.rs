@@ -33,7 +33,8 @@ const FORMS: &[(&str, &str)] = &[
 /// as `y(i) = A(i,j) * x(j)`.
 ///
 /// # Errors
-/// Returns an error if the text is not a plan, with line, column, the expected and the found text.
+/// Returns an error if the text is not a well-formed plan over these inputs; the error has line and
+/// column, unless the text is empty.
 pub fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
     if index_notation::is_index_notation(text) {
         return index_notation::parse(text, catalog);
@@ -51,8 +52,8 @@ pub fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
 /// order of their first use. A catalog for [`parse`] must contain these inputs, except parameters.
 ///
 /// # Errors
-/// Returns an error if the text is no s-expression, or an input is read with two different numbers
-/// of fields.
+/// Returns an error if the text is malformed, or if an input is read with two different numbers of
+/// fields.
 pub fn free_tables(text: &str) -> Result<Vec<(Alias, Vec<Field>)>, Error> {
     if index_notation::is_index_notation(text) {
         return index_notation::free_tables(text);
@@ -62,11 +63,11 @@ pub fn free_tables(text: &str) -> Result<Vec<(Alias, Vec<Field>)>, Error> {
     Ok(free)
 }
 
-/// Returns the forms `(schedule ..)` that follow the plan in a text. They say how loops run, not
-/// what they compute, so [`parse`] ignores them.
+/// Returns the forms `(schedule ..)` that follow the plan in a text. Schedules say how loops run,
+/// not what the loops compute, so [`parse`] ignores schedules.
 ///
 /// # Errors
-/// Returns an error if the text is no s-expression.
+/// Returns an error if the text is no s-expression, or if another form follows the plan.
 pub fn schedule_forms(text: &str) -> Result<Vec<Sexpr>, Error> {
     if index_notation::is_index_notation(text) {
         return Ok(Vec::new());

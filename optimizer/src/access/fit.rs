@@ -2,10 +2,11 @@
 //! discordant.
 //!
 //! A level is *bound* at the position of the innermost loop that its subscript depends on. It can
-//! be walked, with any stride and in either direction, when it is bound inside every outer level.
-//! It can be followed (looked up) when all outer levels are bound no later and its kind supports
-//! lookups. Levels with direct lookup, such as dense levels and hash tables, may be bound in any
-//! order. All other levels are *discordant* and need a copy.
+//! be walked, with any stride and in either direction, when it is ordered, has an affine subscript,
+//! and is bound inside every outer level. It can be followed (looked up) when its format supports
+//! lookups, and either all outer levels are bound no later or its subscript is constant. Levels
+//! with direct lookup, such as dense levels and hash tables, may be bound in any order. All other
+//! levels are *discordant* and need a copy.
 
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, NestKind, Read, Term};
@@ -27,13 +28,14 @@ pub(crate) enum LevelUse {
 /// The coordinates of a dense level.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct DenseExtent {
-    /// Number of loops outside of the one that binds the level; `None` while it is not bound.
+    /// Number of loops outside of the one that binds the level; `None` while no loop binds the
+    /// level, and for a constant subscript.
     pub(crate) loop_depth: Option<usize>,
     /// Largest number of coordinates that the loop visits.
     pub(crate) size: f64,
 }
 
-/// The position of a field's loop; `None` while it has none.
+/// Function that returns the position of a field's loop; `None` while the loop has no position.
 pub(crate) type Positions<'a> = dyn Fn(&Field) -> Option<usize> + 'a;
 
 /// Returns the coordinate of each storage mode.
@@ -102,8 +104,8 @@ fn block_part(at: &ModeCoordinate, block: u64, part: BlockPart, sizes: &Sizes, m
 /// The levels of an access and the fields of their subscripts.
 pub(crate) struct AccessLevels {
     levels: Vec<AccessLevel>,
-    /// Set when no order fits, because the padding of a ragged block is within the bounds of its
-    /// level.
+    /// Set when no order fits, because the read may be out of bounds and the padding of a ragged
+    /// block is within the bounds of its level.
     is_padded: bool,
 }
 
@@ -113,8 +115,8 @@ struct AccessLevel {
     fields: Vec<Field>,
     /// The terms, when the subscript is affine.
     terms: Option<Vec<(Field, i64)>>,
-    /// Set for a part of a form that is not split. Its coordinates would be looked up one by one,
-    /// whereas a copy can be walked.
+    /// Set if the subscript is a quotient or remainder that no split resolves. Its coordinates
+    /// would be looked up one by one, whereas a copy can be walked.
     is_unsplit_part: bool,
 }
 

@@ -1,10 +1,11 @@
-//! The work of a loop over several lists: it walks one, merges or gallops several, or caches fibers
-//! of some in byte maps, in which the coordinates of the others are looked up.
+//! The work of a loop over several lists. The loop walks one list, merges or gallops several, or
+//! caches fibers of some lists in byte maps and looks up the coordinates of the other lists there.
+//! Lists whose fill does not decide the value can also be searched for the coordinates of the
+//! others, or advance to these coordinates by galloping.
 //!
-//! A fiber can be cached if the list is independent of some loop between the loops that fix the
-//! fiber and the loop that walks it: the fiber is read once and used many times. This is the
-//! workspace of Gustavson's algorithm (Two fast algorithms for sparse matrices, 1978), on the side
-//! of reads.
+//! A fiber can be cached if there are loops between the loops that fix the fiber and the loop that
+//! walks the fiber: the fiber is read once and used many times. This is the workspace of
+//! Gustavson's algorithm (Two fast algorithms for sparse matrices, 1978), on the side of reads.
 
 use crate::term::{ModeCoordinate, Read};
 use crate::work::{Event, Work, cost};
@@ -38,7 +39,7 @@ pub(crate) enum ListProtocol {
     Walk,
     /// Looked up in a byte map that caches the fiber.
     Workspace,
-    /// Searched for each coordinate of the other lists.
+    /// Searched for each coordinate of the conjuncts.
     Search,
     /// Advanced by galloping to each coordinate of the conjuncts.
     Advance,
@@ -49,7 +50,7 @@ pub(crate) enum ListProtocol {
 pub(crate) struct FiberWorkspace {
     /// Number of loops outside of the filling of a fiber.
     pub(crate) depth: usize,
-    /// Bytes of the byte map.
+    /// Bytes of the byte map and of its values.
     bytes: f64,
 }
 
@@ -64,22 +65,23 @@ fn is_list(read: &Read, level: usize) -> bool {
     traits.lookup == Lookup::Search && !traits.runs && format.unique
 }
 
-/// Returns whether the level stores the unsplit coordinates of a mode, and the read stays within
-/// its bounds.
+/// Returns whether the level stores the unsplit coordinates of a mode, and the read stays in bounds
+/// at coordinates that are functions of loop fields.
 fn has_whole_coordinates(read: &Read, level: usize) -> bool {
     let whole = matches!(read.ty.format.modes[level], StorageMode::Whole { .. });
     whole && read.outside.is_none() && read.coordinates.iter().all(|at| matches!(at, ModeCoordinate::Subscript(_)))
 }
 
 impl FiberWorkspace {
-    /// Returns the workspace for the innermost level of a read, if its fibers can be cached. The
-    /// loop that walks the level has `loop_depth` loops outside; the first `fixed_depth` of them
-    /// determine its fiber.
+    /// Returns the workspace for a level of a read, if the level is the innermost one and its
+    /// fibers can be cached. The loop that walks the level has `loop_depth` loops outside; the
+    /// first `fixed_depth` of them determine its fiber.
     pub(crate) fn of(read: &Read, level: usize, fixed_depth: usize, loop_depth: usize) -> Option<FiberWorkspace> {
         let format = &read.ty.format;
         let innermost = level + 1 == format.levels.len();
         let dimension = format.storage_shape(&read.ty.shape)[level];
-        // A fiber that depends on no loop is a whole tensor, and each thread would fill it again.
+        // A fiber that depends on no loop is the same for all threads, and each thread would cache
+        // it again.
         let is_reread = 0 < fixed_depth && fixed_depth < loop_depth;
         let fits = is_reread && innermost && is_list(read, level) && has_whole_coordinates(read, level);
         let fits = fits && dimension <= cost::BYTE_MAP_LIMIT;
@@ -102,7 +104,8 @@ pub(crate) struct LoopRounds<'r> {
     pub(crate) of: &'r dyn Fn(usize) -> f64,
 }
 
-/// Returns the cheapest protocols for the lists of a loop, and their work.
+/// Returns the cheapest candidate protocols for the lists of a loop, and their work. In the
+/// comparison, the cost of filling workspaces is divided by [`cost::WORKSPACE_RISK`].
 pub(crate) fn cheapest_protocols(lists: &[ListLevel], rounds: &LoopRounds<'_>) -> (Vec<ListProtocol>, Work) {
     let protocols = vec![ListProtocol::Walk; lists.len()];
     let mut best = (protocols.clone(), walk_work(lists, &protocols, rounds));

@@ -1,15 +1,16 @@
-//! Extraction: picks one node per class, and several terms for the root; the planner prices these
-//! and decides.
+//! Extraction picks one node per class, and several terms for the root; the caller prices these
+//! terms and decides.
 //!
 //! The cost of a class is estimated by kernels. A kernel is a fold: it runs the loops of the fold's
 //! argument, evaluates the calls in its body, and reads leaves and stored folds. The rounds of its
 //! loops are estimated from the class of its argument, so they do not depend on the chosen term.
 //!
 //! A kernel's cost depends only on its node and its children's classes, so the choice is a dynamic
-//! program over classes. It is iterated until nothing changes, because classes can contain each
-//! other. The best terms of the root are planned, with shared subterms counted once, and the
-//! cheapest one is chosen. If there are few terms, all of them are listed instead, and planned in
-//! order of cost for as long as planning is cheap relative to the query.
+//! program over classes. The program is iterated until nothing changes, or for [`MAX_ROUNDS`]
+//! rounds, because classes can contain each other. The best terms of the root are planned, with
+//! shared subterms counted once, and the cheapest one is chosen. If there are few terms, all of
+//! them are listed instead, and planned in order of cost for as long as planning is cheap relative
+//! to the query.
 
 use super::graph::{AlgebraGraph, FoldKind, slot_field};
 use super::language::{ENode, LeafId, NodeKind};
@@ -183,7 +184,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
     }
 
     /// Returns every term of a class whose estimate is below `limit`, with its estimate, cheapest
-    /// first; `None` if there are more than `max_count`.
+    /// first. `None` if there are more than `max_count`, or if the class has too many terms to
+    /// list.
     pub(super) fn terms(&mut self, class: Id, max_count: usize, limit: f64) -> Option<Vec<(f64, NodeChoices)>> {
         // Counting by listing would be slow when there are too many terms.
         if self.count_terms(class, &mut FxHashMap::default()) > MAX_COUNT_RATIO * max_count as f64 {
@@ -200,14 +202,14 @@ impl<'g, 'c> Extraction<'g, 'c> {
         is_complete.then_some(found)
     }
 
-    /// Returns an upper bound of the number of terms of a class, in which repeated uses of a class
+    /// Returns an estimate of the number of terms of a class, in which repeated uses of a class
     /// count independently.
     fn count_terms(&self, class: Id, counts: &mut FxHashMap<Id, f64>) -> f64 {
         let class = self.graph.find(class);
         if let Some(count) = counts.get(&class) {
             return *count;
         }
-        // Cyclic terms are infinite and are not listed.
+        // Cyclic terms are infinite and do not count.
         counts.insert(class, 0.0);
         let below = |node: &ENode, counts: &mut _| {
             node.children().iter().map(|c| self.count_terms(*c, counts)).product::<f64>()
@@ -261,7 +263,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         choices.iter().any(|(class, number)| stores(&self.graph[*class].nodes[*number]))
     }
 
-    /// Returns the fold of a class with the fewest reduced fields.
+    /// Returns the fold of a class with the fewest reduced fields, but at least one.
     pub(super) fn smallest_fold(&self, class: Id) -> Option<&ENode> {
         let bound = |node: &&ENode| match node.kind {
             NodeKind::Fold(id, _) => Some(self.graph.analysis.fold(id).bound.len()).filter(|count| *count > 0),
@@ -346,8 +348,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
         has_changed
     }
 
-    /// Returns the cost of reading a node of a class, if it is less than `limit` and all children
-    /// have choices.
+    /// Returns the cost of reading a node of a class. `None` if a child has no choice, or if a
+    /// lower bound of the cost reaches `limit`.
     fn node_cost(&mut self, class: Id, node: &ENode, limit: f64) -> Option<f64> {
         let mut children: Vec<Id> = node.children().iter().map(|c| self.graph.find(*c)).collect();
         children.sort();
@@ -363,8 +365,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
         }
     }
 
-    /// Returns the cost of a node without its children, if it is less than `limit`: the cost of
-    /// computing and storing a fold, or 0 for another node.
+    /// Returns the cost of a node without its children: the cost of computing and storing a fold,
+    /// or 0 for another node. `None` if a lower bound of the cost reaches `limit`.
     fn own_cost(&mut self, class: Id, node: &ENode, limit: f64) -> Option<f64> {
         let NodeKind::Fold(..) = node.kind else { return Some(0.0) };
         let body = self.graph.find(*node.children().first()?);
@@ -401,9 +403,9 @@ impl<'g, 'c> Extraction<'g, 'c> {
         Some(sparse.min(dense))
     }
 
-    /// Returns the cost of the loops of a kernel with this body, if less than `limit`: the rounds
-    /// of all prefixes of their best order. If there are many loops and no order yet, only the
-    /// innermost loop counts.
+    /// Returns the cost of the loops of a kernel with this body: the rounds of all prefixes of
+    /// their best order. If there are many loops and no order yet, only the innermost loop counts.
+    /// `None` if the cost of the innermost loop reaches `limit`.
     fn loop_cost(&mut self, body: Id, limit: f64) -> Option<f64> {
         if let Some(cached) = self.loop_costs.get(&body) {
             return Some(*cached);
@@ -416,7 +418,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
         if has_many_loops { Some(innermost) } else { self.order_loops(body) }
     }
 
-    /// Returns the cost of a kernel's loops in their best order.
+    /// Returns the cost of a kernel's loops in their best order, or in the greedy order if there
+    /// are many loops.
     fn order_loops(&mut self, body: Id) -> Option<f64> {
         let plain = self.plain_term(body)?;
         let (PlainTerm { term, fields }, sizes) = (&*plain, &self.plain_sizes);
@@ -432,8 +435,9 @@ impl<'g, 'c> Extraction<'g, 'c> {
         Some(cost)
     }
 
-    /// Returns the term of a class over the given fields, built from the chosen nodes with `top` as
-    /// its root. Fields of folds take names of their size from the pool while there are any.
+    /// Returns the term of a class over the given fields, built from the chosen nodes, with `top`
+    /// as its root if there is one. Fields of folds take names of their size from the pool while it
+    /// has such names. `None` if the nodes form a cycle.
     pub(super) fn term(
         &self,
         class: Id,

@@ -551,7 +551,8 @@ pub(super) fn equate(
     graph.union(class, new)
 }
 
-/// Unites a class with another that has the same slots in the same order.
+/// Unites a class with another if both have the same slots in the same order; returns whether the
+/// equality is new.
 fn unite(graph: &mut AlgebraGraph, class: Id, other: &ClassUse) -> bool {
     let same = other.slots.iter().enumerate().all(|(k, s)| k == usize::from(*s));
     same && other.slots.len() == graph[class].data.sizes.len() && graph.union(class, other.class)

@@ -5,7 +5,8 @@
 //! has the slots of its children; a fold has its free slots first, then its reduced ones.
 //!
 //! The arguments of an associative and commutative operator are a multiset. They are kept sorted,
-//! also when classes are united, so congruence needs no rules of commutativity and associativity.
+//! also when classes are united, so no rule of commutativity is needed, and of associativity only
+//! the rule `flatten`.
 
 use egg::{Id, Language};
 use smallvec::SmallVec;
@@ -16,15 +17,15 @@ pub(super) type SlotIndex = u8;
 /// Slots of a context, in the order of a class's slots.
 pub(super) type Slots = SmallVec<[SlotIndex; 16]>;
 
-/// An operator of the graph.
+/// Index of an operator in the graph's table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct OpId(pub(super) u32);
 
-/// An opaque subplan.
+/// Index of a leaf, an opaque subplan, in the graph's table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct LeafId(pub(super) u32);
 
-/// The operator, initial value and sizes of a fold.
+/// Index of the operator, initial value and sizes of a fold in the graph's table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct FoldId(pub(super) u32);
 

@@ -39,12 +39,12 @@ use rules::Round;
 use saturate::{MAX_ITERATIONS, StopReason, saturate};
 use seed::seed;
 
-/// Largest number of accesses and operators in a term that is rewritten.
+/// Largest [`term_size`] of a term that is rewritten.
 const MAX_TERM_SIZE: usize = 48;
 /// Number of the terms with the lowest estimates that are planned; more for an expensive query.
 const MAX_PLANNED: usize = 3;
-/// Total size of the planned terms from which no terms beyond [`MAX_PLANNED`] are planned. A size
-/// is a number of accesses and operators; each term counts with the size of the original one.
+/// Total size of the planned terms from which no terms beyond [`MAX_PLANNED`] are planned. Each
+/// term counts with the [`term_size`] of the original value.
 const MAX_PLANNED_SIZE: usize = 66;
 /// Largest number of terms in a class for which all terms are listed.
 const MAX_LISTED_TERMS: usize = 500;
@@ -64,9 +64,10 @@ pub(crate) fn warm_up() {
 /// Largest ratio of the cost of a runner-up term to that of the cheapest term. Whole plans of
 /// runner-up terms are compared.
 const RUNNER_UP_RATIO: f64 = 1.5;
-/// Largest number of runner-up terms.
+/// Largest number of runner-up terms, besides a term with a stored subterm.
 const MAX_RUNNERS_UP: usize = 2;
-/// Largest total number of accesses and operators in the runner-up terms.
+/// Largest total size of the terms that [`MAX_RUNNERS_UP`] counts. Each term counts with the
+/// [`term_size`] of the original value.
 const MAX_RUNNER_UP_SIZE: usize = 10;
 /// Least cost of a query whose runner-up terms are compared, in units of
 /// [`rewrite_threshold`](crate::OptimizerConfig::rewrite_threshold).
@@ -80,8 +81,8 @@ pub(crate) struct CandidateNest {
     rules: Vec<&'static str>,
 }
 
-/// Returns the candidates as a replacement. Its note has the cost of the original nest, the new
-/// cost and the size of the graph.
+/// Returns the candidates as a replacement. Its note has the new nests, the costs before and after,
+/// the size of the graph and the rules that were used.
 fn replacement(candidates: Vec<CandidateNest>, original_cost: f64, graph_size: &str) -> Replacement {
     let cost: f64 = candidates.iter().map(|candidate| candidate.cost).sum();
     let mut text: String = candidates.iter().map(|candidate| format!("{}\n", candidate.nest)).collect();
@@ -100,7 +101,8 @@ fn replacement(candidates: Vec<CandidateNest>, original_cost: f64, graph_size: &
     Replacement { tasks: candidates.into_iter().map(task).collect(), note: Some(text) }
 }
 
-/// Rewrites the nest, which costs about `original_cost`, to an equal one if that costs less.
+/// Rewrites the nest, which costs about `original_cost`, to an equal nest that costs less, if there
+/// is one. Returns the chosen nest with the runners-up.
 pub(crate) fn rewrite(facts: &Facts, nest: Nest, original_cost: f64) -> ReplacementChoice {
     if facts.config.subjects.is_empty() {
         return nest.into();
@@ -180,7 +182,8 @@ fn hides_folds(term: &Term, hidden: bool) -> bool {
     }
 }
 
-/// Returns the number of accesses, literals and operators of a term.
+/// Returns the number of accesses, literals, coordinates, operators and folds of a term, without
+/// those in subscripts.
 fn term_size(term: &Term) -> usize {
     1 + term.children().iter().map(term_size).sum::<usize>()
 }
@@ -217,7 +220,7 @@ struct SaturatedNest {
     root: Id,
     /// The fields of the class's slots.
     fields: Vec<Field>,
-    /// The reason why saturation stopped.
+    /// The reason why the last round of saturation stopped.
     stop: StopReason,
 }
 

@@ -56,7 +56,8 @@ fn restrict_outputs(nest: &Nest, outputs: &[usize]) -> Nest {
     Nest { outputs: outputs.iter().map(|k| nest.outputs[*k].clone()).collect(), ..nest.clone() }
 }
 
-/// Returns the cheapest nest that is equal to a nest with one output, which may be the nest itself.
+/// Returns the cheapest nest that is equal to a nest with one output, or the nest itself if it
+/// costs nearly as little.
 fn cheapest_nest(facts: &Facts, nest: Nest) -> Option<CandidateNest> {
     let saturated = saturate_nest(facts, &nest);
     let extraction = Extraction::new(&saturated.graph, facts);

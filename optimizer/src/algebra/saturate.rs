@@ -92,7 +92,8 @@ pub(super) fn saturate(graph: &mut AlgebraGraph, rules: &[&'static RewriteRule],
     StopReason::Iterations
 }
 
-/// Returns the classes whose nodes have changed, and their parents, sorted by id; no leaves.
+/// Returns the classes whose nodes have changed, and their parents, sorted by id. Classes that have
+/// only leaves are left out.
 fn changed_classes(graph: &AlgebraGraph, before: &FxHashMap<Id, usize>) -> Vec<Id> {
     let has_changed = |id: &Id, nodes: usize| before.get(id) != Some(&nodes);
     // A united class can have as many nodes as one of its parts had.

@@ -1,5 +1,5 @@
-//! Tests every rule alone, for every pair of operators and dtype that it claims, against the
-//! interpreter.
+//! Tests every rule, alone or with the rule that creates its matches, for every pair of operators
+//! that the rule claims and for four dtypes, against the interpreter.
 
 use super::extract::Extraction;
 use super::graph::{Algebra, AlgebraGraph, insert};
@@ -82,8 +82,8 @@ fn op_name(op: Builtin) -> String {
 /// The dtypes on which laws differ.
 const DTYPES: &[Prim] = &[Prim::Bool, Prim::I64, Prim::U16, Prim::F64];
 
-/// Returns tables with these fills and symmetric tables; `D` stores its diagonal and has the fill
-/// `annihilator`.
+/// Returns tables with these fills and symmetric tables. `Z`, `D` and `H` have the fill
+/// `annihilator`; `D` stores its diagonal.
 fn inputs(dtype: Prim, fills: [i64; 3], annihilator: &Scalar) -> Vec<InputSpec> {
     let fill = |k: usize| Scalar::I64(fills[k]).cast(dtype).expect("a small number");
     let csr = redpoll_logic::text::parse_format("csr", 2).expect("csr is a format");
@@ -219,7 +219,7 @@ fn accepts(text: &str, inputs: &[InputSpec]) -> bool {
     redpoll_logic::text::parse(text, &catalog).is_ok()
 }
 
-/// Returns whether a rule needs another one to create its matches.
+/// Returns whether a rule needs the rule `other` to create its matches.
 fn is_prerequisite(rule: &str, other: &str) -> bool {
     match rule {
         "merge-aggregates" => other == "pull-aggregate",

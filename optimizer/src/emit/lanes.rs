@@ -2,11 +2,12 @@
 //!
 //! A float addition waits for the previous one. On long walks, several partial sums side by side
 //! are faster than one; on short walks, clearing and combining the lanes costs more. Random reads
-//! from an array that exceeds the caches next to a core lose as much as lanes would gain. So the
-//! choice depends on the lengths of fibers and the sizes of arrays. The plan then defines the order
-//! of float additions, for every engine.
+//! from an array of more than [`cost::LANE_GATHER`] bytes lose at least as much as lanes would
+//! gain. So the choice depends on the lengths of fibers and the sizes of arrays. The plan then
+//! defines the order of float additions, for every engine.
 //!
-//! Loops over every coordinate always have lanes, merges of lists never.
+//! Folds along loops over every coordinate get their lanes from the compiler, and merges of lists
+//! have none.
 
 use crate::access::fit::{AccessLevels, DenseExtent, LevelUse};
 use crate::config::Choice;
@@ -18,8 +19,8 @@ use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::statistics::Question;
 use redpoll_logic::{Field, LevelKind, Prim};
 
-/// Returns the number of lanes of the innermost loop of an order, if the loop only folds a value by
-/// an operator into one scalar.
+/// Returns the number of lanes of the innermost loop of an order, which only folds a value by an
+/// operator into one scalar.
 pub(crate) fn lanes(facts: &Facts, order: &[Field], sizes: &Sizes, (op, value): (&Op, &Term)) -> u8 {
     let is_sequential = [Builtin::Add, Builtin::Mul, Builtin::Min, Builtin::Max].iter().any(|one| *op == (*one).into());
     let is_float = value.dtype().prim().is_some_and(Prim::is_float);
@@ -45,7 +46,8 @@ struct ListWalk {
     gathered_bytes: f64,
 }
 
-/// Returns the walk of the innermost loop, if it runs along one list.
+/// Returns the walk of the innermost loop, if the loop runs along one sparse list and reads no
+/// other levels but dense ones.
 fn innermost_walk(facts: &Facts, order: &[Field], sizes: &Sizes, value: &Term) -> Option<ListWalk> {
     let positions = |f: &Field| order.iter().position(|g| g == f);
     let mut lists: Vec<(&Read, usize)> = Vec::new();

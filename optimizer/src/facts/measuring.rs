@@ -2,8 +2,9 @@
 //! passes cost no more than the queries that need them. The costs of these queries are estimated
 //! without the statistics.
 //!
-//! A plan is measured only before its first run. Measuring cannot gain more than the cost of the
-//! unmeasured query, so a measured first run takes at most about twice as long.
+//! Tensors are measured only while a plan is made or adapted, before or during its first run.
+//! Measuring cannot gain more than the cost of the unmeasured query, so a measured first run takes
+//! at most about twice as long.
 
 use crate::work::cost::{COMPARE_ENTRY, COUNT_COORDINATE, COUNT_ENTRY, FOLLOW_PATHS, SORT_ENTRY};
 use redpoll_logic::statistics::{Fact, ModeSet, Question};

@@ -110,7 +110,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Pays for passes over a tensor; returns whether the budget suffices.
+    /// Pays for passes over a tensor; returns whether measuring is allowed and the budget suffices.
     fn pay_for(&self, tensor: &Alias, ty: &TensorType, passes: &[StatisticsPass]) -> bool {
         self.may_measure && self.budget.try_pay(tensor, ty, self.statistics.stored_values(tensor, ty).estimate, passes)
     }
@@ -120,7 +120,7 @@ impl<'a> Facts<'a> {
         self.budget.add(steps);
     }
 
-    /// Returns the total number of stored values of the inputs that a nest reads.
+    /// Returns the total number of stored values of the inputs that the values of a nest read.
     pub(crate) fn stored_values(&self, nest: &Nest) -> f64 {
         let mut inputs: Vec<&Read> = Vec::new();
         nest.outputs.iter().for_each(|t| t.value.each_access(&mut |r| inputs.push(r)));
@@ -144,17 +144,18 @@ impl<'a> Facts<'a> {
         self.may_measure = may_measure;
     }
 
-    /// Returns all properties of inputs that were asked, with their truth.
+    /// Returns all facts that were asked for, with their truth.
     pub(crate) fn asked_facts(&self) -> Vec<(Alias, Fact, bool)> {
         self.statistics.facts()
     }
 
-    /// Returns whether a fact is true of an input; false if the budget does not pay for the check.
+    /// Returns whether a fact is true of an input; false if measuring is not allowed or the budget
+    /// does not pay for the check.
     pub(crate) fn has_fact(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
         self.pay_for(tensor, ty, &[StatisticsPass::Fact(fact)]) && self.statistics.has_fact(tensor, ty, fact)
     }
 
-    /// Returns the marginals of a tensor that a query writes, per storage mode.
+    /// Returns the marginals of a tensor that a query writes, per storage mode; `None` for inputs.
     pub(crate) fn written_marginals(&self, tensor: &Alias) -> Option<&[Option<Marginal>]> {
         self.types.contains_key(tensor).then(|| self.mode_marginals.get(tensor).map_or(&[][..], Vec::as_slice))
     }
@@ -170,8 +171,8 @@ impl<'a> Facts<'a> {
         self.marginal_cache.hit_fraction(throws, fields, &|tensor, of, mode| self.weights(tensor, of, mode))
     }
 
-    /// Returns the fraction of coordinate pairs whose first coordinate is smaller; `None` if no
-    /// marginal of either is available.
+    /// Returns the fraction of pairs of entries in which the coordinate of the first field precedes
+    /// that of the second; `None` if neither field has an available marginal.
     pub(crate) fn ordered_fraction(&self, pair: &FieldPair) -> Option<f64> {
         self.marginal_cache.ordered_fraction(pair, &|tensor, of, mode| self.weights(tensor, of, mode))
     }
@@ -220,8 +221,8 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Updates the types of reads of earlier queries' results; registers all other tensors that the
-    /// nest reads as inputs.
+    /// Updates the types of reads of earlier queries' results; adds to the inputs all other tensors
+    /// that the nest reads.
     pub(crate) fn resolve(&mut self, nest: Nest) -> Nest {
         let mode = self.mode();
         let resolved = &mut |read: &Read| {

@@ -101,7 +101,9 @@ impl Explorer<'_, '_> {
         orders.into_iter().filter_map(candidate).collect()
     }
 
-    /// Records the formats that a query prefers for the tensors it reads.
+    /// Records the formats that a query prefers for the tensors that it reads. Adds to the graph
+    /// the cost of converting each of these tensors, and the tensors among them that no query
+    /// writes.
     fn record_preferences(&mut self, query: &LayoutQuery, candidates: &[CandidateOrder]) {
         let sizes = &query.nest.sizes;
         for (read, outer_loops) in candidates.iter().flat_map(|candidate| &candidate.reads) {
@@ -194,7 +196,8 @@ impl Explorer<'_, '_> {
         all
     }
 
-    /// Returns whether a read can be walked, or looked up without a search, inside these loops.
+    /// Returns whether each level of a read can be walked inside these loops, or looked up without
+    /// a search and without a hash table.
     fn is_suitable(&self, read: &Read, sizes: &Sizes, outer_loops: &[Field]) -> bool {
         !self.any_level(read, sizes, outer_loops, |level_use, follow| {
             level_use == LevelUse::Discordant

@@ -5,7 +5,7 @@ use egg::{EGraph, Id, Language};
 use redpoll_logic::{Alias, Field, Format};
 use std::collections::HashMap;
 
-/// The kind of a node: a source of a tensor in a format, without the child classes.
+/// The kind of a node, without the child classes: a kernel, or a source of a tensor in a format.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum LayoutSource {
     /// A tensor that no query of the graph writes, by the index of its layout.

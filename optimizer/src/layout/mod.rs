@@ -2,14 +2,15 @@
 //!
 //! Nests are planned one by one: each takes its own best order, stores its outputs as that order
 //! prefers, and copies discordant inputs. This pass plans the queries again, together, in an
-//! e-graph. A class is a tensor in one format. Its nodes are its sources: an input of the queries,
-//! a query with some loop order that writes it, or a conversion from another format.
+//! e-graph. A class is a tensor in one format, or a kernel: a query in one loop order with the
+//! formats of its tensors. The nodes of a tensor's class are the sources of the tensor: an input of
+//! the queries, an output of a kernel, or a conversion from another format.
 //!
-//! The inputs of a query's node are classes in turn, so that two queries share a conversion, and a
-//! query may write the format that its reader prefers. [`explore`] adds the nodes, and [`choose`]
-//! picks the cheapest combination of one order per query, which never costs more than the previous
-//! plan. The caller plans the queries again with this choice. Formats play the role of the physical
-//! properties in Graefe's Cascades.
+//! The children of a kernel's node are the classes of the tensors that it reads, so that two
+//! queries share a conversion, and a query may write the format that its reader prefers.
+//! [`explore`] adds the nodes, and [`choose`] picks the cheapest combination of one kernel per
+//! query. The caller plans the queries again with this choice, unless it saves too little against
+//! the previous plan. Formats play the role of the physical properties in Graefe's Cascades.
 
 mod choose;
 mod explore;

@@ -1,13 +1,13 @@
-//! Folds as queries of their own: the nest that stores a fold, the coordinates at which it is read,
-//! and folds at the root of an output.
+//! Folds as queries of their own: the nest that stores a fold, the coordinates at which a stored
+//! fold is read, and folds at the root of an output.
 
 use crate::normalize::lookup::use_lookups;
 use crate::term::sizes::Sizes;
 use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Target, Term};
 use redpoll_logic::{Alias, ComputedFills, Field, FloatMode};
 
-/// Moves a fold at the root of an output's value to the output, if the output's fill is the fold's
-/// initial value.
+/// Moves an aggregate at the root of an output's value to the output, if the output's fill is the
+/// aggregate's initial value and the output stores computed fills.
 pub(crate) fn move_root_folds(mut nest: Nest) -> Nest {
     for target in &mut nest.outputs {
         if let (None, Node::Fold(fold)) = (&target.fold, target.value.node())

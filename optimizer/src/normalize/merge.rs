@@ -1,9 +1,10 @@
 //! Merges queries with the same loops over the same tensors into one nest with several outputs.
 //!
 //! Input and output: nests in order. A nest joins an earlier one if both have the same accesses up
-//! to loop names, the later one reads nothing written in between, and neither pins an order. If all
-//! outputs fold, they continue to fold in place. If some are maps of folds, all folds become
-//! temporaries, provided that the tensors can be walked with the outputs' loops outermost.
+//! to loop names, the later one reads nothing that the earlier one or a nest in between writes, and
+//! the loops of both may have any order. If no value contains a fold, the outputs that fold
+//! continue to fold in place. Otherwise all folds become temporaries, provided that no access is
+//! discordant with the outputs' loops outermost.
 
 use crate::access::fit::{LevelUse, fit};
 use crate::term::sizes::Sizes;
@@ -133,9 +134,9 @@ fn append(into: &Nest, nest: &Nest, name: &dyn Fn(&Field) -> Field, mode: FloatM
     Some(joined)
 }
 
-/// Moves root folds inside the values, each with fields of its own. Returns `None` when an output
-/// is scattered or outputs fold over different loops; then an output would be written repeatedly at
-/// the same coordinates.
+/// Moves root folds inside the values, each with fields of its own. Returns `None` when a
+/// coordinate of an output that folds is not a field, or when the remaining loops of the outputs
+/// differ; then an output would be written repeatedly at the same coordinates.
 fn push_root_folds(nest: &Nest, mode: FloatMode) -> Option<Nest> {
     let mut nest = nest.clone();
     let mut used = BTreeSet::new();
@@ -164,7 +165,7 @@ fn has_folds(nest: &Nest) -> bool {
     nest.outputs.iter().any(|t| t.value.has_fold())
 }
 
-/// Returns the fields that folds in the values bind.
+/// Returns the fields that folds in the values bind, without folds in subscripts.
 fn bound_fields(nest: &Nest) -> Vec<Field> {
     fn collect(term: &Term, found: &mut Vec<Field>) {
         if let Node::Fold(fold) = term.node() {
@@ -179,7 +180,8 @@ fn bound_fields(nest: &Nest) -> Vec<Field> {
     found
 }
 
-/// Returns a new field of the same size, not yet split or skewed.
+/// Adds a new field of the same size, which is not split or skewed, to `sizes`, and returns the new
+/// field.
 fn fresh_field(field: &Field, from: &Sizes, sizes: &mut Sizes) -> Field {
     let mut name = field.clone();
     let mut count = 2;
@@ -191,7 +193,7 @@ fn fresh_field(field: &Field, from: &Sizes, sizes: &mut Sizes) -> Field {
     name
 }
 
-/// Returns the accesses outside of the folds in values.
+/// Returns the accesses that [`Term::each_outer_access`] visits in the values.
 fn outer_reads(nest: &Nest) -> Vec<&Read> {
     let mut found = Vec::new();
     nest.outputs.iter().for_each(|t| t.value.each_outer_access(&mut |r| found.push(r)));

@@ -7,9 +7,16 @@
 //! maps each of its fields to a coordinate over the fields of the nest; so an index map costs
 //! nothing until it reaches an access.
 //!
-//! Besides the produced queries, these are stored: queries with a `reformat`; aggregates with
-//! several uses; aggregates read through a map that would compute a coordinate more than once, such
-//! as a toeplitz map; aggregates whose `reorder` contradicts an earlier pin.
+//! Besides the produced queries, these are stored:
+//! - queries with a format in [`OptimizerConfig::formats`];
+//! - expressions with a `refill` or a `reformat` at the root, except a `reformat` inside a query
+//!   that keeps the format of a stored tensor;
+//! - queries with several uses, if they contain an aggregate or a scan, or are larger than
+//!   [`INLINE_LIMIT`] allows;
+//! - aggregates and scans read through a map that would compute a coordinate more than once, such
+//!   as a toeplitz map;
+//! - scans read elsewhere than at the coordinate of a loop;
+//! - aggregates whose `reorder` contradicts an earlier pin.
 
 pub(crate) mod folds;
 pub(crate) mod lookup;
@@ -80,7 +87,8 @@ struct Normalizer<'a> {
     mode: FloatMode,
     inlined: HashMap<Alias, &'a Expr>,
     nests: Vec<Nest>,
-    /// Expressions with a nest of their own, so that equal ones share it.
+    /// Expressions with a nest of their own, with their shapes and the names of the results. Equal
+    /// expressions of equal shapes share a nest.
     hoisted: Vec<(Expr, Vec<u64>, Alias)>,
     names: Names,
 }
@@ -274,9 +282,11 @@ impl Normalizer<'_> {
         Ok(unwrap_remainders(read, &nest.sizes, self.mode))
     }
 
-    /// Lowers a scan along the loop of the field, or stores it if the field has another coordinate:
-    /// `scan(op, x, i)[i] = op(.. op(op(identity, x[0]), x[1]) .., x[i])`. If the fill of `x` decides
-    /// the result, as 0 does in a product, the scan has its fill wherever `x` has.
+    /// Lowers a scan along the loop of the field. Stores the scan instead if the field's coordinate
+    /// is not a loop, or if a coordinate of the scan would be computed more than once.
+    ///
+    /// The value is `scan(op, x, i)[i] = op(.. op(op(identity, x[0]), x[1]) .., x[i])`. If the fill
+    /// of `x` decides the result, as 0 does in a product, the scan has its fill wherever `x` has.
     fn scan(
         &mut self,
         expr: &Expr,
@@ -435,7 +445,8 @@ fn inlined_queries<'a>(plan: &'a Plan, config: &OptimizerConfig) -> HashMap<Alia
     inlined
 }
 
-/// Returns the size of an expression including inlined queries, and whether it folds.
+/// Returns the number of leaves of an expression, including those of inlined queries, and whether
+/// the expression folds.
 fn weigh(expr: &Expr, inlined: &HashMap<Alias, &Expr>, weights: &HashMap<&Alias, usize>) -> (usize, bool) {
     let one = |arg: &Expr| weigh(arg, inlined, weights);
     match expr.node() {

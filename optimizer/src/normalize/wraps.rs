@@ -4,9 +4,9 @@
 //! A[form mod b]   =   if form < b*(q + 1) then A[form - b*q] else A[form - b*(q + 1)]
 //!                     b*q <= form < b*(q + 2)
 //! ```
-//! Both reads have affine coordinates, so their loops visit the entries of `A`. Outside of its own
-//! part, each read returns the fill value. A remainder stays as it is if the split of a loop into
-//! blocks can resolve it.
+//! Both reads have affine coordinates, so their loops visit the entries of `A`. A read that is out
+//! of bounds returns the fill value, and the condition selects the other read. A remainder stays as
+//! it is if the split of a loop into blocks can resolve the remainder.
 
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, Read, Term};
@@ -35,7 +35,8 @@ fn unwrap_first(read: Read, sizes: &Sizes, mode: FloatMode, limit: usize) -> Ter
     Term::call(&Builtin::IfElse.into(), vec![is_before, part(before), part(after)], mode)
 }
 
-/// Returns the two affine forms that a remainder equals, the second where it is not negative.
+/// Returns the two affine forms that a remainder equals: the second where the second is not
+/// negative, the first elsewhere.
 fn wrap(at: &ModeCoordinate, sizes: &Sizes, mode: FloatMode) -> Option<[Affine; 2]> {
     let ModeCoordinate::Subscript(Subscript::Inner(form, by)) = at else { return None };
     let (low, high) = Subscript::Affine(form.clone()).range(&|f| sizes.get(f))?;

@@ -1,9 +1,10 @@
 //! Counts the cache misses of the accesses to an array, by cache lines.
 //!
-//! The lines that a loop touches in an array are loaded once per entry of the loop, if a cache
-//! holds all of them. The same is true if the loop moves between neighbors in memory, the loops
-//! inside it return to the same elements, and a cache holds the lines that these touch. Source of
-//! such counts: Ferrante, Sarkar, Thrash, "On Estimating and Enhancing Cache Effectiveness" (1991).
+//! The lines that a loop touches in an array are loaded once each time the loop is entered, if a
+//! cache holds all of them. The same is true if the loop moves between neighbors in memory, the
+//! inner loops return to the same elements, and a cache holds the lines that the inner loops touch.
+//! Source of such counts: Ferrante, Sarkar, Thrash, "On Estimating and Enhancing Cache
+//! Effectiveness" (1991).
 
 use crate::access::fit::DenseExtent;
 use crate::order::search::{OrderSearch, PricedAccess};
@@ -13,7 +14,7 @@ use crate::work::{Work, cost};
 /// Least fraction of visited coordinates for which a loop counts as moving between neighbors.
 pub(crate) const MIN_VISITED_FRACTION: f64 = 0.9;
 
-/// Returns the fraction of a loop's accesses whose addresses alias that of the previous access.
+/// Returns the fraction of a loop's accesses whose address aliases that of the previous access.
 pub(crate) fn aliased_fraction(extents: &[DenseExtent], loop_depth: usize) -> f64 {
     let Some(level) = extents.iter().position(|p| p.loop_depth == Some(loop_depth)) else { return 0.0 };
     let inner = &extents[level + 1..];

@@ -44,7 +44,7 @@ pub(crate) struct BoundLevels {
     copies: Vec<Work>,
 }
 
-/// A level that is looked up in every round.
+/// A level that is looked up in every round, or read along the loop.
 #[derive(Clone)]
 struct LookupLevel {
     kind: LevelKind,
@@ -237,7 +237,7 @@ impl OrderSearch<'_> {
         let is_reread = !self.problem.prefix.is_empty() || order.iter().any(|k| !binds(*k));
         let span = if is_reread { 12.0 * stored } else { 0.0 };
         let is_dense = read.ty.format.is_dense();
-        // The loops around a fold may bind some of its levels.
+        // The loops around a fold may bind some levels of the read.
         let prefix = self.problem.prefix.iter().any(|f| read.coordinates.iter().any(|at| at.has(f)));
         let outermost = !prefix && !shorter.iter().any(|k| binds(*k));
         let own = |at: &&ModeCoordinate| at.has(&self.loops[*last]);
@@ -298,7 +298,8 @@ impl OrderSearch<'_> {
         }
     }
 
-    /// Returns the work of a complete order besides its loops: folds and writes.
+    /// Returns the work of a complete order besides its loops: inner folds and values, and for a
+    /// query the writes and the call.
     pub(crate) fn completion_work(&self, order: &[usize]) -> Work {
         let own = order.iter().map(|&k| self.loops[k].clone());
         let full: Vec<Field> = self.problem.prefix.iter().cloned().chain(own).collect();
@@ -410,7 +411,7 @@ impl OrderSearch<'_> {
 
 /// Returns the number of loops outside of a fold that is computed in place: the loops of its free
 /// fields, if exactly these are outermost. The fields of a scan must be in order; other fields may
-/// be between them.
+/// be between them. `None` if the loops are others, or if the fold only stores its argument.
 pub(crate) fn inline_depth(order: &[Field], fold: &Fold, free: &[Field]) -> Option<usize> {
     if fold.is_stored() {
         return None;

@@ -2,8 +2,9 @@
 //!
 //! The work of an order is the sum over its prefixes of the work of binding their last loop, plus
 //! the work of the complete order besides its loops; `pricing` counts both. The number of rounds of
-//! a prefix depends on its set of fields, not on their order. Up to [`cost::EXHAUSTIVE_LOOPS`]
-//! loops, all orders are searched by branch and bound; beyond that, orders are built greedily.
+//! a prefix depends on its set of fields, not on their order, unless loops fold the gaps between
+//! entries at once ([`OrderSearch::folded_gaps`]). Up to [`cost::EXHAUSTIVE_LOOPS`] loops, all
+//! orders are searched by branch and bound; beyond this limit, one order is built greedily.
 //!
 //! Orders satisfy these constraints: the pins of the plan; the field that counts blocks is outside
 //! of the field inside a block; a field that several diagonals share is outside of the other fields
@@ -42,7 +43,8 @@ pub(crate) struct PricedOrder {
 }
 
 impl PricedOrder {
-    /// Returns an order without outputs and without other orders, with all folds in place.
+    /// Returns an order without choices for outputs, without priced orders, and without stored
+    /// folds.
     pub(crate) fn new(order: Vec<Field>, work: Work) -> PricedOrder {
         PricedOrder { order, work, dense: Vec::new(), priced_orders: Vec::new(), stores_folds: false }
     }
@@ -181,13 +183,13 @@ struct RoundsKey {
     outer_folded: u64,
 }
 
-/// An access outside of folds.
+/// An access that [`Term::each_outer_access`] visits.
 pub(crate) struct PricedAccess<'t> {
     pub(crate) read: &'t Read,
     pub(crate) levels: AccessLevels,
     /// Set when the fill of the access alone makes the value a fill.
     pub(crate) is_conjunct: bool,
-    /// The loops that its subscripts depend on.
+    /// The loops that the subscripts of the access depend on.
     pub(crate) loops: Vec<usize>,
     /// Cached levels that a loop binds, by the positions of the access's loops in the order and the
     /// order's length.
@@ -198,7 +200,8 @@ pub(crate) struct PricedAccess<'t> {
 pub(crate) struct InnerFold<'t> {
     pub(crate) fold: &'t Fold,
     pub(crate) free: Vec<Field>,
-    /// Number of folds in the value that are equal up to field names; they are stored once.
+    /// Number of folds in the values that are equal up to field names, this one included; they are
+    /// stored once.
     pub(crate) equal_folds: usize,
 }
 
@@ -236,7 +239,7 @@ impl<'t> OrderSearch<'t> {
         }
     }
 
-    /// Adds the accesses and folds of terms, without those inside folds.
+    /// Adds the accesses that [`Term::each_outer_access`] visits in terms, and the outermost folds.
     fn with_terms(mut self, terms: impl IntoIterator<Item = &'t Term>) -> OrderSearch<'t> {
         for term in terms {
             let mut conjunct_reads = Vec::new();
@@ -289,8 +292,8 @@ impl<'t> OrderSearch<'t> {
             .filter(move |&k| mask >> k & 1 == 0 && self.precedence.iter().all(|(a, b)| *b != k || mask >> a & 1 == 1))
     }
 
-    /// Extends an order whose loops so far cost `spent`, while that is below `limit` and the best
-    /// cost.
+    /// Extends an order whose loops so far cost `spent`, while the cost of its loops is below
+    /// `limit` and the best cost. Updates `best`.
     fn extend(&self, order: &mut Vec<usize>, mask: u64, spent: Work, (best, limit): &mut (&mut PricedOrder, f64)) {
         if order.len() == self.loops.len() {
             let fields: Vec<Field> = order.iter().map(|&k| self.loops[k].clone()).collect();
@@ -338,8 +341,8 @@ impl<'t> OrderSearch<'t> {
             .collect()
     }
 
-    /// Extends an order whose loops so far cost `spent`, while that is below the last of the best
-    /// costs.
+    /// Extends an order whose loops so far cost `spent`, while the order can be among the `count`
+    /// cheapest. Adds complete orders to `best`.
     fn extend_cheapest(
         &self,
         order: &mut Vec<usize>,
@@ -371,8 +374,8 @@ impl<'t> OrderSearch<'t> {
         }
     }
 
-    /// Returns the order in which every next loop is the cheapest, or `None` when its loops cost
-    /// `limit` or more.
+    /// Returns the order in which every next loop is the cheapest. `None` when its loops cost
+    /// `limit` or more, or when no order satisfies the constraints.
     fn greedy(&self, limit: f64) -> Option<PricedOrder> {
         let (mut order, mut mask, mut spent) = (Vec::new(), 0, Work::NONE);
         while order.len() < self.loops.len() {
@@ -448,8 +451,8 @@ impl<'t> OrderSearch<'t> {
         }
     }
 
-    /// Returns the loops over reduced fields of folds that fold the fills between two entries in
-    /// one step, as a bit mask. Loops that skip fills are not among them. Computed once.
+    /// Returns, as a bit mask, the loops over reduced fields in which a fold takes one step for all
+    /// fills between two entries. Loops that skip fills are left out. Computed once.
     fn folded_gaps(&self) -> u64 {
         *self.folded_gaps.get_or_init(|| self.find_folded_gaps())
     }

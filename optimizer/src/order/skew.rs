@@ -12,7 +12,8 @@ use redpoll_logic::{Affine, Field, FloatMode, Format, StorageMode, Subscript};
 /// Largest number of candidates.
 const MAX_CANDIDATES: usize = 4;
 
-/// Returns the nest itself and a nest for each choice of replaced fields.
+/// Returns the nest itself and a nest for each choice of replaced fields, at most
+/// [`MAX_CANDIDATES`] in all.
 pub(crate) fn skew_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
     let mut pairs: Vec<(Field, Field)> = Vec::new();
     let mut add_pair = |at: &[ModeCoordinate], format: &Format| {
@@ -51,7 +52,7 @@ pub(crate) fn skew_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
 /// diagonal.
 fn can_skew(nest: &Nest, field: &Field, along: &Field, mode: FloatMode) -> bool {
     let is_pinned = nest.pins.iter().flatten().any(|f| f == field);
-    // Diagonals do not contain the end of a ragged block.
+    // A loop along a diagonal would not stop at the end of a ragged block.
     let even = nest.sizes.split(field).is_some_and(|b| b.size.is_multiple_of(b.block));
     let can_replace = (nest.sizes.is_whole(field) || even) && nest.sizes.split(along).is_none();
     can_replace

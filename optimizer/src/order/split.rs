@@ -14,15 +14,17 @@ use redpoll_logic::{Affine, Field, FloatMode, StorageMode, Subscript, TensorType
 /// Largest number of choices of blocks.
 const MAX_CANDIDATES: usize = 16;
 
-/// Largest number of times that fields which result from a split are split again.
+/// Largest number of rounds of splits at quotients; a later round splits fields that result from an
+/// earlier one.
 const MAX_ROUNDS: usize = 4;
 
-/// Returns a nest for each choice of splits; the first has the most.
+/// Returns a nest for each choice of blocks, up to [`MAX_CANDIDATES`] choices. Before these nests
+/// come their variants with further splits at quotients and remainders, where there are any.
 pub(crate) fn split_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
     let nest = &resolve_quotients(nest, mode);
     let mut blocks: Vec<(Field, Vec<u64>)> = Vec::new();
     let mut add_block = |at: &ModeCoordinate, block: u64| {
-        // A diagonal has the bounds of the whole field.
+        // A part of a skew is not split, because its loop has the bounds of the whole field.
         let Some(field) = at.as_field().filter(|f| nest.sizes.skew(f).next().is_none()) else { return };
         match blocks.iter_mut().find(|(f, _)| f == field) {
             Some((_, sizes)) if !sizes.contains(&block) => sizes.push(block),

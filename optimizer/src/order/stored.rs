@@ -1,8 +1,8 @@
 //! The work of a nest whose folds are stored by queries of their own.
 //!
-//! A fold in place is evaluated in every round of the loops around it, also where it results in its
-//! fill. If it is stored, the nest reads its result, and visits only the coordinates at which the
-//! values differ from their fills.
+//! A fold in place is evaluated in every round of the loops around it, also where its result is its
+//! fill. If the fold is stored, the nest reads the result, and visits only the coordinates at which
+//! the values differ from their fills.
 
 use crate::facts::Facts;
 use crate::facts::estimate::either;
@@ -11,14 +11,14 @@ use crate::term::{ModeCoordinate, Node, Target};
 use crate::work::{Event, Work};
 use redpoll_logic::Field;
 
-/// Largest ratio of the estimated work with stored folds to that with folds in place for which all
-/// folds are stored. The estimate leaves out the formats of the results, so it decides only if the
-/// loops in place visit far more coordinates.
+/// Largest ratio of the estimated work with stored folds to the work with folds in place for which
+/// all folds are stored. The estimate leaves out the formats of the results, so it decides only if
+/// the loops in place visit far more coordinates.
 const MAX_STORED_RATIO: f64 = 0.1;
 
 impl OrderSearch<'_> {
-    /// Returns the cheapest order below `limit`, with all folds in place or stored one by one, or
-    /// with all folds stored if that is much cheaper.
+    /// Returns the cheapest order below `limit`, with each fold in place or stored on its own, or
+    /// with all folds stored if this is much cheaper.
     pub(crate) fn run_or_store_folds(&self, limit: f64) -> Option<PricedOrder> {
         let stored = self.work_with_stored_folds().filter(|(_, work)| work.cost() < limit);
         let Some((order, work)) = stored else { return self.run(limit) };

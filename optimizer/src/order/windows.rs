@@ -53,7 +53,7 @@ impl OrderSearch<'_> {
     }
 }
 
-/// Collects the comparisons of coordinates that alone make a term its fill when they are false.
+/// Collects the comparisons of coordinates each of which, when false, gives a term its fill.
 fn collect_comparisons<'t>(facts: &Facts, term: &'t Term, found: &mut Vec<&'t Term>) {
     match term.node() {
         Node::Call(..) if as_comparison(term).is_some() => {

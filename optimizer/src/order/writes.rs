@@ -13,7 +13,7 @@ use crate::work::{Event, Work, cost};
 use redpoll_logic::{Field, Format, LevelKind, StorageMode, WriteMethod};
 use std::rc::Rc;
 
-/// Number of writes per coordinate above which an output counts as rewritten.
+/// Number of writes per stored value above which an output counts as rewritten.
 const REWRITE_RATIO: f64 = 1.5;
 
 /// The caches, each with the event of a write into a dense level that misses it.
@@ -141,8 +141,8 @@ impl OrderSearch<'_> {
         }
     }
 
-    /// Returns the writes of an output. Its innermost loop accumulates before it writes if other
-    /// loops are inside.
+    /// Returns the writes of an output. If loops that do not bind the output are innermost, they
+    /// accumulate a value before it is written.
     fn stream(&self, order: &[usize], is_output_loop: impl Fn(&usize) -> bool) -> WriteStream {
         let rounds = |count: usize| self.rounds(&order[..count]);
         let output_loops: Vec<usize> = (0..order.len()).filter(|at| is_output_loop(&order[*at])).collect();
@@ -216,7 +216,8 @@ impl OrderSearch<'_> {
 }
 
 impl OrderSearch<'_> {
-    /// Returns the coordinates of an output's levels, if each is subscripted by a field.
+    /// Returns the coordinates of an output's levels, if each level stores a whole mode whose
+    /// coordinate is the field of a loop.
     fn dense_extents(&self, target: &Target, format: &Format, order: &[usize]) -> Option<Vec<DenseExtent>> {
         let level = |mode: &StorageMode| {
             let StorageMode::Whole { mode } = mode else { return None };

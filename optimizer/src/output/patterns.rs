@@ -65,8 +65,8 @@ pub(crate) fn pattern_format(facts: &Facts, patterns: &[Read], sizes: &Sizes, or
     Some(Format { leaf: LeafKind::Element, ..read.ty.format.clone() })
 }
 
-/// Collects the reads of a value at the output's coordinates whose formats have one position per
-/// stored coordinate.
+/// Collects the reads of a value at the output's coordinates whose formats are not dense and have
+/// one position per stored coordinate.
 fn collect_candidates(target: &Target, value: &Term, found: &mut Vec<Read>) {
     match value.node() {
         Node::Access(read) => {

@@ -2,8 +2,8 @@
 //!
 //! Along the innermost loop, a value has runs if each operand has runs or does not depend on the
 //! loop. A value has blocks, or one band, if the operands that decide its stored coordinates have
-//! them. An output that is written along that loop inherits this structure, instead of listing its
-//! coordinates or storing all of them.
+//! them. An output without a fold that is written along the innermost loop inherits this structure,
+//! instead of listing its coordinates or storing all of them.
 
 use crate::access::fit::storage_coordinates;
 use crate::facts::Facts;
@@ -84,7 +84,7 @@ fn entry_pattern(facts: &Facts, term: &Term, sizes: &Sizes, field: &Field) -> En
     }
 }
 
-/// Returns the stored coordinates of an intersection of two operands.
+/// Returns the pattern of the coordinates at which both of two operands are stored.
 fn intersect(a: EntryPattern, b: EntryPattern) -> EntryPattern {
     match (a, b) {
         (EntryPattern::All, other) | (other, EntryPattern::All) => other,
@@ -92,7 +92,7 @@ fn intersect(a: EntryPattern, b: EntryPattern) -> EntryPattern {
     }
 }
 
-/// Returns the stored coordinates of a union of two operands.
+/// Returns the pattern of the coordinates at which at least one of two operands is stored.
 fn unite(a: EntryPattern, b: EntryPattern) -> EntryPattern {
     match (a, b) {
         (EntryPattern::Structured(a), EntryPattern::Structured(b)) if a == b => EntryPattern::Structured(a),

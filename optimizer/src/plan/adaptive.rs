@@ -2,9 +2,10 @@
 //! of the tensors that these have written.
 //!
 //! Each query is stored with the remaining work at that point: pending tasks, then whole nests of
-//! the plan. Replanning starts from the true numbers of positions of written tensors; pending tasks
-//! are planned with these, whole nests are rewritten as well. The old plan of the remaining queries
-//! is priced with the same numbers, and is replaced only by a cheaper one.
+//! the plan. Replanning starts from the true numbers of positions of written tensors. Pending tasks
+//! are planned with these numbers, and whole nests are also rewritten. The old plan of the
+//! remaining queries is priced with the same numbers, and is replaced only by a plan that is
+//! cheaper by the required savings.
 
 use super::layout::lay_out;
 use super::planner::Planner;
@@ -113,7 +114,8 @@ impl AdaptivePlan {
     }
 
     /// Returns the tensors that adaptation after the query with this index, or after a later one,
-    /// may read; the caller must retain them. Empty for a query that the plan does not have.
+    /// may read; the caller must retain them. For a query that the plan does not have, these are
+    /// the inputs of parameters alone.
     pub fn needed_tensors(&self, after: usize) -> HashSet<&Alias> {
         let parameters = self.physical.parameters();
         let mut needed: HashSet<&Alias> = parameters.into_iter().map(|parameter| &parameter.input).collect();
@@ -129,8 +131,9 @@ impl AdaptivePlan {
     }
 
     /// Replans the queries after the one with index `after`, given all written tensors that are
-    /// still available. Returns `None` when that does not pay: the sizes match the estimates, or no
-    /// other plan is sufficiently cheaper, as [`OptimizerConfig::adaptivity`] says. The
+    /// still available. Returns `None` when there are no such queries, when
+    /// [`OptimizerConfig::adaptivity`] is off, or when replanning does not pay: the sizes of the
+    /// query's outputs match the estimates, or no other plan is sufficiently cheaper. The
     /// configuration and the statistics of inputs must be those of the plan.
     ///
     /// # Errors

@@ -44,7 +44,7 @@ pub(crate) fn lay_out(planner: &mut Planner, from: usize, names: &Names) -> Resu
     Ok(())
 }
 
-/// Returns the cost, over all queries, of the events whose number depends on formats.
+/// Returns the cost, over all queries, of the events whose number depends most on formats.
 fn format_dependent_cost(planned: &[PlannedQuery]) -> f64 {
     const FORMAT_EVENTS: [Event; 11] = [
         Event::Reorder,

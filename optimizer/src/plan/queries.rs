@@ -16,7 +16,7 @@ const MAX_ORDERED_LOOPS: usize = 5;
 /// Function that replaces a nest of the plan. The number is the rough cost of the nest.
 pub(crate) type Rewrite<'r> = &'r mut dyn FnMut(&Facts, Nest, f64) -> ReplacementChoice;
 
-/// A replacement of a nest that is nearly as cheap as the chosen one.
+/// A replacement of a nest with which the whole plan may be cheaper than with the chosen one.
 pub(crate) struct RunnerUp<'a> {
     /// The planner before the replacement was chosen.
     planner: Planner<'a>,
@@ -53,7 +53,8 @@ pub(crate) fn plan_queries<'a>(
     Ok(())
 }
 
-/// Measures statistics within the nest's budget; returns a rough cost of its loops.
+/// Allows measuring within the nest's budget, if the nest is expensive enough; returns a rough cost
+/// of its loops.
 fn measure_for(facts: &mut Facts, nest: &Nest) -> f64 {
     facts.allow_measuring(false);
     facts.memo.retain_for(&nest.sizes, &nest.pins);
@@ -79,11 +80,12 @@ fn loop_cost(facts: &Facts, nest: &Nest, rough: f64) -> f64 {
     order_loops(facts, nest).map_or(rough, |ordered| ordered.work.cost())
 }
 
-/// Makes the plan again with each runner-up; returns the cheapest plan. `names` are the names in
-/// use before the first query.
+/// Makes the plan again with one runner-up after the other; returns the plan that is kept. `names`
+/// are the names in use before the first query.
 ///
-/// The terms of a nest were compared by estimates that ignore formats. A runner-up replaces the
-/// current plan if its whole plan costs less.
+/// The terms of a nest were compared by estimates that ignore formats. The plan with a runner-up
+/// replaces the current plan if the new plan costs less than [`MAX_COST_RATIO`] times the current
+/// one. The runners-up of later nests are then left out.
 pub(crate) fn cheapest_plan<'a>(
     mut planner: Planner<'a>,
     runners_up: Vec<RunnerUp<'a>>,

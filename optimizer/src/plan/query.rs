@@ -77,7 +77,7 @@ pub(crate) fn physical_query(
     emit(&mut planner.facts, &schedule, decision).map(FoldPlacement::Placed)
 }
 
-/// Returns the folds inside the values of a nest.
+/// Returns the outermost folds inside the values of a nest.
 fn inner_folds(nest: &Nest) -> Vec<Term> {
     let mut folds: Vec<Term> = Vec::new();
     for target in &nest.outputs {

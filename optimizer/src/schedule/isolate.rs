@@ -4,7 +4,8 @@
 //! Input: a nest and its loop order. Output: a [`Schedule`], or the folds to store first, because
 //! no loops of the nest can compute them or because storing them is cheaper. The caller plans a
 //! query for the first of these folds, together with those that have the same loops, and retries.
-//! Equal folds are computed once, and folds over the same loops at the same depth share one pass.
+//! Equal folds are computed once. Folds that read the same tensors in the same loops, at the same
+//! depth, share one pass if they contain no folds and their operators can be regrouped.
 
 use crate::facts::Facts;
 use crate::facts::estimate::{SupportProfile, conjuncts, either};
@@ -187,8 +188,8 @@ impl Placer<'_, '_> {
         inline.is_finite() && inline <= stored_work(self.facts, fold, self.sizes, self.pins).cost() / equal_folds
     }
 
-    /// Schedules the fold inside the outermost `depth` loops of the innermost frame; returns its
-    /// name.
+    /// Schedules the fold inside the outermost `depth` loops of the innermost frame; returns the
+    /// name of its temporary.
     fn schedule(&mut self, fold: &Fold, depth: usize, start_depth: usize) -> Alias {
         let frame = self.frames.last().expect("the frame of the nest is always open");
         let prefix = frame.full[..depth].to_vec();

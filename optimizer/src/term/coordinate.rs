@@ -1,10 +1,10 @@
-//! Coordinates at which tensors are read.
+//! Coordinates at which tensors are read and written.
 
 use super::{Node, Term};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Affine, Field, FloatMode, Scalar, Subscript};
 
-/// The coordinate at which an access reads a mode.
+/// The coordinate at which an access reads a mode, or an output writes one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum ModeCoordinate {
     /// A function of loop fields alone.
@@ -68,7 +68,7 @@ impl ModeCoordinate {
         }
     }
 
-    /// Replaces every field of `subscript` by a coordinate.
+    /// Returns `subscript` with every field replaced by the coordinate that `with` returns.
     pub(crate) fn compose(
         subscript: &Subscript,
         with: &dyn Fn(&Field) -> ModeCoordinate,
@@ -104,7 +104,8 @@ impl ModeCoordinate {
         }
     }
 
-    /// Converts an `i64` term to a coordinate, affine if the term is affine.
+    /// Converts an `i64` term to a coordinate, which is affine if the term is a coordinate or a
+    /// literal.
     pub(crate) fn from_value(term: Term) -> ModeCoordinate {
         match (term.node(), term.fill()) {
             (Node::Coordinate(a), _) => ModeCoordinate::Subscript(Subscript::Affine(a.clone())),
@@ -115,7 +116,8 @@ impl ModeCoordinate {
 }
 
 impl Term {
-    /// Returns the affine form of a term of coordinates and literals, or `None` for other terms.
+    /// Returns the affine form of a term that consists of coordinates, literals, sums, differences
+    /// and products with constants. Returns `None` for other terms, and if the form overflows.
     pub(crate) fn as_affine(&self) -> Option<Affine> {
         match (self.node(), self.fill()) {
             (Node::Coordinate(form), _) => Some(form.clone()),

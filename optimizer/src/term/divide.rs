@@ -8,7 +8,7 @@ use redpoll_logic::{Affine, Field, FloatMode, Scalar, Subscript};
 
 impl Sizes {
     /// Returns `(quotient, rest)` with `form = by * quotient + rest` and `0 <= rest < by`, if the
-    /// terms prove it.
+    /// sizes of the fields prove the bounds of `rest`.
     pub(crate) fn divide(&self, form: &Affine, by: u64) -> Option<(Affine, Affine)> {
         let by = i64::try_from(by).ok().filter(|by| *by > 0)?;
         let (quotient, rest) = form.divide(by);
@@ -16,7 +16,8 @@ impl Sizes {
         (low >= 0 && high < by).then_some((quotient, rest))
     }
 
-    /// Resolves quotients and remainders in a read where the sizes of fields allow it.
+    /// Resolves quotients and remainders in a read where the sizes of fields allow it. Drops the
+    /// value of reads out of bounds if resolving proves that all reads are in bounds.
     pub(crate) fn resolve(&self, read: &Read, mode: FloatMode) -> Read {
         let coordinates: Vec<ModeCoordinate> = read
             .coordinates
@@ -28,7 +29,8 @@ impl Sizes {
         Read { coordinates, outside, ..read.clone() }
     }
 
-    /// Returns an `i64` term as a function of fields alone.
+    /// Returns an `i64` term as a function of fields alone; `None` for other terms, and if the
+    /// value may overflow.
     fn as_subscript(&self, term: &Term) -> Option<Subscript> {
         let found = match term.node() {
             Node::Coordinate(form) => Subscript::Affine(form.clone()),
@@ -110,7 +112,8 @@ impl Sizes {
         }
     }
 
-    /// Returns the splits after which the terms that are not multiples of `by` stay below `by`.
+    /// Returns the splits after which each term whose coefficient is not a multiple of `by` stays
+    /// below `by`; none if such a coefficient is negative or does not divide `by`.
     fn block_splits(&self, form: &Affine, by: i64) -> Vec<(Field, u64)> {
         let mut found = Vec::new();
         for (field, c) in form.terms.iter().filter(|(_, c)| c % by != 0) {

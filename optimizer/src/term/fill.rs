@@ -19,8 +19,8 @@ pub(crate) fn call_fill<'t>(
     {
         return (decided, false);
     }
-    // An application that fails on fills never takes its fill; the plan's constructors reject other
-    // cases.
+    // If the operator faults on the fills, the result never takes its fill; the plan's constructors
+    // reject all other cases.
     (op.eval_in(&fills, mode).unwrap_or_else(|_| zero(&signature.result)), full.contains(&true))
 }
 

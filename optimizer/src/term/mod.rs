@@ -5,9 +5,10 @@
 //! term is a [`Fold`], and so is a scan.
 //!
 //! Terms are simplified as they are built. A term has a fill: its value wherever every access
-//! returns the fill of its tensor. A scan has no such value, so its fill is meaningless. A tensor
-//! that stores every coordinate never returns its fill. If an operator has such arguments and the
-//! fills of the other arguments decide its result, this result is the fill.
+//! returns the fill of its tensor and every coordinate is 0. A scan has no such value, so its fill
+//! is meaningless. A tensor that stores every coordinate never returns its fill. If some arguments
+//! of an operator never take their fill, and the fills of the other arguments decide the result,
+//! this result is the operator's fill.
 
 mod coordinate;
 pub(crate) mod divide;
@@ -91,7 +92,8 @@ pub(crate) struct Read {
 }
 
 impl Hash for Read {
-    /// Skips the type, because each name has one type.
+    /// Hashes the name and the coordinates. The type follows from the name, and the value of reads
+    /// out of bounds seldom distinguishes two reads.
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.tensor, &self.coordinates).hash(state);
     }
@@ -164,7 +166,8 @@ impl Term {
         Term::new(Node::Access(read), fill, full)
     }
 
-    /// Builds a fold with the given fill; a fold of a fold with the same operator becomes one fold.
+    /// Builds a fold with the given fill. A fold of an aggregate with the same operator becomes one
+    /// fold, if the operator can be regrouped and the aggregate starts from its identity.
     pub(crate) fn fold(mut fold: Fold, fill: Scalar, mode: FloatMode) -> Term {
         if let Node::Fold(inner) = fold.arg.node() {
             let dtype = fill.dtype();
@@ -183,7 +186,8 @@ impl Term {
         Term::new(Node::Temporary(name, fold), fill, full)
     }
 
-    /// Casts the term to the dtype.
+    /// Casts the term to the dtype, if the dtype is primitive; otherwise returns the term
+    /// unchanged.
     pub(crate) fn cast(&self, to: &DType, mode: FloatMode) -> Term {
         match to {
             DType::Prim(p) if self.dtype() != *to => Term::call(&Builtin::Cast(*p).into(), vec![self.clone()], mode),
@@ -193,7 +197,8 @@ impl Term {
 
     /// Applies `op` to arguments that have the dtypes of its signature, and simplifies the result.
     /// Constants are folded, annihilators decide, identities are dropped, nested calls of an
-    /// associative operator are flattened.
+    /// associative operator are flattened, and a read of a member of a `pair` call becomes this
+    /// member.
     pub(crate) fn call(op: &Op, args: Vec<Term>, mode: FloatMode) -> Term {
         let args = flatten(op, args, mode);
         let dtypes: Vec<DType> = args.iter().map(Term::dtype).collect();
@@ -269,8 +274,8 @@ impl Term {
         }
     }
 
-    /// Replaces every field: a free field by the coordinate `with` returns, the fields of a fold by
-    /// those `bound` returns.
+    /// Replaces every field: in coordinates by the coordinate that `with` returns, in the lists of
+    /// a fold by the fields that `bound` returns. The fields that a temporary reduces remain.
     pub(crate) fn rebind(
         &self,
         with: &dyn Fn(&Field) -> ModeCoordinate,
@@ -362,7 +367,8 @@ impl Term {
         self.children().iter().for_each(|c| c.each_access(f));
     }
 
-    /// Visits the accesses outside of folds, and those of scans, which the same loops bind.
+    /// Visits the accesses outside of folds, and those in scans that reduce no fields, which the
+    /// same loops bind.
     pub(crate) fn each_outer_access<'a>(&'a self, f: &mut dyn FnMut(&'a Read)) {
         match self.node() {
             Node::Access(read) => {
@@ -385,7 +391,8 @@ impl Term {
         found
     }
 
-    /// Visits the outermost folds from left to right, including those in subscripts.
+    /// Visits the outermost folds from left to right, including those in subscripts. A temporary is
+    /// not visited, but the folds in its argument are.
     pub(crate) fn each_fold<'a>(&'a self, f: &mut dyn FnMut(&'a Term, &'a Fold)) {
         match self.node() {
             Node::Fold(fold) => f(self, fold),
@@ -403,7 +410,7 @@ impl Term {
 
 impl Term {
     /// Returns whether a scan in the term runs along the field, so that only another field can
-    /// replace it.
+    /// replace the field.
     pub(crate) fn scans_along(&self, field: &Field) -> bool {
         let runs_along = match self.node() {
             Node::Fold(f) | Node::Temporary(_, f) => f.along.contains(field),
@@ -415,9 +422,9 @@ impl Term {
         runs_along || self.children().iter().any(|c| c.scans_along(field))
     }
 
-    /// Returns whether a scan in the term runs along a field of the coordinate, and its argument
-    /// depends on `field`. The coordinate then cannot replace that field: a scan folds with the
-    /// field fixed, while the coordinate would change in each step.
+    /// Returns whether a scan in the term runs along a field of the coordinate, and the scan's
+    /// argument depends on `field`. The coordinate then cannot replace `field`: a scan folds with
+    /// `field` fixed, while the coordinate would change in each step.
     pub(crate) fn scan_captures(&self, field: &Field, coordinate: &ModeCoordinate) -> bool {
         let captures = match self.node() {
             Node::Fold(f) | Node::Temporary(_, f) => {
@@ -477,7 +484,8 @@ impl Fold {
 }
 
 /// Returns the value that a fold of pairs compares, if the coordinates of the pairs are affine, and
-/// otherwise the term itself. The fold takes one step between two entries of the returned term.
+/// otherwise `arg` itself. The fold takes one step for all fills between two entries of the
+/// returned term.
 pub(crate) fn compared_value<'t>(op: &Op, arg: &'t Term) -> &'t Term {
     compared_pair(op, arg).map_or(arg, |(value, _)| value)
 }

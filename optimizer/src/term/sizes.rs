@@ -24,7 +24,7 @@ pub(crate) struct FieldSkew {
     pub(crate) size: u64,
 }
 
-/// A field that was split: `field = block * outer + inner`; `inner` is the key of the map.
+/// A field that was split: `field = block * outer + inner`; `inner` is the key in `Sizes::splits`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct FieldSplit {
     pub(crate) block: u64,
@@ -52,8 +52,9 @@ impl Sizes {
         self.skews.push(skew);
     }
 
-    /// Copies the splits and skews of some fields of `from`, under new names. `name` returns the
-    /// new name of each of these fields and of the other parts of their splits and skews.
+    /// Copies from `from`, under new names, the splits whose inner field is one of `fields` and the
+    /// skews with a part among `fields`; sizes are not copied. `name` returns the new name of each
+    /// part of these splits and skews.
     pub(crate) fn copy_parts(&mut self, from: &Sizes, fields: &[Field], name: &dyn Fn(&Field) -> Field) {
         for (inner, split) in from.splits.iter().filter(|(inner, _)| fields.contains(inner)) {
             self.splits.insert(name(inner), FieldSplit { outer: name(&split.outer), ..split.clone() });
@@ -70,7 +71,8 @@ impl Sizes {
         self.skews.iter()
     }
 
-    /// Returns whether loops over both fields take the same values inside equal outer loops.
+    /// Returns whether loops over both fields provably take the same values inside equal outer
+    /// loops.
     pub(crate) fn is_same_loop(&self, a: &Field, b: &Field) -> bool {
         let skew = |f| self.skew(f).map(|(s, other)| (other, s.diagonal == *f, s.shift, s.size));
         self.get(a) == self.get(b) && self.split(a).is_none() && (a == b || skew(a).eq(skew(b)))
@@ -99,7 +101,7 @@ impl Sizes {
         other.sizes.iter().all(same) && self.splits == other.splits && self.skews == other.skews
     }
 
-    /// Adds the fields of other sizes that agree.
+    /// Adds the fields of `other`, which must agree with these sizes.
     pub(crate) fn extend(&mut self, other: &Sizes) {
         other.each(&mut |field, size| {
             self.sizes.entry(field.clone()).or_insert(size);
@@ -124,7 +126,8 @@ impl Sizes {
         self.splits.get(inner)
     }
 
-    /// Returns whether the field is not a part of a block, which may be ragged, or of a skew.
+    /// Returns whether the field is a part neither of a split, whose last block may be ragged, nor
+    /// of a skew.
     pub(crate) fn is_whole(&self, field: &Field) -> bool {
         let part = self.splits.contains_key(field) || self.splits.values().any(|b| b.outer == *field);
         !part && self.skew(field).next().is_none()

@@ -5,8 +5,8 @@ use crate::term::{Fold, ModeCoordinate, Node, Read, Term};
 use redpoll_logic::{Affine, Field, FloatMode};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Numbers the bound fields of a fold and of the folds inside it; folds that are equal up to names
-/// become equal terms.
+/// Numbers the bound fields of a fold and of the folds inside it. Folds that are equal up to the
+/// names and sizes of bound fields become equal.
 pub(crate) fn canonicalize(fold: &Fold, mode: FloatMode) -> Fold {
     number_fields(fold, 0, mode)
 }
@@ -28,8 +28,8 @@ fn number_fields(fold: &Fold, depth: usize, mode: FloatMode) -> Fold {
     Fold { arg: arg.substitute(&with, mode), fields, ..fold.clone() }
 }
 
-/// Returns the mapping from a fold's free fields to those of a fold that is equal up to field
-/// names; `None` if there is no such mapping, or if sizes differ.
+/// Returns a mapping from the free fields of `fold` to those of `other` that makes the folds equal
+/// up to bound fields. `None` for scans, and if no mapping between loops of equal sizes is found.
 pub(crate) fn match_folds(fold: &Fold, other: &Fold, sizes: &Sizes, mode: FloatMode) -> Option<BTreeMap<Field, Field>> {
     if (&fold.op, &fold.init, fold.fields.len()) != (&other.op, &other.init, other.fields.len()) || fold.is_scan() {
         return None;
@@ -80,8 +80,9 @@ fn match_terms(a: &Term, b: &Term, names: &mut BTreeMap<Field, Field>) -> bool {
     same && a.children().iter().zip(b.children()).all(|(x, y)| match_terms(x, y, names))
 }
 
-/// Returns the mapping from `loops` to `other_loops` that makes the accesses equal; `None` if they
-/// are not, or do not mention every loop. Fields in neither list keep their names.
+/// Returns a mapping from `loops` to `other_loops` that makes the accesses equal; `None` if no such
+/// mapping is found, or if the accesses do not mention every loop. Fields in neither list keep
+/// their names.
 pub(crate) fn match_loops(
     accesses: &[&Read],
     loops: &[Field],
@@ -165,8 +166,7 @@ fn match_reads(
     Some(names)
 }
 
-/// Returns the terms of two affine forms in pairs: those of the same field first, the others in
-/// their order.
+/// Returns the terms of two affine forms in pairs: equal terms first, the others in their order.
 fn paired_terms<'t>(x: &'t Affine, y: &'t Affine) -> Vec<[&'t (Field, i64); 2]> {
     let (same, rest): (Vec<_>, Vec<_>) = x.terms.iter().partition(|term| y.terms.contains(term));
     let others = y.terms.iter().filter(|term| !same.contains(term));

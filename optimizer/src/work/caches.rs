@@ -17,7 +17,7 @@ impl Work {
     }
 }
 
-/// Returns the fraction of `bytes` that a cache does not hold.
+/// Returns the fraction of `bytes` that a cache of `cache` bytes does not hold.
 pub(crate) fn miss_fraction(cache: f64, bytes: f64) -> f64 {
     1.0 - cache / bytes.max(cache)
 }

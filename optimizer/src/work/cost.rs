@@ -62,8 +62,8 @@ pub(crate) const FAR_CACHE: f64 = (8u64 << 20) as f64;
 pub(crate) const PREDICTED_ENDS: f64 = 2048.0;
 /// Size of a cache line, in bytes.
 pub(crate) const LINE: f64 = 64.0;
-/// Distance in bytes: a processor tells two addresses that differ by a multiple of this distance
-/// apart only after translating them.
+/// Distance of aliasing addresses in bytes: a processor distinguishes two addresses that differ by
+/// a multiple of this distance only after translating them.
 pub(crate) const ALIAS_DISTANCE: u64 = 4096;
 /// Largest distance from one ascending access to the next, in bytes, within which a processor
 /// prefetches: a page.
@@ -102,7 +102,8 @@ pub(crate) const GALLOP_RATIO: f64 = 8.0;
 /// bounded by the loops outside. Rounds of a loop inside joins are underestimated more often, and
 /// by more, than overestimated.
 pub(crate) const WORKSPACE_RISK: f64 = 4.0;
-/// Largest dimension of a byte-map workspace; above it, a hash table is used.
+/// Largest dimension of a byte-map workspace. Above this limit, a workspace for writes is a hash
+/// table, and fibers that are read are not cached.
 pub(crate) const BYTE_MAP_LIMIT: u64 = 1 << 22;
 /// Largest number of coordinates of a scattered output that is dense at any density.
 pub(crate) const SCATTER_LIMIT: f64 = (1u64 << 24) as f64;
@@ -122,7 +123,7 @@ pub(crate) const COUNT_ENTRY: f64 = 4.0;
 pub(crate) const SORT_ENTRY: f64 = 60.0;
 /// Cost of finding the mirror image of a stored entry.
 pub(crate) const COMPARE_ENTRY: f64 = 40.0;
-/// Cost of following paths along links from a sample of entries.
+/// Cost of following paths along links from a sample of starts.
 pub(crate) const FOLLOW_PATHS: f64 = 3e5;
 /// Cost of storing the count of a coordinate and comparing it with others.
 pub(crate) const COUNT_COORDINATE: f64 = 6.0;

@@ -1,8 +1,8 @@
 //! Work: how often each kind of event happens, and the cost of these events.
 //!
 //! The cost model is linear: the cost of a query is the sum over all events of count times price.
-//! The code that counts events never reads prices, so prices can be fitted to timings of queries
-//! with known event counts.
+//! Prices decide which of several ways to run a loop is counted, but the counts of one way do not
+//! depend on prices. So prices can be fitted to timings of queries with known event counts.
 
 use super::cost::{EVENTS, price};
 use std::fmt;
@@ -29,7 +29,8 @@ pub enum Event {
     StridedRound,
     /// A step along a list of coordinates.
     WalkList,
-    /// A step along a hash table or a map, or along runs, blocks and bands.
+    /// A step along stored coordinates other than a plain list: a hash table, a map, runs, blocks,
+    /// bands or padded lists.
     WalkOther,
     /// A step along merged lists; a processor cannot predict which list advances.
     Merge,
@@ -38,13 +39,13 @@ pub enum Event {
     Gallop,
     /// A lookup of a given coordinate in a dense level.
     FollowDense,
-    /// A lookup of a given coordinate in a map, a band or an interval.
+    /// A lookup of a given coordinate in a map, a band, an interval or a pinpoint.
     FollowTable,
     /// A lookup of a given coordinate in a hash table.
     FollowHash,
     /// A lookup of a given coordinate in a fiber that is cached in a byte map.
     FollowWorkspace,
-    /// A lookup of a given coordinate in a list or in runs, by binary search.
+    /// A lookup of a given coordinate in a list, in blocks or in runs, by binary search.
     Search,
     /// An access that misses the closest cache.
     CloseMiss,
@@ -63,13 +64,13 @@ pub enum Event {
     /// A value that is folded into the previous one.
     Fold,
     /// A value that is computed without a fold into the previous one, or an extra operator on the
-    /// way to a folded value.
+    /// way to a value.
     Compute,
-    /// An entry that is appended to a list.
+    /// An entry that is appended to a list, or to another level that is written in order.
     Append,
     /// A write into a dense level, in any order.
     WriteDense,
-    /// A write into a byte map.
+    /// A write into a byte map or a bit map.
     WriteMap,
     /// A write into a hash table.
     WriteHash,

@@ -8,7 +8,7 @@ use redpoll_logic::statistics::{Answer, Fact, PositionCounts, Question, Statisti
 use redpoll_logic::{Alias, DType, FloatMode, Format, Plan, Scalar, TensorType};
 use std::collections::HashMap;
 
-/// An input: name, shape, dtype, fill, format.
+/// An input: name, type and statistics.
 #[derive(Clone)]
 pub(crate) struct InputSpec {
     pub(crate) name: String,
@@ -59,8 +59,8 @@ pub(crate) fn filled(name: &str, shape: &[u64], format: Format, fill: Scalar) ->
     }
 }
 
-/// Returns a tensor of small integers with about a third of its entries stored, determined by the
-/// seed.
+/// Returns a tensor of small integers, determined by the seed. About a third of its entries are
+/// stored, or all if its format is dense.
 pub(crate) fn data(ty: &TensorType, seed: u64) -> DenseTensor {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = move || {
@@ -118,7 +118,8 @@ pub(crate) fn counts(inputs: &[InputSpec]) -> InputStatistics {
     InputStatistics { counts, symmetric }
 }
 
-/// Asserts that the physical plan and the Logic plan have equal results on several data sets.
+/// Asserts that the physical plan is valid, and that the physical plan and the Logic plan have
+/// equal results on several data sets.
 pub(crate) fn compare(plan: &Plan, physical: &PhysicalPlan, inputs: &[InputSpec], mode: FloatMode) {
     verify(physical).unwrap_or_else(|e| panic!("{e}\n{physical}"));
     for seed in 1..4 {

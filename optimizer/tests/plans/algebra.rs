@@ -356,8 +356,8 @@ fn symmetric_forms_go_over_one_triangle_and_the_diagonal() {
     assert_eq!(shown(&sum, InputSymmetry::None, 0.0).matches("gt (coordinate").count(), 0);
 }
 
-/// A fold whose result the fills change follows the entries of a matrix in the other order, without
-/// a copy.
+/// A fold with a result that depends on the fills follows the entries of a matrix in the other
+/// order, without a copy.
 #[test]
 fn folds_count_the_fills_that_they_do_not_visit() {
     let cost = |text: &str, inputs: &[InputSpec]| {

@@ -48,8 +48,8 @@ fn long_walks_are_folded_in_lanes() {
     assert_eq!(plain(sampled, &[a, input("B", &[1000, 2000], Format::dense(2)), x]), "j in 4", "a list leads");
 }
 
-/// Short walks, which are slower in lanes, and operators without a chain of dependent operations
-/// have no lanes.
+/// Short walks, walks that gather from a large vector, folds of integers, merges, and loops with
+/// several folds have no lanes; neither have walks in the strict mode.
 #[test]
 fn other_walks_have_no_lanes() {
     let plain = |text: &str, inputs: &[InputSpec]| planned_lanes(text, inputs, &OptimizerConfig::default());

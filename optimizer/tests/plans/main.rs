@@ -29,7 +29,7 @@ fn input(name: &str, shape: &[u64], format: Format) -> InputSpec {
 }
 
 trait WithStored {
-    /// Sets the number of stored values in the statistics.
+    /// Sets the number of positions of the last sparse level in the statistics.
     fn stored(self, count: f64) -> InputSpec;
 }
 
@@ -45,12 +45,12 @@ fn plan(text: &str, inputs: &[InputSpec]) -> Plan {
     redpoll_logic::text::parse(text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Makes a plan by the plain path and checks its results on several data sets.
+/// Makes a plan by the plain path and checks it as [`check_rewritten`] does.
 fn check_plain(text: &str, inputs: &[InputSpec], config: &OptimizerConfig) -> (PhysicalPlan, Report) {
     check_rewritten(text, inputs, &OptimizerConfig { subjects: Subjects::none(), ..config.clone() })
 }
 
-/// Makes a plan and checks its results on several data sets.
+/// Makes a plan and verifies it; checks its results on several data sets if the inputs are small.
 fn check_rewritten(text: &str, inputs: &[InputSpec], config: &OptimizerConfig) -> (PhysicalPlan, Report) {
     let plan = plan(text, inputs);
     let counts = counts(inputs);

@@ -22,8 +22,8 @@ fn work_with(source: &dyn StatisticsSource, text: &str, inputs: &[InputSpec], or
     report.work()
 }
 
-/// Statistics of matrices in which a tenth of the coordinates of some modes have half of the
-/// entries.
+/// Statistics of matrices in which a tenth of the coordinates of some modes have more than half of
+/// the entries.
 struct SkewedStatistics<'s> {
     counts: &'s dyn StatisticsSource,
     modes: &'s [(&'s str, usize)],

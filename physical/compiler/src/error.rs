@@ -17,35 +17,37 @@ pub enum Error {
         /// All faults, each with its location in the function.
         faults: String,
     },
-    /// A text is not a function of Assembly. Its author's fault.
+    /// A text is not a function of Assembly. The author's fault.
     #[error("assembly text, line {}, column {}: {message}", .at.line, .at.column)]
     AssemblyText {
-        /// The position of the text that was found.
+        /// The position of the fault.
         at: TextPosition,
-        /// The expected and the found text.
+        /// The fault; in most cases the expected and the found text.
         message: String,
     },
-    /// The interpreter of Assembly found a fault of the program. Lowering's fault.
+    /// The interpreter of Assembly found a fault of the function, or reached its limit of rounds.
+    /// The fault of lowering, or of the author of a hand-written function.
     #[error("interpreting assembly: {0}")]
     Interp(#[from] InterpFault),
     /// The buffers or parameters given for a kernel do not fit its signature. The caller's fault.
     #[error("invalid invocation: {0}")]
     InvalidInvocation(String),
-    /// The text of a program does not parse. Its author's fault.
+    /// The text of a program does not parse. The author's fault.
     #[error("program text: {0}")]
     ProgramText(redpoll_logic::Error),
-    /// A program breaks a rule of Notation. Its author's fault.
+    /// A program breaks a rule of Notation. The author's fault.
     #[error("invalid program, at `{at}`: {what}")]
     InvalidProgram {
         /// The broken rule.
         rule: ProgramRule,
-        /// The loops around the statement, and the statement.
+        /// The location: the enclosing statements and the statement, a transformation of the
+        /// schedule, or `program` for the whole program.
         at: String,
         /// The fault and its remedy.
         what: String,
     },
-    /// Two accesses, or an access and a written extent, imply different extents of a loop. The
-    /// program's fault.
+    /// Two accesses imply different extents of a loop, or an access is out of bounds in a loop with
+    /// a written extent. The program's fault.
     #[error(
         "the extent of loop `{index}` is {expected} according to {expected_by}, but {found} according to {found_by}; give \
          the loop a range, and give an `outside` to reads that are out of bounds there"
@@ -53,7 +55,7 @@ pub enum Error {
     DimensionMismatch {
         /// The loop's index.
         index: Box<str>,
-        /// The extent that `expected_by` implies.
+        /// The extent that `expected_by` implies or states.
         expected: Box<str>,
         /// The access or range that implies `expected`.
         expected_by: Box<str>,
@@ -73,13 +75,15 @@ pub enum Error {
     /// A physical query is malformed. The fault of the optimizer, or of the author of the query.
     #[error("invalid query: {0}")]
     InvalidQuery(String),
-    /// A program used a coordinate out of bounds. Its author's fault, or the data's.
+    /// A program used a coordinate out of bounds. The fault of the program's author, or of the
+    /// data.
     #[error(transparent)]
     OutOfBounds(Box<OutOfBounds>),
     /// The interpreter of Notation stopped.
     #[error("stopped at `{at}`: {cause}")]
     ProgramStopped {
-        /// The loops with the values of their indices, and the statement.
+        /// The loops with the values of their indices, and the statement; `inputs` before the first
+        /// statement.
         at: String,
         /// The cause.
         cause: StopCause,
@@ -96,7 +100,7 @@ pub enum Error {
 pub struct OutOfBounds {
     /// The subscript in the text of the program.
     pub site: Site,
-    /// The storage mode.
+    /// The number of the storage mode.
     pub mode: usize,
     /// The coordinate.
     pub coordinate: i64,

@@ -10,12 +10,13 @@ pub enum Error {
     /// The interpreter of grids found a fault of the program. The mapping's fault.
     #[error("interpreting a grid: {0}")]
     Grid(#[from] crate::grid::GridFault),
-    /// A CUDA device, or a library that it needs, is missing. Nobody's fault; the CPU needs none.
+    /// A CUDA device, or a library that it needs, is missing or too old. Nobody's fault; the CPU
+    /// needs none.
     #[error("CUDA device {ordinal} cannot be used: {reason}; run on the CPU, or install what is missing")]
     NoDevice {
         /// The number of the device.
         ordinal: u32,
-        /// The missing part.
+        /// The reason why the device cannot be used.
         reason: String,
     },
     /// A CUDA device failed to run a kernel. The fault of this crate or of the device.

@@ -1,9 +1,9 @@
 //! Identities of files: a file with the same identity has the same content, unless the clock of the
-//! system was set back.
+//! system was set back, or the content changed again within one step of that clock.
 
 use std::fs::Metadata;
 
-/// The identity of a file: device, inode, size and times.
+/// The identity of a file: device, inode, size, times and number of names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FileIdentity {
     /// The device and the inode.
@@ -43,9 +43,9 @@ impl FileIdentity {
         self.size
     }
 
-    /// Returns whether the file still has the content that it had with an earlier identity.
-    /// Removing or renaming a file changes its attributes and the number of its names, but not its
-    /// content.
+    /// Returns whether the file still has the content that it had with an earlier identity. Another
+    /// time of change counts as a change of the content, unless the number of names has changed
+    /// too: adding or removing a name sets that time, but leaves the content as it is.
     pub fn has_content_of(&self, earlier: &FileIdentity) -> bool {
         let same_times =
             self.modified == earlier.modified && (self.changed == earlier.changed || self.links != earlier.links);

@@ -1,6 +1,7 @@
 //! Files of a user: private folders, identities of files, and files mapped into memory.
 //!
-//! - [`check_ownership`] decides whether only this user can have written a file or folder.
+//! - [`check_ownership`] checks that a file or folder belongs to this user, and that nobody else
+//!   can write to a private one.
 //! - [`FileIdentity`] identifies a file and its content.
 //! - [`MappedFile`] maps a file into memory. A file that is cut while it is mapped gives zeros and
 //!   an error, not a signal.
@@ -22,6 +23,6 @@ pub use read_at::read_exact_at;
 pub enum FileChange {
     /// A part of the file could not be read: the file was cut, or its device failed.
     Lost,
-    /// The file has another size or another time of modification.
+    /// The file has another size or other times, or its metadata could not be read.
     Changed,
 }

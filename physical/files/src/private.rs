@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 use tempfile::TempDir;
 
-/// Number of random letters and digits at the end of the names of new folders.
+/// Number of random letters and digits at the end of the names that [`private_folder`] gives.
 pub const RANDOM_LETTERS: usize = 6;
 
 /// Requirements on a file or folder.
@@ -18,20 +18,22 @@ pub enum Requirement {
     Owned,
 }
 
-/// Creates a folder that nobody else can read or write. An existing folder stays as it is.
+/// Creates a folder and its missing parents; nobody else can read or write the new folders. An
+/// existing folder stays as it is.
 #[cfg(unix)]
 pub fn make_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Creates a folder. An existing folder stays as it is.
+/// Creates a folder and its missing parents. An existing folder stays as it is.
 #[cfg(not(unix))]
 pub fn make_private(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// Creates a folder with this prefix that nobody else can read or write, independent of the umask.
+/// Creates a folder inside `within`, with a name that begins with `prefix`; dropping the result
+/// removes the folder. On Unix, nobody else can read or write the folder, whatever the umask is.
 pub fn private_folder(prefix: &str, within: &Path) -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix).rand_bytes(RANDOM_LETTERS);
@@ -56,9 +58,9 @@ pub fn private_file(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the folder of this user's caches of one kind: below `REDPOLL_CACHE` if that is set, else
-/// below the folder of caches of the system. Returns `None` if `REDPOLL_CACHE` is `off`, or if the
-/// user has no folder of caches.
+/// Returns the folder of this user's caches of one kind: below `REDPOLL_CACHE` if that is set and
+/// not empty, else below `redpoll` in the user's cache folder. Returns `None` if `REDPOLL_CACHE` is
+/// `off`, or if the user has no cache folder.
 pub fn cache_folder(kind: &str) -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     match std::env::var_os("REDPOLL_CACHE") {
@@ -71,7 +73,8 @@ pub fn cache_folder(kind: &str) -> Option<PathBuf> {
 /// Checks that a file or folder meets the requirements.
 ///
 /// # Errors
-/// The requirement that is violated.
+/// The error of the system if there is no metadata, as for a missing file; otherwise the
+/// requirement that is violated.
 #[cfg(unix)]
 pub fn check_ownership(path: &Path, requirement: Requirement) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
@@ -100,7 +103,7 @@ pub fn check_ownership(path: &Path, requirement: Requirement) -> io::Result<()> 
     Ok(())
 }
 
-/// Checks that a file or folder exists: the system has no owners.
+/// Checks that a file or folder exists; owners are not checked on this system.
 #[cfg(not(unix))]
 pub fn check_ownership(path: &Path, _: Requirement) -> io::Result<()> {
     fs::symlink_metadata(path).map(drop)

@@ -30,7 +30,7 @@ fn a_file_that_stays_is_read() {
     let file = mapped(&path);
     assert_eq!((sum(&file), file.check()), (7 * BYTES, Ok(())));
     assert!(file.range(1..BYTES + 1).is_none() && file.range(3..3).is_some());
-    // Neither a second name nor the loss of a name changes the content.
+    // Neither a new name nor the loss of the only name changes the content.
     fs::rename(&path, folder.path().join("b")).unwrap();
     fs::remove_file(folder.path().join("b")).unwrap();
     assert_eq!((sum(&file), file.check()), (7 * BYTES, Ok(())));

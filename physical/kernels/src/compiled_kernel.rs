@@ -29,7 +29,7 @@ impl CompiledKernel {
         CompiledKernel { entry, signature, _code: code }
     }
 
-    /// Returns a reference to the code that does not keep it in memory.
+    /// Returns a reference that does not keep the code in memory.
     pub(crate) fn code(&self) -> CodeRef {
         CodeRef { entry: self.entry, code: Arc::downgrade(&self._code) }
     }

@@ -17,7 +17,8 @@ pub enum Error {
     /// gives. The fault of the data, of the limits, or nobody's.
     #[error("the computation stopped: {}", .0.reason())]
     KernelStopped(Status),
-    /// A code generator failed on a valid function. Our fault, or the machine is not supported.
+    /// A code generator failed on a valid function. Our fault, or the machine does not support the
+    /// function.
     #[error("compiling `{function}`: {message}")]
     Compile {
         /// The function's name.
@@ -53,11 +54,11 @@ pub enum Error {
         /// The time limit.
         time: std::time::Duration,
     },
-    /// A compiled library of kernels could not be written or loaded. The fault of the disk or of
-    /// the system's settings.
+    /// The text or the library of kernels could not be written, or the library not loaded. The
+    /// fault of the disk or of the system's settings.
     #[error("kernels in {} cannot be loaded: {message}", .path.display())]
     LoadLibrary {
-        /// The path of the library.
+        /// The file, the folder, or the exported name.
         path: std::path::PathBuf,
         /// The message of the system.
         message: String,

@@ -1,4 +1,4 @@
-//! Support for tests of other crates.
+//! Support for tests of this and other crates.
 
 pub mod case;
 pub mod sanitized;

@@ -3,7 +3,8 @@
 use redpoll_compiler::assembly::{BinaryOp, Expr, Local};
 use redpoll_logic::Scalar;
 
-/// Returns whether a position is the variable plus an invariant.
+/// Returns whether a position is the variable, plus or minus expressions that do not mention the
+/// variable.
 pub(crate) fn steps_by_one(at: &Expr, var: Local) -> bool {
     match at {
         Expr::Local(local) => *local == var,

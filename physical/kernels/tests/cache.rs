@@ -70,7 +70,7 @@ fn eight_processes_share_a_cache() {
     assert!(warm.contains("disk 1 compiled 0"), "{warm}");
 }
 
-/// A process that dies while its compiler runs leaves no entry.
+/// A process that is killed while its compiler runs leaves no incomplete entry.
 #[test]
 fn a_killed_process_leaves_no_entry() {
     let folder = tempfile::tempdir().unwrap();

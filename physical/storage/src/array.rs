@@ -9,10 +9,11 @@ use redpoll_logic::{Prim, Scalar};
 use std::sync::Arc;
 
 /// An array of primitives, in an Arrow buffer, in the memory of a device or in a file. Clones share
-/// the memory. An array that a device computed stays in the memory of the device until an element
-/// is read. An array in a file is mapped, or loaded when an element is first read. Reading panics
-/// if the device is lost or the file has changed; [`Tensor::fetch`](super::Tensor::fetch) returns
-/// an error instead.
+/// the memory. An array in the memory of a device is copied to the host when an element is first
+/// read. An array in a file is mapped, or loaded when an element is first read. The first read
+/// panics if the device is lost, or if the file to load from has changed;
+/// [`Tensor::fetch`](super::Tensor::fetch) returns an error instead.
+/// [`Tensor::check_files`](super::Tensor::check_files) reports changes of mapped files.
 #[derive(Clone, Debug)]
 pub struct Array {
     prim: Prim,
@@ -104,8 +105,8 @@ impl Array {
     }
 
     /// Returns the first `len` elements of a buffer of mapped floats; `None` if the buffer is too
-    /// short or not aligned, or if the elements are not floats. Addresses may depend on other
-    /// elements, and another process could change the file.
+    /// short or not aligned, or if the elements are not floats. Only floats are mapped, because
+    /// addresses may depend on elements of other types, and another process could change the file.
     pub fn mapped(prim: Prim, buffer: Buffer, len: usize, file: Arc<dyn SourceFile>) -> Option<Array> {
         let array = Array::new(prim, buffer, len).filter(|_| prim.is_float())?;
         let ArrayMemory::Host(buffer) = array.memory else { unreachable!("arrays of buffers are on the host") };
@@ -131,7 +132,8 @@ impl Array {
         match_width!(prim, W => Ok(Array::on_host(prim, Buffer::from_vec(filled_vec(bits as W, len)?))))
     }
 
-    /// Returns positions or coordinates as elements of type `prim`, which must be wide enough.
+    /// Returns positions, coordinates or flags as elements of type `prim`, which must be wide
+    /// enough: `i32`, `i64`, `u32` or `u8`. For any other type, the elements are `u64`.
     pub fn from_indices(prim: Prim, values: impl Iterator<Item = u64>) -> Array {
         match prim {
             Prim::I32 => Array::from_vec(values.map(|v| v as i32).collect()),
@@ -170,7 +172,7 @@ impl Array {
     /// a file are loaded.
     ///
     /// # Panics
-    /// If the bytes are on a device that is lost, or in a file that has changed.
+    /// If the bytes are on a device that is lost, or in a file that has changed or cannot be read.
     pub fn buffer(&self) -> &Buffer {
         self.try_buffer().unwrap_or_else(|error| panic!("{error}"))
     }
@@ -205,7 +207,7 @@ impl Array {
         }
     }
 
-    /// Loads the bytes if they are in a file.
+    /// Loads the bytes if they are in a file that is not mapped.
     pub(crate) fn load(&self) -> Result<(), Error> {
         if let ArrayMemory::Deferred(bytes) = &self.memory { bytes.load().map(drop) } else { Ok(()) }
     }
@@ -215,8 +217,8 @@ impl Array {
         if let ArrayMemory::Mapped(_, file) = &self.memory { file.check() } else { Ok(()) }
     }
 
-    /// Returns the allocation of an array that was made by [`Array::on_device`]; `None` for all
-    /// other arrays.
+    /// Returns the device allocation of an array made by [`Array::on_device`], or reinterpreted
+    /// from such an array; `None` for all other arrays.
     pub fn device_bytes(&self) -> Option<&Arc<DeviceBytes>> {
         match &self.memory {
             ArrayMemory::Device(device) => Some(device),
@@ -246,10 +248,11 @@ impl Array {
     }
 
     /// Returns the elements `start..start + len`. The slice shares the buffer of the array on the
-    /// host; elements on a device are copied to the host first.
+    /// host. Elements on a device are copied to the host first, and elements in a file that is not
+    /// mapped are loaded.
     ///
     /// # Panics
-    /// If the range exceeds the array.
+    /// If the range exceeds the array, or as [`Array::buffer`] does.
     pub fn slice(&self, start: usize, len: usize) -> Array {
         let width = self.prim.bytes();
         let buffer = self.buffer().slice_with_length(start * width, len * width);

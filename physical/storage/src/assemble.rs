@@ -75,8 +75,8 @@ pub(super) fn assemble_levels(ty: &TensorType, entries: &mut SortedEntries<'_>) 
 }
 
 /// Builds the levels of a group below `parents` positions from the coordinates of sorted entries.
-/// Replaces the parent positions of the entries with their own, and returns the number of own
-/// positions.
+/// Replaces the parent positions of the entries with their own positions, appends the arrays to
+/// `levels`, and returns the number of own positions.
 pub(super) fn build_group(
     ty: &TensorType,
     group: Range<usize>,
@@ -128,8 +128,7 @@ fn build_runs(
     positions: &mut Vec<u64>,
 ) -> Result<(Vec<Array>, u64), Error> {
     let mut runs: Vec<CoordinateRun> = Vec::new();
-    // The entries that remain and the run of each; then the range of the entries that remain of the
-    // last run.
+    // The retained entries and the run of each; in `last`, the retained entries of the last run.
     let (mut retained, mut of_run): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut last = 0..0;
     let mut lo = 0;

@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 /// Converts a tensor to another format with the same shape, dtype, fill value and elements.
 /// Unchanged arrays are shared. Stored fill values are kept if the last levels of both formats list
-/// their coordinates.
+/// their coordinates and the new leaf is not a pattern.
 ///
 /// # Errors
-/// When the format does not fit the tensor, or memory is exhausted.
+/// Those of [`Tensor::fetch`] and [`Tensor::check_files`], and when the format does not fit the
+/// tensor or memory is exhausted.
 pub fn convert(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
     let converted = convert_arrays(tensor, format)?;
     tensor.check_files()?;
@@ -44,9 +45,9 @@ fn convert_arrays(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
     assemble(ty, entries)
 }
 
-/// Returns the number of trailing modes of the new format by which the entries of the old format
-/// are already sorted, among entries equal in the modes before. A matrix, for example, is
-/// transposed by a sort of one mode.
+/// Returns a number of trailing modes of the new format by which the entries of the old format are
+/// certainly sorted, among entries equal in the modes before. A matrix, for example, is transposed
+/// by a sort of one mode.
 fn in_order(old: &Format, new: &Format) -> usize {
     let is_whole = |mode: &StorageMode| matches!(mode, StorageMode::Whole { .. });
     if !old.levels.iter().all(|l| l.ordered && l.unique) || !old.modes.iter().chain(&new.modes).all(is_whole) {
@@ -81,16 +82,17 @@ pub fn convert_within(tensor: &Tensor, format: &Format, memory: &Arc<MemoryBudge
 }
 
 impl Tensor {
-    /// Charges the arrays to the memory budget as long as they live; returns `None` if the budget
-    /// is exceeded.
+    /// Charges the arrays in memory to the budget as long as they live, and returns the tensor;
+    /// `None` if the budget is exceeded. Arrays that are mapped, not yet loaded or only on a device
+    /// are not charged.
     #[must_use]
     pub fn charged(self, memory: &Arc<MemoryBudget>) -> Option<Tensor> {
         charge(self, memory, |_| true)
     }
 }
 
-/// Charges the buffers that `is_charged` selects to the memory budget; returns `None` if the budget
-/// is exceeded.
+/// Charges the buffers in memory that `is_charged` selects to the budget, and returns the tensor;
+/// `None` if the budget is exceeded.
 fn charge(mut tensor: Tensor, memory: &Arc<MemoryBudget>, is_charged: impl Fn(*const u8) -> bool) -> Option<Tensor> {
     for array in tensor.levels.iter_mut().flatten().chain(&mut tensor.leaf) {
         if array.is_in_memory() && is_charged(array.buffer().as_ptr()) {
@@ -101,7 +103,7 @@ fn charge(mut tensor: Tensor, memory: &Arc<MemoryBudget>, is_charged: impl Fn(*c
     Some(tensor)
 }
 
-/// Returns the leaf for a format with the same levels; `None` if the levels have to change.
+/// Returns the leaf for a format with the same levels; `None` if the levels may have to change.
 fn convert_leaf(tensor: &Tensor, format: &Format) -> Result<Option<Vec<Array>>, Error> {
     let old = &tensor.ty.format;
     if old.modes != format.modes || !is_same_or_weaker(old, format) {
@@ -137,7 +139,8 @@ impl Tensor {
     /// element must be stored.
     ///
     /// # Errors
-    /// When the dtypes differ, or some element is not stored.
+    /// Those of [`Tensor::fetch`], and when the dtypes differ, the leaf is a pattern, some element
+    /// is not stored, or memory is exhausted.
     pub fn with_fill(&self, fill: &Scalar) -> Result<Tensor, Error> {
         if *fill == self.ty.fill {
             return Ok(self.clone());
@@ -161,10 +164,12 @@ impl Tensor {
     }
 
     /// Returns a tensor with the given values, one for each element, row-major. Values that equal
-    /// the fill value are not stored, unless the format stores every coordinate.
+    /// the fill value are not stored, except at coordinates that the levels store in any case, as
+    /// dense levels and bands do.
     ///
     /// # Errors
-    /// When the type is invalid, or the number or dtype of the values does not match.
+    /// Those of [`convert`], and when the type is invalid, or the number or dtype of the values
+    /// does not match.
     pub fn from_dense(ty: impl Into<Arc<TensorType>>, values: &Values) -> Result<Tensor, Error> {
         let ty = ty.into();
         let dense = TensorType { format: Format::dense(ty.shape.len()), ..TensorType::clone(&ty) };

@@ -1,4 +1,4 @@
-//! Arrays whose bytes stay in the memory of a device until they are read.
+//! Arrays in the memory of a device, copied to the host when they are first read.
 //!
 //! Results of a kernel on a device stay there: a later kernel on the same device reads them in
 //! place. Results are copied to the host at most once, when the host first reads them. The memory
@@ -17,13 +17,13 @@ pub trait DeviceBuffer: Any + Debug + Send + Sync {
     /// Returns the number of bytes.
     fn bytes(&self) -> usize;
 
-    /// Copies all bytes to `to`, which has that length.
+    /// Copies all bytes to `to`, which has room for exactly these bytes.
     ///
     /// # Errors
     /// The error of the device.
     fn fetch(&self, to: &mut [u8]) -> Result<(), Error>;
 
-    /// Frees the device memory, once the bytes are on the host.
+    /// Frees the device memory. The caller has fetched the bytes, and does not fetch them again.
     fn free(&self);
 }
 

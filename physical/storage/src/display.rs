@@ -1,4 +1,5 @@
-//! Text of tensors: nested lists of values, or a list of entries if the format lists coordinates.
+//! Text of tensors: nested lists of values, or a list of entries if the format lists coordinates
+//! and has no runs.
 
 use super::Tensor;
 use redpoll_logic::Scalar;
@@ -20,11 +21,12 @@ const COLUMNS: usize = 75;
 const DECIMALS: usize = 8;
 
 impl fmt::Display for Tensor {
-    /// Writes shape, dtype, fill value and format, and then the values.
+    /// Writes shape, dtype, fill value and format, and then the values. A tensor of rank 0 is
+    /// written as its value alone.
     ///
-    /// Formats that list coordinates are written entry by entry, in storage order. All others are
-    /// written as nested lists, as NumPy does. The middle of a large tensor is left out. Floats
-    /// have at most eight decimals; `{:.3}` writes three.
+    /// Formats with a level that lists coordinates, and without runs, are written entry by entry,
+    /// in storage order. All others are written as nested lists, as NumPy does. The middle of a
+    /// large tensor is left out. Floats have at most eight decimals; `{:.3}` writes three.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Err(error) = self.fetch() {
             return write!(f, "the values cannot be read: {error}");
@@ -48,7 +50,8 @@ impl fmt::Display for Tensor {
 }
 
 impl Tensor {
-    /// Writes the stored entries, one in each line.
+    /// Writes the number of the entries of [`Tensor::to_triples`], and the entries, one in each
+    /// line.
     fn fmt_entries(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let skip = (!self.is_listed()).then(|| self.fill_test());
         let (mut first, mut last) = (Vec::new(), VecDeque::new());
@@ -102,7 +105,7 @@ impl Tensor {
             true => (0..EDGE).map(Some).chain([None]).chain((size - EDGE..*size).map(Some)).collect(),
             false => (0..*size).map(Some).collect::<Vec<_>>(),
         };
-        // A tensor without elements may have any size in its other modes.
+        // A tensor with an empty mode may have any size in its other modes.
         let modes: Vec<Vec<Option<u64>>> = match self.element_count() {
             0 => vec![Vec::new()],
             _ => self.ty().shape.iter().map(shown).collect(),

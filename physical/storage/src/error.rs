@@ -23,8 +23,8 @@ pub enum Error {
     /// A format is invalid, or does not fit the shape, dtype or fill value. The caller's fault.
     #[error("invalid format: {0}")]
     InvalidFormat(#[from] FormatError),
-    /// The lists of coordinates and values of triples differ in length, or there is not one list
-    /// per mode. The caller's fault.
+    /// The lists of coordinates and the columns of values of triples do not fit each other, the
+    /// dtype or the shape. The caller's fault.
     #[error("invalid triples: {0}")]
     InvalidTriples(String),
     /// Coordinates that the caller asked for do not exist. The caller's fault.
@@ -51,7 +51,7 @@ pub enum Error {
         plural(*.count as u64, "at", "the first at")
     )]
     DuplicateCoordinates {
-        /// The first repeated coordinates.
+        /// The first repeated coordinates, in storage order.
         coordinates: Vec<u64>,
         /// The number of surplus entries: all entries less the distinct coordinates.
         count: usize,
@@ -110,11 +110,11 @@ pub enum Error {
     TooManyPositions {
         /// The number of fibers.
         parents: u64,
-        /// The dimension of each fiber.
+        /// The dimension of each fiber, or the width of a fixed-width level.
         dimension: u64,
     },
-    /// A column of a record batch cannot be read as part of the requested tensor. The caller's
-    /// fault.
+    /// A column of a record batch, or of a run-end encoded array, cannot be read or written. The
+    /// caller's fault.
     #[error("column '{column}': {reason}")]
     InvalidColumn {
         /// The name of the column.
@@ -138,8 +138,8 @@ pub enum Error {
     /// A computation stopped early, for the reason in the status. Nobody's fault, or the caller's.
     #[error("the computation stopped: {}", .0.reason())]
     Stopped(Status),
-    /// The file of an array has changed or is lost. The fault of another program, or of the storage
-    /// device.
+    /// The file of an array has changed, is lost or cannot be read. The fault of another program,
+    /// or of the storage device.
     #[error(transparent)]
     InFile(Box<dyn std::error::Error + Send + Sync>),
     /// The bytes of an array cannot be copied from the device that has them. The fault of the

@@ -3,7 +3,8 @@
 //!
 //! A struct dtype is one Arrow struct column with the same nesting. Coordinates and values of a COO
 //! tensor are shared with the batch without copies, in both directions. Booleans are copied, since
-//! Arrow packs them into bits.
+//! Arrow packs them into bits. Mapped values, coordinates of 8 or 16 bits, and rows that are not
+//! sorted and distinct are copied, too.
 
 use super::{Array, Duplicates, Tensor, Triples, Values};
 use crate::Error;
@@ -101,7 +102,8 @@ impl Tensor {
     /// for each mode, then `value`. The rows are those of [`Tensor::to_triples`], in storage order.
     ///
     /// # Errors
-    /// When there is not one name for each mode, names repeat, or memory is exhausted.
+    /// Those of [`Tensor::to_triples`], and when there is not one name for each mode, or names
+    /// repeat or are `value`.
     pub fn to_record_batch(&self, names: &[&str]) -> Result<RecordBatch, Error> {
         self.fetch()?;
         self.record_batch(names, || match self.coo_columns() {
@@ -181,13 +183,12 @@ impl Tensor {
         (coordinates.into_iter().zip(&shape).map(column).collect(), values)
     }
 
-    /// Returns a tensor from the rows of a record batch, and the number of rows with repeated
-    /// coordinates.
+    /// Returns a tensor from the rows of a record batch, and the number of rows that repeat the
+    /// coordinates of an earlier row.
     ///
     /// # Errors
-    /// When columns are missing or have other types, contain NULLs that are not allowed, or
-    /// coordinates that are negative or out of range, or when coordinates repeat under
-    /// [`Duplicates::Error`].
+    /// Those of [`Tensor::from_triples`], and when columns are missing or have other types, or
+    /// contain NULLs that are not allowed or negative coordinates.
     pub fn from_record_batch(batch: &RecordBatch, import: Import<'_>) -> Result<(Tensor, usize), Error> {
         let indices =
             import.coordinates.iter().map(|name| import_indices(batch, name)).collect::<Result<Vec<_>, _>>()?;

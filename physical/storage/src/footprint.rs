@@ -31,10 +31,10 @@ impl Tensor {
 }
 
 impl Survey {
-    /// Surveys a tensor.
+    /// Sorts the entries of a tensor and finds their structure.
     ///
     /// # Errors
-    /// When memory is exhausted.
+    /// Those of [`Tensor::to_triples`].
     pub fn of(tensor: &Tensor) -> Result<Survey, Error> {
         tensor.fetch()?;
         let triples = row_major(tensor)?;
@@ -71,7 +71,8 @@ impl Survey {
         Ok(levels.len.checked_mul(values).and_then(|leaf| leaf.checked_add(arrays)))
     }
 
-    /// Returns an upper bound on the number of elements in an array of a level.
+    /// Returns a bound on the number of elements in the largest array of a level, up to a small
+    /// factor.
     fn elements(&self, ty: &TensorType) -> u64 {
         let entries = 2 * self.triples.len() as u64;
         let (mut parents, mut max) = (1u64, 0u64);
@@ -95,7 +96,7 @@ impl Survey {
     /// Returns the number of blocks of `rows` by `columns` that contain an entry of the matrix.
     ///
     /// # Panics
-    /// If the tensor is not a matrix.
+    /// If the tensor has fewer than two modes, or `rows` or `columns` is 0.
     pub fn occupied_blocks(&self, rows: u64, columns: u64) -> u64 {
         let [i, j] = [0, 1].map(|mode| &self.triples.coordinates[mode]);
         // Rows ascend, so a block is new if its columns were last seen in an earlier row of blocks.

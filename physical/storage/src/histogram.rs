@@ -72,7 +72,7 @@ impl Tensor {
     /// Returns the lengths of the runs and blocks along the last mode.
     ///
     /// # Errors
-    /// When memory is exhausted.
+    /// Those of [`Tensor::to_triples`].
     pub fn sequence_lengths(&self) -> Result<SequenceLengths, Error> {
         let triples = row_major(self)?;
         let mut lengths = SequenceLengths::default();

@@ -2,7 +2,7 @@
 //!
 //! A [`Tensor`] is a [`TensorType`], the arrays of each level, outermost first, and one array of
 //! values for each primitive of the dtype (none for a pattern leaf). The file of a level kind in
-//! [`levels`] defines the meaning of its arrays. The root module handles whole tensors: validated
+//! [`levels`] defines the meaning of its arrays. The other modules handle whole tensors: validated
 //! construction, triples, conversion, exchange with Arrow.
 //!
 //! The crate also has the accounts that memory is charged to ([`MemoryBudget`]), and the outcomes
@@ -184,19 +184,24 @@ impl Tensor {
         self.arrays().try_for_each(Array::check_file)
     }
 
-    /// Copies to the host, like [`Tensor::fetch`], the arrays that give the number of positions
-    /// before an outermost coordinate: the ends of lists, and the outermost level.
+    /// Copies to the host the arrays that give the number of positions before an outermost
+    /// coordinate: those of the outermost level, and all arrays of positions, such as the ends of
+    /// lists. Loads all arrays that are in a file, as [`Tensor::fetch`] does.
+    ///
+    /// # Errors
+    /// Those of [`Tensor::fetch`].
     pub fn fetch_ends(&self) -> Result<(), Error> {
         self.fetch_where(|k, class| k == 0 || class == ArrayClass::Position)
     }
 
-    /// Copies all arrays except the values to the host, like [`Tensor::fetch`].
+    /// Copies the arrays of all levels to the host, but not the values. Loads all arrays that are
+    /// in a file, values included.
     pub(crate) fn fetch_levels(&self) -> Result<(), Error> {
         self.fetch_where(|_, _| true)
     }
 
-    /// Copies to the host, like [`Tensor::fetch`], the arrays of levels whose level and class
-    /// `is_selected` accepts.
+    /// Copies to the host the arrays of levels whose level and class `is_selected` accepts. Loads
+    /// all arrays that are in a file, values included.
     fn fetch_where(&self, is_selected: impl Fn(usize, ArrayClass) -> bool) -> Result<(), Error> {
         self.load_files()?;
         for (k, (format, arrays)) in self.ty.format.levels.iter().zip(&self.levels).enumerate() {
@@ -206,7 +211,8 @@ impl Tensor {
         Ok(())
     }
 
-    /// Returns whether no array is only on a device. Arrays in files count as on the host.
+    /// Returns whether all arrays of a device have been copied to the host. Arrays in files count
+    /// as on the host.
     pub fn is_on_host(&self) -> bool {
         self.arrays().filter_map(Array::device_bytes).all(|bytes| bytes.is_on_host())
     }

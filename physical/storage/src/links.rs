@@ -23,7 +23,8 @@ const GOLDEN_FRACTION: f64 = 0.618_033_988_749_894_9;
 
 impl Tensor {
     /// Returns the links from one storage mode to another; `None` if the modes are equal or do not
-    /// exist, if a mode is too long for 32-bit coordinates, or if the levels cannot be fetched.
+    /// exist, if any mode of the tensor is too long for 32-bit coordinates, or if the levels cannot
+    /// be fetched.
     pub fn links(&self, from: usize, to: usize) -> Option<Links> {
         self.fetch_levels().ok()?;
         self.statistics.links(from, to, || {
@@ -39,7 +40,7 @@ impl Tensor {
         })
     }
 
-    /// Returns the links if each level lists its stored coordinates one by one.
+    /// Returns the links if positions match the stored elements one to one and in order.
     fn links_from_lists(&self, from: usize, to: usize) -> Option<Vec<(u32, u32)>> {
         let has_no_runs = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);
         let columns = self.coordinates(self.exact_positions().filter(|_| has_no_runs)?).ok()??;
@@ -53,7 +54,7 @@ impl Tensor {
 }
 
 /// Estimates the number of (start, end) pairs that a path of links connects, from a sample of
-/// starts; `None` if a start leads to too many coordinates.
+/// starts; `None` if the path is empty, or a start leads to too many coordinates.
 pub fn estimate_pairs(path: &[Links]) -> Option<f64> {
     let (first, rest) = path.split_first()?;
     if first.is_empty() {

@@ -1,8 +1,8 @@
 //! Statistics of tensors that need a pass over the stored elements: computed on demand and cached
 //! in the tensor.
 //!
-//! Modes are storage modes where a [`ModeSet`] or an index into one is used. Tensors are immutable,
-//! so statistics stay valid as long as a clone of the tensor exists.
+//! Modes are storage modes, except in a [`Fact`], which has tensor modes. Tensors are immutable, so
+//! statistics stay valid as long as a clone of the tensor exists.
 
 use super::sort::{bits_below, sort_numbers};
 use super::statistics_cache::{Census, StoredCounts, get_or_compute};
@@ -61,7 +61,8 @@ impl Tensor {
         Tensor { special: Arc::new(OnceLock::from(Special::NONE)), ..self }
     }
 
-    /// Records that the tensor has no special values other than these.
+    /// Records that the tensor has no special values other than these, unless its special values
+    /// are already known.
     pub fn with_special(self, special: Special) -> Tensor {
         self.special.get_or_init(|| special);
         self
@@ -72,9 +73,9 @@ impl Tensor {
         self.special.get().copied()
     }
 
-    /// Returns the least and the greatest value among the stored values and the fill value. `None`
-    /// for floats, structs, patterns, values that do not fit an `i64`, and tensors on a device or
-    /// in a file that cannot be loaded.
+    /// Returns the least and the greatest value among the values of the leaf, also at unused
+    /// positions, and the fill value. `None` for floats, structs, patterns, values that do not fit
+    /// an `i64`, and tensors on a device or in a file that cannot be loaded.
     pub fn value_range(&self) -> Option<(i64, i64)> {
         if !self.is_on_host() || self.load_files().is_err() {
             return None;
@@ -107,9 +108,9 @@ impl Tensor {
         Some((least.min(fill), greatest.max(fill)))
     }
 
-    /// Returns the number of distinct coordinates of the stored elements in some storage modes.
-    /// `None` if the product of their dimensions overflows, if runs are too long to be counted, or
-    /// if the levels cannot be fetched.
+    /// Returns the number of distinct coordinates of the stored elements, including padding, in
+    /// some storage modes. `None` if the product of their dimensions overflows, if runs are too
+    /// long to be counted, or if the levels cannot be fetched.
     pub fn distinct(&self, modes: ModeSet) -> Option<u64> {
         self.fetch_levels().ok()?;
         if let Some(counts) = self.counts(modes) {
@@ -149,7 +150,8 @@ impl Tensor {
 
     /// Returns the distribution of the distinct coordinates in the storage modes `of` over the
     /// coordinates of `mode`, which is one of these modes: the count for each coordinate divided by
-    /// the mean. `None` if the mode is too long, or as for [`Tensor::distinct`].
+    /// the mean. `None` if `of` lacks the mode, if the mode is too long, or as for
+    /// [`Tensor::distinct`].
     pub fn marginal(&self, of: ModeSet, mode: usize) -> Option<Weights> {
         self.fetch_levels().ok()?;
         let dimension = *self.ty.format.storage_shape(&self.ty.shape).get(mode)?;
@@ -175,7 +177,7 @@ impl Tensor {
     }
 
     /// Returns the number of stored elements for each coordinate of a storage mode, including
-    /// padding. `None` for sets of several modes, and for modes that are too long.
+    /// padding. `None` unless the set has exactly one mode, and for a mode that is too long.
     fn counts(&self, modes: ModeSet) -> Option<&[u32]> {
         let [mode] = modes.iter().collect::<Vec<_>>()[..] else { return None };
         self.all_counts().by_mode.get(mode)?.as_deref()
@@ -329,8 +331,9 @@ impl Tensor {
         all
     }
 
-    /// Returns whether a fact is true of the tensor; also `false` if testing it exhausts memory, or
-    /// if a device has lost the tensor.
+    /// Returns whether a fact is true of the tensor. Also returns `false` if a symmetric tensor
+    /// stores a fill value at coordinates that are not stored when exchanged, if the test exhausts
+    /// memory, or if the arrays cannot be fetched.
     pub fn holds(&self, fact: Fact) -> bool {
         if self.fetch().is_err() {
             return false;
@@ -354,8 +357,8 @@ impl Tensor {
     }
 
     /// Returns whether a square matrix with entries stored in order equals its transpose; `None`
-    /// for other tensors. In storage order, the entries of column `j` match those of row `j` one
-    /// after the other, so one traversal suffices.
+    /// for other tensors, and for more than [`MAX_MATCHED_ROWS`] rows. In storage order, the
+    /// entries of column `j` match those of row `j` one after the other, so one traversal suffices.
     fn is_symmetric_in_order(&self) -> Option<bool> {
         let ([n, _], [StorageMode::Whole { .. }, StorageMode::Whole { .. }]) =
             (&self.ty.shape[..], &self.ty.format.modes[..])
@@ -430,8 +433,9 @@ impl Tensor {
     }
 
     /// Returns the linear index of each stored element in some modes, sorted. The coordinates are
-    /// read level by level. `None` if an index would overflow, if a mode is too long for 32-bit
-    /// coordinates, or if positions do not match the stored elements one to one.
+    /// read level by level. `None` if an index would overflow, if a mode of the tensor is too long
+    /// for 32-bit coordinates, if positions do not match the stored elements one to one and in
+    /// order, or if memory is exhausted.
     fn linear_indices(&self, modes: &[usize], shape: &[u64]) -> Option<Vec<u64>> {
         modes.iter().try_fold(1u64, |n, m| n.checked_mul(shape[*m].max(1)))?;
         let has_no_runs = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);

@@ -50,7 +50,7 @@ impl MemoryBudget {
         MemoryBudget::with_accounts(limit, Vec::new())
     }
 
-    /// Makes a budget of this many bytes, which are also charged to other accounts.
+    /// Makes a budget of this many bytes. Each charge is also made to the accounts `outer`.
     pub fn with_accounts(limit: usize, outer: Vec<Arc<dyn Account>>) -> MemoryBudget {
         let (used, peak) = (AtomicUsize::new(0), AtomicUsize::new(0));
         MemoryBudget { limit, used, peak, outer, evictable: OnceLock::new() }
@@ -144,8 +144,8 @@ mod tests {
         }
     }
 
-    /// Charges within the limit evict what they need, also through an inner budget; a charge above
-    /// the limit evicts nothing.
+    /// Charges within the limit evict buffers until they fit, also through an inner budget; a
+    /// charge above the limit evicts nothing.
     #[test]
     fn buffers_are_evicted_before_a_charge_is_refused() {
         let budget = Arc::new(MemoryBudget::new(100));

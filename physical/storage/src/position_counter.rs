@@ -58,8 +58,9 @@ impl<'a> PositionCounter<'a> {
 
     /// Returns the number of innermost positions before an element. `coordinates` are the first
     /// storage coordinates of the element, at most as many as were given to
-    /// [`PositionCounter::of`]. Below a level whose arrays do not give positions, a fiber counts as
-    /// one. The number is monotonic in the coordinates.
+    /// [`PositionCounter::of`]. A fiber of a level whose arrays do not give positions counts as one
+    /// position; if this is the first level, each coordinate counts as one. The number is monotonic
+    /// in the coordinates.
     pub fn count_before(&self, coordinates: &[u64]) -> u64 {
         self.count_before_in(0, coordinates)
     }
@@ -68,8 +69,8 @@ impl<'a> PositionCounter<'a> {
     /// [`PositionCounter::count_before`]. The positions of earlier fibers count too, so only
     /// differences between numbers of one fiber are meaningful.
     pub fn count_before_in(&self, fiber: u64, coordinates: &[u64]) -> u64 {
-        // The number of positions of the level before, and the position of the element itself, if
-        // it is stored.
+        // In the level above: the number of positions before the element, and the position of the
+        // element if it is stored.
         let (mut before, mut at) = (fiber, Some(fiber));
         for (k, method) in self.levels.iter().enumerate() {
             // Without a coordinate for this level, the count ends where the fiber starts.
@@ -104,7 +105,8 @@ impl Tensor {
         PositionCounter::of(self, coordinates.len()).count_before(coordinates)
     }
 
-    /// Returns the positions of the list below a coordinate, for a tensor whose second level has
+    /// Returns the positions of the list below a coordinate; an empty range if the coordinate is
+    /// not stored. The first level must be dense or an ordered list, and the second level must have
     /// lists.
     pub fn list_below(&self, coordinate: u64) -> Range<u64> {
         let rows = self.level(0);

@@ -2,8 +2,8 @@
 //! order.
 //!
 //! No elements are combined, checked or dropped, so little memory suffices: coordinates have 32
-//! bits, and are widened to 64 bits only while their level is built. Writing to newly allocated
-//! memory would cost more than the sort.
+//! bits, and are widened to 64 bits only while their level is built. Little memory also saves time:
+//! writing to newly allocated memory would cost more than the sort.
 
 use super::Tensor;
 use super::array::{Array, filled_vec, match_width, prim_bits, reserved_vec};
@@ -16,8 +16,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Converts a tensor to type `ty`; `None` if the conversion takes more than rearranging elements.
-/// Elements that differ only in the last `in_order` modes are already sorted.
+/// Converts a tensor to type `ty`; `None` if the elements cannot be rearranged (see
+/// `can_rearrange`), or positions are not in storage order. Elements that differ only in the last
+/// `in_order` modes are already sorted.
 pub(super) fn rearrange(tensor: &Tensor, ty: &Arc<TensorType>, in_order: usize) -> Result<Option<Tensor>, Error> {
     let (old, new) = (&tensor.ty.format, &ty.format);
     let Some(n) = tensor.exact_positions().filter(|n| can_rearrange(&tensor.ty, new, *n)) else { return Ok(None) };
@@ -105,7 +106,8 @@ fn build_leaf(
 
 impl Tensor {
     /// Returns the coordinates of all `n` stored elements, one list for each level, in storage
-    /// order; no level may have runs. `None` if positions are in another order, as in a hash table.
+    /// order. No level may have runs, and dimensions must be at most 2^32. Returns `None` if
+    /// positions are in another order, as in a hash table.
     pub(super) fn coordinates(&self, n: usize) -> Result<Option<Vec<Vec<u32>>>, Error> {
         let levels = &self.ty.format.levels;
         let mut columns: Vec<Vec<u32>> = Vec::with_capacity(levels.len());

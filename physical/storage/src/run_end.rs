@@ -26,7 +26,7 @@ impl Tensor {
     /// shared; a vector in another format is converted first.
     ///
     /// # Errors
-    /// When the tensor is not a vector, or memory is exhausted.
+    /// Those of [`convert`], and when the tensor is not a vector.
     pub fn to_run_array(&self) -> Result<ArrayRef, Error> {
         self.fetch()?;
         if self.ty.shape.len() != 1 {
@@ -51,7 +51,8 @@ impl Tensor {
     /// false unless given.
     ///
     /// # Errors
-    /// When the array has another type, its values have no dtype, or NULLs are not allowed.
+    /// When the array has another type, its values have no dtype or contain NULLs that are not
+    /// allowed, or the fill value has another dtype.
     pub fn from_run_array(
         array: &dyn arrow_array::Array,
         fill: Option<&Scalar>,

@@ -2,9 +2,10 @@
 //!
 //! The coordinates of an entry are packed into one key, one bit field for each mode, with the
 //! entry's number in the lowest bits. Keys are radix-sorted from the least significant digit: each
-//! pass reads in order and distributes into few enough buckets that their ends stay in cache. The
-//! sort is stable, so modes by which entries are sorted already, such as the last ones of a
-//! transposition, need no pass.
+//! pass reads in order and distributes into few enough buckets that their ends stay in cache. Few
+//! entries are sorted by comparison instead, and so are entries of [`sort_entries`] whose keys
+//! would exceed 128 bits. The sort is stable, so modes by which entries are sorted already, such as
+//! the last ones of a transposition, need no pass.
 
 use super::array::{filled_vec, reserved_vec};
 use crate::Error;
@@ -19,9 +20,9 @@ pub(crate) struct SortedCoordinates {
     pub(crate) order: Option<Vec<u64>>,
 }
 
-/// Sorts entries, given by one list of coordinates for each storage mode, all below its dimension.
-/// Entries that are equal in all modes except the last `in_order` must already be sorted by these
-/// last modes.
+/// Sorts entries, given by one list of coordinates for each storage mode. Coordinates are below the
+/// dimension of their mode. Entries that are equal in all modes except the last `in_order` must
+/// already be sorted by these last modes.
 pub(crate) fn sort_entries(
     columns: Vec<Cow<'_, [u64]>>,
     dimensions: &[u64],
@@ -130,11 +131,12 @@ pub(super) fn sort_numbers(mut keys: Vec<u64>, bits: u32) -> Result<Vec<u64>, Er
     Ok(keys)
 }
 
-/// Puts the places of keys into `order`, in ascending order of the keys; places of equal keys
-/// ascend. What `order` held before is dropped.
+/// Replaces the contents of `order` with the places of keys, in ascending order of the keys; places
+/// of equal keys ascend.
 ///
-/// Each place is packed below the leading bits of its key that differ among the keys. If the two
-/// exceed 64 bits, places whose keys agree in the packed bits are sorted again by the bits below.
+/// Each place is packed below the difference between its key and the least key. If differences and
+/// places do not fit 64 bits together, the lowest bits of the differences are dropped, and places
+/// with equal packed differences are sorted again by their keys.
 ///
 /// # Errors
 /// When memory is exhausted.

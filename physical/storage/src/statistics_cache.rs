@@ -21,7 +21,7 @@ pub(super) struct StatisticsCache {
 }
 
 impl StatisticsCache {
-    /// Returns the links from one mode to another, computed once.
+    /// Returns the links from one mode to another, from the cache or else from `find`.
     pub(super) fn links(&self, from: usize, to: usize, find: impl FnOnce() -> Option<Links>) -> Option<Links> {
         get_or_compute(&self.links, (from, to), find)
     }
@@ -41,8 +41,9 @@ pub(super) struct Census {
     pub(super) distinct: u64,
     /// The largest number of elements with the same coordinates.
     pub(super) max_count: u64,
-    /// The number of distinct coordinates for each coordinate of each storage mode. `None` if all
-    /// stored elements are distinct: then the counts are those of [`StoredCounts`].
+    /// The number of distinct coordinates for each coordinate of each mode of the set; other modes
+    /// have zeros. `None` if all stored elements have distinct coordinates in the set: then the
+    /// counts are those of [`StoredCounts`].
     pub(super) by_mode: Option<Vec<Option<Vec<u32>>>>,
 }
 

@@ -33,7 +33,7 @@ macro_rules! statuses {
 statuses! {
     /// All work is done.
     Done = 0, "done", "all work is done";
-    /// Growth exceeded the memory limit.
+    /// An allocation exceeded the memory limit.
     OutOfMemory = 1, "out_of_memory",
         "a result exceeds the memory limit; raise the limit or request a sparser format";
     /// The caller asked to stop.

@@ -1,5 +1,5 @@
-//! Blocks in position space: the stored elements of a tensor, cut at coordinates so that each block
-//! has about the same number of them.
+//! Blocks in position space: the stored elements of a tensor, cut at coordinates into blocks of
+//! about the same number of elements.
 
 use super::array::{filled_vec, reserved_vec};
 use super::{Array, PositionCounter, Tensor};
@@ -17,7 +17,7 @@ pub enum BlockPartition {
     Into(u64),
 }
 
-/// The part of a tensor whose stored elements are cut into blocks.
+/// The modes along which the stored elements of a tensor are cut into blocks, and the partition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredBlocks {
     /// The storage modes that are cut as one mode. Each fiber below the modes before these is cut
@@ -37,8 +37,8 @@ pub struct BlockBounds {
 }
 
 impl StoredBlocks {
-    /// Returns the number of rounds of a loop over the modes, which is the number of their
-    /// coordinates; `None` if it exceeds `i64`.
+    /// Returns the number of rounds of a loop over the modes, which is the product of their
+    /// dimensions; `None` unless the number is below `i64::MAX`.
     pub fn rounds(&self, of: &TensorType) -> Option<u64> {
         let sizes = of.format.storage_shape(&of.shape);
         let rounds = sizes[self.modes.clone()].iter().try_fold(1u64, |all, n| all.checked_mul(*n))?;
@@ -48,8 +48,8 @@ impl StoredBlocks {
     /// Returns the type of the tensor with the first round of each block: the levels above the
     /// modes, and below them a level whose coordinates are the numbers of the blocks. A round is
     /// the linear index of the coordinates in the modes. The fill value is the number of rounds,
-    /// which is the end of the last block. A fiber that is not stored is a single block. Returns
-    /// `None` if there are too many rounds.
+    /// which is the end of the last block. All bounds of a fiber that is not stored are the fill
+    /// value, so its blocks are empty. Returns `None` if there are too many rounds or blocks.
     pub fn begins_type(&self, of: &TensorType) -> Option<TensorType> {
         let rounds = self.rounds(of)?;
         let (kind, size) = match self.blocks {
@@ -131,7 +131,7 @@ impl Tensor {
     }
 }
 
-/// Finds the rounds at which the stored elements of fibers are cut.
+/// A search for the rounds at which the stored elements of fibers are cut.
 struct FiberCutter<'a> {
     counter: PositionCounter<'a>,
     /// The dimensions of the modes that are cut.
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// Each stored row is cut separately; a row that is not stored is one block.
+    /// Each stored row is cut separately; the bounds of a row that is not stored are fill values.
     #[test]
     fn fibers_are_cut_by_themselves() {
         let row = |bounds: &[i64], n: usize| bounds[n * 3..(n + 1) * 3].to_vec();

@@ -2,7 +2,7 @@
 //!
 //! All numbers come from one pass over the entries in row-major order, where fibers are those of
 //! the last mode; symmetry needs a second pass. The numbers suggest formats for a tensor;
-//! [`super::footprint`] measures their bytes.
+//! [`super::footprint`] measures the bytes of formats.
 
 use super::sort::sort_entries;
 use super::{Tensor, Triples};
@@ -91,7 +91,7 @@ impl Tensor {
     /// Returns the structure of the tensor. A tensor of rank 0 is one fiber of one element.
     ///
     /// # Errors
-    /// When memory is exhausted.
+    /// Those of [`Tensor::to_triples`].
     pub fn structure(&self) -> Result<Structure, Error> {
         self.fetch()?;
         Structure::of(&row_major(self)?)

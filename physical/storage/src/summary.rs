@@ -63,7 +63,9 @@ impl Tensor {
         levels.fold(1, |above, (k, format)| level(format.kind).positions(self.level(k), above))
     }
 
-    /// Returns the number of positions of each level, outermost first, read off the ends of lists.
+    /// Returns the number of entries of each level as
+    /// [`Level::entries`](crate::levels::Level::entries) defines them, outermost first, mostly read
+    /// off the ends of lists.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`].
@@ -95,7 +97,8 @@ impl Tensor {
     }
 
     /// Calls `visit` with each position of stored elements, in any order, and the number of
-    /// elements at that position. The elements of a run share one position.
+    /// elements at that position. The elements of a run share one position. In a format with
+    /// padding, the elements of a run are visited one by one.
     pub(crate) fn for_each_stored_position(&self, mut visit: impl FnMut(u64, u64)) {
         match self.exact_positions() {
             Some(len) => (0..len as u64).for_each(|p| visit(p, 1)),
@@ -143,8 +146,7 @@ impl Tensor {
         }
     }
 
-    /// Returns the number of stored elements, including those with the fill value but not the
-    /// padding of ragged blocks.
+    /// Returns the number of stored elements, including those with the fill value but not padding.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`].
@@ -161,7 +163,7 @@ impl Tensor {
     }
 
     /// Returns the number of elements that differ from the fill value. NaN equals NaN, and 0.0
-    /// equals -0.0.
+    /// equals -0.0 unless in a struct.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`].

@@ -1,4 +1,5 @@
-//! Support for tests of several crates: all formats of a rank, and tensors whose device is lost.
+//! Support for tests of several crates: many formats of each rank, and tensors whose device is
+//! lost.
 
 use crate::{Array, DeviceBuffer, DeviceBytes, Error, MemoryBudget, Tensor};
 use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, StorageMode};
@@ -21,7 +22,7 @@ impl DeviceBuffer for LostArray {
     fn free(&self) {}
 }
 
-/// Returns a tensor of the same type whose arrays cannot be fetched: every access fails with
+/// Returns a tensor of the same type whose arrays cannot be fetched: every fetch fails with
 /// [`Error::OnDevice`].
 pub fn lost_tensor(tensor: &Tensor) -> Tensor {
     let budget = Arc::new(MemoryBudget::new(usize::MAX));
@@ -34,9 +35,10 @@ pub fn lost_tensor(tensor: &Tensor) -> Tensor {
     Tensor::new_unchecked(tensor.ty().clone(), levels.collect(), tensor.leaf().iter().map(array).collect())
 }
 
-/// Returns formats of a rank, all with an element leaf: nestings of all level kinds in all orders
-/// of the modes, coordinate lists from any level on, blocked and skewed formats. Up to two levels,
-/// all nestings are included. Beyond that, there are enough that any two levels have any two kinds.
+/// Returns formats of a rank, all with an element leaf: nestings of the general level kinds in all
+/// orders of the modes, coordinate lists at any levels, blocked and skewed formats. Up to two
+/// levels, all nestings of general kinds are included. Of more levels, there are enough nestings
+/// that any two levels have any two kinds.
 pub fn formats_of_rank(rank: usize) -> Vec<Format> {
     let mut formats: Vec<Format> = Vec::new();
     for order in orders(rank) {
@@ -94,8 +96,9 @@ fn nestings(rank: usize) -> Vec<Vec<LevelFormat>> {
     all
 }
 
-/// Returns lists of levels such that any two kinds occur at any two depths. Each list is a line
-/// over the integers modulo a prime. Source: K. A. Bush, "Orthogonal arrays of index unity", 1952.
+/// Returns lists of levels such that any two general kinds occur at any two depths. Each list is a
+/// line over the integers modulo a prime. Source: K. A. Bush, "Orthogonal arrays of index unity",
+/// 1952.
 fn covering(rank: usize) -> Vec<Vec<LevelFormat>> {
     let kinds: Vec<LevelKind> = LevelKind::general().collect();
     let is_prime = |n: &usize| (2..*n).all(|k| !n.is_multiple_of(k));

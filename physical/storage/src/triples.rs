@@ -85,16 +85,16 @@ impl Triples {
 }
 
 impl Tensor {
-    /// Returns a tensor of type `ty` with the given entries, and the number of entries with
-    /// repeated coordinates.
+    /// Returns a tensor of type `ty` with the given entries, and the number of entries that repeat
+    /// the coordinates of an earlier entry.
     ///
     /// Entries with the fill value are stored if the last level lists its coordinates. A pattern
     /// leaf stores the entries that are `true`.
     ///
     /// # Errors
     /// When type or triples are invalid or do not match, coordinates repeat under
-    /// [`Duplicates::Error`], the operator does not fold values of the dtype, or memory is
-    /// exhausted.
+    /// [`Duplicates::Error`], the operator does not fold values of the dtype, the format cannot
+    /// store the entries, or memory is exhausted.
     pub fn from_triples(
         ty: impl Into<Arc<TensorType>>,
         triples: &Triples,
@@ -211,7 +211,7 @@ fn duplicate_groups(columns: &[Vec<u64>], n: usize) -> Vec<DuplicateGroup> {
     groups
 }
 
-/// Keeps the first element of each group.
+/// Drops the elements of each group after the first.
 fn drop_duplicates(list: &mut Vec<u64>, groups: &[DuplicateGroup]) {
     let mut retained = list.len();
     for (k, group) in groups.iter().enumerate() {

@@ -9,13 +9,14 @@ use redpoll_logic::{LeafKind, TensorType};
 use std::sync::Arc;
 
 impl Tensor {
-    /// Returns a tensor from the arrays of its levels, outermost first, and of its leaf, one for
-    /// each primitive of the dtype.
+    /// Returns a tensor from the arrays of its levels, outermost first, and of its leaf: one for
+    /// each primitive of the dtype, none for a pattern.
     ///
     /// # Errors
-    /// When the type is invalid, arrays are missing or have wrong types or lengths, or coordinates
-    /// are out of range, violate the flags of their level or are stored twice. Also when booleans
-    /// are not 0 or 1, or the padding of a ragged block is not the fill value.
+    /// When the type is invalid, arrays are missing or have wrong types or lengths, or the arrays
+    /// of a level contradict each other. When coordinates are out of range, violate the flags of
+    /// their level or are stored twice. When booleans are not 0 or 1, or the padding of a ragged
+    /// block or a diagonal is not the fill value.
     pub fn try_new(ty: impl Into<Arc<TensorType>>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Result<Tensor, Error> {
         let tensor = Tensor::of_parts(ty.into(), levels, leaf);
         tensor.validate()?;
@@ -111,8 +112,8 @@ impl Tensor {
         Err(Error::InvalidTensor(format!("coordinates {:?} are stored more than once", pair[0])))
     }
 
-    /// Checks that padding outside the shape has fill values only. A level that lists its
-    /// coordinates must not list any outside.
+    /// Checks that padding outside the shape has fill values only. A last level that lists its
+    /// coordinates must list none outside the shape.
     fn check_padding(&self) -> Result<(), Error> {
         let TensorType { format, shape, fill, .. } = &*self.ty;
         if !format.has_padding(shape) {

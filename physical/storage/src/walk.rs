@@ -43,8 +43,8 @@ impl Tensor {
     }
 
     /// Calls `visit(coordinates, position)` for each stored element within a range of each mode, in
-    /// storage order, until it breaks. Levels that can search their arrays skip fibers outside the
-    /// ranges.
+    /// storage order, until `visit` breaks. Dense levels and ordered sparse lists skip fibers
+    /// outside the ranges of modes that are stored whole.
     ///
     /// # Panics
     /// If there is not one range for each mode.
@@ -123,7 +123,7 @@ impl Tensor {
     /// Returns the value at a position of the last level.
     ///
     /// # Panics
-    /// If there is no such position.
+    /// If the leaf has values, but none at this position.
     pub fn value_at(&self, position: u64) -> Scalar {
         match self.ty.format.leaf {
             LeafKind::Pattern => Scalar::Bool(true),
@@ -134,7 +134,8 @@ impl Tensor {
     /// Returns the value at the given coordinates.
     ///
     /// # Errors
-    /// When their number is wrong, or they are outside the shape.
+    /// Those of [`Tensor::fetch`], and when the number of coordinates is wrong, or they are outside
+    /// the shape.
     pub fn get(&self, coordinates: &[u64]) -> Result<Scalar, Error> {
         self.fetch()?;
         let shape = &self.ty.shape;
@@ -184,7 +185,7 @@ impl Tensor {
     /// explicitly and are kept.
     ///
     /// # Errors
-    /// When memory is exhausted.
+    /// Those of [`Tensor::fetch`] and [`Tensor::check_files`], and when memory is exhausted.
     pub fn to_triples(&self) -> Result<Triples, Error> {
         self.fetch()?;
         let skip = (!self.is_listed()).then(|| self.fill_test());
@@ -202,7 +203,7 @@ impl Tensor {
     /// Returns the first `limit` elements within a range of each mode, like [`Tensor::to_triples`].
     ///
     /// # Errors
-    /// When memory is exhausted.
+    /// Those of [`Tensor::fetch`] and [`Tensor::check_files`], and when memory is exhausted.
     ///
     /// # Panics
     /// If there is not one range for each mode.
@@ -257,11 +258,11 @@ impl Tensor {
     }
 
     /// Returns the values at the positions of stored elements, in any order, and the number of
-    /// elements at each position if a run has several. Fill values are included where they are
-    /// stored.
+    /// elements of each value if a run has several. A format with padding may repeat the value of a
+    /// run. Fill values are included where they are stored.
     ///
     /// # Errors
-    /// When memory is exhausted.
+    /// Those of [`Tensor::fetch`] and [`Tensor::check_files`], and when memory is exhausted.
     pub fn stored_values(&self) -> Result<(Values, Option<Vec<u64>>), Error> {
         self.fetch()?;
         let stored = match self.exact_positions() {
@@ -355,7 +356,7 @@ impl Tensor {
     /// Returns the value of every element, row-major.
     ///
     /// # Errors
-    /// When memory is exhausted.
+    /// Those of [`Tensor::fetch`] and [`Tensor::check_files`], and when memory is exhausted.
     pub fn to_dense_scalars(&self) -> Result<Vec<Scalar>, Error> {
         self.fetch()?;
         let shape = &self.ty.shape;

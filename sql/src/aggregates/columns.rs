@@ -30,7 +30,8 @@ impl fmt::Display for SumKind {
     }
 }
 
-/// A term of a sum, times `2^shift * 10^digits`. Only decimals have a scale.
+/// A term of a sum, times `2^shift * 10^digits`. Both exponents are 0 unless the sum is of
+/// decimals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScaledFold {
     /// The term.
@@ -79,7 +80,7 @@ pub(super) struct SumColumn {
     pub(super) terms: Vec<SignedFold>,
     /// The number type.
     pub(super) number: Number,
-    /// Folds whose sum is the number of rows; `None` if every group has a row.
+    /// Folds whose sum is the number of rows; `None` if the column has no NULL.
     pub(super) rows: Option<Vec<FoldId>>,
 }
 
@@ -96,7 +97,7 @@ impl ResultColumn for SumColumn {
     }
 }
 
-/// A sum, divided by the number of rows.
+/// A sum, divided by the number of rows; NULL if that number is 0.
 #[derive(Debug)]
 pub(super) struct MeanColumn {
     /// The folds.

@@ -46,7 +46,8 @@ fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggreg
 /// The largest number of cases for which a program is built.
 const MAX_CASES: usize = 16;
 
-/// Returns the columns that are not NULL exactly in the rows of a case.
+/// Returns columns that are all not NULL exactly in the rows of a case in which the value of the
+/// case is not NULL.
 fn valid_columns(case: &ExprCase, builder: &mut RegionBuilder) -> Result<Vec<LeafColumn>, UnclaimedReason> {
     let mut valid = Vec::new();
     for (_, condition) in &case.guards {

@@ -12,8 +12,8 @@ use datafusion::arrow::array::{ArrayRef, Decimal128Array};
 use datafusion::arrow::datatypes::DataType;
 use std::sync::Arc;
 
-/// Adds the folds of a product of decimals: one for each combination of limbs of the factors.
-/// `scale` is that of the sum.
+/// Adds the folds of a product of decimals, one for each combination of limbs of the factors, and
+/// returns these folds as terms of the sum. `scale` is that of the sum.
 pub(super) fn limb_sums(
     EncodedRows { join, encoded }: EncodedRows<'_>,
     folds: &mut FoldList,

@@ -1,7 +1,7 @@
 //! `min`, `max`, `bool_and`, `bool_or`: the smallest or largest value of a column, for any type
 //! with an order.
 //!
-//! The fold is over codes, of which the largest stands for the extremum; no row has code 0.
+//! The fold is over codes. The largest code stands for the extremum, and code 0 for no value.
 
 use super::{Aggregate, AggregateCall, Family, RegionAggregate};
 use crate::claim::{GroupedJoin, LeafColumn, RegionBuilder, UnclaimedReason, is_ordered};

@@ -1,9 +1,9 @@
 //! The aggregates that regions compute, one file for each family of functions.
 //!
-//! The file of a family has all that is particular to its functions: the calls that it claims (its
-//! `Family`), the folds over the rows of the join that compute the result and the column of the
-//! result (its `RegionAggregate`), the expressions of those folds, and the text in `EXPLAIN`.
-//! `columns` and `decimal` have the columns that several families share.
+//! The file of a family has all that is particular to its functions. Its `Family` has the calls
+//! that are claimed. Its `RegionAggregate` has the folds over the rows of the join, the column of
+//! the result that is computed from them, and the text in `EXPLAIN`. The file also has the
+//! expressions of the folds. `columns` and `decimal` have the columns that several families share.
 
 mod columns;
 mod count;
@@ -109,8 +109,8 @@ impl AggregateCall<'_> {
 
 /// The computation of an aggregate over the rows of a join.
 pub(crate) trait RegionAggregate {
-    /// Returns the columns that are only summed. A leaf can be a tensor if these columns are the
-    /// tensor's values.
+    /// Returns the columns that are only summed. A leaf can be a tensor only if these columns are
+    /// the tensor's values.
     fn factors(&self) -> Vec<LeafColumn> {
         Vec::new()
     }

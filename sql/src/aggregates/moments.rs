@@ -55,7 +55,7 @@ pub enum MomentFunction {
     Correlation,
 }
 
-/// The denominator of a variance.
+/// The denominator of a variance or covariance.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Denominator {
     /// The number of rows less one.
@@ -162,7 +162,8 @@ const MAX_EXACT: f64 = (1u64 << 53) as f64;
 /// relative error of about 1e-14.
 const MIN_DEVIATION: f64 = 1e-5;
 
-/// Returns the sum of the products of deviations from means.
+/// Returns the sum of the products of deviations from means. `x` and `y` are the sums of both
+/// columns, `product` is the sum of their products.
 fn deviations(rows: i64, (x, y): (f64, f64), product: f64, is_exact: bool) -> f64 {
     if is_exact {
         let (rows, x, y, product) = (i128::from(rows), x as i128, y as i128, product as i128);

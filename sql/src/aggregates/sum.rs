@@ -1,8 +1,8 @@
 //! `sum` and `avg` of sums of products, whose factors are expressions of one table each.
 //!
-//! A sum of products over the rows of a join is computed by one fold per product. The fold
-//! multiplies tensors of the leaves, whose entries are already sums over rows with equal codes.
-//! Cases of a `CASE` share no rows, so their sums add up.
+//! A sum of products over the rows of a join is computed by one fold per product, or several if the
+//! factors are decimals. The fold multiplies tensors of the leaves, whose entries are already sums
+//! over rows with equal codes. Cases of a `CASE` share no rows, so their sums add up.
 
 use super::columns::{ScaledFold, SumColumn, SumKind, sum_column};
 use super::decimal::limb_sums;
@@ -206,8 +206,8 @@ pub(super) fn float_sum(products: Vec<Vec<LeafColumn>>) -> SumOfProducts {
 /// Sums below this bound overflow in no order of computation.
 const MAX_SUM: f64 = 1e300;
 
-/// Checks that a sum has the same result in every order of computation, and that narrow integers do
-/// not overflow.
+/// Checks that a sum has the same result in every order of computation, apart from rounding, and
+/// that narrow integers do not overflow.
 ///
 /// # Errors
 /// If the result may differ, or a tensor cannot be read.
@@ -216,7 +216,7 @@ pub(super) fn check_sum(rows: EncodedRows<'_>, sum: &SumOfProducts) -> Result<()
         check_narrow(rows, narrow)?;
     }
     let terms: Vec<&SumTerm> = sum.terms().collect();
-    // A sum of one column overflows in every order or in none.
+    // DataFusion adds the values of one column in an arbitrary order, too.
     if sum.ty != Number::F64 || terms.len() < 2 && terms.iter().all(|term| term.factors.len() < 2) {
         return Ok(());
     }
@@ -233,8 +233,8 @@ pub(super) fn check_sum(rows: EncodedRows<'_>, sum: &SumOfProducts) -> Result<()
     Err(FallbackReason::Unbounded { values: format!("a sum of {}", names.join(", ")) }.into())
 }
 
-/// Returns a bound of the sum of a product's absolute values over any rows of the join, which also
-/// bounds its partial results.
+/// Returns an upper bound of the sum of a product's absolute values over all rows of the join. The
+/// bound also holds for every partial sum.
 fn max_absolute_sum(EncodedRows { join, encoded }: EncodedRows<'_>, term: &SumTerm) -> Result<f64> {
     let mut max = 1.0;
     for leaf in (0..join.leaves.len()).filter(|&leaf| join.leaves[leaf].role == LeafRole::Join) {

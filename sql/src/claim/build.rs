@@ -1,5 +1,5 @@
-//! Builds the region of an aggregate node: its flat join, fields, groups and aggregates, in this
-//! order, which numbers the columns of leaves and the fields.
+//! Builds the region of an aggregate node: its flat join, fields, groups and aggregates. The
+//! columns of leaves and the fields are numbered in this order.
 
 use super::builder::RegionBuilder;
 use super::join::{FlatJoin, substitute};

@@ -36,7 +36,8 @@ pub(crate) struct RegionBuilder {
     pub(super) masks: Vec<Mask>,
     /// The leaves that are computed from others.
     pub(super) computed: Vec<ComputedLeaf>,
-    /// Columns of excluding leaves that must not be NULL.
+    /// Columns of excluding leaves; a row with a NULL in such a column of its leaf excludes
+    /// nothing.
     pub(super) required: Vec<LeafColumn>,
     /// Columns that must not be NULL in any row.
     pub(super) non_null: Vec<LeafColumn>,
@@ -84,7 +85,8 @@ impl RegionBuilder {
         })
     }
 
-    /// Returns the column of a leaf that computes an expression, and adds it if there is none.
+    /// Returns the column of a leaf that computes an expression; adds the column if the leaf has
+    /// none.
     pub(crate) fn supply(&mut self, leaf: usize, expr: &Expr) -> LeafColumn {
         let existing = (0..self.leaf_exprs[leaf].len()).find(|&column| {
             self.leaf_exprs[leaf][column] == *expr && !self.is_padding_key(LeafColumn { leaf, column })
@@ -166,8 +168,8 @@ impl RegionBuilder {
         self.fields.iter().position(|f| f.columns.iter().any(|tuple| tuple[..] == [column]))
     }
 
-    /// Returns the field of a column, and adds it with the given treatment of NULLs if there is
-    /// none.
+    /// Returns the field of a column. A column without a field gets one with the given treatment of
+    /// NULLs.
     pub(crate) fn find_or_add_field(&mut self, column: LeafColumn, expr: &Expr, nulls: NullTreatment) -> FieldId {
         self.field_of(column).unwrap_or_else(|| self.add_field(vec![vec![column]], self.source_text(expr), nulls))
     }
@@ -243,8 +245,8 @@ impl RegionBuilder {
         Ok(())
     }
 
-    /// Adds the fields of outer joins. A row with a NULL key is kept, and joins a row that is
-    /// added for it.
+    /// Adds the fields of outer joins. A kept row with a NULL key joins a row that is added for
+    /// this key.
     fn add_outer_fields(&mut self) -> Result<(), UnclaimedReason> {
         for FlatOuterJoin { kept, padded, keys, full } in self.join.outers.clone() {
             let mut columns = Vec::new();
@@ -287,8 +289,8 @@ impl RegionBuilder {
         }
     }
 
-    /// Merges two fields. At this point all fields come from equalities, and each has its own
-    /// domain.
+    /// Merges two fields. At this point all fields come from equalities and outer joins, and each
+    /// has its own domain.
     fn merge_fields(&mut self, a: FieldId, b: FieldId) {
         if a == b {
             return;
@@ -302,8 +304,8 @@ impl RegionBuilder {
         self.fields.iter_mut().enumerate().for_each(|(k, f)| f.domain = k);
     }
 
-    /// Adds the fields of the group keys. Columns of one leaf that are used only as group keys form
-    /// one field together.
+    /// Adds the fields of the group keys, and returns the group columns. Columns of one leaf that
+    /// are used only as group keys form one field together.
     pub(super) fn group_by(&mut self, exprs: &[Expr]) -> Result<Vec<GroupColumn>, UnclaimedReason> {
         let mut keys = Vec::new();
         for expr in exprs {
@@ -353,7 +355,7 @@ impl RegionBuilder {
         Ok(groups)
     }
 
-    /// Returns the column that is not NULL where a condition on one leaf is true.
+    /// Returns the column that is not NULL where a condition is true.
     pub(crate) fn condition_column(&mut self, condition: &Expr) -> Result<LeafColumn, UnclaimedReason> {
         let passes = when(condition.clone(), Expr::Literal(ScalarValue::from(true), None)).end();
         self.column(&passes.map_err(|e| UnclaimedReason::Planning(e.to_string()))?)

@@ -45,8 +45,8 @@ impl RegionBuilder {
     }
 
     /// Splits an expression with `split`. If that fails, replaces the parts that are neither
-    /// arithmetic nor a `CASE` by columns of computed leaves, and splits the result. If that fails,
-    /// too, computes the whole expression as one column.
+    /// arithmetic, casts nor `CASE` by columns of computed leaves, and splits the result. If that
+    /// fails, too, computes the whole expression as one column.
     pub(crate) fn split_or_compute(
         &mut self,
         expr: &Expr,
@@ -64,8 +64,8 @@ impl RegionBuilder {
         })
     }
 
-    /// Replaces the parts of an expression over several leaves that are neither arithmetic nor a
-    /// `CASE` by columns of computed leaves.
+    /// Replaces parts of an expression by columns of computed leaves: the parts that read several
+    /// leaves and are neither arithmetic, casts nor `CASE`.
     fn compute_parts(&mut self, expr: &Expr) -> Result<Expr, UnclaimedReason> {
         if leaves_of(expr).len() < 2 {
             return Ok(expr.clone());
@@ -114,8 +114,8 @@ impl RegionBuilder {
     /// leaves. Expressions that read the same columns share a leaf.
     ///
     /// # Errors
-    /// If the type of a part that reads one leaf has no order, or one of the leaves belongs to a
-    /// semi-join or an anti-join.
+    /// If the expression is volatile or contains a subquery, or one of the leaves belongs to a
+    /// semi-join or an anti-join. Also if the type of a part that reads one leaf has no order.
     pub(crate) fn compute(&mut self, expr: &Expr) -> Result<Expr, UnclaimedReason> {
         self.check_computable(expr)?;
         let (text, ty) = (self.source_text(expr), self.type_of(expr)?);

@@ -3,7 +3,9 @@
 use super::grouped_join::{Comparison, FieldId, GroupedJoin, LeafSource};
 use crate::table::TensorColumn;
 
-/// Returns whether no codes satisfy all comparisons and ranges of a region.
+/// Returns whether comparisons and ranges of a region contradict each other, so that no codes
+/// satisfy them. Comparisons with excluding leaves do not count, and contradictions that need
+/// several `<>` are not found.
 ///
 /// Codes are integers, so each condition bounds a difference: `a < b` is `a - b <= -1`, and a range
 /// bounds the difference to 0. The bounds contradict each other exactly if a cycle of them has a

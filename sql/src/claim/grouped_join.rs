@@ -30,7 +30,7 @@ pub struct GroupedJoin {
     pub outers: Vec<OuterJoin>,
     /// The values that join, group, are compared, or are folded as distinct values.
     pub fields: Vec<RegionField>,
-    /// Comparisons that rows must pass.
+    /// Comparisons that rows of the join, or rows of an excluding leaf, must pass.
     pub masks: Vec<Mask>,
     /// Columns that must not be NULL in any row, because anti-joins compare with them.
     pub non_null: Vec<LeafColumn>,
@@ -59,8 +59,9 @@ pub struct Leaf {
     pub padding: Vec<ScalarValue>,
 }
 
-/// An outer join. The padded leaf gets a row of NULLs for each key that only the kept leaf has;
-/// then an inner join of both gives the rows of the outer join.
+/// An outer join. The padded leaf gets a row for each key that only the kept leaf has; the other
+/// columns of this row have the values of a row of NULLs. Then an inner join of both leaves gives
+/// the rows of the outer join.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct OuterJoin {
     /// The leaf all of whose rows are kept.
@@ -117,13 +118,13 @@ pub enum LeafRole {
     AntiJoin,
 }
 
-/// A class of equal values, which is a field of the Logic table.
+/// A class of equal values, which is a field of the Logic plan.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RegionField {
     /// The name of the field in messages.
     pub name: String,
-    /// The columns of the field, one tuple of columns for each occurrence. A leaf may have several
-    /// occurrences, which are then equal.
+    /// The columns of the field, one tuple of columns for each occurrence. If a leaf has several
+    /// occurrences, a row joins only if their values are equal.
     pub columns: Vec<Vec<LeafColumn>>,
     /// The id of the domain. Fields of one domain share the codes of values.
     pub domain: usize,

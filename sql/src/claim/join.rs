@@ -98,7 +98,8 @@ impl FlatJoin {
         (0..plan.schema().fields().len()).map(|k| leaf_column(leaf, k)).collect()
     }
 
-    /// Flattens a plan and returns its columns; `None` if the plan is no join and has none below.
+    /// Flattens a plan and returns its columns; `None` if the plan is no supported join, and has
+    /// none below aliases, projections and filters.
     fn try_flatten(&mut self, plan: &LogicalPlan) -> Result<Option<Columns>, UnclaimedReason> {
         match plan {
             LogicalPlan::SubqueryAlias(alias) if can_flatten(&alias.input) => Ok(Some(self.flatten(&alias.input))),
@@ -258,8 +259,8 @@ impl FlatJoin {
 
     /// Adds a condition over several leaves that is no comparison of two expressions.
     fn add_spanning_condition(&mut self, condition: &Expr) -> Result<(), UnclaimedReason> {
-        // The condition would be checked once per row of a semi-join or anti-join leaf, which must
-        // count once.
+        // A semi-join or anti-join leaf must count once, but the condition would be checked for
+        // each of its rows.
         if leaves_of(condition).iter().any(|&leaf| self.leaves[leaf].1 != LeafRole::Join) {
             return Err(self.several_tables(condition));
         }
@@ -325,8 +326,8 @@ impl FlatJoin {
     }
 }
 
-/// Returns whether a plan is a join that can be flattened, or has such a join below aliases,
-/// projections and filters.
+/// Returns whether a plan is a join of a kind that can be flattened, or has such a join below
+/// aliases, projections and filters.
 fn can_flatten(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::SubqueryAlias(alias) => can_flatten(&alias.input),

@@ -1,7 +1,8 @@
-//! The leaves of a region: tensors, bound unchanged, columns of inputs, or computed ones.
+//! The leaves of a region: tensors that are bound unchanged, columns of inputs, or computed leaves.
 //!
 //! Leaves that read the same rows under different names share one input, which is read and encoded
-//! once. The columns that such leaves share have one domain.
+//! once. The columns that such leaves share have one domain. A leaf that an outer join pads has an
+//! input of its own.
 
 use super::builder::RegionBuilder;
 use super::contradiction::is_contradiction;
@@ -149,8 +150,8 @@ impl ColumnUses {
     }
 }
 
-/// Returns the tensor that a plan scans, if keys are modes, factors are values, and conditions are
-/// ranges of coordinates.
+/// Returns the tensor that a plan scans, if conditions are ranges of coordinates and no use needs
+/// rows. Every column must be a key or a factor, keys must be modes, and factors must be values.
 fn as_tensor(plan: &LogicalPlan, conditions: &[&Expr], exprs: &[Expr], uses: &ColumnUses) -> Option<LeafSource> {
     if uses.needs_rows {
         return None;
@@ -190,9 +191,10 @@ fn tensor_column(table: &TensorTable, expr: &Expr) -> Option<TensorColumn> {
     }
 }
 
-/// Drops tensors whose modes share a domain with columns of rows. The codes of a tensor are its
-/// coordinates, but rows may have values beyond its dimensions, so all values must be encoded.
-/// Computed leaves do not count, because their values come from other leaves.
+/// Drops tensors whose modes share a domain of several fields with columns of rows. The codes of a
+/// tensor are its coordinates, but compared rows may have values beyond its dimensions, so all
+/// values must be encoded. Computed leaves do not count, because their values come from other
+/// leaves.
 fn drop_mixed_tensors(fields: &[RegionField], tensors: &mut [Option<LeafSource>], is_computed: impl Fn(usize) -> bool) {
     loop {
         let mut mixed = None;
@@ -210,7 +212,8 @@ fn drop_mixed_tensors(fields: &[RegionField], tensors: &mut [Option<LeafSource>]
     }
 }
 
-/// Gives each column of an input one domain across all leaves that read it.
+/// Gives each column of an input one domain across all leaves that read it. Domains of tensors and
+/// of tuples of columns stay as they are.
 fn share_domains(join: &mut GroupedJoin) {
     let has_tensors = |join: &GroupedJoin, domain: usize| {
         let mut columns = join.fields.iter().filter(|f| f.domain == domain).flat_map(|f| f.columns.iter().flatten());

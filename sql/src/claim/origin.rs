@@ -62,7 +62,7 @@ impl LeafOrigin {
         rows && self.conditions == other.conditions && !self.conditions.iter().any(Expr::is_volatile)
     }
 
-    /// Returns the index of the column of an expression, and adds it if there is none.
+    /// Returns the index of the column of an expression; adds a column if the expression has none.
     pub(super) fn column(&mut self, expr: Expr) -> usize {
         self.exprs.iter().position(|e| *e == expr).unwrap_or_else(|| self.add_column(expr))
     }

@@ -18,7 +18,7 @@ pub enum UnclaimedReason {
     Function(String),
     /// An argument of an aggregate function is the second one from the same table.
     SecondArgument(String),
-    /// An aggregate has a modifier that changes its meaning.
+    /// An aggregate has a modifier that redpoll does not support.
     Modifier {
         /// The aggregate.
         aggregate: String,

@@ -21,7 +21,7 @@ pub struct Region {
 pub struct Claim {
     /// The region.
     pub region: Region,
-    /// The plans of the leaves that are not tensors.
+    /// The plans of the inputs, from which leaves read rows unless they are tensors or computed.
     pub inputs: Vec<LogicalPlan>,
     /// The reasons why joins below could not be flattened and became leaves.
     pub unflattened: Vec<UnclaimedReason>,

@@ -247,8 +247,8 @@ fn cast_branches(outer: &Cast) -> Expr {
 }
 
 /// Returns the cases in which an expression of any type is not NULL, without products. An
-/// expression over several tables must be one that [`strict_parts`] splits, or a `CASE` of such
-/// expressions.
+/// expression over several tables must be one that [`strict_parts`] splits, or a cast or `CASE` of
+/// such expressions.
 pub(crate) fn split_validity(expr: &Expr, constant_leaf: usize) -> Result<ExprTerms, UnclaimedReason> {
     let several_tables = || UnclaimedReason::SeveralTables(expr.to_string());
     match (&leaves_of(expr)[..], expr) {
@@ -318,7 +318,8 @@ fn split_case(
     Ok(split)
 }
 
-/// Splits an integer expression that is cast to a 64-bit number, computing it in that type.
+/// Splits an integer expression that is cast to `number`, so that kernels compute the expression in
+/// that type; `None` if they cannot.
 fn split_widened(expr: &Expr, number: Number, schema: &DFSchema, constant_leaf: usize) -> Option<ExprTerms> {
     let ty = expr.get_type(schema).ok()?;
     let (wide, max) = match (number, &ty) {

@@ -35,7 +35,7 @@ pub(crate) struct FileScan {
     metrics: ExecutionPlanMetricsSet,
 }
 
-/// The columns of a scan.
+/// The columns of a scan, with their schema and statistics, and the version of the files.
 #[derive(Clone, Debug)]
 pub(super) struct FileScanFacts {
     pub(super) columns: Vec<usize>,

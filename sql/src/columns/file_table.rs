@@ -1,8 +1,8 @@
 //! Tables of files whose columns are read once a session, when a query first asks for them.
 //!
 //! The columns are kept by the [`ColumnStore`] as long as the files keep their sizes and
-//! modification times, and the limit leaves room. Files that are larger than the store are read by
-//! each query, as in DataFusion.
+//! modification times, and the limit leaves room. Files that do not fit this limit are read by each
+//! query, as in DataFusion.
 
 use super::file_scan::{FileScan, FileScanFacts, LoadedRows};
 use super::store::{ColumnStore, FileColumn, TableId};
@@ -84,7 +84,7 @@ impl FileVersion {
         Some(FileVersion(files))
     }
 
-    /// Returns the size of all files.
+    /// Returns the size of all files in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.0.iter().map(|(_, bytes, _)| bytes).sum()
     }
@@ -196,8 +196,8 @@ impl FileTableData {
     }
 
     /// Returns the plan that reads the `missing` columns; `None` if these columns do not fit the
-    /// store. Formats of text are parsed as a whole, so the second read of a file takes all columns
-    /// that are not kept yet.
+    /// store. A file that is not Parquet is treated as text, which is parsed as a whole. So the
+    /// second read of such a file takes all columns that are not kept yet.
     async fn reader(
         &self,
         state: &dyn Session,
@@ -269,7 +269,7 @@ impl FileTableData {
     }
 
     /// Runs a plan and returns its columns and the number of rows, in the order of partitions;
-    /// `None` if the memory does not suffice.
+    /// `None` if the columns exceed the store's capacity or the memory.
     async fn read(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
@@ -320,7 +320,8 @@ impl FileTableData {
     }
 }
 
-/// Reserves memory, and drops kept columns until there is room; returns whether there is enough.
+/// Reserves memory, and drops kept columns and codes until there is room; returns whether there is
+/// enough.
 fn grow(reserved: &MemoryReservation, bytes: usize, store: &ColumnStore) -> bool {
     while reserved.try_grow(bytes).is_err() {
         if !store.evict_oldest() {

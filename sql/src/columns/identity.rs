@@ -38,7 +38,7 @@ mod tests {
     use datafusion::arrow::array::{Int64Array, new_empty_array};
     use datafusion::arrow::datatypes::DataType;
 
-    /// Clones of an array are the same column, copies are not, not even of columns without rows.
+    /// Clones of an array are the same column; other arrays are not, even if they have no rows.
     #[test]
     fn columns_are_identified_by_their_arrays() {
         let identity = |array: &ArrayRef| ColumnIdentity::of([array].into_iter());

@@ -49,7 +49,7 @@ impl InputRows {
         self.source.as_ref()
     }
 
-    /// Returns the size of the rows in bytes, without columns that belong to a table.
+    /// Returns the size of the rows in bytes, without columns that are whole columns of a table.
     pub(crate) fn bytes(&self) -> usize {
         let is_shared = |k: usize| {
             self.source.as_ref().is_some_and(|source| {
@@ -97,7 +97,7 @@ pub(crate) async fn read_input(
 }
 
 /// Returns the scan below filters and projections, and adds these to `steps`, the last one first;
-/// `None` if there are other steps, or a limit.
+/// nodes that pass all rows are skipped. Returns `None` if there are other steps, or a limit.
 fn find_input_scan<'p>(plan: &'p Arc<dyn ExecutionPlan>, steps: &mut Vec<Step<'p>>) -> Option<InputScan<'p>> {
     if let Some(scan) = plan.downcast_ref::<FileScan>() {
         return Some(InputScan::File(scan));
@@ -124,8 +124,9 @@ fn find_input_scan<'p>(plan: &'p Arc<dyn ExecutionPlan>, steps: &mut Vec<Step<'p
     }
 }
 
-/// Returns the projected batches of a table in memory, in the order of the table. Plans distribute
-/// the batches over partitions in other orders, and split them.
+/// Returns the projected batches of a table in memory, in the order of the table if `version`
+/// contains the table. Plans distribute the batches over partitions in other orders, and split
+/// them.
 fn table_chunks(memory: &MemorySourceConfig, version: Option<&Version>) -> Result<Vec<RecordBatch>> {
     let batches = version.and_then(|version| version.batches_of(memory.partitions()));
     let batches = batches.unwrap_or_else(|| memory.partitions().iter().flatten().cloned().collect());

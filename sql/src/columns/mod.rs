@@ -1,5 +1,5 @@
-//! Columns of tables that a session keeps in memory: the values of files, each read once, and the
-//! codes of columns, each encoded once. All queries of the session share them.
+//! Columns of tables that a session keeps in memory: columns of files, each read once, and codes of
+//! columns, each encoded once. All queries of the session share these columns and codes.
 //!
 //! | file | contents |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Rows of a table that a region reads, whose columns have codes that other regions share.
+//! Rows of a table that a region reads. Regions share the codes of the table's columns.
 
 use super::file_scan::LoadedRows;
 use super::identity::{ColumnIdentity, WeakColumns};
@@ -38,7 +38,8 @@ impl RowSource {
     }
 
     /// Returns the codes of columns in all rows of the table. Returns `None` if a column is
-    /// computed, or so few rows are selected that their codes are better computed alone.
+    /// computed, if there are no rows or no columns, or if so few rows are selected that their
+    /// codes are better computed alone.
     ///
     /// # Errors
     /// If Arrow refuses a computation.

@@ -72,7 +72,7 @@ impl ColumnCodes {
     }
 }
 
-/// Number of columns whose encoded rows are counted.
+/// The largest number of columns whose encoded rows are counted.
 const MAX_COUNTED: usize = 1024;
 
 impl ColumnStore {
@@ -80,7 +80,8 @@ impl ColumnStore {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a column of a table of files in the given version.
+    /// Returns a column of a table of files in the given version. A kept column of another version
+    /// is dropped.
     pub(super) fn file_column(&self, table: TableId, version: &FileVersion, column: usize) -> Option<Arc<FileColumn>> {
         let (mut state, key) = (self.lock(), Key::File(table, column));
         match state.find(&key)? {
@@ -116,7 +117,7 @@ impl ColumnStore {
         keys.iter().for_each(|key| state.remove(key));
     }
 
-    /// Returns the codes of columns.
+    /// Returns the codes of columns, if the session keeps them.
     pub(super) fn codes(&self, columns: &ColumnIdentity) -> Option<Arc<ColumnCodes>> {
         match self.lock().find(&Key::Codes(columns.clone()))? {
             Content::Codes(codes) => Some(codes),

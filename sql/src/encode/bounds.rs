@@ -22,9 +22,9 @@ impl EncodedJoin {
 
     /// Computes the bound: the number of rows of a starting leaf, times a factor for each further
     /// leaf. The factor is the largest number of the leaf's rows with equal values in the fields
-    /// that earlier leaves have. The least bound of all starting leaves is returned. The longest
-    /// leaf is the first start: if the keys of all other leaves are unique, the bound is the number
-    /// of rows of this leaf, and the search ends before the keys of this leaf are counted.
+    /// that earlier leaves have. Starting leaves are tried from the longest on, until the least
+    /// bound is at most the number of rows of the longest leaf. If the keys of all other leaves are
+    /// unique, the first start gives this bound, and the keys of the longest leaf are not counted.
     ///
     /// # Errors
     /// If a tensor cannot be read.

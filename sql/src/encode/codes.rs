@@ -19,7 +19,7 @@ pub(super) struct EncodedDomain {
     pub(super) codes: Vec<(FieldId, usize, Arc<Vec<u64>>)>,
     /// The size of the codes and of the domain's values in bytes, without those that are shared.
     pub(super) bytes: usize,
-    /// The codes of whole columns that the session keeps.
+    /// The codes of whole columns of tables, which the session keeps if its limit leaves room.
     pub(super) shared: Vec<Arc<ColumnCodes>>,
     /// Number of tuples of columns that were encoded.
     pub(super) encoded_columns: usize,

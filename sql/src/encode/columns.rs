@@ -5,7 +5,7 @@ use crate::error::Result;
 use datafusion::arrow::array::ArrayRef;
 use std::sync::Arc;
 
-/// The codes of a column, or of tuples of columns, in all rows of a table.
+/// The codes of a column, or of a tuple of columns, in all rows of a table or of a leaf.
 #[derive(Debug)]
 pub struct EncodedColumns {
     /// The values of the codes.

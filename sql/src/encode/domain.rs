@@ -1,4 +1,5 @@
-//! Domains: the values of fields that are joined or compared, as codes in the order of values.
+//! Domains: the values of fields that are joined, grouped or compared, as codes in the order of
+//! values.
 
 use super::integers::{Integers, distinct, from_integers};
 use crate::error::{Error, FallbackReason, Result};
@@ -11,7 +12,7 @@ use datafusion::common::HashMap;
 use redpoll_logic::{Format, Scalar, TensorType};
 use redpoll_storage::Tensor;
 
-/// The code of a row whose value is not in the domain.
+/// The code of a row whose value is not in the domain, or can join nothing.
 pub const MISSING: u64 = u64::MAX;
 
 /// The values of a domain. Codes count from 0 and grow with the values; see [`Domain::null`] for

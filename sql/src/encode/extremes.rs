@@ -28,7 +28,7 @@ impl EncodedJoin {
     /// Returns the codes of a column for an extremum, which are computed once.
     ///
     /// # Errors
-    /// If Arrow refuses a computation.
+    /// If Arrow refuses a computation, or the allowance is exhausted.
     ///
     /// # Panics
     /// If the leaf is a tensor.

@@ -34,7 +34,7 @@ pub(super) struct Groups<'a> {
 
 impl<'a> Groups<'a> {
     /// Groups the rows of a leaf by codes; `shape` is the number of codes of each field. Rows with
-    /// a NULL in one of the columns `valid` are left out.
+    /// a missing code, or with a NULL in one of the columns `valid`, are left out.
     pub(super) fn new(leaf: &LeafRows, (codes, shape): (Vec<&'a [u64]>, &[u64]), valid: &[usize]) -> Groups<'a> {
         let passing = leaf.passing_rows(&codes, valid);
         let rows = passing.as_ref().map_or(leaf.len(), Vec::len);

@@ -77,8 +77,8 @@ impl LeafRows {
         self.column(column).logical_null_count() > 0
     }
 
-    /// Adds the codes of a field that one column gives. If the field has several columns in the
-    /// leaf, a row in which the codes of these columns differ gets the code [`MISSING`].
+    /// Adds the codes of a field that one tuple of columns gives. If the field has several tuples
+    /// in the leaf, a row in which their codes differ gets the code [`MISSING`].
     pub fn add_codes(&mut self, field: FieldId, codes: Arc<Vec<u64>>) {
         match self.codes.get_mut(&field) {
             None => {

@@ -48,7 +48,11 @@ impl EncodedJoin {
     /// Returns the limbs of a decimal column, of at most `bits_per_limb` bits each.
     ///
     /// # Errors
-    /// If `bits_per_limb` is too small, or a tensor cannot be read.
+    /// If the column does not have decimals, `bits_per_limb` is too small, or a tensor cannot be
+    /// read.
+    ///
+    /// # Panics
+    /// If the leaf is a tensor.
     pub fn limbs(&self, join: &GroupedJoin, column: LeafColumn, bits_per_limb: u32) -> Result<Vec<Limb>> {
         let array = self.rows(column.leaf).expect("the leaf has rows").column(column.column);
         let ty = || array.data_type().clone();

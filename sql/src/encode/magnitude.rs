@@ -9,7 +9,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float64Type};
 
 impl EncodedJoin {
-    /// Returns the number of rows of a leaf.
+    /// Returns the number of rows of a leaf; for a tensor, that of its stored entries.
     ///
     /// # Errors
     /// If a tensor cannot be read.
@@ -21,10 +21,11 @@ impl EncodedJoin {
         }
     }
 
-    /// Returns the sum of the absolute values of a column as floats; infinite or NaN if a value is.
+    /// Returns the sum of the absolute values of a column as floats; infinite or NaN if a value is,
+    /// and infinite if the sum overflows.
     ///
     /// # Errors
-    /// If a tensor cannot be read.
+    /// If a tensor cannot be read, or Arrow refuses a computation.
     pub fn absolute_sum(&self, join: &GroupedJoin, column: LeafColumn) -> Result<f64> {
         Ok(self.float_values(join, column)?.iter().map(|v| v.abs()).sum())
     }
@@ -32,7 +33,7 @@ impl EncodedJoin {
     /// Returns the values of a column as floats, without NULLs.
     ///
     /// # Errors
-    /// If a tensor cannot be read.
+    /// If a tensor cannot be read, or Arrow refuses a computation.
     pub fn float_values(&self, join: &GroupedJoin, column: LeafColumn) -> Result<Vec<f64>> {
         if let Some(rows) = self.rows(column.leaf) {
             let values = cast(rows.column(column.column), &DataType::Float64)?;

@@ -53,10 +53,11 @@ pub struct EncodedJoin {
     extremes: Mutex<BTreeMap<(LeafColumn, Extremum), Arc<ExtremeCodes>>>,
     /// The bound of the join's rows, once it is computed.
     max_rows: OnceLock<u128>,
-    /// The size of rows, codes and domains in bytes.
+    /// The size in bytes of the inputs' rows, of the domains, and of the codes that the session
+    /// does not keep. Rows that outer joins and computed leaves add are not counted.
     bytes: usize,
     allowance: Allowance,
-    /// The codes of whole columns that the session keeps.
+    /// The codes of whole columns of tables, which the session keeps if its limit leaves room.
     shared: Vec<Arc<ColumnCodes>>,
     /// Number of columns that were encoded for this join.
     encoded_columns: usize,
@@ -121,8 +122,8 @@ impl EncodedJoin {
         &self.domains[&join.fields[field].domain]
     }
 
-    /// Returns the dimension of a field: the smallest of its tensors' modes, or the number of codes
-    /// of its domain.
+    /// Returns the dimension of a field: the smallest dimension of its tensors' modes, or the
+    /// number of codes of its domain if it has no tensors.
     pub fn size(&self, join: &GroupedJoin, field: FieldId) -> u64 {
         extent(join, field).unwrap_or_else(|| self.domain(join, field).size())
     }
@@ -137,19 +138,19 @@ impl EncodedJoin {
         self.rows(column.leaf).is_some_and(|rows| rows.has_nulls(column.column))
     }
 
-    /// Returns the number of columns that were encoded for this join, and of those whose codes the
-    /// session keeps.
+    /// Returns the number of columns that were encoded for this join, and the number of columns
+    /// that have shared codes of whole columns.
     pub(crate) fn column_counts(&self) -> (usize, usize) {
         (self.encoded_columns, self.shared.len())
     }
 
-    /// Returns the size of the encoded rows in bytes.
+    /// Returns the size of the encoded rows in bytes, without codes that the session keeps.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
-/// Returns whether a column has a NaN or a negative zero.
+/// Returns whether a column has a NaN or a negative zero, or is no column of floats.
 fn has_irregular_floats(column: &ArrayRef) -> bool {
     let is_irregular = |value: f64| value.is_nan() || value == 0.0 && value.is_sign_negative();
     match column.data_type() {

@@ -24,7 +24,8 @@ enum RowOrigin {
     Leaf(LeafId),
 }
 
-/// A mode of a tensor: its columns, which are equal, and their codes.
+/// A mode of a tensor: its columns, whose values are equal, with their domain and the treatment of
+/// NULLs.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct SharedMode {
     columns: Vec<usize>,

@@ -18,7 +18,8 @@ use std::collections::HashMap;
 pub enum Payload {
     /// True.
     Presence,
-    /// The number of rows.
+    /// The number of rows. In a tensor with modes, it is stored as true if no two rows have the
+    /// same codes.
     Count,
     /// A fold of a column.
     Column {
@@ -66,7 +67,8 @@ impl EncodedJoin {
     /// Returns the tensor of a leaf's rows.
     ///
     /// # Errors
-    /// If a column does not have the type of the payload, or the allowance is exhausted.
+    /// If a column does not have the type of the payload, Arrow refuses a computation, or the
+    /// allowance is exhausted.
     ///
     /// # Panics
     /// If the leaf is a tensor.

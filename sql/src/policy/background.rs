@@ -2,9 +2,10 @@
 //! prepared.
 //!
 //! Each region is prepared by a thread of its own. While a query waits for the region, the thread
-//! has the priority of other threads; once DataFusion has answered, it has a low one. Regions that
-//! no query waits for are prepared one at a time. A process ends without waiting for these threads;
-//! their work is cancelled when the session is dropped.
+//! has the priority of other threads; once DataFusion has answered, the thread has a low priority
+//! (on Linux). Preparations that begin when no query waits for their regions run one at a time. A
+//! process ends without waiting for these threads; their work is cancelled when the session is
+//! dropped.
 
 use super::cache::RegionKey;
 use super::job::Job;
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundJobs(Arc<JobQueue>);
 
-/// Regions to prepare, and the one that is being prepared.
+/// Regions to prepare, and those that are being prepared.
 #[derive(Debug, Default)]
 pub(crate) struct JobQueue {
     state: Mutex<QueueState>,
@@ -74,7 +75,7 @@ pub(crate) enum StartTime {
 /// Number of times that preparing a region over the same version of its tables may fail.
 const MAX_TRIES: u32 = 3;
 
-/// Number of regions that could not be prepared and are remembered.
+/// The largest number of remembered regions that could not be prepared.
 const MAX_FAILURES: usize = 64;
 
 /// A query that waits for the rows of a region until DataFusion has answered it.
@@ -87,8 +88,8 @@ pub(crate) struct PendingResult {
 }
 
 impl BackgroundJobs {
-    /// Queues a region, or joins an entry of the same region, and returns a handle for its rows;
-    /// `None` if it failed [`MAX_TRIES`] times or no thread can be started.
+    /// Queues a region, or joins an entry of the same region, and returns a handle for its rows.
+    /// Returns `None` if preparation has failed [`MAX_TRIES`] times or no thread can be started.
     pub(crate) fn prepare(&self, job: Job, start_time: StartTime) -> Option<PendingResult> {
         let queue = &self.0;
         let mut state = queue.lock();
@@ -302,7 +303,7 @@ impl JobQueue {
         }
     }
 
-    /// Removes an entry whose job has ended, and counts a failure.
+    /// Removes an entry whose job has ended, and counts the failure if the job has failed.
     fn finish(&self, id: u64, waiting: Waiting, outcome: JobOutcome) {
         let mut state = self.lock();
         if waiting == Waiting::Nobody {
@@ -353,7 +354,8 @@ pub(crate) enum Waiting {
 /// The outcome of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum JobOutcome {
-    /// The region is prepared or left to DataFusion, or the job was cancelled.
+    /// The region is prepared or left to DataFusion, its rows were delivered, or the job was
+    /// cancelled.
     Done,
     /// The region could not be prepared, which counts as a try.
     Failed,

@@ -30,7 +30,8 @@ pub(crate) struct CacheSlot {
 }
 
 impl CacheSlot {
-    /// Returns the cache key and version of a region, or `None` if its tables have no version.
+    /// Returns the cache key and version of a region, or `None` if its rows depend on more than its
+    /// tables, or a table has no version.
     pub(crate) fn new(tables: Option<InputTables>, key: RegionKey) -> Option<CacheSlot> {
         let tables = tables?;
         let version = tables.version()?;
@@ -43,14 +44,15 @@ impl CacheSlot {
     }
 }
 
-/// The outcome of an insertion into the cache: `TooLarge` if the region exceeds its capacity.
+/// The outcome of an insertion into the cache: `TooLarge` if the region exceeds the cache's
+/// capacity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Insertion {
     Inserted,
     TooLarge,
 }
 
-/// Number of regions left to DataFusion that the cache remembers.
+/// The largest number of remembered plans that were left to DataFusion. A region may have several.
 const MAX_FALLBACKS: usize = 256;
 
 /// Encoded regions, regions that are left to DataFusion, and the columns of tables.
@@ -135,7 +137,8 @@ impl Cache {
         fallbacks.truncate(MAX_FALLBACKS);
     }
 
-    /// Returns the reason why a region is left to DataFusion, if its tables have not changed since.
+    /// Returns the reason why a region was left to DataFusion, if the tables have not changed since
+    /// then.
     pub(crate) fn fallback_reason(&self, plan: &LogicalPlan, target: &TargetChoice) -> Option<FallbackReason> {
         let fallbacks = self.fallbacks.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = fallbacks.iter().find(|entry| entry.target == *target && entry.plan == *plan)?;

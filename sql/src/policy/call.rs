@@ -1,5 +1,5 @@
-//! One call of a region: redpoll answers in place, or DataFusion answers while redpoll prepares the
-//! region.
+//! One call of a region: redpoll answers in the call itself, DataFusion answers, or DataFusion
+//! answers while redpoll prepares the region.
 
 use super::answer_source::AnswerSource;
 use super::background::{BackgroundJobs, StartTime};
@@ -92,7 +92,8 @@ impl Call {
         self.cache.find(&cache_slot.key, &cache_slot.version)
     }
 
-    /// Answers with redpoll. `inputs` are empty if the region is `cached`.
+    /// Answers with redpoll, or with DataFusion if the rows must be left to it. `inputs` are empty
+    /// if the region is `cached`.
     pub(crate) async fn answer_with_redpoll(
         self,
         inputs: Vec<Arc<dyn ExecutionPlan>>,

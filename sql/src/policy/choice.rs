@@ -24,11 +24,12 @@ pub(super) struct CallFacts {
 /// The state of a region in the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CacheState {
-    /// Its tables have no version, or have changed since it was planned.
+    /// The rows of the region depend on more than its tables, a table has no version, or a table
+    /// has changed since the region was planned.
     Uncacheable,
-    /// It can be cached, but is not prepared.
+    /// The region can be cached, but is not prepared.
     Unprepared,
-    /// It is prepared.
+    /// The region is prepared.
     Prepared,
 }
 

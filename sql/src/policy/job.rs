@@ -25,13 +25,13 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) key: RegionKey,
-    /// The version of its tables.
+    /// The version of the region's tables.
     pub(crate) version: Version,
     pub(crate) runner: RegionRunner,
     pub(crate) inputs: Vec<Arc<dyn ExecutionPlan>>,
     pub(crate) context: Arc<TaskContext>,
     pub(crate) cache: Arc<Cache>,
-    /// The plan before it was claimed.
+    /// The claimed aggregate, as DataFusion would run it.
     pub(crate) claimed_plan: Arc<LogicalPlan>,
     /// `Cost` if the region is cached only if it pays.
     pub(crate) policy: Policy,
@@ -40,7 +40,8 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Prepares the region and inserts it into the cache.
+    /// Prepares the region and inserts it into the cache, or records in the cache why the region is
+    /// left to DataFusion.
     pub(crate) fn run(&self, id: u64, waiting: Waiting, queue: &JobQueue) -> JobOutcome {
         // The version is taken before the rows are read, so a verdict cannot be recorded for a
         // later version.

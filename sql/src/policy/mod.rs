@@ -7,21 +7,26 @@
 //!
 //! 1. `rule`, `claim_cost`: the optimizer claims a region that can be claimed, was not left to
 //!    DataFusion before, and is estimated to pay. A region does not pay if its rows cannot be
-//!    cached between runs, or if its tables have so few rows that DataFusion would finish while a
-//!    program is compiled.
-//! 2. `choice`, `call`: redpoll answers a call if the region is cached or cannot be cached, or if
-//!    preparation is estimated to take no longer than the lower bound of DataFusion's time
-//!    ([`CostEstimate::is_always_faster`]). Otherwise DataFusion answers while redpoll prepares the
-//!    region.
-//! 3. `background`, `job`: preparation begins after its estimated time
-//!    ([`CostEstimate::prepare_time`]), or when DataFusion has answered. The engine that finishes
-//!    first answers.
+//!    cached between runs, unless preparation is always faster than DataFusion. A region without
+//!    tensors does not pay either if its tables have so few rows that DataFusion would finish while
+//!    a program is compiled. The same holds if an unknown number of values must be combined. With
+//!    `redpoll.claim = 'always'`, or if DataFusion cannot run the plan, the estimate does not
+//!    matter.
+//! 2. `choice`, `call`: by default, redpoll answers a call if the region is cached or cannot be
+//!    cached, or if preparation is estimated to take no longer than the lower bound of DataFusion's
+//!    time ([`CostEstimate::is_always_faster`]). Otherwise DataFusion answers while redpoll
+//!    prepares the region.
+//! 3. `background`, `job`: preparation begins when DataFusion has run for the estimated time of
+//!    preparation ([`CostEstimate::prepare_time`]), or has answered. The engine that finishes first
+//!    answers.
 //! 4. `call`: a call that has encoded the rows also finishes the first run, whatever the estimates
 //!    say, so that the cost of encoding is not wasted.
 //! 5. `prepared`, `cost`: the time of a prepared region is compared with that of DataFusion. If
-//!    DataFusion has not run, the repeats of keys bound the rows of the join and so its time.
+//!    DataFusion has not run, the repeats of keys bound the rows of the join, and so DataFusion's
+//!    time.
 //! 6. `fallback`, `cache`: a region that is slower, or whose values could give another result in
-//!    kernels, is left to DataFusion until its tables change, and runs DataFusion's own plan.
+//!    kernels, is left to DataFusion until the region's tables change. DataFusion then runs its own
+//!    plan of the region.
 
 mod answer_source;
 mod background;

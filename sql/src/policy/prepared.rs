@@ -53,8 +53,8 @@ impl PreparedRegion {
     /// Records the time of a run with everything cached.
     ///
     /// # Errors
-    /// If the fastest of [`TRIAL_RUNS`] runs does not pay, compared with the time that DataFusion
-    /// took. If DataFusion has not run, an upper bound of its time is used.
+    /// If there were at least [`TRIAL_RUNS`] runs, and the fastest does not pay, compared with the
+    /// time that DataFusion took. If DataFusion has not run, an upper bound of its time is used.
     pub(crate) fn record_run(&self, region: &Region, time: Duration) -> Result<(), FallbackReason> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.best = if runs.count == 0 { time } else { runs.best.min(time) };

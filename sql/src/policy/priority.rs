@@ -26,7 +26,7 @@ impl ThreadPriority {
     }
 }
 
-// Elsewhere, the priority would be that of the process.
+// On other systems, the priority would be that of the process.
 #[cfg(not(target_os = "linux"))]
 impl ThreadPriority {
     /// Returns the priority of the calling thread.
@@ -34,7 +34,7 @@ impl ThreadPriority {
         ThreadPriority {}
     }
 
-    /// Lowers the priority, if the thread still runs.
+    /// Does nothing, so the thread keeps its priority.
     pub(super) fn lower(&self) {}
 }
 

@@ -14,9 +14,8 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use std::sync::Arc;
 
-/// The optimizer rule that replaces the largest regions that can be claimed by one node each. It
-/// runs after DataFusion's own rules, which have found join conditions and pushed filters into
-/// scans.
+/// The optimizer rule that replaces the largest claimed regions by one node each. The rule runs
+/// after DataFusion's own rules, which have found join conditions and pushed filters into scans.
 #[derive(Clone, Default, Debug)]
 pub struct ClaimRegions {
     /// The regions that earlier runs left to DataFusion.

@@ -13,8 +13,8 @@ pub struct RegionFolds {
     pub folds: FoldList,
     /// The result columns that are not groups, in order.
     pub(crate) columns: Vec<Box<dyn ResultColumn>>,
-    /// The fold that is not 0 for groups with rows; `None` for a region without groups, whose
-    /// result is one row.
+    /// The fold that is not 0 exactly for groups with rows; `None` for a region without groups,
+    /// whose result is one row.
     pub presence: Option<FoldId>,
 }
 
@@ -22,7 +22,8 @@ impl RegionFolds {
     /// Returns the folds of a region over its encoded rows.
     ///
     /// # Errors
-    /// If the values of an aggregate require that the region is left to DataFusion.
+    /// If the values of an aggregate require that the region is left to DataFusion, or a tensor
+    /// cannot be read.
     pub fn new(region: &Region, encoded: &EncodedJoin) -> Result<RegionFolds> {
         let mut folds = FoldList::default();
         let rows = EncodedRows { join: &region.join, encoded };
@@ -52,7 +53,7 @@ impl FoldId {
 pub struct FoldList(Vec<JoinFold>);
 
 impl FoldList {
-    /// Returns the id of a fold, and adds it if there is none.
+    /// Returns the id of a fold; adds the fold if the list does not have it.
     pub(crate) fn find_or_add(&mut self, fold: JoinFold) -> FoldId {
         FoldId(self.0.iter().position(|f| *f == fold).unwrap_or_else(|| {
             self.0.push(fold);

@@ -96,8 +96,9 @@ impl<'a> LeafTables<'a> {
         combine(Builtin::And, self.remove_all_true(args, extra_field).0)
     }
 
-    /// Returns the factors of a row: the table of each leaf for which `payload` returns a value,
-    /// the filters of semi-joins and anti-joins, and the masks.
+    /// Returns the factors of a row: the masks, and a factor of each leaf for which `payload`
+    /// returns a value. The factor of a semi-join or anti-join leaf is its filter, that of other
+    /// leaves is their table.
     pub(crate) fn factors(
         &mut self,
         payload: impl Fn(LeafId) -> Option<Payload>,

@@ -1,13 +1,17 @@
 //! From a region and the rows of its leaves to a Logic plan.
 //!
-//! Each field of the region that joins, groups or is compared is a field of the plan. A fold over
-//! the rows of the join is one aggregate over a mapjoin of the leaves:
+//! Each field of the region that joins, groups or is compared is a field of the plan. Most folds
+//! over the rows of the join are one aggregate over a mapjoin of the leaves:
 //!
 //! - the number of rows is the sum of the product of the leaves' numbers of rows;
 //! - a sum of products has the sum of a factor in place of its leaf's number of rows;
 //! - the existence of a row is the `or` of an `and`;
 //! - a minimum or maximum is the `max` of the `min` of its code and, for each other leaf, of the
-//!   largest code if that leaf has a row, and of 0 otherwise.
+//!   largest code if that leaf has a row, and of 0 otherwise;
+//! - a fold over a semiring is the `plus` of the `times` of the arguments, where a row exists.
+//!
+//! Distinct values take two aggregates: an `or` shows for each value whether a row has it, and the
+//! values with a row are then counted or added.
 //!
 //! A semi-join or anti-join leaf counts once: fields that only it has are folded with `or` first. A
 //! leaf with a row for every combination of codes is left out where its rows are only counted.

@@ -6,12 +6,13 @@ use std::collections::BTreeSet;
 /// The largest number of fields whose orders are compared.
 const MAX_COMPARED_FIELDS: usize = 6;
 
-/// Returns an order of all fields. It begins with the first group field, and each field comes after
-/// one with which it shares a leaf, if there is one. So fields that are folded come last, and a
-/// product of matrices is computed row by row.
+/// Returns an order of all fields. The order begins with the first group field, if there is a
+/// group. Each later field shares a leaf with an earlier field, if possible. So a product of
+/// matrices is computed row by row.
 ///
-/// If leaves share an input, the first order in which the leaves become the fewest tensors is
-/// chosen. A tensor that is read twice is then stored once, and no transposed copy of it is needed.
+/// If leaves share an input, and there are at most [`MAX_COMPARED_FIELDS`] fields, the first order
+/// in which the leaves become the fewest tensors is chosen. A tensor that is read twice is then
+/// stored once where possible, and no transposed copy of the tensor is needed.
 pub(super) fn field_order(join: &GroupedJoin, active: &[bool]) -> Vec<FieldId> {
     let first = first_order(join);
     let inputs: Vec<usize> = (0..join.leaves.len()).filter_map(|leaf| join.input(leaf)).collect();
@@ -31,7 +32,7 @@ pub(super) fn field_order(join: &GroupedJoin, active: &[bool]) -> Vec<FieldId> {
 }
 
 /// Returns the fields in breadth-first order from the first group field, or from the field of the
-/// most leaves.
+/// most leaves if there is no group.
 fn first_order(join: &GroupedJoin) -> Vec<FieldId> {
     let leaves = |field: FieldId| leaves_of(join, field).len();
     let mut starts: Vec<FieldId> = (0..join.fields.len()).collect();
@@ -56,7 +57,7 @@ fn first_order(join: &GroupedJoin) -> Vec<FieldId> {
 }
 
 /// Calls `visit` with each order of all fields that extends `order`. An empty order begins with
-/// `start`, if given. Each field comes after one with which it shares a leaf, if there is one.
+/// `start`, if given. Each later field shares a leaf with an earlier field, if possible.
 fn each_order(join: &GroupedJoin, start: Option<FieldId>, order: &mut Vec<FieldId>, visit: &mut dyn FnMut(&[FieldId])) {
     let rest: Vec<FieldId> = (0..join.fields.len()).filter(|f| !order.contains(f)).collect();
     if rest.is_empty() {
@@ -78,8 +79,8 @@ fn leaves_of(join: &GroupedJoin, field: FieldId) -> BTreeSet<LeafId> {
     join.fields[field].columns.iter().flatten().map(|c| c.leaf).collect()
 }
 
-/// Returns the number of distinct tensors that the leaves become, if all have the same kind of
-/// values: leaves with the same columns of one input, in the same order, share a tensor.
+/// Returns the number of distinct tensors that leaves with inputs become, if all have the same kind
+/// of values. Leaves with the same columns of one input, in the same order, share a tensor.
 fn count_tensors(join: &GroupedJoin, active: &[bool], order: &[FieldId]) -> usize {
     let tensor_key = |leaf: LeafId| {
         let input = join.input(leaf)?;

@@ -1,7 +1,7 @@
 //! Stack space for deeply nested expressions.
 //!
 //! Parsers and optimizers recurse into expressions, and a condition of thousands of parts is
-//! thousands of levels deep. Statements are therefore processed on a stack of their own.
+//! thousands of levels deep. Statements are therefore processed on a larger stack.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};

@@ -1,10 +1,11 @@
 //! Merged columns of `FULL JOIN .. USING (k)` and similar joins.
 //!
-//! DataFusion takes `k` from the left table, where it is NULL in rows of the right table alone; for
-//! `*`, it takes `k` from the table whose name is first in the alphabet. This module rewrites such
-//! joins to `ON`, and replaces merged columns by the value that SQL defines. This value is the
-//! column of the left or right table for a left or right join, and the first of both columns that
-//! is not NULL for a full join. A column qualified by a table name stays the column of that table.
+//! DataFusion takes `k` from the left table, whose `k` is NULL in rows of the right table alone.
+//! For `*`, DataFusion takes `k` from the table whose name is first in the alphabet. This module
+//! rewrites such joins to `ON`, and replaces merged columns by the value that SQL defines. This
+//! value is the column of the left or right table for a left or right join, and the first of both
+//! columns that is not NULL for a full join. A column qualified by a table name stays the column of
+//! that table.
 
 use super::names::constraint;
 use super::normalized;
@@ -96,7 +97,8 @@ impl MergeSide {
     }
 }
 
-/// Merges the columns of `USING` in all selections of a statement whose tables have known columns.
+/// The visitor that merges the columns of `USING` and `NATURAL` in a statement, in each selection
+/// whose tables have known columns.
 pub(super) struct ColumnMerger<'k> {
     /// The columns of tables, by the text of the query that selects all of them; `None` if the
     /// query cannot be planned.
@@ -105,7 +107,7 @@ pub(super) struct ColumnMerger<'k> {
     pub(super) column_queries: HashMap<String, Query>,
     /// A selection that is refused, because its columns cannot be merged.
     pub(super) refused_selection: Option<String>,
-    /// True if a table lacks a column of the selection's `USING`.
+    /// True if a table of the selection lacks a column of `USING`.
     has_missing_column: bool,
     /// The enclosing queries, outermost first.
     enclosing: Vec<EnclosingQuery>,
@@ -230,7 +232,8 @@ impl ColumnMerger<'_> {
         Some(SelectScope { tables: vec![JoinedTable { name, columns }], merged: Vec::new() })
     }
 
-    /// Merges the columns of one selection; returns `None` if this is not possible.
+    /// Merges the columns of one selection, and returns the columns that it may read; returns
+    /// `None` if merging is not possible.
     fn select(&mut self, select: &mut Select) -> Option<SelectScope> {
         let mut from = select.from.clone();
         let mut scope = SelectScope::default();
@@ -336,9 +339,10 @@ struct JoinedTable {
 #[derive(Clone, Debug)]
 struct MergedColumn {
     name: String,
-    /// The columns of which the first non-NULL value is the column's value, as SQL.
+    /// The columns, as SQL, of which the first that is not NULL gives the value of the merged
+    /// column.
     parts: Vec<String>,
-    /// The tables that have the column; it takes its position from the first.
+    /// The tables that have the column. The first one determines the column's position.
     tables: Vec<usize>,
 }
 
@@ -443,7 +447,7 @@ impl SelectScope {
     }
 }
 
-/// Replaces the names of merged columns by their values, except in subqueries.
+/// The visitor that replaces the names of merged columns by their values, except in subqueries.
 struct ColumnReplacer<'s> {
     scope: &'s SelectScope,
     depth: usize,

@@ -28,7 +28,7 @@ impl Database {
     /// Plans a statement.
     ///
     /// # Errors
-    /// If the statement does not fit the registered tables.
+    /// If the statement does not fit the registered tables, or names a file that cannot be read.
     pub(crate) fn plan(&self, mut statement: Statement) -> BoxFuture<'_, Result<LogicalPlan>> {
         let plan = async move {
             visit(&mut statement, &mut ColumnSelector);
@@ -40,7 +40,7 @@ impl Database {
                     Ok(plan) => return Ok(plan),
                     Err(error) => error,
                 };
-                // No table has the name in lower case, so another spelling is tried.
+                // If a table lacks a name in lower case, another spelling of the name is tried.
                 let columns = self.columns_of(&statement).await;
                 let respelled = names::respell(&mut statement, &error, &columns);
                 let error = first_error.get_or_insert(error);

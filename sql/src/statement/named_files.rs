@@ -33,7 +33,8 @@ const FUNCTIONS: [(&str, RowReader); 3] = [
 
 impl Database {
     /// Makes tables of the files that a statement names, and replaces calls of functions that read
-    /// files by the names of these tables. A file that has changed is read again.
+    /// files by the names of these tables. A file whose size or modification time has changed is
+    /// read again.
     ///
     /// # Errors
     /// If a file is missing or damaged, or a function is called with wrong arguments.
@@ -75,8 +76,8 @@ impl FileFinder {
         }
     }
 
-    /// Adds the file of a name in quotes: any name in single quotes, and the path of a file in
-    /// double quotes.
+    /// Adds the file of a name in quotes: any name in single quotes, and the path of an existing
+    /// file in other quotes.
     fn relation(&mut self, name: &ObjectName) {
         let [part] = &name.0[..] else { return };
         let Some(Ident { value, quote_style: Some(quote), .. }) = part.as_ident() else { return };

@@ -61,7 +61,7 @@ fn one_spelling<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<
     }
 }
 
-/// Finds definitions of a name other than a column of that name.
+/// The visitor that finds definitions of a name other than a column of that name.
 struct NameDefinitions<'s> {
     name: &'s str,
     /// True if there is such a definition.
@@ -122,7 +122,7 @@ impl VisitorMut for NameDefinitions<'_> {
     }
 }
 
-/// Respells a column wherever it is read.
+/// The visitor that respells a column wherever the column is read.
 struct Respeller<'s> {
     name: &'s str,
     /// The table that qualifies the name, if any.

@@ -126,8 +126,8 @@ impl TensorTable {
         Ok(table)
     }
 
-    /// Returns the table of a tensor of the given shape and dtype, which is computed once, when its
-    /// entries are first needed. The names are as for [`TensorTable::with_columns`].
+    /// Returns the table of a tensor of the given shape and dtype, which is computed when its
+    /// entries are first needed, and then kept. The names are as for [`TensorTable::with_columns`].
     ///
     /// # Errors
     /// See [`TensorTable::with_columns`].

@@ -93,8 +93,8 @@ impl TensorSink {
 /// the values.
 ///
 /// # Errors
-/// If a coordinate is NULL, negative or no integer, coordinates repeat, or the values are no
-/// numbers.
+/// If there are no columns, a coordinate is NULL, negative, no integer or outside of `shape`, or
+/// coordinates repeat. Also if the values contain a NULL or have a type that tensors cannot store.
 pub(crate) fn tensor_of_rows(rows: &RecordBatch, shape: Option<Vec<u64>>) -> Result<Tensor, Error> {
     let names: Vec<&str> = rows.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
     let Some((value, coordinates)) = names.split_last() else {

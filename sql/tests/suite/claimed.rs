@@ -36,7 +36,8 @@ async fn joins_agree_with_datafusion() {
     }
 }
 
-/// Tables whose rows have prices, cases, degrees and norms.
+/// Returns a database with a table `f` of facts, and a table `d` with a segment, a condition, a
+/// number and a norm for some keys of `f`.
 async fn measurements() -> Database {
     let database = database().await;
     for statement in [
@@ -134,8 +135,9 @@ async fn expressions_over_several_tables_agree_with_datafusion() {
     }
 }
 
-/// A million combinations are computed. A region with more combinations is left to DataFusion, and
-/// so is a region in which a combination raises an error, because it may occur in no joined row.
+/// A region with fewer than a million combinations is computed. A region with more combinations is
+/// left to DataFusion, and so is a region in which a combination raises an error, because no joined
+/// row may have that combination.
 #[tokio::test]
 async fn combinations_have_a_limit() {
     let database = database().await;
@@ -225,8 +227,9 @@ async fn outer_joins_agree_with_datafusion() {
     }
 }
 
-/// Rows that are joined with themselves are stored once, in whatever order the query lists its
-/// conditions. The loops then follow the edges, as over a tensor.
+/// A table that is joined with itself is stored once if one order of its columns fits all leaves,
+/// in whatever order the query lists its conditions. The loops then follow the edges, as over a
+/// tensor.
 #[tokio::test]
 async fn tables_joined_with_themselves_are_stored_once() {
     let database = graph().await;

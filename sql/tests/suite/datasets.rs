@@ -88,7 +88,7 @@ async fn patterns_of_graphs_are_counted() {
         let file = folder.join(format!("graphs/{graph}.mtx.zst"));
         database.register_file("g", &file).await.unwrap();
         let mut outcomes = QueryOutcomes::default();
-        // The view only makes the queries easier to read.
+        // The patterns read a table `e(src, dst)`.
         run(&database, "CREATE VIEW e AS SELECT i0 AS src, i1 AS dst FROM g").await.unwrap();
         for (name, sql) in &patterns {
             outcomes.check(&database, name, sql).await;

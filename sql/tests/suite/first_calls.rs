@@ -160,7 +160,7 @@ async fn a_region_that_a_query_waits_for_may_exceed_the_cache() {
     let sql = "SELECT count(*) FROM many a, many b, many c WHERE a.hub = b.hub AND b.k = c.k";
     // DataFusion may exhaust the memory first; then redpoll runs alone.
     let by_redpoll = "prepared=no, prepared by this call";
-    // Preparation may fail three times.
+    // After three failures, a region would not be prepared again.
     for _ in 0..4 {
         assert_contains(&explain_analyze(&database, sql).await, &[by_redpoll]);
         database.wait_until_prepared().await;
@@ -290,7 +290,8 @@ async fn changed_tables_are_prepared_again() {
     let database = database().await;
     prepare_first(&database).await;
     assert_agrees(&database, HUBS).await;
-    // The job under way may read the old table or the new one; the answer is the same.
+    // The job under way may read the old rows or the new ones; its region must not answer with old
+    // rows.
     run(&database, "INSERT INTO t VALUES (3001, 11)").await.unwrap();
     assert_agrees(&database, HUBS).await;
     database.wait_until_prepared().await;
@@ -348,8 +349,8 @@ async fn dropping_the_session_ends_preparation() {
     tokio::time::timeout(deadline, freed).await.expect("the memory of the run is still reserved");
 }
 
-/// Under `cost`, regions that are slower than DataFusion are left before any query has waited for
-/// them.
+/// Under `cost`, regions that are slower than DataFusion are left to DataFusion before any query
+/// has waited for them.
 #[tokio::test]
 async fn regions_that_do_not_finish_are_left_to_datafusion() {
     let engine = Arc::<EndlessEngine>::default();

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Number of queries that ran, and that were claimed.
+/// The numbers of queries that ran, and of those that were claimed.
 #[derive(Default)]
 struct Counts {
     queries: AtomicUsize,
@@ -79,7 +79,7 @@ async fn runner(
     })
 }
 
-/// Every claimed kind of query gives the expected rows.
+/// Every query gives the expected rows, claimed and unclaimed, and most are claimed.
 #[tokio::test]
 async fn files_agree_claimed_and_unclaimed() {
     let (plain, ours) = (Arc::<Counts>::default(), Arc::<Counts>::default());

@@ -118,8 +118,8 @@ async fn changed_files_are_read_again() {
     assert_eq!((number(&database, sum).await, number(&database, pairs).await), ("60".into(), "120".into()));
 }
 
-/// A memory limit bounds the columns that are kept: the oldest are dropped for new ones, and each
-/// query reads columns that are larger than the limit of the cache.
+/// A memory limit bounds the columns that are kept: the columns used least recently are dropped for
+/// new ones. Columns that are larger than the limit of the cache are read by each query.
 #[tokio::test(flavor = "multi_thread")]
 async fn kept_columns_obey_the_memory_limit() {
     let (_folder, database) = database_of_files("parquet", 100).await;

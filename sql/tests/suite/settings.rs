@@ -1,4 +1,4 @@
-//! The settings of a session: `SET redpoll.first`, `SHOW redpoll.first`.
+//! The settings of a session, set by `SET` and shown by `SHOW`.
 
 use redpoll::Session;
 use redpoll_testing::sql::{rows, run};

@@ -1,4 +1,5 @@
-//! Tensors as tables of DataFusion: filters that are pushed into scans, and statistics.
+//! Tensors as tables of DataFusion: filters that are pushed into scans, statistics, lazy arrays,
+//! fill values, keys that are no coordinates, and the blocking interface.
 
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::common::stats::Precision;

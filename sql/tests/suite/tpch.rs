@@ -102,7 +102,7 @@ fn check_readme(table: &str) {
     redpoll_golden::check(&path, &format!("{before}{begin}{table}{end}{after}"));
 }
 
-/// Checks that rows equal an answer, numbers up to the digits of the answer.
+/// Checks that rows equal an answer. Numbers may differ by 0.01 plus a relative error of 1e-9.
 fn is_answer(found: &[Vec<Cell>], answer: &str) -> Result<(), String> {
     let expected: Vec<Vec<&str>> = answer.lines().skip(1).map(|line| line.split('|').collect()).collect();
     if expected.len() != found.len() {

@@ -25,8 +25,8 @@ pub(super) struct StoredFibers {
     along: Vec<usize>,
     /// The number of elements of a fiber, stored or not.
     pub(super) length: u64,
-    /// The coordinates of each value, one list for each mode of the tensor. Fibers ascend, and so
-    /// do the values of a fiber.
+    /// The coordinates of each value, one list for each mode of the tensor. Fibers ascend by their
+    /// coordinates, and so do the values within a fiber.
     pub(super) coordinates: Vec<Vec<u64>>,
     /// The index of the first value of each fiber, then the number of values of all fibers.
     starts: Vec<usize>,
@@ -104,7 +104,7 @@ impl StoredFibers {
 pub(super) struct StoredValues<T> {
     /// The values.
     pub(super) values: Vec<T>,
-    /// The number of elements with each of the values; `None` if each has one.
+    /// The number of elements that each listed value stands for; `None` if each stands for one.
     pub(super) counts: Option<Vec<u64>>,
     /// The fill value.
     pub(super) fill: T,
@@ -127,7 +127,7 @@ impl<T: OrderedValue> StoredValues<T> {
         Ok(StoredValues { values, counts, fill, unstored: tensor.element_count() - stored })
     }
 
-    /// Sorts the values, and their numbers of elements with them.
+    /// Sorts the values in ascending order, and reorders their numbers of elements with them.
     pub(super) fn sort(&mut self) -> Result<(), Error> {
         let Some(counts) = &mut self.counts else {
             SortOrder::Ascending.sort(&mut self.values);

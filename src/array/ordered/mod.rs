@@ -1,12 +1,13 @@
 //! Functions that depend on the order of values: sorts, order statistics, distinct values, and
-//! searches.
+//! searches; also selections, whose shapes depend on values.
 //!
-//! None of them is a fold over a join, so plans cannot express them. They compute their operands at
-//! once, and return arrays whose tensors are stored. Their work and their results are in proportion
-//! to the stored values: the elements with the fill value stay together, as one block of equal
-//! values, and are never listed.
+//! None of these functions is a fold over a join, so plans cannot express them. Selections compute
+//! only their masks at once. The other functions compute their operands at once, with work and
+//! results in proportion to the stored values: the elements with the fill value stay together, as
+//! one block of equal values, and are never listed.
 //!
-//! NaN is larger than all other values, and equal to itself; `-0.0` and `0.0` are equal.
+//! NaN is larger than all other values, and equal to itself, but descending sorts also put NaN
+//! last; `-0.0` and `0.0` are equal.
 
 mod fibers;
 mod lookup;

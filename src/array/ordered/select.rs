@@ -5,8 +5,8 @@ use crate::error::Error;
 
 impl Array {
     /// Returns the elements at which a boolean array is true, row-major. The mask has the size of
-    /// the array in each of its modes; the modes that follow those of the mask are kept. The method
-    /// is not lazy.
+    /// the array in each of its modes; the modes that follow those of the mask are kept. The mask
+    /// is computed at once, because the shape depends on it; the elements are not.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -17,8 +17,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Array::collect`]; also if the sizes of mask and array differ, or the mask
-    /// has no modes.
+    /// The errors of [`Array::collect`]; also if the sizes of mask and array differ, the mask has
+    /// no modes, or the modes of the array are named.
     #[track_caller]
     pub fn select(&self, mask: &Array) -> Result<Array, Error> {
         let (shape, mask_shape) = (self.shape()?, mask.shape()?);
@@ -30,8 +30,8 @@ impl Array {
         self.slice(indices).check()
     }
 
-    /// Returns the parts of the array at which a boolean vector is true along an axis. The method
-    /// is not lazy.
+    /// Returns the parts of the array at which a boolean vector is true along an axis. The vector
+    /// is computed at once, because the shape depends on it; the parts are not.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

@@ -81,7 +81,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Array::collect`]; also if there is no such axis, or the values are structs.
+    /// The errors of [`Array::collect`]; also if `axis` is not one axis of the array, or the values
+    /// are structs.
     #[track_caller]
     pub fn sort(&self, axis: impl Into<Axes>, order: SortOrder) -> Result<Array, Error> {
         let sorted = self.sorted_along("sort", &axis.into(), order)?;
@@ -89,9 +90,9 @@ impl Array {
     }
 
     /// Returns the coordinates that sort the values along an axis: `a.take_along_axis` with these
-    /// coordinates is `a.sort`. Equal values stay in their order. For a sparse array, a few runs of
-    /// offsets are stored, which are added to the coordinates of the sorted array. The values are
-    /// sorted at once; only this addition is lazy.
+    /// coordinates is `a.sort`. Equal values stay in their order. Runs of offsets are stored, which
+    /// are added to the coordinates of the sorted array. The values are sorted at once; only this
+    /// addition is lazy.
     ///
     /// ```
     /// use redpoll::prelude::*;
@@ -111,7 +112,8 @@ impl Array {
     }
 
     /// Returns the `k` largest values along an axis in descending order, and their coordinates. Of
-    /// equal values, the first ones are returned. The values are sorted at once.
+    /// equal values, the first ones are returned; NaN comes after all other values. The values are
+    /// sorted at once.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -198,7 +200,8 @@ impl SortedFibers {
         assemble((self.shape(), self.fibers.ty.fill.clone()), &self.mode_order(), coordinates, values, &self.format)
     }
 
-    /// Sorts the stored values of each fiber, and gives each its place in the sorted fiber.
+    /// Sorts the stored values of each fiber, drops those beyond the limit, and finds the place of
+    /// each other value in the sorted fiber.
     fn sort<T: OrderedValue>(&self) -> Sorted {
         let (mut values, fill) = (self.fibers.values::<T>(), self.fibers.fill::<T>());
         let (mut counts, mut places, mut retained) = (Vec::new(), Vec::with_capacity(values.len()), 0);
@@ -240,7 +243,7 @@ impl SortedFibers {
                 *place += 1;
             };
             head.iter().for_each(|k| push_value(&mut runs, &mut place, *k));
-            // The elements with the fill value are between those that are stored.
+            // The elements with the fill value are at the indices that are not stored.
             let mut next = 0;
             for stored in indices.iter().copied().chain([self.fibers.length]) {
                 if place == self.limit {

@@ -23,8 +23,8 @@ pub struct Unique {
 
 impl Array {
     /// Returns the distinct values, with the index of the first element and the number of elements
-    /// for each value. The fill value is included if an element has it. All NaN are one value. The
-    /// method is not lazy.
+    /// for each value, and the index of the value of each element. The fill value is included if an
+    /// element has it. All NaN are one value. The method is not lazy.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

@@ -102,7 +102,7 @@ impl Layers {
     }
 
     /// Sorts a layer by the mean places of neighbours in the layer `other`; items without
-    /// neighbours keep their place.
+    /// neighbours are sorted by their own place.
     fn sort_layer(&mut self, depth: usize, other: usize) {
         let places = self.places(other);
         let neighbours = if other < depth { &self.above } else { &self.below };

@@ -182,7 +182,8 @@ fn prepared(source: &str, tables: &[&str]) -> Prepared {
     session.prepare(source, &bindings).unwrap()
 }
 
-/// Asserts that pages of real plans and programs, run or not, have every query with its code.
+/// Asserts that pages of real plans, run or not, and of programs have every query, and that pages
+/// of plans that have run have the code of each query.
 #[test]
 fn pages_of_real_plans() {
     let file = |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();

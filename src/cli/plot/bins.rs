@@ -17,8 +17,9 @@ pub(super) struct Bin {
 }
 
 impl Bins {
-    /// Returns bins for the numbers of all histograms: one for each number if there are few,
-    /// otherwise one for 0 and for each power of two.
+    /// Returns bins for the numbers of all histograms: one for each number between the least and
+    /// the greatest if there are few, otherwise one for each power of two, and one for 0 if 0
+    /// occurs.
     pub(super) fn of(histograms: &[Histogram]) -> Bins {
         let least = histograms.iter().filter_map(|h| h.first_key_value()).map(|(k, _)| *k).min().unwrap_or(0);
         let most = histograms.iter().filter_map(|h| h.last_key_value()).map(|(k, _)| *k).max().unwrap_or(0);

@@ -1,8 +1,8 @@
 //! `redpoll plot`: a picture of the entries of a file, as PNG or SVG.
 //!
 //! `pattern.rs` draws the entries at their places, `bars.rs` histograms over the bins of `bins.rs`.
-//! Both draw a scene of rectangles, texts and one image (`scene.rs`) with axes (`axis.rs`).
-//! `svg.rs` and `png.rs` write the scene to a file; `font.rs` draws the texts of images.
+//! Both draw a scene of rectangles, texts and images (`scene.rs`) with axes (`axis.rs`). `svg.rs`
+//! and `png.rs` write the scene to a file; `font.rs` draws the texts of images.
 
 mod axis;
 mod bars;

@@ -1,4 +1,4 @@
-//! The pattern of a tensor: its entries at their places, counted by pixel.
+//! The pattern of a tensor: its entries at their places, counted by cell.
 
 use super::axis::{GAP, MARK, Tick, bottom_axis, left_axis, round_step, short};
 use super::scene::{Anchor, Colour, FAINT, INK, LINE_HEIGHT, PAPER, Part, Raster, Rectangle, Scene, fit, text_width};
@@ -33,7 +33,7 @@ const SHORTEST: u32 = 48;
 const SEPARATE: u32 = 8;
 /// Width of the scale of shades, with its labels.
 const SCALE: u32 = 96;
-/// Shades of one entry and of the most entries of a pixel.
+/// Shades of one entry and of the most entries of a cell.
 const SHADES: [Colour; 2] = [[0x8f, 0xbd, 0xe8], [0x08, 0x2a, 0x5c]];
 
 /// Numbers of entries by cell. A cell has at least one coordinate of each mode.

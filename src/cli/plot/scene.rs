@@ -1,4 +1,4 @@
-//! Scenes: rectangles, texts and one raster on a white page, which `svg.rs` and `png.rs` write.
+//! Scenes: rectangles, texts and rasters on a white page, which `svg.rs` and `png.rs` write.
 
 /// A colour as red, green and blue.
 pub(super) type Colour = [u8; 3];
@@ -51,7 +51,7 @@ pub(super) struct Rectangle {
 
 /// A line of text.
 pub(super) struct Text {
-    /// The place that the anchor names.
+    /// The place of the part of the text that the anchor names.
     pub(super) x: u32,
     /// The middle of the line.
     pub(super) y: u32,

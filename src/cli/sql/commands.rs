@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// A command.
 struct Command {
-    /// The names; the help lists the first name with the arguments.
+    /// The names; the help lists the first name with the arguments, then the other names.
     names: &'static [&'static str],
     /// The names of the arguments.
     args: &'static str,

@@ -74,7 +74,8 @@ pub(super) struct NameCompleter {
 }
 
 impl NameCompleter {
-    /// Reads the names of all tables and columns of a session.
+    /// Reads the names of all tables and columns of a session, except those of
+    /// `information_schema`.
     pub(super) async fn update(&mut self, database: &Database) {
         self.names.clear();
         let context = database.context();

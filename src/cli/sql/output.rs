@@ -40,7 +40,7 @@ pub(super) struct RowStyle {
 }
 
 impl RowStyle {
-    /// The number of rows printed to a terminal.
+    /// The largest number of rows of a table that are printed to a terminal by default.
     const TERMINAL_ROWS: usize = 40;
 
     /// Returns the style of a mode, for the present standard output.

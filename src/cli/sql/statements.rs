@@ -35,8 +35,8 @@ enum CliStatement {
     Summarize(String),
 }
 
-/// Runs the statements of a text until one fails. Ctrl-C cancels the statement that is running or
-/// printed.
+/// Parses all statements of a text, and then runs them until one fails. Ctrl-C cancels the
+/// statement that is running or printed.
 pub(super) async fn run_text(
     database: &Database,
     text: &str,

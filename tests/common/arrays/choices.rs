@@ -44,7 +44,8 @@ impl RecordedChoices {
         self.below(length as u64) as usize
     }
 
-    /// Returns true with a probability of `percent` out of 100. The choice 0 gives false.
+    /// Returns true with a probability of `percent` out of 100. The choice 0 gives false, unless
+    /// `percent` is 100.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) >= 100 - percent
     }

@@ -125,7 +125,7 @@ impl OperandSource {
         number
     }
 
-    /// Draws a size: mostly small, sometimes 0 or 1.
+    /// Draws a size from 0 to 5 or, in a program, one of the sizes of the program.
     pub fn size(&mut self) -> usize {
         if let Some(earlier_results) = &self.earlier_results {
             return *self.rng.pick(&earlier_results.sizes);
@@ -265,7 +265,7 @@ impl OperandSource {
 }
 
 /// Returns whether a value is exact in a dtype, with room for products and sums of several such
-/// values. If `whole` is set, an `f64` must be a whole number.
+/// values. If `whole` is set, an `f64` must be a whole number. A zero must be positive.
 pub fn is_exact_in(value: f64, prim: Prim, whole: bool) -> bool {
     let (max_magnitude, steps): (f64, f64) = match prim {
         Prim::Bool => (1.0, 1.0),

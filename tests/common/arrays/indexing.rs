@@ -112,7 +112,7 @@ pub const INDEXING: &[Operation] = &[
     }),
 ];
 
-/// An index of one mode.
+/// An index of one mode, or a new mode.
 enum ModeIndex {
     Coordinate(usize),
     List(Vec<usize>),
@@ -120,7 +120,7 @@ enum ModeIndex {
     Gather(DenseArray),
 }
 
-/// Indexes an array with aligned arrays of coordinates, among indices of all other kinds.
+/// Indexes an array with aligned arrays of coordinates, among indices of other kinds.
 fn draw_gathers(draw: &mut OperandSource) -> (Array, DenseArray) {
     let shape = draw.any_nonempty_shape(1, 5);
     let (a, x) = draw.array(&shape);

@@ -9,7 +9,8 @@ use redpoll::logic::{DType, FloatMode, Prim};
 use redpoll::{Array, Config, Target};
 use redpoll_optimizer::{Choice, CostThreshold};
 
-/// The groups of operations in programs. Each group is equally likely.
+/// The groups of operations in programs. Each entry is equally likely, so that a group with several
+/// entries is drawn more often.
 pub const GROUPS: &[&[Operation]] = &[
     functions::UNARY,
     functions::FLOAT_UNARY,
@@ -80,7 +81,8 @@ pub(super) struct ProgramStep {
     pub(super) name: String,
     pub(super) array: Array,
     pub(super) dense: DenseArray,
-    /// Set when the values of this and all earlier results are exact.
+    /// Set when the values of this result are exact and neither its operation nor an earlier one
+    /// rounds.
     pub(super) is_exact: bool,
 }
 
@@ -91,7 +93,7 @@ pub(super) struct ArrayProgram {
     operations: Vec<(&'static str, bool)>,
     pub(super) text: String,
     starts: Vec<usize>,
-    /// The failure of an operation that could not be applied.
+    /// The failure of an operation that could not be applied, or whose result has another shape.
     pub(super) failure: Option<PhaseFailure>,
 }
 
@@ -198,7 +200,8 @@ fn add_result(
     Ok(ProgramStep { name, array, dense, is_exact })
 }
 
-/// Computes the last result and some others together, and compares them with the expected ones.
+/// Computes the last result and some others together, and compares them with the expected results.
+/// Interpreters compute some of the small last results again.
 fn check(draw: &mut OperandSource, steps: &[ProgramStep], text: &mut String) -> ArrayOutcome {
     let requested: Vec<&ProgramStep> =
         steps.iter().enumerate().filter(|(k, _)| k + 1 == steps.len() || draw.rng.chance(25)).map(|(_, s)| s).collect();

@@ -1,4 +1,4 @@
-//! Shapes, joins, repetitions, triangles and constants.
+//! Shapes, joins, repetitions, triangles, neighbourhoods, scatters and constants.
 
 use super::draw::{DenseArray, OperandSource};
 use super::{Operation, oracle};

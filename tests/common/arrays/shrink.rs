@@ -65,8 +65,8 @@ fn remove_range(choices: &[u64], from: usize, to: usize) -> Vec<u64> {
     [&choices[..from], &choices[to..]].concat()
 }
 
-/// Returns whether a program has fewer operations than another one or, if both have the same number
-/// of operations, less text or lower choices.
+/// Returns whether a program has fewer operations than another one. If both have the same number of
+/// operations, the length of the text decides, and then the sum of the choices.
 fn is_smaller(one: &ArrayReport, other: &ArrayReport) -> bool {
     let size = |c: &ArrayReport| (c.operations.len(), c.text.len(), c.choices.iter().sum::<u64>());
     size(one) < size(other)

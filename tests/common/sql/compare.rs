@@ -112,11 +112,11 @@ fn format_batches(batches: &[RecordBatch]) -> String {
     datafusion::arrow::util::pretty::pretty_format_batches(batches).map_or_else(|e| e.to_string(), |t| t.to_string())
 }
 
-/// Runs a query claimed and unclaimed, and checks that both agree; returns the number of claimed
-/// regions.
+/// Runs a query claimed and unclaimed, and checks that both agree. Returns the number of claimed
+/// regions, which is 0 if the query fails both ways.
 ///
 /// # Errors
-/// The query and the difference.
+/// The query and the error of [`check`].
 pub async fn agree(database: &Database, sql: &str) -> Result<usize, String> {
     match check(database, sql).await {
         Ok(claimed) => Ok(claimed.unwrap_or(0)),
@@ -128,7 +128,7 @@ pub async fn agree(database: &Database, sql: &str) -> Result<usize, String> {
 /// regions, or `None` if the query fails both ways.
 ///
 /// # Errors
-/// The difference between the two runs.
+/// The difference between the two runs, or the error of a setting or of planning the query.
 pub async fn check(database: &Database, sql: &str) -> Result<Option<usize>, PhaseFailure> {
     let fails = |phase: &'static str| move |message: String| PhaseFailure { phase, message };
     let set = |enabled: bool| async move {

@@ -1,9 +1,9 @@
 //! Random tables with NULLs and duplicates, and random aggregates over random joins of these
 //! tables.
 //!
-//! Tables have any rows, each key once, or no rows. Their columns are plain arrays, views,
-//! dictionaries, runs or all NULL. One table is a file that is declared again with other options;
-//! two are tensors.
+//! Tables have any rows, each key once, no rows, or rows of NULLs with one value. Their columns are
+//! plain arrays, views, dictionaries, runs or all NULL. One table is a file that is declared again
+//! with other options; two are tensors.
 
 use super::query::{JoinClause, RandomQuery, WhereCondition};
 use super::table::{COLUMNS, Declaration, SqlValue, TableColumn, TextArray};
@@ -183,7 +183,7 @@ fn predicate(rng: &mut Rng, table: &str) -> String {
     }
 }
 
-/// Draws an expression over two tables that is not a sum of products.
+/// Draws an expression that reads two tables.
 fn spanning_expression(rng: &mut Rng, a: &str, b: &str) -> String {
     match rng.below(9) {
         0 => format!("{a}.k + {b}.j"),
@@ -198,7 +198,8 @@ fn spanning_expression(rng: &mut Rng, a: &str, b: &str) -> String {
     }
 }
 
-/// Draws an aggregate of an expression over two tables that is not a sum of products.
+/// Draws an aggregate whose expression or filter reads two tables, and which is not a sum of
+/// products.
 fn spanning_aggregate(rng: &mut Rng, a: &str, b: &str) -> String {
     let value = match rng.below(3) {
         0 => format!("CASE WHEN {a}.k > {b}.j THEN {a}.v * {b}.v END"),
@@ -260,7 +261,7 @@ fn aggregate(rng: &mut Rng, tables: &[String]) -> String {
     format!("{call}{filter}")
 }
 
-/// Draws the conditions that join two tables by keys.
+/// Draws the conditions that join the table `name` with one or more of the tables `names` by keys.
 fn join_conditions(rng: &mut Rng, name: &str, names: &[String]) -> Vec<String> {
     let other = rng.pick(names).clone();
     let key = *rng.pick(&KEYS);

@@ -77,7 +77,8 @@ impl fmt::Display for RandomQuery {
 }
 
 impl RandomQuery {
-    /// Returns the queries with one part less; some of them are not valid.
+    /// Returns queries with some part removed or replaced by a simpler one; some of these queries
+    /// are not valid.
     pub fn smaller(&self) -> Vec<RandomQuery> {
         let mut all = Vec::new();
         let mut add = |change: &dyn Fn(&mut RandomQuery)| {

@@ -90,7 +90,7 @@ impl CaseKind {
 /// The outcome of a case.
 pub(crate) enum Verdict {
     Agreed,
-    /// The case is rejected, or its result is not defined.
+    /// The case is rejected, its result is not defined, or redpoll claims no region of its query.
     Skipped,
     Failed(CaseFailure),
 }

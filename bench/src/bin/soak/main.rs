@@ -7,8 +7,9 @@
 //! cargo run --release -p redpoll-bench --bin soak -- --only programs --only files --cases 100000
 //! ```
 //! A seed gives the same case on every machine. Standard output has each failure as soon as it is
-//! found, as a small self-contained text. At the end, or at Ctrl-C, it has a table of the counts
-//! and seeds of each kind, like the table in `tests/README.md`. Standard error has the progress.
+//! found. For the first ten failures of a kind and phase, a smaller self-contained text follows.
+//! The output ends, also after Ctrl-C, with a table of the counts and seeds of each kind, like the
+//! table in `tests/README.md`. Standard error has the progress.
 //! The status is 1 if a case failed. A case that hangs or ends the process is a failure and ends
 //! the run.
 #![allow(clippy::print_stdout, reason = "the binary prints a report")]

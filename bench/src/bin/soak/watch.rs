@@ -75,7 +75,8 @@ impl Watch {
         steps.filter(|(_, deadline)| *deadline < now).map(|(step, _)| step).collect()
     }
 
-    /// Writes the line of a thread. If writing fails, a crash is reported without its seed.
+    /// Writes the line of a thread. If writing fails, a crash may be reported without a seed, or
+    /// with the seed of an earlier step.
     fn write(&self, thread: usize, name: &str) {
         let line = format!("{name:<width$}\n", width = LINE - 1);
         let mut journal = self.journal.lock().expect("no thread has panicked");

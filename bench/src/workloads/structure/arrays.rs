@@ -1,5 +1,5 @@
-//! Alternating folds over trees, and slices: operands read in place, compared with operands that
-//! are copied or stored first.
+//! Alternating folds over trees in several formats, and sums of slices that are read in place,
+//! compared with sums of slices that are stored first.
 
 use super::{describe, text, text_variant};
 use crate::data::{generate_content, generate_with};
@@ -47,8 +47,8 @@ fn minimax(data: &str, size: DataSize) -> Result<MakeOutcome> {
     WorkloadProblem::comparison(describe(data, &t), 1, variants).into_outcome()
 }
 
-/// Compares the sum of two slices, given by their index maps, with the sum of slices that are
-/// stored first.
+/// Compares the sum of two slices that are stored first, the baseline, with sums of slices that are
+/// read in place. The slices are given by their index maps.
 fn compare_slices(a: &Content, data: &str, [first, second]: [String; 2], paper: &'static str) -> Result<MakeOutcome> {
     let slice = |maps: &str| format!("(index {maps} (table A i j))");
     let in_place =

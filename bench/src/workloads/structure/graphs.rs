@@ -1,5 +1,5 @@
 //! Graph programs by push, by pull and by direction switching, as programs with their own loops and
-//! as plans in a loop.
+//! as plans in a loop, and over graphs with and without stored values.
 
 use super::{describe, first_result, require, text};
 use crate::data::{dense_of, to_undirected, with_fill, with_weights};
@@ -52,7 +52,7 @@ fn graph(data: &str, size: DataSize) -> Result<Result<Content, MakeOutcome>> {
     }
 }
 
-/// Returns the number of the start vertex.
+/// Returns the input with the number of the start vertex.
 fn source() -> Result<WorkloadInput> {
     let mut number = dense_of(&[], Values::I64(vec![0]));
     number.shape = Vec::new();

@@ -62,8 +62,8 @@ fn repeat_plan(
     }
 }
 
-/// Packs the rows of an image into 64-bit words. Also returns a row of words with the bits beyond
-/// the width set.
+/// Packs the rows of an image into 64-bit words, with the bits beyond the width set. Also returns a
+/// row of words in which only the bits beyond the width are set.
 fn pack_rows(image: &Picture<bool>) -> (Content, Content) {
     let row_words = image.width.div_ceil(64);
     let word = |row: &[bool], w: usize| {
@@ -78,8 +78,9 @@ fn pack_rows(image: &Picture<bool>) -> (Content, Content) {
     (dense_of(&shape, Values::U64(words)), dense_of(&shape[1..], Values::U64(beyond)))
 }
 
-/// Unpacks images of words to images of bytes. The first result is an image of the same size,
-/// because words do not determine the number of bits in the last word.
+/// Unpacks an image of words to an image of bytes. The image of words is the second element of
+/// `results`. The first element is an image of the same size, because words do not determine the
+/// number of bits in the last word.
 fn unpack_rows(results: Vec<Tensor>) -> Result<Vec<Tensor>> {
     let [template, words] = <[Tensor; 2]>::try_from(results).ok().context("expected an image and its words")?;
     let shape = template.ty().shape.clone();
@@ -144,7 +145,7 @@ fn edges(data: &str, size: DataSize) -> Result<MakeOutcome> {
     sorted.sort_unstable();
     let quantile = |percent: usize| sorted[(sorted.len() - 1) * percent / 100];
     let low = quantile(75);
-    // The thresholds differ, however few levels there are.
+    // If a pixel lies above the lower threshold, the thresholds differ.
     let above = sorted.iter().copied().find(|p| *p > low).unwrap_or(low);
     let high = quantile(80).max(above);
     // The region is the ellipse that touches the edges.

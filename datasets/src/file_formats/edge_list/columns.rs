@@ -7,7 +7,8 @@ use crate::error::{Count, Fault};
 use crate::text::{parse_real, quote};
 use std::borrow::Cow;
 
-/// Names of columns of coordinates, in lower case without `_`; `i0`, `i1`, .. are also known.
+/// Names of columns of coordinates, in lower case without `_`, `-` and spaces; `i0`, `i1`, .. are
+/// also known.
 pub(super) const COORDINATE_NAMES: &str = "source target src dst dest destination from to fromnodeid tonodeid fromid \
     toid sourceid targetid head tail row column col rows columns i j k l u v x y z node vertex node1 node2 nodea nodeb \
     vertex1 vertex2 id1 id2 user item userid itemid movieid";
@@ -47,7 +48,7 @@ pub(super) struct ColumnLayout {
     pub(super) roles: Vec<ColumnRole>,
     /// The dictionary of the names of each mode, if it has names.
     pub(super) dictionaries: Vec<Option<usize>>,
-    /// Set when the matrix is square unless its shape is given.
+    /// True if two modes share one set of vertices, so that the matrix is square.
     pub(super) one_set: bool,
 }
 
@@ -130,7 +131,8 @@ fn detect_value(sample: &RecordSample<'_>, coordinates: &[usize]) -> Option<usiz
     }
     match coordinates {
         [] => (sample.columns >= 3).then_some(2),
-        // The next column, just as the third one is taken by default after two.
+        // The column after the coordinates, as the third column is by default after two columns of
+        // coordinates.
         _ => coordinates.iter().max().map(|last| last + 1).filter(|&column| column < sample.columns),
     }
 }

@@ -16,19 +16,23 @@
 //!   ..).
 //! - **Columns**: values are in the first column with a name such as `value`, `weight` or `rating`.
 //!   Without such a name, they are in the third column, if it exists and not all names are those of
-//!   coordinates. Files of two columns have no values (`bool`). Coordinates are the columns before
-//!   the values: those with known names if there are at least two, otherwise all. Other columns are
-//!   not read.
+//!   coordinates. Entries of files without such a column are `true`. Coordinates are the columns
+//!   before the values: those with known names if there are at least two, otherwise all. Without a
+//!   column of values, coordinates are all columns with known names if there are at least two,
+//!   otherwise the first two columns. Other columns are not read.
 //! - **Coordinates** are integers from 0, also written as `2.0`, or names. A column holds names if
-//!   one of its first 16 fields is not a number. Negative numbers and fractions are errors, unless
-//!   names are requested. Names are numbered in order of appearance and returned as a
-//!   [`Dictionary`].
+//!   one of its fields in the first 16 records is neither empty nor a number. If the columns of a
+//!   square matrix share one set of vertices, names in one column make both hold names. In columns
+//!   without names, negative numbers and fractions are errors. Names are numbered in order of
+//!   appearance and returned as a [`Dictionary`].
 //! - **Shape**: a comment `# dims 3 4` before the first record gives it; the writer adds the
-//!   comment if the coordinates do not determine the shape. Otherwise, two columns of coordinates
-//!   are edges of one set of vertices: the matrix is square, and names have one dictionary. With
-//!   [`Vertices::PerMode`], or another number of columns, the size of each mode is determined by
-//!   its coordinates.
-//! - **Values** are `i64` if all are integers (`u64` beyond 2^63), otherwise `f64`.
+//!   comment if the coordinates do not determine the shape, or there are names. Otherwise, two
+//!   columns of coordinates are edges of one set of vertices: the matrix is square, and names have
+//!   one dictionary. With [`Vertices::PerMode`], or another number of columns, the size of each
+//!   mode is determined by its coordinates.
+//! - **Values** are `i64` if all are integers that fit. They are `u64` if all are nonnegative
+//!   integers below 2^64 and some exceed `i64`, and otherwise `f64`. The values of a file without
+//!   entries are `f64`.
 
 mod columns;
 mod options;

@@ -185,7 +185,7 @@ fn natural(field: &[u8]) -> Option<u64> {
     if field.is_empty() { None } else { field.iter().try_fold(0, digit) }
 }
 
-/// Values in the narrowest dtype that represents all of them.
+/// Values as `i64`, as `u64` if integers need it, or else as `f64`.
 enum ValueColumn {
     I64(Vec<i64>),
     U64(Vec<u64>),

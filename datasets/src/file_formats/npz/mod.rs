@@ -72,8 +72,8 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
     Ok((info, data))
 }
 
-/// Reads the whole archive, because its directory is at the end, but does not decompress the
-/// entries.
+/// Reads the whole archive, because its directory is at the end, but decompresses only headers and
+/// the small arrays that describe the tensor.
 fn info(stream: &mut dyn Read, memory: &Memory) -> Result<Info, StreamError> {
     let bytes = read_all(stream, "the file", memory)?;
     Ok(archive_info(&mut Archive::open(&bytes, memory)?)?.0)

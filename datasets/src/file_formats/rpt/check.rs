@@ -9,7 +9,7 @@ use redpoll_storage::levels::level;
 /// Number of elements that validation may enumerate in a file of any size.
 const MIN_ELEMENTS: u64 = 1 << 26;
 
-/// Number of elements that are enumerated for each byte of the arrays.
+/// Number of elements that validation may enumerate for each byte of the arrays.
 const ELEMENTS_PER_BYTE: u64 = 64;
 
 /// Checks that validation enumerates a number of elements in proportion to the arrays, and charges

@@ -115,7 +115,7 @@ pub(super) fn check_end<E: From<Fault>>(
 }
 
 /// Writes a message, padded so that the data after it are aligned. `position` is the number of
-/// bytes written before; returns the number of bytes of the message with its prefix.
+/// bytes written before; returns the number of bytes of the message with prefix and padding.
 pub(super) fn write_message(out: &mut dyn Write, position: u64, message: &[u8]) -> io::Result<u64> {
     let padded = (position + PREFIX + message.len() as u64).next_multiple_of(ALIGNMENT) - position;
     let length = i32::try_from(padded - PREFIX).map_err(|_| io::Error::other("the schema is too large"))?;
@@ -126,7 +126,7 @@ pub(super) fn write_message(out: &mut dyn Write, position: u64, message: &[u8]) 
     Ok(padded)
 }
 
-/// Writes fewer zeros than [`ALIGNMENT`].
+/// Writes `count` zeros, fewer than [`ALIGNMENT`].
 pub(super) fn write_zeros(out: &mut dyn Write, count: u64) -> io::Result<()> {
     out.write_all(&[0; ALIGNMENT as usize][..count as usize])
 }

@@ -17,8 +17,8 @@
 //! | `redpoll:stored` | the number of stored elements |
 //!
 //! The writer aligns each array to 64 bytes within the file and writes it without a copy. In files
-//! of other programs, arrays need only the alignment of their elements. Compressed bodies, several
-//! batches, NULLs and big-endian files are rejected.
+//! of other programs, arrays may have any alignment, but only aligned floats are mapped. Compressed
+//! bodies, several batches, NULLs and big-endian files are rejected.
 
 mod check;
 mod hashed;

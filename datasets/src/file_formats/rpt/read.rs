@@ -40,12 +40,12 @@ pub(super) struct FileHeader {
     pub(super) arrays: Vec<ArrayPlace>,
     /// The end of the data, from the start of the file.
     pub(super) body_end: u64,
-    /// The hash of the messages.
+    /// The hash of the messages and of the position of the data.
     pub(super) hash: blake3::Hash,
 }
 
 impl FileHeader {
-    /// Returns the header for callers.
+    /// Returns the header in the form common to all file formats.
     pub(super) fn info(&self) -> Info {
         let ty = &self.tensor.ty;
         Info {

@@ -52,7 +52,7 @@ pub(super) fn write(tensor: &Tensor, options: &WriteOptions, out: &mut dyn Write
     Ok(out.write_all(MAGIC)?)
 }
 
-/// Stores entries in the format closest to their layout, and writes the arrays.
+/// Stores entries in the default format of their content, and writes the arrays.
 pub(super) fn write_content(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
     options.memory.charge("the entries of the tensor", content.data.bytes())?;
     let format = content.default_format();
@@ -68,7 +68,7 @@ fn schema_message(schema: &Schema) -> Vec<u8> {
 }
 
 /// Returns the message before the data: a column has nodes and buffers for the list and for its
-/// elements. No buffer has a bitmap of NULLs.
+/// elements. The buffers for bitmaps of NULLs are empty.
 fn batch_message(tensor: &Tensor, body: u64) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     let nodes: Vec<FieldNode> =

@@ -58,7 +58,7 @@ pub fn shorthands(rank: usize) -> impl Iterator<Item = (&'static str, Option<usi
 /// rank.
 ///
 /// # Errors
-/// Returns an error if the text is not a format, or not one of that rank.
+/// Returns an error if the text is not a valid format of that rank.
 pub fn parse_format(text: &str, rank: usize) -> Result<Format, Error> {
     format_from_sexpr(&read_one(text)?, rank)
 }
@@ -180,7 +180,7 @@ fn parse_mode(s: &Sexpr) -> Result<StorageMode, Error> {
     }
 }
 
-/// Writes a format as a level list.
+/// Writes a format as a level list, with its modes unless each level `k` stores mode `k`.
 pub fn format_to_sexpr(format: &Format) -> Sexpr {
     let leaf = match format.leaf {
         LeafKind::Element => "element",

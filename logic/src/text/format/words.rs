@@ -6,8 +6,7 @@ use crate::level::{LevelFormat, LevelKind};
 use crate::sexpr::Sexpr;
 use std::fmt::{self, Write};
 
-/// A format in one line: its levels, each with its storage mode unless that is the mode of its
-/// depth.
+/// A format in one line: its levels, each with its storage mode unless level `k` stores mode `k`.
 pub struct FormatDisplay<'a>(
     /// The format.
     pub &'a Format,

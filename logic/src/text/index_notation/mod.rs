@@ -12,10 +12,11 @@
 //!
 //! A repeated index selects a diagonal. An index that is not on the left is summed over, in each
 //! term of a sum by itself: `y(i) = b(i) - A(i,j) * x(j)` subtracts the sum over `j`. A sum within
-//! a product is an error if only some of its terms have the index. Booleans and integers are summed
-//! in 64 bits. With an operator before `=`, as in `d(i) min= A(i,k) + x(k)`, the operator folds the
-//! whole right side. An index alone is its coordinate. Statements read the results of earlier
-//! statements; a plan produces the results that no later statement reads.
+//! a product is an error if only some of its terms have an index that is summed over, and no other
+//! factor has this index. Booleans and integers are summed in 64 bits. With an operator before `=`,
+//! as in `d(i) min= A(i,k) + x(k)`, the operator folds the whole right side. An index alone is its
+//! coordinate. Statements read the results of earlier statements; a plan produces the results that
+//! no later statement reads.
 //!
 //! Source of the notation: F. Kjolstad, S. Kamil, S. Chou, D. Lugato, S. Amarasinghe, "The Tensor
 //! Algebra Compiler", OOPSLA 2017.
@@ -243,7 +244,8 @@ mod tests {
         );
     }
 
-    /// Factors may have the indices that a sum lacks, and casts have names without signs.
+    /// Factors may have the indices that a sum lacks, and the name of a cast has `_` in place of
+    /// `-`.
     #[test]
     fn sums_in_products_have_one_meaning() {
         check(

@@ -10,7 +10,8 @@ use crate::scalar::Scalar;
 /// A parser of the statements of a text.
 pub(super) struct StatementParser<'t> {
     cursor: TextCursor<'t>,
-    /// Number of open parentheses and signs, within which lines may be broken.
+    /// Number of open parentheses around values and arguments, and of leading signs, within which
+    /// lines may be broken.
     depth: usize,
 }
 
@@ -257,7 +258,8 @@ impl<'t> StatementParser<'t> {
         Ok(())
     }
 
-    /// Skips blanks, and line ends within parentheses or after a sign.
+    /// Skips blanks; also line ends within parentheses around values or arguments, and after a
+    /// leading sign.
     fn skip_blanks(&mut self) {
         let depth = self.depth;
         self.cursor.take_while(|c| c.is_whitespace() && (c != '\n' || depth > 0));

@@ -1,5 +1,5 @@
-//! Aggregates: merged, split, and replaced by a count where one value repeats. Nested calls of one
-//! operator are flattened.
+//! Aggregates: merged, split, and replaced by a multiple where one value repeats. Nested calls of
+//! one operator are flattened.
 
 use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, call};
 use crate::term::is_regroupable;
@@ -78,7 +78,8 @@ fn repeat(site: &mut MatchSite<'_>, node: &ScopedNode) {
     });
 }
 
-/// Drafts a term folded with itself `times` times; `None` is a number of times that overflows.
+/// Drafts the fold of `times` copies of a term, if one copy or a multiple of it is the result.
+/// `times` is `None` if the number overflows.
 pub(super) fn repeat_term(
     site: &MatchSite<'_>,
     op: &Op,

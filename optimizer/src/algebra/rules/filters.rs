@@ -30,7 +30,8 @@ const MAX_KEPT_FRACTION: f64 = 0.5;
 /// join.
 const MIN_FACTORS: usize = 3;
 
-/// Finds leaves of a nest's graph that lose most of their entries when joined with another leaf.
+/// Finds leaves of a nest's graph that lose at least half of their entries, by estimate, when
+/// joined with another leaf.
 pub(in crate::algebra) fn find_filters(facts: &Facts, graph: &mut AlgebraGraph, nest: &Nest) {
     let mut reads: Vec<&Read> = Vec::new();
     nest.outputs.iter().for_each(|t| t.value.each_access(&mut |r| reads.push(r)));

@@ -82,8 +82,8 @@ fn cancel_inverse(site: &mut MatchSite<'_>, node: &ScopedNode) {
     }
 }
 
-/// Returns whether the shortened term has the fill of the original one. For `x * y / y` with the
-/// fills 0 it has not, because `0 * 0 / 0` is not 0.
+/// Returns whether the shortened term has the fill of the original one, by evaluation in the strict
+/// mode. For `x * y / y` with the fills 0, the fills differ, because `0 * 0 / 0` is NaN.
 fn fills_agree(
     site: &MatchSite<'_>,
     (outer, y): (&Op, &ClassUse),

@@ -32,7 +32,7 @@ pub(super) struct TermFactor {
 pub(super) struct ModeOccupancy {
     /// The fraction of the coordinates of these modes.
     pub(super) fraction: f64,
-    /// Marginals of the modes that have them.
+    /// The modes that have a marginal, each with its marginal.
     pub(super) marginals: Vec<(usize, Marginal)>,
 }
 
@@ -106,7 +106,8 @@ impl EstimateCache {
         instance.get_or_insert_with(|| SchemaInstance { schema, fields: fields.into() });
     }
 
-    /// Returns the profile of an instance of a schema; computed once per schema.
+    /// Returns the profile of an instance of a schema; computed once for each set of bound slots
+    /// and kind of support.
     fn profile(
         &self,
         instance: SchemaInstance,
@@ -181,7 +182,8 @@ impl EstimateCache {
     }
 
     /// Counts, for each free field, the coordinates of a term that the field joins: one per access
-    /// that depends on the field, plus the other fields in the same coordinate.
+    /// that depends on the field, plus the other fields in the same coordinate of the access. A
+    /// field in several coordinates of an access counts with the largest of their numbers.
     fn count_mentions(&self, term: &Term, mode: FloatMode) -> BTreeMap<Field, usize> {
         let mut counts: BTreeMap<Field, usize> = BTreeMap::new();
         match term.node() {

@@ -43,12 +43,12 @@ pub(crate) enum MarginalKind {
     Ordered { pair: FieldPair, side: PairSide },
 }
 
-/// Two fields of one size; `None` is spread evenly.
+/// The marginals of two fields of one size; `None` stands for evenly spread entries.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct FieldPair {
-    /// The field whose coordinate is first.
+    /// The marginal of the field whose coordinate is first.
     pub(crate) first: Option<Marginal>,
-    /// The field whose coordinate is second.
+    /// The marginal of the field whose coordinate is second.
     pub(crate) second: Option<Marginal>,
     /// Order of coordinates: ascending by these factors, then by coordinate; `None` orders by
     /// coordinate alone.
@@ -150,8 +150,8 @@ pub(crate) struct MarginalCache {
 /// Function that returns the weights of a tensor's marginal.
 pub(crate) type WeightSource<'a> = dyn Fn(&Alias, ModeSet, usize) -> Option<Weights> + 'a;
 
-/// Histogram of factors: the fraction of coordinates for each logarithm of a factor, in steps of
-/// [`STEP`]. The remaining coordinates have the factor 0.
+/// Histogram of factors: the fraction of coordinates for each logarithm of a factor, with [`STEP`]
+/// steps per doubling. The remaining coordinates have the factor 0.
 type Spectrum = BTreeMap<i32, f64>;
 
 /// Number of steps per doubling of a factor.
@@ -220,8 +220,8 @@ impl MarginalCache {
         spectrum
     }
 
-    /// Returns the fraction of coordinate pairs whose first coordinate is smaller; `None` if
-    /// neither marginal is available.
+    /// Returns the fraction of pairs of entries in which the coordinate of the first field precedes
+    /// that of the second, in the order of the pair; `None` if neither marginal is available.
     pub(crate) fn ordered_fraction(&self, pair: &FieldPair, source: &WeightSource<'_>) -> Option<f64> {
         if let Some(found) = self.ordered_fractions.borrow().get(pair) {
             return *found;
@@ -340,7 +340,8 @@ fn divide_by_mean(mut weights: Vec<f32>) -> Weights {
     weights.into()
 }
 
-/// Returns the marginal of a mode of a tensor; `None` if its levels are full, so that it is even.
+/// Returns the marginal of `mode` among the storage modes `of`; `None` if all levels down to the
+/// last of these modes are full, so that the marginal is even.
 pub(crate) fn stored_marginal(tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Marginal> {
     let level_count = of.iter().max().map_or(0, |last| last + 1);
     let is_full = ty.format.levels[..level_count].iter().all(|l| l.kind.traits().full);

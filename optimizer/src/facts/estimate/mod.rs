@@ -63,7 +63,8 @@ impl Facts<'_> {
     }
 
     /// Returns the estimated fraction of coordinates over the bound fields at which a comparison of
-    /// coordinates is true. `None` if there is no estimate, or if some of its fields are not bound.
+    /// coordinates is true. `None` if there is no estimate, or if some fields of the comparison are
+    /// not bound.
     pub(crate) fn true_fraction(&self, comparison: &Term, sizes: &Sizes, bound: &BoundFields) -> Option<f64> {
         let Node::Call(op, args) = comparison.node() else { return None };
         order::comparison_fraction(op, args, ProfileQuery { sizes, bound, kind: SupportKind::Visited })
@@ -87,7 +88,7 @@ impl Facts<'_> {
         if self.skips_fill(target) { self.support(&target.value, sizes, bound) } else { 1.0 }
     }
 
-    /// Returns whether nothing is written where the value is its fill.
+    /// Returns whether nothing is written where the output's value is the fill of the value.
     pub(crate) fn skips_fill(&self, target: &Target) -> bool {
         match &target.fold {
             Some((op, _)) => op.skips(target.value.fill(), &target.fill, &target.value.dtype(), self.mode()),
@@ -100,7 +101,7 @@ impl Facts<'_> {
         self.memo.estimates.summary(term, self.mode()).deciding.clone()
     }
 
-    /// Returns the profile of an output's writes over some of its fields.
+    /// Returns the profile of an output's writes over some fields of the output.
     pub(crate) fn output_profile(&self, target: &Target, sizes: &Sizes, fields: &[Field]) -> SupportProfile {
         if !self.skips_fill(target) {
             return SupportProfile::even(1.0);
@@ -115,7 +116,7 @@ impl Facts<'_> {
         self.output_profile(target, sizes, fields).fraction
     }
 
-    /// Returns the number of writes to an output.
+    /// Returns the estimated number of writes to an output.
     pub(crate) fn write_count(&self, target: &Target, sizes: &Sizes) -> f64 {
         let coordinate_count: f64 = target.loops().iter().map(|f| sizes.of(f) as f64).product();
         coordinate_count * self.written_fraction(target, sizes, &|_| true)

@@ -20,7 +20,7 @@ pub(super) struct OrderCondition {
     second: Field,
     /// The marginal that orders the coordinates; `None` if the coordinates themselves are compared.
     by: Option<Marginal>,
-    /// The fraction of all pairs that satisfy the condition.
+    /// The fraction of pairs that satisfy the condition if entries are spread evenly.
     fraction: f64,
 }
 
@@ -181,7 +181,8 @@ pub(super) fn comparison_fraction(op: &Op, args: &[Term], query: ProfileQuery<'_
 }
 
 /// Returns the fractions of coordinates at which a form is negative and zero, by a normal
-/// distribution with the form's mean and deviation. Exact for one field and close for differences.
+/// distribution with the form's mean and deviation. Exact for one field with the coefficient 1 or
+/// -1, and close for differences of two fields.
 fn sign_fractions(form: &Affine, sizes: &Sizes) -> Option<(f64, f64)> {
     let (mut low, mut high) = (form.constant as f64, form.constant as f64);
     let (mut mean, mut variance) = (form.constant as f64, 0.0);

@@ -133,7 +133,8 @@ impl Facts<'_> {
         ModeOccupancy { fraction, marginals: modes.iter().filter_map(marginal).collect() }
     }
 
-    /// Returns the marginal of a storage mode among others.
+    /// Returns the marginal of `mode` among the storage modes `of`; `None` if it is even or
+    /// unknown.
     fn marginal(&self, tensor: &Alias, ty: &redpoll_logic::TensorType, of: ModeSet, mode: usize) -> Option<Marginal> {
         match self.written_marginals(tensor) {
             Some(marginals) => marginals.get(mode).filter(|_| of.len() == ty.format.levels.len())?.clone(),
@@ -142,8 +143,9 @@ impl Facts<'_> {
         }
     }
 
-    /// Returns the profile of a conjunction of terms: `fraction` is its size if all were even,
-    /// `marginals` are those of each field, and `fractions` are those of the terms.
+    /// Returns the profile of a conjunction of terms. `fraction` is the fraction of the conjunction
+    /// if all terms were even, `marginals` has the terms' marginals of each field, and `fractions`
+    /// has the fractions of the terms.
     fn joint(&self, fraction: f64, marginals: BTreeMap<Field, Vec<Marginal>>, fractions: &[f64]) -> SupportProfile {
         let mut fraction = fraction;
         let mut product = BTreeMap::new();
@@ -259,8 +261,8 @@ impl Facts<'_> {
         self.projected_profile(fold.fill_source(), query.sizes, &retained, below)
     }
 
-    /// Returns the profile over the fields `retained` under which a term may differ from its fill
-    /// for some coordinates of the fields `below`.
+    /// Returns the profile of the coordinates over the fields `retained` under which a term may
+    /// differ from its fill for some coordinates of the fields `below`.
     pub(super) fn projected_profile(
         &self,
         term: &Term,

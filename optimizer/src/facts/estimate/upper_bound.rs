@@ -1,10 +1,11 @@
 //! Upper bounds on the number of coordinates at which a term can differ from its fill, for any
-//! contents of its tensors.
+//! contents of its tensors within the bounds of their statistics.
 //!
-//! A conjunction of tensors is bounded along chains. A chain adds fields one tensor at a time; each
-//! step multiplies the bound by the largest number of distinct coordinates in new modes for given
-//! ones (a degree constraint). The cheapest chain is the bound. Source: Deeds, Suciu, Balazinska,
-//! Cai, "Degree Sequence Bound for Join Cardinality Estimation", section 2.
+//! A conjunction of tensors is bounded along chains. Each step of a chain adds fields of one
+//! tensor, and multiplies the bound by the largest number of distinct coordinates in new modes for
+//! given ones (a degree constraint); or the step adds one field, and multiplies by its size. The
+//! chain with the smallest product is the bound. Source: Deeds, Suciu, Balazinska, Cai, "Degree
+//! Sequence Bound for Join Cardinality Estimation", section 2.
 
 use crate::access::fit::storage_coordinates;
 use crate::facts::Facts;
@@ -145,7 +146,7 @@ impl Facts<'_> {
         lowest
     }
 
-    /// Returns the bound of a factor; `None` if it bounds nothing.
+    /// Returns a term as a factor of a chain; `None` if the term bounds nothing.
     fn chain_factor<'t>(&self, term: &'t Term, sizes: &Sizes) -> Option<ChainFactor<'t>> {
         let Node::Access(read) = term.node() else {
             // The bound is computed once; otherwise each chain would visit nested folds again.

@@ -28,11 +28,13 @@ pub trait Buffers {
     /// Sets an element of an owned buffer to the low bytes of a value.
     ///
     /// # Panics
-    /// When the buffer does not have the element, or is an input.
+    /// When the buffer does not have the element. An implementation may also panic when the buffer
+    /// is an input.
     fn write(&mut self, buffer: Buffer, at: usize, bits: u64);
 
     /// Makes an owned buffer at least `len` elements long; new elements have the fill of its
-    /// declaration.
+    /// declaration. Returns [`Status::Done`], or the reason why the buffer did not grow, such as
+    /// [`Status::OutOfMemory`].
     fn grow(&mut self, buffer: Buffer, len: i64) -> Status;
 
     /// Sorts a range of an owned buffer of indices in ascending order.
@@ -44,7 +46,8 @@ pub trait Buffers {
     /// Sorts the numbers `k` in a range of `perm` by `(major[k], minor[k], k)`.
     ///
     /// # Panics
-    /// When the range or a number is out of bounds of its buffer.
+    /// When the range is out of bounds of `perm`, or a number is out of bounds of `major` or
+    /// `minor`.
     fn sort_by(&mut self, perm: Buffer, major: Buffer, minor: Buffer, range: Range<usize>);
 
     /// Exchanges the elements and lengths of two owned buffers.

@@ -26,11 +26,11 @@ pub trait Extension: Clone + PartialEq + fmt::Debug + 'static {
     /// Prints the statement with its body.
     fn print(&self, printer: &mut FunctionPrinter<'_>);
 
-    /// Returns the text before a store by some lanes, with a space at its end.
+    /// Returns the text before a store by these lanes: empty, or a word and a space.
     fn store_prefix(active: Self::ActiveLanes) -> &'static str;
 }
 
-/// The extension of Assembly, which has one lane and no other statements.
+/// The extension of plain Assembly: one lane, and no added statements.
 #[derive(Clone, Copy, PartialEq, Hash, Debug)]
 pub enum Serial {}
 

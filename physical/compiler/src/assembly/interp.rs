@@ -1,9 +1,9 @@
 //! The interpreter of Assembly, which checks every bound and counts the work.
 //!
 //! An [`Interpreter`] is a function with types and operators resolved once, so that repeated runs
-//! are quick. It works on any [`Buffers`]. On the memory of machine code it must leave the same
-//! contents as machine code. Faults that machine code is trusted not to have (an access out of
-//! bounds, an index that does not fit) are an [`InterpFault`] here.
+//! are quick. An interpreter works on any [`Buffers`]. On the memory of machine code, an
+//! interpreter must leave the same contents as machine code. Faults that machine code is trusted
+//! not to have (an access out of bounds, an index that does not fit) are an [`InterpFault`] here.
 
 use super::eval::{BinaryFn, binary_fn};
 use super::resolved::{ExprMemory, ResolvedExpr};
@@ -39,7 +39,8 @@ impl Add for Counts {
     }
 }
 
-/// A fault of the program that machine code would not detect. Lowering's fault, never the user's.
+/// A fault of a function that machine code would not detect, or a run beyond the limit of rounds.
+/// The fault of lowering, or of the author of a hand-written function.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterpFault {
@@ -75,7 +76,7 @@ pub enum InterpFault {
         /// The byte.
         byte: u64,
     },
-    /// The run exceeded the limit of rounds.
+    /// The run exceeded the limit of [`Interpreter::with_iteration_limit`].
     #[error("more than {0} rounds of loops")]
     TooManyIterations(u64),
 }
@@ -123,8 +124,8 @@ impl Interpreter {
         &self.signature
     }
 
-    /// Sets a limit of rounds of loops in one run, after which it stops with
-    /// [`InterpFault::TooManyIterations`].
+    /// Sets a limit on the number of rounds of loops and elements of lane folds in one run. A run
+    /// that exceeds the limit stops with [`InterpFault::TooManyIterations`].
     #[must_use]
     pub fn with_iteration_limit(mut self, limit: u64) -> Interpreter {
         self.set_iteration_limit(limit);
@@ -361,7 +362,8 @@ impl<B: Buffers> FunctionRun<'_, B> {
 }
 
 impl<B: Buffers> CountingMemory<'_, B> {
-    /// Returns the element as an offset, or an error if the buffer does not have it.
+    /// Returns the index of an element as an offset, or an error if the buffer does not have the
+    /// element.
     fn check(&self, access: &'static str, buffer: Buffer, index: i64) -> Result<usize, InterpFault> {
         let len = self.on.len(buffer);
         usize::try_from(index).ok().filter(|at| *at < len).ok_or_else(|| InterpFault::OutOfBounds {
@@ -447,7 +449,7 @@ mod tests {
             ("x = src[-1]", "load of element -1 of buffer `src`, which has 3 elements"),
             ("x = select(true, 1.0, src[4])", "load of element 4 of buffer `src`, which has 3 elements"),
             ("out[0] = 1.0", "store of element 0 of buffer `out`, which has 0 elements"),
-            // The capacity is eight elements, but only one was requested.
+            // The memory may have room for more elements, but only one was requested.
             ("grow out, 1 out[1] = 1.0", "store of element 1 of buffer `out`, which has 1 elements"),
             ("grow idx, 2 sort idx in 0..3", "sort of element 2 of buffer `idx`, which has 2 elements"),
             (

@@ -118,7 +118,7 @@ macro_rules! math_table {
                 }
             }
 
-            /// Returns the implementation that every backend calls.
+            /// Returns the implementation that every backend calls if it supports the function.
             pub fn implementation(self) -> MathImpl {
                 match self {
                     $(MathFn::$name => $arity!($double, $single),)*

@@ -68,7 +68,7 @@ impl BufferDecl {
     }
 
     /// Returns the value that an element has after a store of `bits`: the low bits, sign-extended
-    /// to `i64` for a signed index.
+    /// to `i64` for a signed index and zero-extended otherwise.
     pub fn stored(&self, bits: u64) -> u64 {
         let unused = 64 - 8 * self.prim.bytes();
         let low = bits << unused;
@@ -110,9 +110,9 @@ pub struct Function {
 }
 
 impl Function {
-    /// Feeds everything that the machine code of the function depends on to a hasher: all but the
-    /// names and the fills of buffers, which the memory of a call has. Functions that differ in
-    /// nothing else have the same code.
+    /// Feeds a hasher with everything that the machine code of the function depends on: all but
+    /// names and the fills of buffers. The memory of a call has the fills. Functions that differ
+    /// only in names and fills have the same code.
     pub fn hash_code(&self, state: &mut impl Hasher) {
         let Function { name: _, buffers, params, locals, chunk, body } = self;
         state.write_usize(buffers.len());
@@ -177,9 +177,9 @@ pub enum UnaryOp {
     Trunc,
     /// Rounds a float to the nearest integer, ties to even.
     Round,
-    /// Number of zero bits below the lowest one bit of an integer; the width if it is 0.
+    /// Number of zero bits below the lowest set bit of an integer; for 0, the width of the type.
     TrailingZeros,
-    /// Number of zero bits above the highest one bit of an integer; the width if it is 0.
+    /// Number of zero bits above the highest set bit of an integer; for 0, the width of the type.
     LeadingZeros,
 }
 
@@ -303,9 +303,10 @@ pub enum MathFn {
 pub enum Stmt<X: Extension = Serial> {
     /// `local = value`
     Assign(Local, Expr),
-    /// `buffer[at] = value`. An index must fit the width of its buffer: the interpreter reports a
-    /// fault, machine code would truncate it. Lowering checks the width before, and returns
-    /// [`Status::PositionOverflow`].
+    /// `buffer[at] = value`. An index must fit the width of its buffer. For an index that does not
+    /// fit, the interpreter reports a fault, and machine code would truncate the index. So lowered
+    /// functions check their numbers of positions, and return [`Status::PositionOverflow`] if a
+    /// number is too large.
     Store {
         /// The lanes that store; `()` in Assembly.
         active: X::ActiveLanes,
@@ -349,8 +350,9 @@ pub enum Stmt<X: Extension = Serial> {
     /// A fold with a fixed number of lanes, in the same order in every backend.
     Lanes(Box<LaneFold>),
     /// Makes an owned buffer at least `len` elements long. New elements have the fill of its
-    /// declaration; others are unchanged. Returns [`Status::OutOfMemory`] from the function if the
-    /// growth would exceed the memory limit.
+    /// declaration, unless the caller leaves the initial contents of the buffer unset; other
+    /// elements are unchanged. Ends the function with [`Status::OutOfMemory`] if the growth would
+    /// exceed the memory limit, or with [`Status::Cancelled`] if the run is cancelled.
     Grow {
         /// An owned buffer.
         buffer: Buffer,
@@ -366,8 +368,8 @@ pub enum Stmt<X: Extension = Serial> {
         /// One past the last element.
         hi: Expr,
     },
-    /// Sorts the numbers `k` in `perm[lo..hi]` by `(major[k], minor[k], k)`; all three are owned
-    /// buffers of indices.
+    /// Sorts the numbers `k` in `perm[lo..hi]` by `(major[k], minor[k], k)`. The three buffers are
+    /// owned buffers of indices.
     SortBy {
         /// The buffer of numbers to sort.
         perm: Buffer,
@@ -380,7 +382,8 @@ pub enum Stmt<X: Extension = Serial> {
         /// One past the last element of `perm`.
         hi: Expr,
     },
-    /// Exchanges the memory, and so the elements and lengths, of two owned buffers of one type.
+    /// Exchanges the memory, and so the elements and lengths, of two owned buffers of one type,
+    /// class and fill.
     Swap(Buffer, Buffer),
     /// Ends the function.
     Return(Status),

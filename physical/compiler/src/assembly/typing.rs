@@ -8,7 +8,7 @@ impl Function {
     ///
     /// # Panics
     /// When the expression refers to a local or buffer that the function does not have, or has a
-    /// struct constant.
+    /// struct constant or a mathematical function without arguments.
     pub fn prim_of(&self, expr: &Expr) -> Prim {
         match expr {
             Expr::Const(value) => value.prim().expect("constants of Assembly are primitives"),

@@ -1,4 +1,4 @@
-//! The verifier of Assembly. It checks these rules and no others:
+//! The verifier of Assembly, which checks these rules and no others:
 //!
 //! 1. Every local, buffer and parameter that occurs exists; the bounds of the chunk are two
 //!    different `i64` locals.
@@ -6,7 +6,8 @@
 //!    type.
 //! 3. A buffer of indices has an integer type.
 //! 4. Operands of an operator, of a comparison and the two values of a select have one type;
-//!    conditions are `bool`; positions, lengths and bounds of loops are `i64`.
+//!    conditions are `bool`; positions, lengths, and bounds of loops, lane folds and sorts are
+//!    `i64`.
 //! 5. An operator is allowed on the type of its operands: `neg`, `abs` on integers and floats;
 //!    `not`, `&`, `|`, `^` on integers and `bool`; `ctz`, `clz` on integers; `sqrt`, `floor`,
 //!    `ceil`, `trunc`, `round` on floats; `+ - * /` on integers and floats; `%`, `<<`, `>>` on
@@ -21,8 +22,8 @@
 //! 9. `break` is in a loop.
 //! 10. The variable of a `for` is an `i64` local that nothing in the body assigns.
 //! 11. A lane fold has a power of two of lanes, and an operator that is associative and commutative
-//!     (`+ * min max & | ^`) and allowed on the accumulator's type. Its identity and value have
-//!     that type. Its variable is an `i64` local other than the accumulator, and its value does not
+//!     (`+ * min max & | ^`) and allowed on the accumulator's type. The identity and the value have
+//!     that type. The variable is an `i64` local other than the accumulator, and the value does not
 //!     read the accumulator.
 //! 12. A local is assigned before it is read, on every path. Paths are approximated conservatively:
 //!     a condition may go either way unless it is a constant, a loop may run any number of times,
@@ -49,7 +50,8 @@ impl fmt::Display for RuleViolation {
     }
 }
 
-/// Checks every rule of the module docs; returns an empty list if there is no fault.
+/// Returns the violations of the rules of the module docs; an empty list if there are none. The
+/// body is checked only if the tables have no fault.
 pub fn verify(function: &Function) -> Vec<RuleViolation> {
     let mut verifier =
         FunctionVerifier { function, violations: vec![], path: vec![], loops: vec![], loop_variables: vec![] };
@@ -164,7 +166,8 @@ impl FunctionVerifier<'_> {
         prim
     }
 
-    /// Checks an expression and returns its type; `None` if it has a fault, which is reported.
+    /// Checks an expression, reports its faults, and returns its type; `None` if a fault leaves the
+    /// type unknown.
     fn expr(&mut self, expr: &Expr, state: &AssignedLocals) -> Option<Prim> {
         match expr {
             Expr::Const(value) => self.constant(value),
@@ -451,8 +454,7 @@ mod tests {
     use super::super::text::parse;
     use super::*;
 
-    /// Verifies a function of these statements, over one buffer of each kind and locals of some
-    /// types.
+    /// Verifies a function of these statements, over buffers of each kind and locals of some types.
     fn check(body: &str, expected: &[&str]) {
         let text = format!(
             "fn f($n) {{

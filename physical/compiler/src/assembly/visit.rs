@@ -78,7 +78,8 @@ impl<X: Extension> Stmt<X> {
         }
     }
 
-    /// Returns the bodies of the statement: two for an `If`, one for a loop.
+    /// Returns the bodies of the statement: two for an `If`, one for a loop, none for others. Empty
+    /// slices fill the array.
     pub fn bodies(&self) -> [&[Stmt<X>]; 2] {
         match self {
             Stmt::If { then, other, .. } => [then, other],
@@ -121,8 +122,8 @@ impl<X: Extension> Stmt<X> {
         1 + self.bodies().into_iter().flatten().map(Stmt::count).sum::<usize>()
     }
 
-    /// Returns whether the body of a loop contains a loop. The rounds of such an outer loop may
-    /// take long, so each of them first checks for cancellation.
+    /// Returns whether the body of a loop contains a loop or a lane fold. The rounds of such an
+    /// outer loop may take long, so each round first checks for cancellation.
     pub fn has_loop(body: &[Stmt<X>]) -> bool {
         let is_loop = |s: &Stmt<X>| match s {
             Stmt::While { .. } | Stmt::For { .. } | Stmt::Lanes(_) => true,
@@ -172,7 +173,7 @@ impl<X: Extension> Stmt<X> {
 }
 
 impl Stmt {
-    /// Renames the locals that the statement reads or assigns.
+    /// Renames the locals that the statement and nested ones read or assign.
     pub fn rename(&mut self, to: &dyn Fn(Local) -> Local) {
         let renamed = |e: &mut Expr| *e = e.substitute_locals(&|l| Expr::Local(to(l)));
         match self {

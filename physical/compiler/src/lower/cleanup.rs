@@ -1,4 +1,4 @@
-//! The last pass over a function: decides conditions on flags of constant value, and removes
+//! A late pass over a function: decides conditions on flags of constant value, and removes
 //! assignments to locals that are never read.
 //!
 //! Lowering emits code piecewise, so it cannot see that a flag was just set or that a cursor is
@@ -8,7 +8,8 @@ use crate::assembly::{Expr, Function, Local, Stmt};
 use redpoll_logic::Scalar;
 use std::collections::HashMap;
 
-/// Returns the function with constant flags decided and dead assignments removed.
+/// Returns the function with constant flags decided, and without dead assignments, dead folds, and
+/// the `if` and `for` statements that become empty.
 pub fn cleanup(mut f: Function) -> Function {
     f.body = decide(f.body, &mut HashMap::new());
     let count = |body: &[Stmt]| body.iter().map(Stmt::count).sum::<usize>();
@@ -80,7 +81,7 @@ fn decide_loop(body: Vec<Stmt>, flags: &mut HashMap<Local, bool>) -> Vec<Stmt> {
     decide(body, &mut flags.clone())
 }
 
-/// Removes the locals that a statement assigns.
+/// Removes from `flags` the locals that a statement assigns.
 fn forget_assigned(stmt: &Stmt, flags: &mut HashMap<Local, bool>) {
     stmt.for_each_assigned(&mut |local| {
         flags.remove(&local);

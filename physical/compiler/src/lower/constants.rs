@@ -62,7 +62,7 @@ impl Constants {
         self.0.retain(|(t, _)| !tensors.contains(t));
     }
 
-    /// Removes the tensors that a statement assigns or swaps, except those that it declares.
+    /// Removes the tensors that a statement swaps, and those that it assigns but does not declare.
     pub(crate) fn forget_assigned(&mut self, tree: &Tree) {
         let own = tree.declared_tensors();
         let mut changed = tree.swapped_tensors();

@@ -63,9 +63,9 @@ impl Conversion<'_, '_> {
         }
     }
 
-    /// Converts a bound of a loop. The size of a storage mode becomes the parameter for that size,
-    /// and a bound slightly below a large size its difference from the parameter: then windows that
-    /// leave out margins share code for all sizes.
+    /// Converts a bound of a loop. A bound above 1 that is the size of a storage mode becomes the
+    /// parameter for that size. A large bound slightly below a size becomes the parameter minus a
+    /// constant, so that windows that leave out margins share code for all sizes.
     fn bound(&mut self, e: &Expr) -> TreeTerm {
         let Expr::Literal(Scalar::I64(n)) = e else { return self.term(e) };
         let margin = |p: &ParamSource| match *p {

@@ -23,8 +23,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Number of statements beyond which no statement that occurs more than once in the code is copied
-/// again. This keeps the rest of a long function compact, even if the cases of many accesses would
-/// multiply.
+/// again. The limit keeps the rest of a long function compact, even if the cases of many accesses
+/// would multiply.
 const LONG_FUNCTION: usize = 1500;
 
 /// The function under construction and the facts that are proved where code is being emitted.
@@ -39,7 +39,7 @@ pub(crate) struct Cx<'p> {
     pub(crate) tensors: Vec<TensorCode>,
     /// The values of loop indices that are bound.
     indices: Vec<Option<Expr>>,
-    /// Whether all writes of each tensor fold by one operator.
+    /// Whether all writes of each tensor fold by one operator, and no `swap` exchanges the tensor.
     only_folded: Vec<bool>,
     /// The range of each loop index, computed on demand.
     index_ranges: OnceCell<Vec<Option<(i64, i64)>>>,
@@ -52,20 +52,20 @@ pub(crate) struct Cx<'p> {
     /// Number of times that the current statement occurs in the code.
     copies: u32,
     max_copies: u32,
-    /// Number of statements emitted, including those of dropped blocks.
+    /// Approximate number of statements emitted, including those of dropped blocks.
     emitted: usize,
     out: Vec<Stmt>,
-    /// The bounds of the chunk, until the loop that the chunk cuts has been lowered.
+    /// The bounds of the chunk, until the lowering of the loop that the chunk cuts.
     chunk: Option<(Local, Local)>,
     /// The average number of entries in lists, by level, if rounds of intersections are to be
     /// independent.
     pub(crate) lengths: Option<&'p MeanLengths>,
-    /// The sizes of storage modes that are parameters.
+    /// The sizes of storage modes, each with its parameter; without 0 and 1.
     pub(crate) sizes: Vec<(i64, Expr)>,
     /// The subscripts that are checked.
     pub(crate) checks: Vec<BoundsCheck>,
-    /// The record of a failed check: a buffer and its first element for the number of the check and
-    /// the coordinate.
+    /// The record of a failed check: a buffer, and the element that receives the number of the
+    /// check. The coordinate follows in the next element.
     pub(crate) failure: Option<(Buffer, i64)>,
     /// The cursors of walks to be folded in lanes, with the number of lanes.
     pub(crate) walks: Vec<(Local, u16)>,
@@ -117,7 +117,7 @@ impl<'p> Cx<'p> {
     }
 
     /// Appends the loop over the entries of a nest, unrolled as often as the program requests.
-    /// Loops over long lists that lanes share are not unrolled.
+    /// Where rounds of intersections are to be independent, no loop is unrolled.
     pub(crate) fn push_steps(&mut self, index: Option<Index>, cond: Expr, body: Vec<Stmt>) {
         let copies = match index.and_then(|index| self.rounds.get(&index)) {
             Some(Rounds::Unrolled(copies)) if self.lengths.is_none() => *copies,
@@ -183,7 +183,7 @@ impl<'p> Cx<'p> {
         matches!(self.out.last(), Some(Stmt::Return(_)))
     }
 
-    /// Returns whether every read of a level is a lookup inside the program.
+    /// Returns whether the level belongs to a local tensor and every read of the level is a lookup.
     pub(crate) fn is_lookup_only(&self, at: LevelId) -> bool {
         let is_local = self.program.tensors[at.tensor.index()].role == Role::Local;
         is_local && self.program.body.is_only_followed(at.tensor, at.level)
@@ -303,7 +303,8 @@ impl<'p> Cx<'p> {
     }
 
     /// Appends `if cond { then } else { other }` in its simplest form. Constant conditions are
-    /// decided, empty branches dropped, and a nested `if` is merged into one condition.
+    /// decided, and empty branches are dropped. If the only statement is an `if` whose condition
+    /// reads no memory, the two conditions are merged.
     pub(crate) fn push_if(&mut self, cond: Expr, mut then: Vec<Stmt>, other: Vec<Stmt>) {
         match build::as_truth(&cond) {
             Some(true) => return self.extend(then),
@@ -330,7 +331,8 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// Emits code that runs where `lo < hi`, guarded unless that is proved.
+    /// Emits code that runs if `lo < hi`: without a guard if `lo < hi` is proved, and not at all if
+    /// it is disproved.
     pub(crate) fn if_below(&mut self, lo: &Expr, hi: &Expr, emit: impl FnOnce(&mut Self)) {
         if self.prover.lt(lo, hi) {
             return emit(self);
@@ -398,8 +400,8 @@ impl<'p> Cx<'p> {
         self.vars[var.index()].as_ref()
     }
 
-    /// Returns whether all writes of a tensor fold by one operator, so that its elements are folds
-    /// that start with its fill value.
+    /// Returns whether all writes of a tensor fold by one operator and no `swap` exchanges the
+    /// tensor, so that its elements are folds that start with its fill value.
     pub(crate) fn is_only_folded(&self, id: TensorId) -> bool {
         self.only_folded[id.index()]
     }
@@ -425,7 +427,8 @@ impl<'p> Cx<'p> {
     }
 }
 
-/// Returns, for each tensor, whether all its writes fold by one operator.
+/// Returns, for each tensor, whether all its writes fold by one operator, and no `swap` exchanges
+/// the tensor.
 fn find_only_folded(program: &Program) -> Vec<bool> {
     let mut writes: Vec<Option<&Write>> = vec![None; program.tensors.len()];
     let mut only_folded = vec![true; program.tensors.len()];

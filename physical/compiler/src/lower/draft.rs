@@ -15,7 +15,7 @@ pub struct Draft {
     program: Arc<Program>,
     lowered: Arc<LoweredFunction>,
     signature: Arc<Signature>,
-    /// The layouts of inputs, by tensor; `None` is the narrow layout.
+    /// The layouts of inputs, by tensor; `None` as in [`lower`].
     layouts: Arc<[Option<InputLayout>]>,
     options: LoweringOptions,
     /// The expected number of loop steps of a run.
@@ -27,13 +27,14 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Lowers a program in normal form for inputs of the given layouts, by tensor; `None` is the
-    /// narrow layout.
+    /// Lowers a program in normal form for inputs of the given layouts, by tensor; `None` stands
+    /// for narrow positions and no special values.
     pub fn new(program: &Arc<Program>, layouts: &[Option<InputLayout>], mode: FloatMode) -> Draft {
         Draft::with_options(program, layouts, LoweringOptions { mode, ..LoweringOptions::default() })
     }
 
-    /// Lowers a program like [`Draft::new`], with all options of lowering.
+    /// Lowers a program like [`Draft::new`], with all options of lowering; a layout `None` has
+    /// positions of the width in `options`.
     pub fn with_options(program: &Arc<Program>, layouts: &[Option<InputLayout>], options: LoweringOptions) -> Draft {
         let lowered = lower(program, layouts, options);
         let signature = Signature::of(&lowered.function);
@@ -65,14 +66,16 @@ impl Draft {
         Draft { lists: Some(Arc::new(lists)), ..self }
     }
 
-    /// Returns the draft with positions of 64 bits, for inputs of the given layouts.
+    /// Returns the draft with positions of 64 bits, for inputs of the given layouts. The new draft
+    /// keeps the lengths of lists, but neither the expected number of loop steps nor the parameter
+    /// names of [`Draft::without_sizes`].
     pub fn with_wide_positions(&self, layouts: &[Option<InputLayout>]) -> Draft {
         let wide =
             Draft::with_options(&self.program, layouts, LoweringOptions { width: PositionWidth::Wide, ..self.options });
         Draft { lists: self.lists.clone(), ..wide }
     }
 
-    /// Makes a draft of another program with the same options.
+    /// Makes a draft of another program with the same options of lowering.
     pub fn for_program(&self, program: &Arc<Program>, layouts: &[Option<InputLayout>]) -> Draft {
         Draft::with_options(program, layouts, self.options)
     }

@@ -2,10 +2,11 @@
 //!
 //! In the default float mode zero absorbs infinities and NaN in a product, and an infinity absorbs
 //! NaN in a sum (see [`FloatMode::Relaxed`](redpoll_logic::FloatMode::Relaxed)). Machine arithmetic
-//! obeys neither law. Kernels guard an operator only where special values may reach it: the values
+//! obeys neither law. Kernels guard quotients and remainders where the first argument may be zero,
+//! and other operators only where special values may reach them. To find these places, the values
 //! of inputs are scanned once, and the sets of special values found are propagated through the
-//! operators of the program. Overflow of finite numbers is ignored, since its result is
-//! unspecified.
+//! operators of the program. Overflow of finite numbers in arithmetic is ignored, since its result
+//! is unspecified.
 
 use redpoll_logic::op::{Body, Builtin, Definition, Op};
 use redpoll_logic::{DType, Prim, Scalar, Special};
@@ -78,7 +79,8 @@ fn signed(of: Special, by: f64) -> Special {
 }
 
 /// Returns the special values that an operator may return, given those of its arguments. `dtypes`
-/// has the dtypes of the arguments. Overflow of finite arguments is ignored.
+/// has the dtypes of the arguments; only operators on one argument depend on them. Overflow of
+/// finite arguments is ignored in arithmetic, but not in exponentials and in casts to `f32`.
 pub(crate) fn of_call(op: &Op, args: &[ArgumentFacts<'_>], dtypes: &[DType], result: &DType) -> Special {
     if !result.prims().iter().any(|p| p.is_float()) {
         return Special::NONE;
@@ -101,8 +103,8 @@ pub(crate) fn of_call(op: &Op, args: &[ArgumentFacts<'_>], dtypes: &[DType], res
     }
 }
 
-/// Returns whether a body has an operator or a constant that yields special values from finite
-/// arguments.
+/// Returns whether a body has a constant with special values, or an operator that may return
+/// special values for finite arguments.
 pub(crate) fn can_generate(body: &Body) -> bool {
     match body {
         Body::Arg(_) | Body::Var(_) => false,
@@ -116,8 +118,8 @@ pub(crate) fn can_generate(body: &Body) -> bool {
                     _ => finite,
                 })
                 .collect();
-            // The dtypes of arguments are unknown here. All operators but casts are treated as
-            // operators on floats.
+            // The dtypes of arguments are unknown here. All operators are treated as operators on
+            // `f64`.
             let dtypes = vec![DType::F64; args.len()];
             args.iter().any(can_generate) || of_call(op, &facts, &dtypes, &DType::F64) != Special::NONE
         }

@@ -5,8 +5,9 @@
 //! for i in [lo, hi): s f= r   =   s = f(s, repeat(f, r, hi - lo))
 //!                                i not in s, r; f associative; lo < hi
 //! ```
-//! A fold of (value, coordinate) pairs prefers the smallest coordinate. It takes the coordinate of
-//! the first round if coordinates ascend with the index, and that of the last if they descend:
+//! A fold of (value, coordinate) pairs prefers the smallest coordinate. The fold takes the
+//! coordinate of the first round if coordinates ascend with the index, and that of the last if they
+//! descend:
 //!
 //! ```text
 //! for i in [lo, hi): s maxby= (v, n*i + j)   =   s maxby= (v, n*lo + j)      i not in s, v; n > 0
@@ -17,8 +18,8 @@
 //! first.
 //!
 //! Several writes of one tensor may be repeated one after the other only if the result is that of
-//! the rounds. This is so if all fold by one operator that is commutative or idempotent, or if all
-//! overwrite.
+//! the rounds. The result is the same if all fold by one operator that is commutative or
+//! idempotent, or if all overwrite.
 
 use super::cx::Cx;
 use super::looplets::LoopletNest;
@@ -62,7 +63,8 @@ pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &LoopletNest) -> Option<Integrate
 }
 
 /// Returns the body, which does not depend on the index, with each write except those `excluded`
-/// repeated as often as the loop has rounds.
+/// repeated as often as the loop has rounds; `None` if some write cannot be repeated. Writes to
+/// tensors that the body declares, and writes whose repetition changes nothing, stay as they are.
 pub(crate) fn repeat_writes(
     cx: &mut Cx<'_>,
     nest: &LoopletNest,
@@ -159,8 +161,9 @@ fn can_repeat(cx: &Cx<'_>, state: &LoweringState, a: &Assign) -> bool {
     }
 }
 
-/// Returns the operator that folds equal values before the accumulator is combined with the result
-/// (the operator of the write, or its tail), and its method for equal values.
+/// Returns the operator that folds equal values before `op` combines the accumulator with their
+/// fold, and the method of that operator for equal values. The operator is `op` itself or its tail.
+/// Returns `None` if equal values cannot be folded in advance.
 pub(crate) fn repeat_operator(op: &Op, dtype: &redpoll_logic::DType, cx: &Cx<'_>) -> Option<(Op, RepeatMethod)> {
     let tail = op.tail(dtype, cx.mode)?;
     let repeat = tail.repeat_method(dtype, cx.mode)?;
@@ -195,7 +198,7 @@ pub(crate) fn needs_index(state: &LoweringState, body: &Tree, index: Option<Inde
 pub(crate) struct IndexedPairs {
     /// The coefficient of the index in each coordinate; not 0.
     pub(crate) slopes: Vec<i64>,
-    /// The body with these coordinates at one value of the index.
+    /// The body with these coordinates at the index `at`.
     pub(crate) body: Tree,
 }
 

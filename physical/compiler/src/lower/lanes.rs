@@ -17,8 +17,9 @@ const LANES: u16 = 16;
 /// substituted into the value in full.
 const MAX_VALUE_NODES: usize = 64;
 
-/// Returns the loop as a fold in lanes if its body only folds one value, and unchanged otherwise.
-/// `requested` is the number of lanes; `None` selects [`LANES`].
+/// Returns the loop as a fold in lanes if its body only folds one value, which depends on the
+/// index, and the fold may be regrouped. Returns other loops unchanged. `requested` is the number
+/// of lanes; `None` selects [`LANES`].
 pub(crate) fn fold_in_lanes(cx: &Cx<'_>, stmt: Stmt, requested: Option<u8>) -> Stmt {
     let Stmt::For { var, lo, hi, body } = stmt else { return stmt };
     let fold = match &body[..] {
@@ -120,7 +121,8 @@ impl LaneWalks<'_> {
         out
     }
 
-    /// Returns a walk as a fold in lanes, followed by the final value of the cursor if it is read.
+    /// Returns a walk as a fold in lanes, followed by an assignment of the final value to the
+    /// cursor if the cursor is read later; `None` if the walk cannot be converted.
     fn walk(&mut self, cond: &Expr, body: &[Stmt]) -> Option<Vec<Stmt>> {
         let Expr::Compare(CompareOp::Lt, q, end) = cond else { return None };
         let Expr::Local(q) = **q else { return None };

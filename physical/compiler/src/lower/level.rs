@@ -57,8 +57,8 @@ pub(crate) trait LevelLowering: Sync {
     /// Returns the looplet of a fiber for reads.
     fn read(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet;
 
-    /// Returns the looplet of a fiber for reads that walk or gallop from the end. Its coordinates
-    /// are negated: the entry at `c` appears at `-c`. If `None`, the looplet of
+    /// Returns the looplet of a fiber for reads that walk or gallop from the end. The coordinates
+    /// of this looplet are negated: the entry at `c` appears at `-c`. If `None`, the looplet of
     /// [`read`](LevelLowering::read) is mirrored if it does not step; otherwise coordinates are
     /// looked up.
     fn read_backward(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {

@@ -1,18 +1,18 @@
-//! The lengths of the lists of a program's inputs.
+//! The lengths of the sparse lists of a program's inputs.
 
 use super::MeanLengths;
 use crate::notation::{Program, Role, TensorId};
 use redpoll_logic::LevelKind;
 use redpoll_storage::Tensor;
 
-/// Average lengths of the lists of inputs, by tensor and level. The lengths of other lists are
-/// unknown.
+/// Average lengths of the sparse lists of inputs, by tensor and level. The lengths of other lists
+/// are unknown.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ListLengths(MeanLengths);
 
 impl ListLengths {
-    /// Measures the lists of the inputs of a program. `inputs` has the order of the program's
-    /// tensors; absent inputs are skipped.
+    /// Measures the sparse lists of the inputs of a program. `inputs` has an element for each
+    /// input, in the order of the program's tensors; absent inputs are skipped.
     pub fn of(program: &Program, inputs: &[Option<&Tensor>]) -> ListLengths {
         let of_role = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
         let given = of_role.zip(inputs).filter_map(|((id, _), tensor)| Some((id, (*tensor)?)));
@@ -28,7 +28,7 @@ impl ListLengths {
         ListLengths(lengths.collect())
     }
 
-    /// Assumes `entries` entries for every list of the inputs.
+    /// Assumes `entries` entries for each fiber of every level of the inputs.
     #[cfg(any(test, feature = "testing"))]
     pub fn all(program: &Program, entries: f64) -> ListLengths {
         let inputs = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);

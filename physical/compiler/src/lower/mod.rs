@@ -2,11 +2,11 @@
 //!
 //! [`lower`] takes a program in normal form (see [`crate::notation`]) and returns a function over
 //! the arrays of its tensors. A statement becomes a `Tree`, which names its accesses by number. A
-//! `LoweringState` maps each number to the cursor of that access: a fiber, a literal, or locals. At
-//! each loop, `unfurl` returns the looplets of the fibers whose accesses the loop resolves. The
-//! rules of `looplets` take those looplets apart until only plain loops, conditions, loads and
-//! stores are left. Between any two steps, `simplify` simplifies the statement with the operator
-//! table.
+//! `LoweringState` maps each number to the cursor of that access, such as a fiber, a literal or
+//! locals. At each loop, `unfurl` returns the looplets of the fibers whose accesses the loop
+//! resolves. The rules of `looplets` take those looplets apart until only plain loops, conditions,
+//! loads and stores are left. Between any two steps, `simplify` simplifies the statement with the
+//! operator table.
 
 mod assign;
 mod cleanup;
@@ -94,8 +94,8 @@ pub fn specials(program: &Program, layouts: &[Option<InputLayout>]) -> Vec<Speci
     special::Specials::of(program, layouts).tensors
 }
 
-/// Lowers a program in normal form. `layouts[t]` is the layout of input `t`; `None` is the narrow
-/// layout.
+/// Lowers a program in normal form. `layouts[t]` is the layout of input `t`. A missing layout or
+/// `None` stands for positions of the width in `options` and for no special values.
 pub fn lower(program: &Program, layouts: &[Option<InputLayout>], options: LoweringOptions) -> LoweredFunction {
     lower_with(program, layouts, options, None)
 }
@@ -191,8 +191,8 @@ fn param_name(source: &ParamSource) -> String {
     }
 }
 
-/// Sets the counters of tensors that are declared again to 0, so that their first declaration finds
-/// nothing to clear.
+/// Sets the position counters of tensors whose declarations reset memory to 0, so that the first
+/// declaration finds nothing to clear.
 fn reset_counters(cx: &mut Cx<'_>) {
     for k in 0..cx.tensors.len() {
         let redeclared = cx.tensors[k].assemble_mode == AssembleMode::GrowAndReset;
@@ -212,7 +212,8 @@ fn clear_locals(cx: &mut Cx<'_>, redeclared: &[TensorId]) {
     }
 }
 
-/// Adds the buffer of lengths and assigns each output its elements in that buffer.
+/// Adds the buffer of lengths, unless there are no outputs and no checks. Assigns each output its
+/// elements in that buffer, and a failed check its record.
 fn record_lengths(cx: &mut Cx<'_>, tables: &mut FunctionTables) {
     let outputs: Vec<usize> = cx.program.outputs().map(TensorId::index).collect();
     if outputs.is_empty() && cx.checks.is_empty() {

@@ -1,4 +1,5 @@
-//! The inputs of lowering other than the program and its arrays: options, and lengths of lists.
+//! The inputs of lowering other than the program and the layouts of its inputs: options, and
+//! lengths of lists.
 
 use crate::notation::TensorId;
 use redpoll_logic::FloatMode;
@@ -27,7 +28,7 @@ impl Default for LoweringOptions {
 /// The width of positions in outputs: 32 or 64 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum PositionWidth {
-    /// Fewer than 2^31 positions; the kernel ends with a status at more.
+    /// Fewer than 2^31 positions; the kernel ends with a status at 2^31 or more.
     #[default]
     Narrow,
     /// Any number of positions.

@@ -2,9 +2,9 @@
 //!
 //! A fact is `x - y <= c` for symbols `x`, `y`: zero, or an expression that reads no memory, such
 //! as a local or `0 - n`, of which nothing else is known. A claim of that form is proved by a
-//! shortest path from `y` to `x` in the graph of facts. Facts are scoped: those of a branch are
-//! dropped after it. A local may occur in a fact only if it does not change while the fact is in
-//! scope. An unproved claim costs a guard.
+//! shortest path from `x` to `y` in the graph with an edge from `x` to `y` for each fact. Facts are
+//! scoped: those of a branch are dropped after it. A local may occur in a fact only if it does not
+//! change while the fact is in scope. An unproved claim costs a guard.
 
 use super::build::{is_register_only, split};
 use crate::assembly::{BinaryOp, CompareOp, Expr};
@@ -34,7 +34,7 @@ impl Prover {
     }
 
     /// Adds the fact `a <= b`. `max` on the left and `min` on the right are split; other forms that
-    /// are not linear are ignored.
+    /// read memory are ignored.
     pub(crate) fn assume_le(&mut self, a: &Expr, b: &Expr) {
         if let Expr::Binary(BinaryOp::Max, x, y) = a {
             self.assume_le(x, b);

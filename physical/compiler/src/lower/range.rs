@@ -43,7 +43,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Simplifies a condition: comparisons that are proved or disproved become constants.
+    /// Simplifies a condition: comparisons by `<` and `<=` of locals, parameters and constants
+    /// become constants if the prover decides them.
     pub(crate) fn simplify_condition(&self, cond: &Expr) -> Expr {
         match cond {
             Expr::Binary(BinaryOp::And, a, b) => and(&self.simplify_condition(a), &self.simplify_condition(b)),

@@ -5,8 +5,9 @@ use super::cx::Cx;
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Stmt};
 use redpoll_logic::Prim;
 
-/// Moves `q`, at most `end`, to the first element of `idx[q..end]` that is not below `i`, or to
-/// `end`. Doubling steps followed by bisection make short distances cheap (Bentley and Yao, 1976).
+/// Moves `q`, which is at most `end`, to the first element of `idx[q..end]` that is not below `i`,
+/// or to `end`. Doubling steps followed by bisection make short distances cheap (Bentley and Yao,
+/// 1976).
 pub(crate) fn gallop(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, &Expr), i: &Expr) {
     let step = cx.new_local("step", Prim::I64);
     let i = cx.name("i", i);
@@ -29,8 +30,8 @@ pub(crate) fn gallop(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, &Expr), i: 
     cx.push_if(lt(&local(q), end), first, Vec::new());
 }
 
-/// Moves `r`, at least `start`, down to one past the last element of `idx[start..r]` that is not
-/// above `i`, or to `start`: [`gallop`] from the end.
+/// Moves `r`, which is at least `start`, down to one past the last element of `idx[start..r]` that
+/// is not above `i`, or to `start`: [`gallop`] from the end.
 pub(crate) fn gallop_back(cx: &mut Cx<'_>, idx: Buffer, (start, r): (&Expr, Local), i: &Expr) {
     let i = cx.name("i", i);
     gallop_back_by(cx, (start, r), &|at| lt(&i, &load(idx, at)));

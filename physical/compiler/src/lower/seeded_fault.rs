@@ -1,7 +1,7 @@
-//! Seeded faults: deliberate mistakes in the rules of lowering, which show that the tests would
-//! detect them.
+//! Seeded faults: deliberate mistakes in the rules of lowering and in passes over Notation. A test
+//! turns on one fault at a time, to show that other tests would detect such a mistake.
 //!
-//! Only tests and the feature `faults` activate them; elsewhere the checks compile to nothing.
+//! Only tests and the feature `faults` activate faults; elsewhere the checks compile to nothing.
 
 /// Defines [`SeededFault`] from lists of faults. A row is the name of a fault, the file with the
 /// rule that it breaks, and its effect.
@@ -144,7 +144,8 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// Adds the faults that the sources below a folder name, tests aside, with their files.
+    /// Adds the faults that occur in the sources below `folder`, except in folders named `tests`,
+    /// with their files.
     fn collect(sources: &Path, folder: &Path, found: &mut BTreeSet<(String, String)>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

@@ -1,8 +1,8 @@
 //! Short circuits: a loop need not continue for a fold whose result is decided.
 //!
 //! A loop that contains only such folds ends when all are decided. If other writes share the loop,
-//! it is left when the first fold is decided, and the rest of its extent is lowered again without
-//! that fold:
+//! one such fold is chosen: the first in the body that is the only write of its access. The loop is
+//! left when this fold is decided, and the rest of the extent is lowered again without the fold:
 //! ```text
 //! for i in [lo, hi) { s f= a; B }
 //!     =  reached = hi
@@ -44,7 +44,7 @@ pub(crate) struct DecidedFold {
 }
 
 /// Returns the condition that ends the loop over `body` early, and the fold that the rest of the
-/// loop leaves out.
+/// loop leaves out; each `None` if there is none.
 pub(crate) fn plan(cx: &mut Cx<'_>, state: &LoweringState, body: &Tree) -> (Option<EarlyExit>, Option<DecidedFold>) {
     let own = body.declared_tensors();
     let mut writes: Vec<(AccessId, Option<Expr>)> = Vec::new();

@@ -45,8 +45,8 @@ fn simplify_with_fills(cx: &Cx<'_>, state: &LoweringState, tree: &Tree, fills: b
     }
 }
 
-/// Returns the locals that the body declares and assigns but never reads; their assignments are
-/// dead.
+/// Returns the locals that the body declares and assigns but never reads or swaps; their
+/// assignments are dead.
 fn unread_locals(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> Vec<TensorId> {
     let mut unread: Vec<TensorId> = Vec::new();
     let own = tree.declared_tensors();
@@ -173,7 +173,7 @@ fn loop_body(pass: &mut SimplifyPass<'_, '_>, tree: &Tree) -> Tree {
 }
 
 /// Returns whether a statement has an effect outside of a statement that declares the tensors in
-/// `own`: it writes, freezes or thaws another tensor, or declares an output.
+/// `own`: it writes, freezes, thaws or swaps another tensor, or declares an output.
 fn has_outer_effects(cx: &Cx<'_>, tree: &Tree, own: &[TensorId]) -> bool {
     let in_part = |tree: &Tree| has_outer_effects(cx, tree, own);
     match tree {
@@ -189,9 +189,9 @@ fn has_outer_effects(cx: &Cx<'_>, tree: &Tree, own: &[TensorId]) -> bool {
     }
 }
 
-/// Returns whether the statement has no visible effect: it assigns nothing, and it declares,
-/// freezes and thaws only locals. A local is declared in the innermost statement that contains all
-/// its uses.
+/// Returns whether the statement has no visible effect: it assigns and swaps nothing, has no
+/// `while`, and declares, freezes and thaws only locals. A local is declared in the innermost
+/// statement that contains all its uses.
 fn is_idle(cx: &Cx<'_>, tree: &Tree) -> bool {
     match tree {
         Tree::Block(items) => items.iter().all(|t| is_idle(cx, t)),
@@ -317,9 +317,9 @@ fn call(pass: &SimplifyPass<'_, '_>, op: &Op, args: Vec<TreeTerm>) -> TreeTerm {
     TreeTerm::Call(op.clone(), args)
 }
 
-/// Returns the value of a user-defined operator outside its declared iteration algebra. A literal
-/// argument counts as stored unless it is the declared fill; for other arguments both cases are
-/// tried.
+/// Returns the value of a user-defined operator outside its declared iteration algebra; `None` if
+/// the arguments may be inside. A literal argument counts as stored unless it is the declared fill;
+/// for other arguments both cases are tried.
 fn value_outside_iteration(op: &Op, args: &[TreeTerm], mode: FloatMode) -> Option<Scalar> {
     let Op::User(user) = op else { return None };
     let (iteration, fills) = (user.iteration()?, user.fills().filter(|fills| fills.len() == args.len())?);

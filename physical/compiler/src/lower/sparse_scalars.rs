@@ -1,8 +1,8 @@
 //! Sparse scalars: temporaries with a flag that records whether they were written.
 //!
-//! Some consumers do nothing while a temporary has its initial value: they write the fill value
-//! into a level that does not store it, or a product over a further loop. The writes of such a
-//! temporary set a flag, and
+//! Some consumers do nothing while a temporary has its initial value. For example, they write the
+//! fill value into a level that does not store it, or fold products with the temporary in a further
+//! loop. The writes of such a temporary set a flag, and
 //! ```text
 //! where(consumer, producer)  =  producer; if written { consumer }
 //! ```
@@ -17,8 +17,8 @@ use crate::assembly::build::{and, local, or, truth};
 use crate::notation::{Role, TensorId};
 use redpoll_logic::{LevelKind, Prim};
 
-/// Adds flags to the temporaries whose consumers profit from one, and returns whether there are
-/// any.
+/// Adds flags to the temporaries whose consumers profit from a flag, and returns whether there are
+/// such temporaries.
 pub(crate) fn add_flags(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) -> bool {
     let mut flagged: Vec<TensorId> = Vec::new();
     each_where(tree, &mut |consumer| {
@@ -45,8 +45,9 @@ pub(crate) fn add_flags(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) -> 
     !flagged.is_empty()
 }
 
-/// Returns the condition under which the consumer has an effect: the temporaries that it depends on
-/// were written.
+/// Returns a condition that is true if the consumer has an effect: each temporary without whose
+/// writes the consumer has no effect was written. If there is no such temporary, but the consumer
+/// has no effect while no temporary is written, the condition is that some temporary was written.
 pub(crate) fn condition(cx: &Cx<'_>, state: &LoweringState, consumer: &Tree) -> Expr {
     let mut flagged: Vec<(TensorId, Expr)> = Vec::new();
     for t in read_scalars(cx, state, consumer) {

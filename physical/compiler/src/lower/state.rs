@@ -139,7 +139,8 @@ impl Fiber {
         Fiber { level, lo: position, hi: None, present: None, replacements: Vec::new(), dirty: Vec::new() }
     }
 
-    /// Returns the fiber of the next level at one position, with the same presence and dirty flags.
+    /// Returns the fiber of the next level at one position, with the same presence, replacements
+    /// and dirty flags.
     pub(crate) fn child(&self, position: Expr) -> Fiber {
         Fiber { level: self.level + 1, lo: position, hi: None, ..self.clone() }
     }
@@ -149,7 +150,7 @@ impl Fiber {
         Fiber { present: None, replacements: Vec::new(), ..self.clone() }
     }
 
-    /// Returns the fiber of the next level that is never stored, with the same replacements.
+    /// Returns a fiber of the next level that is never stored, with the same replacements.
     pub(crate) fn absent_child(&self) -> Fiber {
         Fiber { present: Some(super::build::truth(false)), ..self.child(super::build::int(0)) }
     }
@@ -201,10 +202,11 @@ impl LoweringState {
         self
     }
 
-    /// Advances an access to the cursor that its subscript resolved to. A write where nothing is
-    /// stored, in the pattern of an input, has no effect. A read there becomes a literal, unless
-    /// the fiber has replacements or a subscript below may read another value out of bounds; then
-    /// the cursor stays a fiber that is absent.
+    /// Advances an access to the cursor that its subscript resolved to. A write has no effect where
+    /// the coordinate is out of bounds, or where the input whose pattern the tensor has stores
+    /// nothing. A read there becomes a literal, with two exceptions. If the fiber has replacements,
+    /// or the coordinate is in bounds and a subscript below may read another value out of bounds,
+    /// the cursor stays an absent fiber.
     pub(crate) fn resolve(&mut self, id: AccessId, cursor: &AccessCursor) {
         let acc = &mut self.accesses[id.0 as usize];
         acc.cursor = match (cursor, &acc.cursor) {

@@ -82,8 +82,8 @@ pub(crate) fn lower_if<'p>(cx: &mut Cx<'p>, state: &LoweringState, cond: &TreeTe
     cx.push_if(cond, then, Vec::new());
 }
 
-/// Returns the comparisons implied by a condition between values that do not change: indices,
-/// variables and literals.
+/// Returns the comparisons that a condition implies between values that do not change: indices,
+/// variables and literals of type `i64`.
 fn facts(cx: &mut Cx<'_>, state: &LoweringState, cond: &TreeTerm) -> Vec<Expr> {
     let TreeTerm::Call(Op::Builtin(op), args) = cond else { return Vec::new() };
     let fixed = |t: &TreeTerm| {
@@ -170,7 +170,8 @@ pub(crate) struct LeafPosition {
 }
 
 /// Moves the accumulators of folds whose position does not change in the loop into locals, so that
-/// the loop works on registers in place of memory.
+/// the loop works on registers in place of memory. Returns these accumulators, each with the memory
+/// to which the caller must store it after the loop.
 fn promote_accumulators(
     cx: &mut Cx<'_>,
     state: &mut LoweringState,
@@ -216,8 +217,8 @@ fn promote_accumulators(
     promoted
 }
 
-/// Returns whether the value of a term can be computed: its indices and variables are bound and
-/// its accesses are resolved.
+/// Returns whether the value of a term can be computed: its indices and variables are bound, and
+/// its accesses are resolved to values.
 pub(crate) fn is_computable(cx: &Cx<'_>, state: &LoweringState, t: &TreeTerm) -> bool {
     !t.any(&mut |part| match part {
         TreeTerm::Index(i) => cx.index(*i).is_none(),

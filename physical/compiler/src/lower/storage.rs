@@ -318,7 +318,7 @@ fn initial_element(class: ArrayClass, prim: Prim) -> Scalar {
 }
 
 /// Shares the counter of a COO chain, which is a list that is not unique and the singletons below
-/// it. Its levels append together, so the innermost counts for all.
+/// it. The levels of a chain append together, so the innermost level counts for all.
 fn share_counters(levels: &mut [LevelCode]) {
     for k in (1..levels.len()).rev() {
         if !levels[k - 1].format.unique {
@@ -370,7 +370,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Declares a tensor: every element has the fill value.
+    /// Declares a tensor: every element has the fill value. In an output to which calls append, the
+    /// entries of earlier calls stay.
     pub(crate) fn declare(&mut self, tensor: TensorId) {
         let fills = LoweredValue::constant(&self.program.tensors[tensor.index()].ty.fill);
         if let Some(accumulator) = self.tensor(tensor).scalar.clone() {
@@ -481,7 +482,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Ends writing and records the array lengths of an output.
+    /// Ends writing: stores the value of a scalar in its leaf, and records the array lengths of an
+    /// output.
     pub(crate) fn freeze(&mut self, tensor: TensorId) {
         let mut recorded = Vec::new();
         let mut parents = Parents { count: self.roots(tensor), written: (int(0), int(1)) };

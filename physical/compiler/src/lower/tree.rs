@@ -39,7 +39,7 @@ pub(crate) struct Assign {
     pub(crate) lhs: AccessId,
     pub(crate) write: Write,
     pub(crate) rhs: TreeTerm,
-    /// The factors, each at least 1. Their product may overflow 64 bits.
+    /// The factors, each at least 1; the product of the factors may overflow 64 bits.
     pub(crate) repetitions: Vec<Code>,
 }
 

@@ -35,7 +35,8 @@ pub(super) fn unfilled(cx: &Cx<'_>) -> Vec<Buffer> {
     buffers
 }
 
-/// Returns whether every assignment of a tensor sets a value, independent of the old one.
+/// Returns whether every assignment of a tensor sets a value, independent of the old one, and the
+/// tensor is never thawed or swapped.
 fn is_only_set(program: &Program, id: TensorId) -> bool {
     let mut only = true;
     program.body.walk(&mut |stmt| match stmt {
@@ -72,7 +73,8 @@ pub(super) fn is_fully_set(program: &Program, id: TensorId) -> bool {
         && !has_leading_level(program, &loops.iter().map(|(index, _)| *index).collect::<Vec<_>>())
 }
 
-/// Returns whether all levels are dense with values below, and there is at least one level.
+/// Returns whether a tensor has levels of its own, at least one, which are all dense with values
+/// below. Each level stores one whole mode, in the order of the modes.
 fn is_plain(decl: &TensorDecl) -> bool {
     let format = &decl.ty.format;
     let is_whole = |(k, mode): (usize, &StorageMode)| *mode == StorageMode::Whole { mode: k };
@@ -114,7 +116,7 @@ struct SoleAssignment<'a> {
 }
 
 /// Returns the only assignment of a tensor that is declared once and never thawed or swapped;
-/// `None` within `while`.
+/// `None` if there is no such assignment, or it is within a `while`.
 fn sole_assignment(body: &Stmt, id: TensorId) -> Option<SoleAssignment<'_>> {
     let mut writes = 0;
     let mut lifetimes = 0;

@@ -210,8 +210,8 @@ fn unfurl(cx: &mut Cx<'_>, acc: &AccessState, form: &LinearForm, context: &mut L
     let protocol = if far { Protocol::Follow } else { sub.protocol };
     let outside =
         out_of_bounds_effect(cx, acc, sub, fiber).filter(|_| !is_in_bounds(cx, form, context.extent, &dimension));
-    // There are no entries out of bounds. If every other coordinate reads as the fill value, the
-    // level's looplet needs no bounds.
+    // There are no entries out of bounds. If coordinates out of bounds read as the fill value, as
+    // gaps do, the level's looplet needs no bounds.
     let is_gap = |cx: &Cx<'_>, outside: &OutOfBoundsEffect| match outside {
         OutOfBoundsEffect::Read(value) => protocol != Protocol::Follow && cx.fill(at.tensor) == *value,
         OutOfBoundsEffect::None | OutOfBoundsEffect::Violation { .. } => false,
@@ -372,9 +372,10 @@ impl Looplet {
     }
 }
 
-/// Turns comparisons between the index and a computed value into masks. Returns the body with an
-/// access in place of each such comparison, and a head for each access. If the body must not be
-/// copied further, a comparison becomes a mask only if at most one of its phases has an effect.
+/// Turns up to [`MAX_MASKS`] comparisons between the index and a computed value into masks. Returns
+/// the body with an access in place of each such comparison, and a head for each access. If the
+/// body must not be copied further, a comparison becomes a mask only if the body has no effect
+/// where the comparison is true, or none where it is false.
 pub(crate) fn masks(cx: &mut Cx<'_>, state: &mut LoweringState, body: &Tree, index: Index) -> (Tree, Vec<Head>) {
     let mut comparisons: Vec<TreeTerm> = Vec::new();
     body.for_each_term(&mut |t| collect_comparisons(t, index, &mut comparisons));
@@ -435,8 +436,8 @@ fn collect_comparisons(t: &TreeTerm, index: Index, comparisons: &mut Vec<TreeTer
     args.iter().for_each(|a| collect_comparisons(a, index, comparisons));
 }
 
-/// Returns the phases of a comparison `index op threshold`, also of `floordiv(index, width) op
-/// threshold`.
+/// Returns the phases of a comparison of a linear form of the index, or of `floordiv(form, width)`,
+/// with a threshold that is computed before the loop; `None` for other comparisons.
 fn mask(cx: &mut Cx<'_>, state: &LoweringState, comparison: &TreeTerm, index: Index) -> Option<Looplet> {
     let TreeTerm::Call(Op::Builtin(op), args) = comparison else { return None };
     let is_index = |cx: &Cx<'_>, t: &TreeTerm| dtype_of(cx, state, t) == DType::I64;

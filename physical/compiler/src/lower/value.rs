@@ -23,7 +23,7 @@ impl LoweredValue {
         LoweredValue { dtype: DType::Prim(prim), parts: vec![part] }
     }
 
-    /// Returns the constant, if the value is a primitive constant.
+    /// Returns the constant, if the value consists of one constant.
     pub(crate) fn as_constant(&self) -> Option<Scalar> {
         match &self.parts[..] {
             [Expr::Const(value)] => Some(value.clone()),

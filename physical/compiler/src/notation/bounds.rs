@@ -4,13 +4,15 @@
 //! Input: a program in normal form. Output: the same program, with [`Bounds`] for each subscript
 //! that came from a text.
 //!
-//! A coordinate is a linear form of indices and variables. Its least and its greatest value are
-//! derived atom by atom, starting with the atom bound innermost. An atom is bounded by:
+//! A coordinate is a linear form of indices and variables. The least and the greatest value of a
+//! coordinate are derived atom by atom, starting with the atom bound innermost. An atom is bounded
+//! by:
 //! - the extent of a loop: constants, linear forms of outer atoms, the arguments of a `min` as the
-//!   end and of a `max` as the begin;
-//! - the value of a `let`: linear forms, `min`, `max`, `rem`, `floordiv`, `ifelse`, casts and
-//!   reads. A read is bounded by its dtype, and by the least and the greatest value of its input if
-//!   they are given: an index tensor is scanned once, not in each round;
+//!   end and of a `max` as the begin; other expressions as in a `let`;
+//! - the value of a `let`: linear forms, sums, differences, products, `neg`, `min`, `max`, `rem`,
+//!   `floordiv`, `ifelse`, casts and reads. A read is bounded by its dtype. A read without
+//!   `outside` is also bounded by the least and the greatest value of its input if they are given:
+//!   an index tensor is scanned once, not in each round;
 //! - comparisons between linear forms in the enclosing conditions.
 //!
 //! A coordinate proved without conditions is [`Bounds::Proved`], because a loop has no rounds
@@ -35,7 +37,8 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// The least and the greatest of a tensor's stored values and fill value; `None` if unknown.
+/// A function from a tensor to the least and the greatest of its stored values and fill value;
+/// `None` if unknown.
 pub type Ranges<'a> = &'a dyn Fn(TensorId) -> Option<(i64, i64)>;
 
 /// The range of `i64`.
@@ -104,7 +107,7 @@ pub fn bounds_checks(program: &Program) -> Vec<BoundsCheck> {
 /// Bounds of an atom, both ends inclusive.
 #[derive(Default)]
 struct AtomBounds {
-    /// The number of atoms bound outside.
+    /// The number of atoms bound before this one.
     depth: usize,
     /// Lower bounds: forms of outer atoms that are at most the atom.
     least: Vec<Linear>,
@@ -256,7 +259,7 @@ impl BoundsPass<'_> {
         self.guards.extend(difference);
     }
 
-    /// Returns the tightest provable bound of a form at one end, in whole numbers.
+    /// Returns the tightest bound that is found for a form at one end.
     fn end(&self, form: &Linear, end: RangeEnd, guards: &[Linear], steps: &mut usize) -> i128 {
         let depth = |atom: Atom| self.atoms.get(&atom).map_or(0, |bounds| bounds.depth + 1);
         let Some((atom, c)) = form.deepest(&depth) else { return i128::from(form.constant) };

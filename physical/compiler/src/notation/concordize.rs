@@ -5,17 +5,17 @@
 //! and everything in `r` is bound outside of the loop of `i`. So all outer modes are resolved when
 //! lowering reaches that loop.
 //!
-//! Other subscripts are a constant, a variable, or an index that is bound too early: `A[j, i]`
-//! under loops `i`, `j`, or `A[i, i]`, or `w[i]` of a local that is declared inside of the loop of
-//! `i`. Each of those becomes the index `s` of a new loop of one round, `for s in e..e+1`: a random
-//! access by seeking. The new loop stands just outside of the loop that resolves the next mode, or
-//! just around the statement of the access. Accesses that need the same loop share it (Finch,
-//! concordization of index positions).
+//! Other subscripts are a constant, a form whose deepest atom is a variable, or a form whose index
+//! is bound too early: `A[j, i]` under loops `i`, `j`, or `A[i, i]`, or `w[i]` of a local that is
+//! declared inside of the loop of `i`. Each of these subscripts becomes the index `s` of a new loop
+//! of one round, `for s in e..e+1`: a random access by seeking. The new loop stands just outside of
+//! the loop that resolves the next mode, or just around the statement of the access. Accesses that
+//! need the same loop share it (Finch, concordization of index positions).
 //!
 //! For a write into appended levels the new loop stands as far outside as possible, so that the
 //! loops that would repeat its coordinate lie inside of it. The new loop cannot stand around a
-//! `let` whose body declares outer tensors or changes their state; then a scalar local receives the
-//! value first.
+//! `let` whose body, apart from inner loops and conditions, declares tensors or changes their
+//! state; then a scalar local receives the value first.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;
@@ -48,11 +48,11 @@ struct Concordizer {
     indices: Vec<String>,
     tensors: Vec<TensorDecl>,
     vars: Vec<(String, DType)>,
-    /// The depth of each bound atom: one more than the number of atoms bound outside of it.
+    /// The depth of each bound atom: one more than the number of atoms bound before it.
     depth: HashMap<Atom, usize>,
     /// The enclosing loops, outermost first.
     loops: Vec<Index>,
-    /// The number of atoms bound outside of each declaration.
+    /// The number of atoms bound before each declaration.
     declared: HashMap<TensorId, usize>,
     /// Loops of one round to put around each loop in scope, outermost first.
     loop_wrappers: HashMap<Index, Vec<(Index, Expr)>>,

@@ -3,10 +3,11 @@
 //!
 //! A chunk is the whole program with the outermost loop restricted to a range of its rounds, over
 //! memory of its own. The statements around the loop run once in each chunk, so they must have no
-//! loops and no writes. Each output is joined in one of three ways ([`Join`]):
+//! loops, and may write only scalar locals. Each output is joined in one of three ways ([`Join`]):
 //! - chunks write disjoint elements;
 //! - chunks write disjoint ranges of the outermost coordinates;
-//! - the outputs of chunks are folded by an associative operator whose identity is the fill value.
+//! - the outputs of chunks are folded by an associative operator that is idempotent or whose
+//!   identity is the fill value.
 
 use super::verify::{ProgramRule, location};
 use super::{Access, Atom, Expr, Index, Linear, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Write};
@@ -35,11 +36,11 @@ pub struct Cut {
     /// The inputs whose outermost level the loop iterates over: the number of each input, and the
     /// offset added to the index there.
     pub drivers: Vec<(usize, i64)>,
-    /// The numbers of the other inputs with more than one level, over whose fibers inner loops
+    /// The numbers of the other inputs with more than one level, over whose fibers inner loops may
     /// iterate.
     pub followers: Vec<usize>,
-    /// If there are no drivers: the numbers of the sparse inputs that do not depend on the index,
-    /// so that each round iterates over all of them.
+    /// If there are no drivers: the numbers of the sparse inputs whose subscripts do not depend on
+    /// the index, so that each round iterates over all of them.
     pub repeated: Vec<usize>,
     /// The outputs of the program, in their order, each with its join.
     pub outputs: Vec<(TensorId, Join)>,
@@ -75,7 +76,7 @@ pub enum Join {
 /// A reason why the outermost loop of a program cannot be cut. Names are names of tensors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Obstacle {
-    /// The program has no outermost loop, or several.
+    /// The program has no outermost loop, or several, or the only one is a `while`.
     SeveralLoops,
     /// A round depends on a value that an earlier round left in this local, or all rounds read
     /// values that were stored before the loop.
@@ -86,10 +87,11 @@ pub enum Obstacle {
     WrittenOutside(String),
     /// This output is read or changes its state within the loop.
     ReadInside(String),
-    /// Several rounds write one element of this output, but not all by a fold of one associative
-    /// operator from its identity.
+    /// Several rounds may write one element of this output, and the writes are not folds by one
+    /// operator whose partial folds from the fill value can be folded.
     NotFolded(String),
-    /// This output is appended to, and its outermost coordinate is not the index of the loop.
+    /// This output is appended to, and its outermost coordinate is not the index of the loop, or
+    /// the outputs of chunks cannot be concatenated.
     Appended(String),
 }
 

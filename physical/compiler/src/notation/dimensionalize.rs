@@ -12,7 +12,7 @@
 //!   together determine the coordinate of the mode: `i / b` and `i % b` determine `i`, and so do
 //!   the diagonal `i - j + n - 1` and `j`.
 //! - A loop without a bound is an error.
-//! - An open dimension is one more than the largest coordinate written there.
+//! - An open dimension is one more than the largest coordinate that linear subscripts write there.
 //! - A loop with constant bounds is an error if an access without a condition and without an
 //!   `outside` provably leaves its tensor.
 
@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// Fills in the extents of loops and the open dimensions.
 ///
 /// # Errors
-/// When accesses disagree, or imply nothing.
+/// When accesses disagree with each other or with a written extent, or imply no extent or size.
 pub fn dimensionalize(program: Program) -> Result<Program, Error> {
     let mut d = Dimensions { uses: Vec::new(), ranges: HashMap::new(), open_loops: Vec::new(), program };
     let body = d.program.body.clone();

@@ -2,8 +2,9 @@
 //!
 //! The interpreter executes a program as written, over tensors stored densely by their storage
 //! modes. Loops ascend, folds have exactly the order of the loops, and `Op::eval_in` defines the
-//! values. Programs can run both before and after normalization, as long as loops have extents. So
-//! passes can be tested by comparing runs.
+//! values. Programs can run both before and after normalization, as long as lifecycles are
+//! explicit, loops have extents and no dimension is open. So passes can be tested by comparing
+//! runs.
 
 use super::dense_values::DenseValues;
 use super::text::{label, print_expr};
@@ -18,9 +19,9 @@ use std::collections::HashMap;
 /// Limits of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InterpLimits {
-    /// Number of statements executed plus expressions evaluated.
+    /// Maximum number of statements executed plus expressions evaluated.
     pub steps: u64,
-    /// Number of values of all live tensors.
+    /// Maximum number of values of all live tensors.
     pub values: u64,
 }
 

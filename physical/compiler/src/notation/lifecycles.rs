@@ -4,18 +4,19 @@
 //! Output: every output and every local that is used is declared once, frozen before it is read and
 //! thawed before it is written again, so that the lifecycle rules of `verify` hold.
 //!
-//! - An output without a declaration is declared at the start of the program, and frozen at its
-//!   end.
+//! - An output without a declaration is declared at the start of the program. An output that is
+//!   writable at the end of the program is frozen there.
 //! - A local without a declaration is declared in the innermost body that contains all its uses,
-//!   just before the first statement of a block that uses it: a new life in every round. A local
-//!   that carries values from round to round must be declared by hand.
+//!   just before the first statement of a block that uses the local. So the local has a new life in
+//!   every round. A local that carries values from round to round must be declared by hand.
 //! - A freeze is inserted before a statement that reads or swaps a writable tensor, a thaw before a
 //!   statement that writes a frozen one. A body that changes the state of an outer tensor restores
-//!   it at its end.
+//!   that state at its end.
 //!
-//! A statement that reads and writes one tensor is an error. So is a loop that reads and writes one
-//! tensor in several statements, since each round would pay for a freeze. Exceptions are scalar and
-//! dense tensors, whose freeze is free, and tensors whose freeze and thaw are written out.
+//! A statement that reads and writes one tensor is an error. So is a loop, `if` or `while` that
+//! reads and writes one tensor in several statements, since each round would pay for a freeze.
+//! Exceptions from this second rule are scalar and dense tensors, whose freeze is free, and tensors
+//! whose freeze and thaw are written out.
 
 use super::verify::{ProgramRule, location};
 use super::{Access, Program, Role, Stmt, TensorId};
@@ -25,8 +26,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Inserts the missing declarations, freezes and thaws.
 ///
 /// # Errors
-/// When one statement or loop reads and writes a tensor, or a lifecycle that is written out breaks
-/// the rules.
+/// When one statement, loop or condition reads and writes a tensor. `verify` checks the lifecycles
+/// that are written out.
 pub fn insert_lifecycles(program: Program) -> Result<Program, Error> {
     let mut body = program.body.clone();
     for k in 0..program.tensors.len() {

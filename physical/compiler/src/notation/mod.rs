@@ -9,7 +9,8 @@
 //! takes.
 //!
 //! # The normal form
-//! [`normalize`] establishes these rules, [`verify_normal`] checks them:
+//! [`normalize`] establishes these rules. [`verify_normal`] checks rules 1 to 5, 8 and 10, and the
+//! positions that rule 6 requires of loops of one round:
 //! 1. All rules of the module `verify` hold. Lifecycles are explicit: a `declare` for each output
 //!    and each used local, `freeze` before reads and, for outputs, at the end, `thaw` before
 //!    further writes.
@@ -29,14 +30,14 @@
 //!    resolves at most one mode of an access. The loops that resolve a tensor with a level that is
 //!    not dense lie inside of its declaration.
 //! 6. A subscript that violates rule 5 gets a loop of one round: `(for s (range e (+ e 1)) ..)`
-//!    with subscript `s`, where `e` is a linear form (two literals when it is constant). These are
-//!    plain loops; `s` occurs in subscripts only. Loops of one round that resolve an appended level
-//!    stand outside of all loops that would repeat their coordinate.
+//!    with subscript `s`, where `e` is a linear form; the extent is two literals if `e` is
+//!    constant. These are plain loops; `s` occurs in subscripts only. Loops of one round that
+//!    resolve an appended level stand outside of all loops that would repeat their coordinate.
 //! 7. Reads with an `outside` keep it on the same subscript. Protocols stay with their subscripts.
 //! 8. The schedule is empty: [`apply_schedule`] has transformed the loops.
 //! 9. Each subscript has its proof of being in bounds, or a check ([`prove_bounds`]).
-//! 10. Reads occur in right-hand sides, conditions, values of `let` and, in hand-written programs,
-//!     in extents, never in subscripts.
+//! 10. Reads occur in right-hand sides, conditions, values of `let` and, in hand-written and
+//!     scheduled programs, in extents, never in subscripts.
 
 mod bounds;
 mod concordize;
@@ -94,13 +95,14 @@ use crate::Error;
 /// Brings a program into the normal form that lowering takes; see the module docs.
 ///
 /// # Errors
-/// When the program breaks a rule of Notation, or an extent or dimension cannot be inferred.
+/// When the program breaks a rule of Notation, an extent or dimension cannot be inferred, or
+/// accesses imply different extents.
 pub fn normalize(program: Program) -> Result<Program, Error> {
     normalize_with_ranges(program, &|_| None)
 }
 
 /// Normalizes a program like [`normalize`], given the least and the greatest values of inputs where
-/// they are available.
+/// these are available.
 ///
 /// # Errors
 /// Like [`normalize`].

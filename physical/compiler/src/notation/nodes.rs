@@ -65,8 +65,8 @@ impl Program {
     }
 
     /// Returns the element of `inputs` that belongs to the input whose pattern the output has;
-    /// `None` if the output has levels of its own. `inputs` is in the order of the program's
-    /// tensors.
+    /// `None` if the output has levels of its own. `inputs` has an element for each input, in the
+    /// order of the program's tensors.
     pub fn pattern_input<T: Copy>(&self, output: TensorId, inputs: &[T]) -> Option<T> {
         let of = self.tensors[output.index()].pattern?;
         let before = self.tensors[..of.index()].iter().filter(|t| t.role == Role::Input).count();
@@ -114,7 +114,8 @@ pub enum Transformation {
         /// The name of the product.
         product: String,
     },
-    /// Requires a loop to have at most, or exactly, the given number of rounds.
+    /// States that a loop has exactly, or at most, the given number of rounds. If the number is
+    /// computed at run time, rounds beyond the maximum move to a second loop.
     Bound {
         /// The loop.
         index: String,
@@ -153,9 +154,9 @@ pub enum Transformation {
     },
 }
 
-/// Transformations of the loops of a query or program, apart from what it computes.
+/// Transformations of the loops of a query or program, stated apart from the computation.
 ///
-/// The text form names the query, unless it computes the only result:
+/// The text form names the query, unless the query computes the only result:
 /// `C: split(i, io, ii, 32) parallel(io)`.
 /// A transformation is written as a call, or as in the text of a program: `(parallel io)`.
 #[derive(Clone, PartialEq, Debug)]
@@ -266,8 +267,8 @@ pub enum Stmt {
         /// The scope of the variable.
         body: Box<Stmt>,
     },
-    /// Runs the body as long as the condition is true. The condition reads scalars that the body
-    /// writes.
+    /// Runs the body as long as the condition is true. The condition reads scalars, at least one of
+    /// which the body writes.
     While {
         /// The condition, a `bool`.
         cond: Expr,
@@ -365,7 +366,8 @@ pub struct Access {
 /// A subscript of an access at one storage mode.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AccessSubscript {
-    /// The coordinate: an `i64` expression of indices, variables and literals.
+    /// The coordinate: an `i64` expression; in the normal form, a linear form of indices and
+    /// variables.
     pub at: Expr,
     /// The protocol by which a read iterates over the level; not used by writes.
     pub protocol: Protocol,

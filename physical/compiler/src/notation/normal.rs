@@ -23,7 +23,7 @@ pub(super) fn check(program: &Program) -> Result<(), Error> {
 
 struct NormalFormVerifier<'a> {
     program: &'a Program,
-    /// The depth of each bound atom: one more than the number of atoms bound outside of it.
+    /// The depth of each bound atom: one more than the number of atoms bound before it.
     depth: HashMap<Atom, usize>,
     /// The number of atoms bound before the declaration of each tensor with a level that is looked
     /// up.

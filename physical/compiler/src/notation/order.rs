@@ -2,11 +2,11 @@
 //!
 //! A level whose kind takes no random writes gets its coordinates fiber by fiber, ascending. So a
 //! tensor with such levels must be written in order from its declaration on, in all levels from the
-//! outermost to the last appended one. Its loops are the outermost ones, in the order of the
-//! levels. Each coordinate ascends with its loops, and all other repeated loops lie inside of them.
-//! Several writes of one tensor reach its entries by the same loops. Random writes need a
-//! workspace: a local with dense, hash or byte-map levels. The optimizer inserts one wherever a
-//! plan needs it.
+//! outermost to the last appended one. The loops that resolve these levels are the outermost ones,
+//! in the order of the levels. Each coordinate ascends with the loops that resolve its level, and
+//! all other repeated loops lie inside of them. Several writes of one tensor reach its entries by
+//! the same loops. Random writes need a workspace: a local with levels that take them, such as
+//! dense, hash or byte-map levels. The optimizer inserts a workspace wherever a plan needs one.
 
 use super::linear::{Atom, Linear};
 use super::verify::{ProgramRule, location};

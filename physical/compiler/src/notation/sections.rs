@@ -3,10 +3,10 @@
 //!
 //! A section is a round over an input that stores only a range of the positions of its list.
 //! Sections of a round are equivalent to the round if each stored entry contributes to the outputs
-//! independently. That is so if each output has separate elements for each stored entry, or is
-//! folded from all chunks anyway, or is folded from the sections of a round. This analysis does not
-//! decide whether entries that are not stored contribute nothing. Lowered code proves that by a
-//! loop from one stored entry to the next.
+//! independently. Entries contribute independently if each output has separate elements for each
+//! stored entry, or is folded from all chunks anyway, or is folded from the sections of a round.
+//! This analysis does not decide whether entries that are not stored contribute nothing. Lowered
+//! code proves that by a loop from one stored entry to the next.
 
 use super::cut::{Cut, Join, fold_operator, is_dense};
 use super::{Access, Expr, Index, Program, Role, Stmt, TensorId, Write};

@@ -113,7 +113,7 @@ impl<'a> MisplacedLoops<'a> {
     }
 }
 
-/// Replaces those loops of one round by their bodies.
+/// Replaces the loops of one round in `loops` by their bodies.
 fn inline(stmt: Stmt, loops: &HashSet<Index>) -> Stmt {
     match stmt {
         Stmt::For { index, extent: Some((lo, _)), body, .. } if loops.contains(&index) => {

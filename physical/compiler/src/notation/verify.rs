@@ -1,7 +1,7 @@
 //! The rules of Notation, and the verifier that checks them.
 //!
-//! [`verify`] accepts every complete program; loops may leave out extents, and outputs and locals
-//! may leave out dimensions. The rules, by [`ProgramRule`]:
+//! [`verify`] checks programs with explicit lifecycles; loops may leave out extents, and outputs
+//! and locals may leave out dimensions. The rules, by [`ProgramRule`]:
 //! - **tables**: every id is in its table, and tensor names are unique. A tensor's format fits its
 //!   shape, its fill value has its dtype, a dimension is at most `i64::MAX`, and only outputs and
 //!   locals leave one open. Levels of inputs are ordered. Inputs with bounds of blocks of another
@@ -14,12 +14,12 @@
 //!   variable has the dtype of its value. A right-hand side and the value of an `outside` have the
 //!   dtype of their tensor, and the operator of a fold preserves it.
 //! - **lifecycle**: an output or local is declared once, then written, frozen, read, thawed,
-//!   written, and so on. It is written only between declare or thaw and freeze, and read only when
-//!   frozen; so a statement never reads and writes one tensor. A loop, `if` or `while` restores the
-//!   state of every tensor of the outer scope; tensors declared inside a body end with the body.
-//!   (`let`, `where` and blocks open no scope.) If the body of a loop swaps an outer tensor or
-//!   changes its state, the index of the loop occurs in no subscript of that tensor, unless all
-//!   levels of the tensor are dense. (A fiber is looked up where a loop begins.)
+//!   written, and so on. The tensor is written only between declare or thaw and freeze, and read
+//!   only when frozen; so a statement never reads and writes one tensor. A loop, `if` or `while`
+//!   restores the state of every tensor of the outer scope; tensors declared inside a body end with
+//!   the body. (`let`, `where` and blocks open no scope.) If the body of a loop swaps an outer
+//!   tensor or changes its state, the index of the loop occurs in no subscript of that tensor,
+//!   unless all levels of the tensor are dense. (A fiber is looked up where a loop begins.)
 //! - **swap**: two frozen locals of one type exchange their contents; scalars are bound by `let`
 //!   instead.
 //! - **role**: inputs are not declared, frozen, thawed or written; outputs are declared outside of
@@ -69,13 +69,13 @@ pub enum ProgramRule {
     Swap,
     /// Inputs are not written; outputs are frozen at the end.
     Role,
-    /// The target of an assignment can be written.
+    /// A written subscript has no `outside`, and a pattern leaf loses no entry.
     Write,
     /// No entry is initialized twice.
     Init,
     /// An output with the pattern of an input fits the input.
     Pattern,
-    /// A `while` can end.
+    /// The condition of a `while` can change.
     While,
     /// The program is in the normal form that lowering takes.
     Normal,
@@ -342,8 +342,8 @@ impl<'a> ProgramVerifier<'a> {
         if *write == Write::Init { self.check_written_once(lhs) } else { Ok(()) }
     }
 
-    /// Checks that the index of every loop since the declaration occurs in a subscript, directly or
-    /// indirectly.
+    /// Checks that the index of every loop of at least two rounds since the declaration, or since
+    /// the innermost condition, occurs in a subscript, directly or indirectly.
     fn check_written_once(&self, lhs: &Access) -> Result<(), Error> {
         let start_depth = self.declared[lhs.tensor.index()].expect("a writable tensor was declared");
         let mut atoms: HashSet<Atom> = lhs.subscripts.iter().flat_map(|s| s.at.atoms()).collect();
@@ -535,7 +535,8 @@ impl LifecycleState {
     }
 }
 
-/// Returns the loops and conditions around a statement, and the statement itself.
+/// Returns the statements around a statement, without blocks, and the statement itself; `program`
+/// if the path has only blocks.
 pub(super) fn location(program: &Program, path: &[&Stmt]) -> String {
     let labels: Vec<String> = path.iter().filter_map(|s| label(program, s)).collect();
     if labels.is_empty() { "program".to_owned() } else { labels.join(" > ") }

@@ -137,7 +137,7 @@ impl Stmt {
     }
 
     /// Returns the expressions that the statement itself evaluates, apart from nested statements.
-    /// They include the subscripts of a written access, but not the access.
+    /// These expressions include the subscripts of a written access, but not the access.
     pub fn exprs(&self) -> Vec<&Expr> {
         match self {
             Stmt::For { extent: Some((lo, hi)), .. } => vec![lo, hi],

@@ -38,7 +38,7 @@ pub fn wrapperize(program: Program) -> Program {
 
 struct Wrapperizer {
     program: Program,
-    /// The order in which atoms are bound: one more than the number of atoms bound outside, then,
+    /// The order in which atoms are bound: one more than the number of atoms bound before, then,
     /// among the variables that this pass binds at one point, the number of the variable. Variables
     /// that this pass binds outside of everything have depth 0.
     depth: HashMap<Atom, (usize, usize)>,

@@ -7,8 +7,7 @@ use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
 use redpoll_storage::{Tensor, Values, convert};
 use std::sync::Arc;
 
-/// Programs whose rounds can be cut into sections, with every kind of output and every kind of
-/// fold.
+/// Programs whose rounds can be cut into sections, with various outputs and folds.
 pub const PROGRAMS: &[&str] = &[
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (input x (type (shape 60) f64 0.0 dense))
        (output y (type (shape 7) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
@@ -47,7 +46,7 @@ pub const WHOLE: &[&str] = &[
     // A value is added once per round.
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (input x (type (shape 7) f64 0.0 dense))
        (output y (type (shape 7) f64 0.0 dense)) (for i (block (+= (y i) (x i)) (for j (+= (y i) (A i j))))))",
-    // Two lists are merged.
+    // Two lists are intersected.
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (input B (type (shape 7 60) f64 0.0 csr))
        (output y (type (shape 7) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (B i j))))))",
     // A value is carried from round to round.
@@ -96,8 +95,8 @@ pub const INTERSECTIONS: &[&str] = &[
        (for i (for j (+= (y i) (* (A i j) (* (B i j) (* (C i j) (D i j))))))))",
 ];
 
-/// Returns a draft over inputs in which one row in three is full, and the others have few entries
-/// or none.
+/// Returns a draft of a program, and its inputs. In each input, one row in three is full, and the
+/// others have few entries or none.
 pub fn draft(text: &str) -> (Draft, Vec<Tensor>) {
     let program = Arc::new(normal_form(text));
     let inputs = program.tensors.iter().filter(|t| t.role == Role::Input).enumerate();

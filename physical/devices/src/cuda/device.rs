@@ -62,7 +62,7 @@ impl Cuda {
         device.clone().map_err(|reason| Error::NoDevice { ordinal, reason })
     }
 
-    /// Turns on or off the poisoning of new memory with bytes that no kernel computes, so that
+    /// Turns on or off the poisoning of new memory with bytes that no test computes, so that
     /// elements that a kernel does not write, or reads too early, show in its results.
     pub fn set_poison(&self, enabled: bool) {
         self.pool.set_poison(enabled);

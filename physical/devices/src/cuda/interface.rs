@@ -52,7 +52,7 @@ pub(crate) trait DeviceInterface: Send + Sync {
 pub(crate) trait DeviceKernel: Send + Sync {
     /// Runs the kernel on at least as many teams as `shape` has, and waits for its end. Once
     /// `cancelled` returns `true`, the cancellation word of the argument is set. Returns the time
-    /// between two events of the device.
+    /// between two events of the device, recorded before and after the kernel.
     fn launch(
         &self,
         argument: &Argument,

@@ -77,7 +77,7 @@ struct LaunchMemory<'a> {
 /// # Errors
 /// [`Error::DeviceMemory`] and [`Error::Device`]; [`KernelError::KernelStopped`] if the launch is
 /// cancelled before it has begun; [`KernelError::UnknownStatus`] if a chunk ends with an invalid
-/// status.
+/// status; the error of copying an input or a result to the host.
 pub(super) fn run(
     pool: &Arc<DevicePool>,
     entry: &dyn DeviceKernel,
@@ -233,7 +233,8 @@ impl LaunchMemory<'_> {
         Ok(extents.iter().map(window).collect())
     }
 
-    /// Returns a window after the launch. Swaps may have moved it to the memory of another buffer.
+    /// Returns a window after the launch. Swaps may have moved the window to the memory of another
+    /// buffer.
     fn result_window(
         &self,
         space: MemorySpace,
@@ -249,7 +250,7 @@ impl LaunchMemory<'_> {
         };
         let start = raw.data.wrapping_add((extent.first * size as i64) as u64);
         let contains = |p: &&Arc<DeviceAllocation>| start >= p.address() && start - p.address() <= p.bytes() as u64;
-        // An empty allocation may begin at the address of another one.
+        // Another allocation may end where the window begins.
         let allocation =
             self.allocations.iter().filter(contains).max_by_key(|p| p.bytes() as u64 - (start - p.address()));
         let contents = match allocation.filter(|_| len > 0) {

@@ -26,8 +26,8 @@ pub(crate) const TRANSFER_BYTES: usize = 32 << 20;
 /// them.
 const SEED_BYTES: usize = 64 << 10;
 
-/// The byte in poisoned memory: its numbers are larger than any that tests compute, and its
-/// positions beyond any array.
+/// The byte in poisoned memory. Numbers of such bytes are larger than any that tests compute, and
+/// positions of such bytes are beyond any array.
 pub(crate) const POISON: u8 = 0x7f;
 
 /// The memory of a device, under a limit of bytes in use.
@@ -87,8 +87,8 @@ impl Drop for DeviceAllocation {
     }
 }
 
-/// The requester of memory: the name of its kernel, for errors; the limit of its bytes in use; and
-/// whether it is cancelled.
+/// The requester of memory: the name of its kernel, for errors; a limit of bytes in use on the
+/// device; and whether the requester is cancelled.
 #[derive(Clone, Copy)]
 pub(crate) struct Requester<'a> {
     pub(crate) kernel: &'a str,
@@ -153,7 +153,8 @@ impl DevicePool {
         &*self.device
     }
 
-    /// Returns the number of bytes available to windows: all except those that cannot be evicted.
+    /// Returns the number of bytes available to windows under `limit` and the limit of the device:
+    /// all except those that cannot be evicted.
     pub(crate) fn available(&self, limit: usize) -> usize {
         let state = self.locked();
         let bytes = |entry: &EvictableEntry| match entry {
@@ -173,7 +174,7 @@ impl DevicePool {
     ///
     /// # Errors
     /// [`Error::DeviceMemory`] if the memory is not available even after all evictions;
-    /// [`Error::Device`] with the message of the driver.
+    /// [`Error::Device`] with the message of the driver; the error of moving a result to the host.
     pub(crate) fn allocate(
         self: &Arc<Self>,
         bytes: usize,
@@ -276,8 +277,8 @@ impl DevicePool {
         Ok(())
     }
 
-    /// Returns the memory of an array of an input, after uploading it if necessary. Copies of
-    /// arrays that the host has dropped are freed.
+    /// Returns the memory of an array of an input, after uploading it if necessary. Before an
+    /// upload, copies of arrays that the host has dropped are freed.
     ///
     /// # Errors
     /// The errors of [`DevicePool::allocate`] and [`DevicePool::upload`].
@@ -307,7 +308,7 @@ impl DevicePool {
         self.locked().entries.contains(&EntryKey::of(array))
     }
 
-    /// Registers a result, which stays on the device until it is fetched.
+    /// Registers a result, which stays on the device until it is dropped or evicted to the host.
     ///
     /// # Errors
     /// The errors of [`DeviceBytes::new`].
@@ -330,7 +331,7 @@ impl DevicePool {
         Ok(bytes)
     }
 
-    /// Returns the memory and address of a result on this device; `None` if the result was fetched
+    /// Returns the memory and address of a result on this device; `None` if the result was evicted
     /// to the host or is on another device.
     pub(crate) fn resident(&self, bytes: &DeviceBytes) -> Option<(Arc<DeviceAllocation>, Address)> {
         let remote: &dyn Any = bytes.device_buffer();

@@ -77,7 +77,7 @@ pub(super) struct FormAnalysis<'a> {
     coordinates: Option<Buffer>,
     /// The locals that the body assigns.
     assigned: &'a HashSet<Local>,
-    /// The buffers that the body stores into.
+    /// The buffers that the body stores into, other than by atomic operations and appends.
     stored: &'a HashSet<Buffer>,
     /// Locals that the body assigns exactly once, with their values.
     definitions: HashMap<Local, &'a Expr>,
@@ -111,7 +111,8 @@ impl<'a> FormAnalysis<'a> {
             Stmt::For { var, lo, hi, .. } => Some((*var, lo, hi)),
             _ => None,
         };
-        // The bounds are analyzed as if inside their loop; they do not mention its variable.
+        // The bounds are analyzed as if inside their loop. If a bound mentions the variable of the
+        // loop, positions with that variable have no form.
         self.enclosing.extend(inner);
         let mut accepted = true;
         stmt.for_each_expr(&mut |e| {
@@ -154,7 +155,8 @@ impl<'a> FormAnalysis<'a> {
     }
 
     /// Returns the position of a round without its offset; `None` if the offset may reach the
-    /// stride. The offset is the variable of a loop from 0 up to the stride, or a constant.
+    /// stride, or if the rest of the position varies. The offset is the variable of a loop from 0
+    /// up to the stride, or a constant.
     fn base(&self, rest: Polynomial, stride: &Polynomial) -> Option<Polynomial> {
         for (inner, lo, hi) in &self.enclosing {
             let (offset, without) = rest.clone().split(&Expr::Local(*inner));

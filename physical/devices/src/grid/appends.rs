@@ -146,7 +146,7 @@ fn increase(stmt: &Stmt) -> Option<RoundCounter> {
     }
 }
 
-/// Returns the counter and the constant of a sum of both.
+/// Returns the counter and the constant of a sum of both; the constant is 0 for a counter alone.
 fn at_counter(e: &Expr, counters: &[RoundCounter]) -> Option<(RoundCounter, i64)> {
     let (local, offset) = match e {
         Expr::Local(local) => (local, 0),

@@ -2,8 +2,9 @@
 //!
 //! Outside spread loops every lane evaluates conditions and assignments, but only the first lane
 //! evaluates the operands of a store and stores. A barrier is required between a store and a later
-//! access by another lane, and between a read and a later store by another lane. It is placed as
-//! late as possible: right before the second access. The pass compares arrays only, not elements.
+//! access by another lane, and between a read and a later store by another lane. A barrier is
+//! placed as late as possible: right before the second access. The pass compares arrays only, not
+//! elements.
 //!
 //! The accesses of each statement are collected once. Then a data-flow analysis places the
 //! barriers; it repeats a loop until the accesses pending before its rounds no longer grow. Last,
@@ -71,7 +72,7 @@ pub(super) fn with_barriers(function: &Function, body: Vec<Stmt>) -> Vec<Stmt> {
 /// The accesses of a statement, and whether a barrier goes before it.
 struct Step {
     /// The accesses at the start of the statement: those of its condition or bounds, or all if the
-    /// statement is analyzed as one.
+    /// statement is analyzed as a whole.
     first: Pending,
     kind: StepKind,
     barrier: bool,
@@ -100,7 +101,7 @@ struct LoopStep {
     solution: Option<LoopSolution>,
 }
 
-/// Accesses pending around a loop. They are kept because loops around this one are analyzed
+/// Accesses pending around a loop. The solution is kept because loops around this one are analyzed
 /// repeatedly, mostly with the same pending accesses.
 struct LoopSolution {
     /// The accesses pending before the loop and its condition.

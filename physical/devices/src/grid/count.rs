@@ -13,8 +13,8 @@ pub(super) struct CountingFunction {
     pub(super) retained: HashSet<Buffer>,
 }
 
-/// Returns the function without stores into `buffers` and without the code that computes the stored
-/// values alone.
+/// Returns the function without stores into `buffers`, except those on whose contents the counts
+/// depend, and without the code that computes the stored values alone.
 pub(super) fn to_counting_function(function: &Function, buffers: &HashSet<Buffer>) -> CountingFunction {
     let mut retained = HashSet::new();
     loop {
@@ -29,7 +29,8 @@ pub(super) fn to_counting_function(function: &Function, buffers: &HashSet<Buffer
     }
 }
 
-/// Returns the function without the statements that write or grow a buffer which it does not read.
+/// Returns a function that does not read a buffer, without the statements that write or grow the
+/// buffer.
 pub(super) fn without_writes(function: &Function, buffer: Buffer) -> Function {
     let writes = |stmt: &Stmt| {
         matches!(stmt, Stmt::Grow { buffer: grown, .. } if *grown == buffer)
@@ -38,7 +39,7 @@ pub(super) fn without_writes(function: &Function, buffer: Buffer) -> Function {
     cleanup(Function { body: without_statements(&function.body, &writes), ..function.clone() })
 }
 
-/// Returns whether a statement does nothing else than change elements of some buffers.
+/// Returns whether a statement only changes elements of some buffers.
 fn stores_only_into(stmt: &Stmt, buffers: &HashSet<Buffer>) -> bool {
     match stmt {
         Stmt::Store { buffer, .. } | Stmt::Sort { buffer, .. } | Stmt::SortBy { perm: buffer, .. } => {
@@ -61,7 +62,7 @@ fn without_statements(body: &[Stmt], dropped: &impl Fn(&Stmt) -> bool) -> Vec<St
     inside.collect()
 }
 
-/// Returns the buffers that statements read.
+/// Returns the buffers that statements read, sort or swap.
 fn buffers_read(body: &[Stmt]) -> HashSet<Buffer> {
     let mut found = HashSet::new();
     for stmt in body {

@@ -1,8 +1,8 @@
 //! Independence of the rounds of a loop: whether lanes may take them in any order.
 //!
 //! Rounds are independent if
-//! - the body only assigns, stores and loops: it does not grow except to append, and does not sort,
-//!   swap, return, or leave the loop;
+//! - the body only assigns, stores, branches and loops: it does not grow except to append, and does
+//!   not sort, swap, return, or leave the loop;
 //! - each local that the body assigns is assigned in every round before it is read, and is read
 //!   nowhere outside the loop, except for locals that rounds fold into and read for nothing else,
 //!   and for counters of appends;
@@ -50,7 +50,7 @@ pub(super) struct RoundFacts<'a> {
     pub(super) coordinates: Option<Buffer>,
     /// The appends of the rounds, if they append.
     pub(super) appends: Option<&'a Appends>,
-    /// Returns whether only atomic operations access an array.
+    /// The test whether only atomic operations access an array.
     pub(super) atomic: &'a dyn Fn(Buffer) -> bool,
 }
 
@@ -104,7 +104,7 @@ pub(super) fn is_serial(body: &[Stmt], depth: LoopDepth) -> bool {
 
 /// A search for locals that a round reads before it assigns them.
 pub(super) struct EarlyReads<'a> {
-    /// The locals that the body assigns.
+    /// The locals that a round must assign before it reads them.
     pub(super) varying: &'a HashSet<Local>,
 }
 
@@ -124,8 +124,8 @@ impl EarlyReads<'_> {
         (!early).then_some(())
     }
 
-    /// Returns `None` if a local may be read too early; otherwise `assigned` has the locals that
-    /// are assigned on every path.
+    /// Returns `None` if a local may be read too early, or if the body grows, sorts or swaps.
+    /// Otherwise `assigned` has the locals that are assigned on every path.
     pub(super) fn block(&self, body: &[Stmt], assigned: &mut HashSet<Local>) -> Option<BlockExit> {
         for stmt in body {
             match stmt {
@@ -175,7 +175,8 @@ impl EarlyReads<'_> {
     }
 }
 
-/// Returns whether the rounds access disjoint positions in every stored array.
+/// Returns whether the rounds access disjoint positions in every stored array for which `atomic` is
+/// false.
 fn has_separate_positions(
     rounds: (Local, Option<Buffer>),
     body: &[Stmt],

@@ -67,8 +67,9 @@ pub(super) fn coordinates_of_cursors(
     found
 }
 
-/// Returns the function of a program with wider folds: folds along lists get the lanes of their
-/// cursors, folds along ranges of provable length the lanes for that length.
+/// Returns the function of a program with folds in the lanes of teams. Walks that only fold become
+/// folds in lanes. Folds along lists get the lanes of their cursors, and folds along ranges that
+/// are provably too long for a warp get the lanes for their length.
 pub(super) fn widen_folds(lowered: &LoweredFunction, cursor_lanes: &[(Local, u16)], mode: FloatMode) -> Function {
     let in_lanes: Vec<_> = cursor_lanes.iter().filter(|(_, lanes)| *lanes > 1).copied().collect();
     let mut function = fold_walks_in_lanes(lowered.function.clone(), &in_lanes, mode);

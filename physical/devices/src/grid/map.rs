@@ -162,7 +162,7 @@ impl Mapping<'_> {
         let inside = self.block(body, nesting.of_body());
         let (lo, hi) = (lo.clone(), hi.clone());
         // A loop is not spread around a loop that uses the lanes already. A walk for one lane does
-        // not use them, and leaves them to a loop around it.
+        // not use the lanes, and leaves them to a loop around it.
         let uses_lanes = |s: &Stmt| match s {
             Stmt::Extension(TeamStmt::Spread { var, .. }) => self.walks.lanes_of(*var) != Some(1),
             s => matches!(s, Stmt::Lanes(_)),
@@ -199,8 +199,8 @@ fn with_poll(active: ActiveLanes, mut rounds: Vec<Stmt>) -> Vec<Stmt> {
     rounds
 }
 
-/// Returns whether a loop may have many rounds: it contains loops, or adds to a local something
-/// other than a local, such as 1. A binary search, which does neither, has few rounds.
+/// Returns whether a loop may have many rounds: it contains loops, or increases a local by an
+/// expression other than a local, such as 1. A binary search, which does neither, has few rounds.
 fn may_have_many_rounds(body: &[SerialStmt]) -> bool {
     let is_step = |s: &SerialStmt| match s {
         SerialStmt::Assign(local, Expr::Binary(BinaryOp::Add, old, by)) => {

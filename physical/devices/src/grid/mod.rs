@@ -1,9 +1,9 @@
 //! Grids: Assembly functions spread over teams of lanes, the form for machines with many threads.
 //!
 //! A [`Grid`] says which lanes take which rounds of a loop, which lanes store, where lanes
-//! synchronize, which operations are atomic, and where each buffer lives. [`map`] makes all these
-//! decisions when it turns a function into a grid; generators decide nothing. [`GridPlan`] has the
-//! grids of a lowered program.
+//! synchronize, which operations are atomic, and where each buffer lives. [`GridPlan`] decides
+//! where buffers live, and has the grids of a lowered program. [`map`] makes the other decisions
+//! when it turns a function into a grid; generators decide nothing.
 //!
 //! A grid computes the results of its function, with the same bits, for any cuts of the outermost
 //! loop into chunks, any number of teams and any schedule. Only the folds of floats in a spread

@@ -31,11 +31,11 @@ pub struct Grid {
 pub enum MemorySpace {
     /// An array of an input, which all teams read.
     Input,
-    /// One array that all chunks write, each at its own elements or by atomic operations. It is
-    /// allocated in full before the launch, so growth has no effect.
+    /// One array that all chunks write, each at its own elements or by atomic operations. The array
+    /// is allocated in full before the launch, so growth has no effect.
     Shared,
     /// For each chunk, the elements that belong to its rounds of the outermost loop, at their
-    /// positions in the whole array. They are allocated before the launch.
+    /// positions in the whole array. The elements are allocated before the launch.
     Rounds,
     /// One array if no round is cut into sections, otherwise as [`MemorySpace::Rounds`].
     Sections,
@@ -101,9 +101,9 @@ pub enum SectionBound {
 ///
 /// - The lanes of a store are given with the store.
 /// - Every lane runs each round of a `for`.
-/// - Outside spread loops the elements of a fold in lanes are spread: lane `l` of the team folds
-///   for the lanes `l`, `l + n`, .. of the fold, and the team combines them as the fold
-///   prescribes. All lanes of the team get the result.
+/// - Outside spread loops the elements of a fold in lanes are spread: lane `l` of a team of `n`
+///   lanes folds for the lanes `l`, `l + n`, .. of the fold, and the team combines the lanes of the
+///   fold as the fold prescribes. All lanes of the team get the result.
 /// - Growth of a window whose capacity is too small ends the chunk and records the length needed.
 /// - The whole team sorts, with a barrier before and after.
 /// - A swap exchanges two windows of one type and one memory space.
@@ -130,11 +130,11 @@ pub enum TeamStmt {
         value: Expr,
     },
     /// `for var in lo..hi { body }`, every round by one lane: lane `l` of `n` takes
-    /// `lo + l`, `lo + l + n`, .. in that order. A round touches nothing that another round stores,
-    /// and no local that it assigns is read after the loop, except for the folds. Each lane folds
-    /// from the identity. Lanes are then combined in halves,
-    /// `lane[l] = op(lane[l], lane[l + half])` for `half = n / 2, .., 1`, and all lanes continue
-    /// with `acc = op(acc, lane[0])`.
+    /// `lo + l`, `lo + l + n`, .. in that order. Except by atomic operations, a round accesses no
+    /// element that another round stores. No local that a round assigns is read after the loop,
+    /// except for the folds and the counters. Each lane folds from the identity. Lanes are then
+    /// combined in halves, `lane[l] = op(lane[l], lane[l + half])` for `half = n / 2, .., 1`, and
+    /// all lanes continue with `acc = op(acc, lane[0])`.
     ///
     /// If rounds increase counters, the team takes the rounds in batches of one round for each
     /// lane. Every lane runs its round up to the block that increases the counters. The lanes then

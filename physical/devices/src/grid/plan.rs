@@ -52,8 +52,8 @@ impl GridPlan {
     }
 
     /// Plans the grids of a program. Given the lengths of lists, folds along them get lanes as far
-    /// as the mode of floats allows regrouping, and rounds are cut into sections. Without the
-    /// lengths, everything runs in the order of the function.
+    /// as the mode of floats allows regrouping, and rounds are cut into sections if the program
+    /// allows it. Without the lengths, everything runs in the order of the function.
     pub(crate) fn of_function(
         program: &Program,
         lowered: &LoweredFunction,
@@ -104,7 +104,7 @@ impl GridPlan {
     }
 }
 
-/// Returns the buffers that a function writes, other than the lengths of its outputs.
+/// Returns the owned buffers of a function, other than the lengths of its outputs.
 fn written_buffers(lowered: &LoweredFunction) -> HashSet<Buffer> {
     let owned = |(_, (decl, binding)): &(Buffer, (&BufferDecl, &Binding))| {
         decl.role == BufferRole::Owned && **binding != Binding::Lengths

@@ -97,7 +97,7 @@ struct ListWalk {
 
 impl SectionCutter<'_> {
     /// Limits the one block that iterates over the list to the bounds. Returns `None` if other code
-    /// stores into outputs, or if the block does not have the required shape.
+    /// stores into outputs, swaps or sorts, or if the block does not have the required shape.
     fn cut(&self, body: &mut [Stmt], bounds: [Local; 2], blocks: &mut u32) -> Option<()> {
         let loads_ptr = |s: &Stmt| matches!(s, Stmt::Assign(_, Expr::Load { buffer, .. }) if *buffer == self.ends);
         if body.iter().any(loads_ptr) {

@@ -37,8 +37,8 @@ pub(crate) fn shares(grid: &Grid, params: &[i64], bytes: usize) -> Vec<usize> {
             (shares[k], remaining) = (len, remaining - size(k, len));
         }
     }
-    // Lists of one tensor grow together, so the windows of unknown length all get the same number
-    // of elements: a power of two, as hash tables have.
+    // Lists of one tensor grow together, so the windows of unknown length get the same number of
+    // elements: a power of two, as hash tables have. A window with a larger minimum gets none.
     let mut elements = remaining.checked_ilog2().map_or(0, |log| 1 << log);
     while elements >= MIN_SHARE {
         let in_block = || unknown.iter().filter(|(least, _)| *least <= elements);

@@ -1,11 +1,11 @@
-//! The verifier of grids. It checks these rules and no others:
+//! The verifier of grids, which checks these rules and no others:
 //!
 //! 1. Converted to the statements that a single lane runs, the body of the grid is the body of its
 //!    function, which passes the verifier of Assembly.
 //! 2. There are as many memory spaces as buffers, and exactly the inputs have
 //!    [`MemorySpace::Input`]. The number of lanes of a team is a power of two up to 256.
-//! 3. Outside spread loops the first lane alone stores, inside them each lane. Measured buffers are
-//!    not accessed.
+//! 3. Outside spread loops the first lane alone stores, inside them each lane. Measured and unused
+//!    buffers are not accessed.
 //! 4. The rounds of a spread loop are independent apart from its folds, given that coordinates are
 //!    unique where the grid says so, and the bounds read nothing that the loop stores. The loop
 //!    folds from identities, and every local carried from round to round is folded. A spread loop

@@ -65,7 +65,7 @@ fn grid_texts(GridPlan { count, run, .. }: GridPlan) -> Vec<(&'static str, Strin
     counting.into_iter().chain([("grid", run.to_string())]).collect()
 }
 
-/// The largest number of devices of a machine.
+/// Maximum number of devices that have targets.
 pub const MAX_DEVICES: u32 = 16;
 
 /// The backend of the CUDA device with a number.
@@ -91,7 +91,9 @@ impl Backend for CudaBackend {
     ///
     /// # Errors
     /// [`NoDevice`](crate::Error::NoDevice) when the device cannot be used; [`Error::Compile`] when
-    /// the device declines the grids.
+    /// the device declines the grids or their text does not compile;
+    /// [`InvalidAssembly`](redpoll_compiler::Error::InvalidAssembly) when a verifier rejects a
+    /// grid.
     fn compile(&self, drafts: &[&Draft]) -> Result<Vec<Box<dyn Code>>, Error> {
         let cuda = Cuda::open(self.ordinal)?;
         let grids = |draft: &&Draft| {

@@ -1,8 +1,8 @@
 //! Kernels as grids: their launches, the memory of the launches, and the joins of their outputs.
 //!
 //! For outputs that chunks append, a first launch counts the elements, so that each chunk has a
-//! window of the right size. Other windows have an unknown size; a launch that exceeds a window is
-//! repeated with a larger one.
+//! window of the right size. Other windows that grow have an unknown size; a launch that exceeds
+//! such a window is repeated with a larger one.
 
 mod backend;
 mod folds;
@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The initial capacity of windows, in elements.
+/// Minimum initial capacity of windows of unknown length, in elements.
 const INITIAL_CAPACITY: usize = 16;
 
 /// The grids of a kernel, compiled for a processor.
@@ -42,7 +42,7 @@ pub(crate) struct Grids {
     sections: Option<Sections>,
     launches: AtomicU64,
     /// For each buffer, the number of elements that a window of unknown length needed in the
-    /// previous run; empty before the first run.
+    /// previous run; empty before the first run, during a run, and after a run that failed.
     needed: Mutex<Vec<usize>>,
     /// The chunks of the previous run.
     chunks: Mutex<Option<Arc<RunChunks>>>,
@@ -105,8 +105,8 @@ impl Grids {
         })
     }
 
-    /// Returns the chunks of a run. They are those of the previous run if the loop has the same
-    /// shares and iterates over the same tensors.
+    /// Returns the chunks of a run: those of the previous run if the loop has the same shares and
+    /// iterates over the same tensors.
     fn chunks(&self, draft: &Draft, cut: &Cut, inputs: &[&Tensor], limits: &Limits) -> Arc<RunChunks> {
         let shares = Shares::of(draft, cut, inputs, self.share(cut, &limits.workers));
         let sections = self.sections.iter().map(|sections| sections.input);
@@ -125,9 +125,9 @@ impl Grids {
         chunks
     }
 
-    /// Returns the processors that share the work: for a device its teams, in many chunks. Partial
-    /// results of inexact folds are an exception: their bits depend on the cuts, which are those
-    /// for threads.
+    /// Returns the processors that share the work: the teams of a device, or threads for the
+    /// interpreter. A loop with inexact folds is cut as for threads on a device too, because the
+    /// bits of the results depend on the cuts.
     fn share<'a>(&self, cut: &Cut, workers: &'a Workers) -> WorkShare<'a> {
         let folds = cut.outputs.iter().any(|(_, join)| matches!(join, Join::Folded(_)));
         match self.run.has_own_memory() && (cut.exact || !folds) {
@@ -286,8 +286,9 @@ impl GridRun<'_> {
         }
     }
 
-    /// Returns the number of teams of a launch: at most the number of chunks, and so few that the
-    /// windows of the teams take at most half of the memory.
+    /// Returns the number of teams of a launch: at least one, at most the number of chunks and the
+    /// number of teams of the runner, and so few that the windows of the teams take at most half of
+    /// the memory.
     fn teams(&self, runner: &dyn GridRunner) -> usize {
         let of_team = |(k, space): (usize, &MemorySpace)| match (space, &self.capacities[k]) {
             (MemorySpace::Team, WindowCapacity::All(capacity)) => {
@@ -338,7 +339,8 @@ impl GridRun<'_> {
         self.sections.iter().any(|section| *section != ALL_ROUNDS)
     }
 
-    /// Returns the window with all of a dense output.
+    /// Returns the window with all values of an output that is dense or has the pattern of an
+    /// input.
     fn dense_window(&self, buffer: Buffer) -> WindowExtent {
         let Binding::Leaf { tensor, .. } = self.kernel.draft().lowered().bindings[buffer.index()] else {
             unreachable!("shared outputs are dense, so they have values alone")
@@ -347,8 +349,8 @@ impl GridRun<'_> {
         WindowExtent { first: 0, len, capacity: len }
     }
 
-    /// Returns the window with the elements that belong to the rounds of a chunk; it depends only
-    /// on the sizes of full levels.
+    /// Returns the window with the elements that belong to the rounds of a chunk; the window
+    /// depends only on the rounds and on the sizes of full levels.
     fn rounds_window(&self, buffer: Buffer, chunk: &Range<i64>) -> WindowExtent {
         let (id, depth, ends) = match self.kernel.draft().lowered().bindings[buffer.index()] {
             Binding::Level { tensor, level: k, array } => {

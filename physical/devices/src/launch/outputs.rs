@@ -20,7 +20,7 @@ use std::ops::Range;
 pub(super) struct OutputAssembly<'a> {
     run: &'a GridRun<'a>,
     launched: &'a LaunchResult,
-    /// For each chunk, the lengths of the arrays of outputs, in their order; read at first use.
+    /// For each chunk, the lengths of the arrays in `arrays_with_lengths`; read at first use.
     lengths: OnceCell<Vec<Vec<u64>>>,
     /// The arrays of outputs.
     arrays_with_lengths: Vec<Buffer>,
@@ -245,7 +245,8 @@ impl<'a> OutputAssembly<'a> {
         self.tensor(id, |buffer| Ok(joined.remove(&buffer).expect("each array was appended")))
     }
 
-    /// Returns the elements at positions of a chunk.
+    /// Returns the piece with the elements at positions of a chunk, to each of which `shift` is
+    /// added.
     fn piece(&self, array: Buffer, chunk: usize, positions: Range<usize>, shift: usize) -> GatherPiece {
         let first = self.launched.windows[array.index()][chunk].first as usize;
         GatherPiece { window: chunk, from: positions.start - first, len: positions.len(), shift: shift as i64 }

@@ -2,10 +2,10 @@
 //! run-time compiler that the bindings call, so that all device code runs on machines without a
 //! device.
 //!
-//! The emulation is stricter than a device. It detects accesses to memory that is not the device's,
-//! leaks, writes beyond the end of memory, and calls from threads without a context. New memory is
-//! poisoned, and streams run concurrently. It does not model the memory model of a device or its
-//! speed.
+//! The emulation is stricter than a device: it detects copies to and from memory that is not the
+//! device's, writes beyond the end of memory, and calls from threads without a context. The
+//! emulation counts the bytes in use, so that tests find leaks. New memory is poisoned, and streams
+//! run concurrently. The memory model of a device and its speed are not emulated.
 
 use libloading::Library;
 use std::ffi::OsString;
@@ -20,8 +20,9 @@ const COMPILER: &str = include_str!("device/nvrtc.cpp");
 
 /// Compiler options for libraries.
 const LIBRARY: &[&str] = &["-std=c++17", "-w", "-fPIC", "-shared", "-pthread"];
-/// Additional compiler options for units, with floats as in [`crate::cuda::OPTIONS`].
-/// Undefined behavior of C++, first of all signed overflow, ends the process.
+/// Additional compiler options for units, with floats as in [`crate::cuda::OPTIONS`]. Signed
+/// overflow, invalid shifts, divisions of integers by zero, and casts of floats out of range end
+/// the process.
 pub(crate) const UNIT: &[&str] = &[
     "-O1",
     "-ffp-contract=off",
@@ -51,7 +52,7 @@ impl EmulatedDevice {
     /// Builds the libraries in a folder, which must exist as long as they are used.
     ///
     /// # Errors
-    /// If the folder is not writable or there is no C++ compiler.
+    /// If the folder is not writable, there is no C++ compiler, or the compiler fails.
     pub fn build(folder: &Path) -> io::Result<[PathBuf; 2]> {
         std::fs::write(folder.join("block.h"), BLOCK)?;
         let quoted =
@@ -84,7 +85,8 @@ impl EmulatedDevice {
         Ok([build("libcuda", DRIVER)?, build("libnvrtc", COMPILER)?])
     }
 
-    /// Loads the libraries of a folder into this process, before any look-up of a device.
+    /// Builds the libraries in a folder and loads them into this process. The caller has not looked
+    /// up a device before.
     ///
     /// # Errors
     /// The errors of [`EmulatedDevice::build`], and if the libraries cannot be loaded.

@@ -39,7 +39,7 @@ struct PreviousAction(libc::sigaction);
 
 // SAFETY: the action is plain data with addresses of functions.
 unsafe impl Send for PreviousAction {}
-// SAFETY: as above; it is never written after it was set.
+// SAFETY: as above; the action is never written after it was set.
 unsafe impl Sync for PreviousAction {}
 
 /// Protection of the addresses of a mapping. Dropping the guard ends the protection.

@@ -95,7 +95,8 @@ pub trait Code: Send + Sync {
     ///
     /// # Errors
     /// [`Error::InvalidInvocation`] when the invocation has another signature, or when the code
-    /// runs only as a whole.
+    /// runs only as a whole; [`Error::UnknownStatus`] when edited code returns no status;
+    /// [`Error::Compiler`] when the interpreter finds a fault of the function.
     unsafe fn call(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<(Status, Option<Counts>), Error>;
 
     /// Returns whether the code runs chunk by chunk.
@@ -109,7 +110,7 @@ pub trait Code: Send + Sync {
         true
     }
 
-    /// Limits the number of rounds of loops in one run, if the code counts rounds.
+    /// Limits the number of rounds of loops in one call, if the code counts rounds.
     fn limit_rounds(&mut self, _limit: u64) {}
 }
 

@@ -1,8 +1,8 @@
 //! Expressions: C text with as few parentheses as the grammar and readers need.
 //!
-//! C promotes narrower types to `int`, and converts operands of different types to one. So results
-//! of arithmetic on narrow types are cast back. A constant or a narrow index is written with its
-//! own type only if no other operand, assignment or parameter converts it ([`Typing`]).
+//! C promotes narrower types to `int`, and converts operands of different types to one type. So
+//! results of arithmetic on narrow types are cast back. A constant or a narrow index is written
+//! with its own type only if no other operand, assignment or parameter converts it ([`Typing`]).
 
 use super::facts::LocalFacts;
 use super::helpers::{Dialect, Helpers};
@@ -209,8 +209,8 @@ impl ExprWriter<'_> {
         (decl.class == BufferClass::Index).then_some(decl.prim)
     }
 
-    /// Returns whether the text of an expression has another type in C unless its context converts
-    /// it.
+    /// Returns whether the text of an expression may have another type in C than the expression,
+    /// unless the context converts the text.
     fn is_weak(&self, e: &Expr) -> bool {
         matches!(e, Expr::Const(_)) || self.element(e).is_some_and(|prim| prim != Prim::I64 && prim != Prim::U64)
     }
@@ -265,7 +265,7 @@ impl ExprWriter<'_> {
     }
 
     /// Returns the text of an assigned value. Minima and maxima of floats that fold into the local
-    /// itself use a helper that stays in vector registers.
+    /// itself use the helper for folds.
     pub fn assignment(&mut self, local: Local, value: &Expr) -> String {
         if let Expr::Binary(op @ (BinaryOp::Min | BinaryOp::Max), a, b) = value
             && **a == Expr::Local(local)
@@ -308,7 +308,8 @@ impl ExprWriter<'_> {
         (self.helpers.dialect == Dialect::Cuda && overflows).then(|| self.helpers.binary(op, prim))
     }
 
-    /// Returns the text of an operator on two texts, at least one of which has its type in C.
+    /// Returns the text of an operator on two texts, at least one of which has the type `prim` in
+    /// C.
     fn combine(&mut self, op: BinaryOp, prim: Prim, a: ExprText, b: ExprText) -> ExprText {
         let (symbol, precedence) = match op {
             BinaryOp::Add => ("+", Precedence::Sum),

@@ -1,4 +1,5 @@
-//! Facts about locals, which allow comparisons in their cheapest form.
+//! Facts about locals, which allow comparisons in their cheapest form, and arithmetic on positions
+//! without guards against overflow.
 //!
 //! Merges compare coordinates with their minimum: `a == min(a, b)` is `a <= b`, which need not wait
 //! for the minimum. If neither side can be negative, an unsigned comparison leaves its result in
@@ -32,7 +33,8 @@ impl LocalFacts {
         LocalFacts { non_negative, minima: Vec::new(), positions }
     }
 
-    /// Returns whether an `i64` is computed from positions and coordinates alone.
+    /// Returns whether an `i64` is computed from positions, coordinates, parameters, small
+    /// constants and truth values alone.
     pub(crate) fn is_position(&self, function: &Function, e: &Expr) -> bool {
         is_position(function, &self.positions, e)
     }
@@ -77,8 +79,8 @@ impl LocalFacts {
     }
 }
 
-/// Returns the largest subset of `locals` whose assigned values all satisfy a rule. The
-/// rule may assume the property of the locals in the set.
+/// Returns the largest subset of `locals` whose assigned values all satisfy a rule, without the
+/// accumulators of lane folds. The rule may assume the property of the locals in the set.
 fn largest_subset(function: &Function, mut locals: Vec<bool>, rule: &dyn Fn(&[bool], &Expr) -> bool) -> Vec<bool> {
     loop {
         let before = locals.clone();
@@ -105,7 +107,7 @@ fn largest_subset(function: &Function, mut locals: Vec<bool>, rule: &dyn Fn(&[bo
     }
 }
 
-/// Returns whether an `i64` is computed from positions and coordinates, given for each local
+/// Returns whether an `i64` is computed as in [`LocalFacts::is_position`], given for each local
 /// whether that holds.
 fn is_position(function: &Function, positions: &[bool], e: &Expr) -> bool {
     match e {

@@ -101,7 +101,7 @@ pub fn write(function: &Function, entry: &str, helpers: &mut Helpers, out: &mut 
     );
 }
 
-/// Writes the tables of the function as a comment.
+/// Writes the function's name and its table of buffers as a comment.
 pub fn comment(function: &Function, names: &Identifiers, out: &mut String) {
     let _ = writeln!(out, "// {}", one_line(&function.name));
     for (k, decl) in function.buffers.iter().enumerate() {
@@ -112,12 +112,14 @@ pub fn comment(function: &Function, names: &Identifiers, out: &mut String) {
     }
 }
 
-/// Replaces characters that are not allowed in a line comment.
+/// Replaces backslashes, which may continue a line comment, and characters other than visible
+/// ASCII.
 fn one_line(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_graphic() && c != '\\' { c } else { '?' }).collect()
 }
 
-/// Declares the variables, grouped by type.
+/// Declares the locals that statements other than loops assign, grouped by type; the bounds of the
+/// chunk are declared elsewhere.
 pub fn declare_locals(function: &Function, names: &Identifiers, uses: &TableUses, out: &mut String) {
     let chunk = [function.chunk.0.index(), function.chunk.1.index()];
     for prim in Prim::ALL {

@@ -1,7 +1,7 @@
 //! Helper functions for operators that C lacks or defines differently at the edges.
 //!
-//! Each helper states its row of the operator table. The compiler folds the branches that constants
-//! decide.
+//! A comment above a helper states the values of its operator at the edges. The compiler folds the
+//! branches that constants decide.
 
 use super::types::{c_type, greatest, least, unsigned};
 use redpoll_compiler::assembly::{BinaryOp, MathFn, UnaryOp};
@@ -181,7 +181,7 @@ impl Helpers {
     }
 
     /// Returns the name of the helper that calls a function of the mathematical library, the same
-    /// one as in all backends. Its first argument is the frame.
+    /// function as in all backends. The first argument of the helper is the frame.
     pub fn math(&mut self, function: MathFn, prim: Prim) -> String {
         self.add(format!("rp_{}_{prim}", function.name()), |name| {
             let ty = c_type(prim);

@@ -46,8 +46,8 @@ impl Identifiers {
     }
 }
 
-/// Returns the variable for the capacity of a buffer in elements, which the macro `RP_GROW` uses as
-/// well. Two adjacent underscores occur in derived names only.
+/// Returns the variable for the capacity of a buffer in elements, which the macros `RP_GROW` and
+/// `RP_SWAP` use as well. Two adjacent underscores occur in derived names only.
 pub fn capacity(buffer: &str) -> String {
     format!("{buffer}__capacity")
 }
@@ -92,12 +92,12 @@ pub fn stage(var: &str) -> String {
     format!("{var}__stage")
 }
 
-/// Returns the variable for the number of rounds before a round that satisfy a condition.
+/// Returns the variable for the number of earlier rounds of a batch that satisfy a condition.
 pub fn rank(var: &str) -> String {
     format!("{var}__rank")
 }
 
-/// Returns the variable for the number of rounds that satisfy a condition.
+/// Returns the variable for the number of rounds of a batch that satisfy a condition.
 pub fn count(var: &str) -> String {
     format!("{var}__count")
 }
@@ -118,7 +118,8 @@ fn may_be_macro(name: &str) -> bool {
     name.len() > 1 && !name.contains(|c: char| c.is_ascii_lowercase())
 }
 
-/// Returns an identifier for a name that is not taken yet: letters, digits and single underscores.
+/// Returns an identifier for a name, of letters, digits and single underscores. The identifier
+/// differs from all that are taken, and becomes one of them.
 fn fresh(name: &str, taken: &mut HashSet<String>) -> String {
     let mut base = String::new();
     for c in name.chars() {

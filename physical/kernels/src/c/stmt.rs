@@ -292,8 +292,7 @@ pub fn status_name(status: Status) -> String {
     format!("RP_{}", status.name().to_uppercase())
 }
 
-/// Returns whether an expression is invariant in a loop: constants, parameters, and locals that the
-/// body does not assign.
+/// Returns whether an expression is simple, and reads no local that the body of a loop assigns.
 fn is_invariant<X: Extension>(e: &Expr, body: &[Stmt<X>]) -> bool {
     let mut assigned = Vec::new();
     body.iter().for_each(|s| s.for_each_assigned(&mut |local| assigned.push(local)));
@@ -304,7 +303,8 @@ fn is_invariant<X: Extension>(e: &Expr, body: &[Stmt<X>]) -> bool {
         })
 }
 
-/// Returns whether an expression is a constant or a variable, or an operator on one and a constant.
+/// Returns whether an expression is a constant, a local or a parameter, or a binary operator on one
+/// of these and a constant.
 fn is_simple(e: &Expr) -> bool {
     let leaf = |e: &Expr| matches!(e, Expr::Const(_) | Expr::Local(_) | Expr::Param(_));
     match e {

@@ -101,9 +101,8 @@ fn vector_of(function: &Function, fold: &LaneFold) -> Option<(Prim, usize)> {
     (is_foldable && is_value).then_some((prim, width))
 }
 
-/// Returns whether C computes an expression for adjacent elements at once, with equal bits: it
-/// consists of invariants, operators that C has for vectors, and loads and casts, from whose
-/// results vectors are built.
+/// Returns whether C computes an expression for adjacent elements at once, with equal bits. Such an
+/// expression consists of invariants, operators that C has for vectors, loads of values, and casts.
 fn is_vector(function: &Function, e: &Expr, var: Local, prim: Prim) -> bool {
     if !e.mentions(var) {
         return function.prim_of(e) == prim;

@@ -1,9 +1,10 @@
 //! The cache of compiled kernels on disk.
 //!
-//! An entry is a folder named by its key, inside the folder of the cache. The entry holds one file,
-//! a library or a note, named by the checksum of its bytes. The file appears by renaming, so a
-//! reader sees a complete file or none, whatever other processes do and wherever they are killed. A
-//! file that does not match its checksum is removed. When the cache exceeds its limit, the least
+//! An entry is a folder named by its key, inside the folder of the cache. The entry holds a library
+//! or a note, in a file named by the checksum of its bytes. The file appears by renaming, so a
+//! reader sees a complete file or none, whatever other processes do and wherever they are killed.
+//! Concurrent compilations may leave several libraries in an entry, any of which serves. A file
+//! that does not match its checksum is removed. When the cache exceeds its limit, the least
 //! recently used entries are removed first.
 //!
 //! The folder may contain other things, which stay untouched. The cache only loads, removes or
@@ -29,7 +30,7 @@ const STALE_AGE: Duration = Duration::from_secs(3600);
 pub struct DiskCache {
     folder: PathBuf,
     limit: u64,
-    /// The reason why an entry was first refused.
+    /// The reason for the first refusal of an entry or its file.
     refused: OnceLock<String>,
 }
 
@@ -44,8 +45,8 @@ impl DiskCache {
     /// Opens the cache in a folder, which is created if absent, with a limit of `limit` bytes.
     ///
     /// # Errors
-    /// The reason why the folder cannot be used: it cannot be created, it belongs to another user,
-    /// or others can write to it.
+    /// The reason why the folder cannot be used: it cannot be created, is not a folder, belongs to
+    /// another user, or can be written to by others.
     pub(crate) fn open(folder: &Path, limit: u64) -> Result<DiskCache, String> {
         let error = |e: io::Error| format!("the cache folder {} cannot be used: {e}", folder.display());
         make_private(folder).map_err(error)?;
@@ -58,7 +59,7 @@ impl DiskCache {
         private_folder(WORK_PREFIX, &self.folder)
     }
 
-    /// Returns the reason why an existing entry was refused.
+    /// Returns the reason for the first refusal of an existing entry or its file.
     pub(crate) fn refused_entry(&self) -> Option<&str> {
         self.refused.get().map(String::as_str)
     }
@@ -87,8 +88,8 @@ impl DiskCache {
         let _ = self.refused.set(format!("the entry {} of the cache of kernels is not used: {reason}", path.display()));
     }
 
-    /// Moves a library into the cache and returns its new path. Of two concurrent moves the later
-    /// one stays.
+    /// Moves a library or a note into the cache and returns its new path. Other files of the entry
+    /// stay.
     ///
     /// # Errors
     /// The error of the file system, or the reason why an existing entry of that name is not
@@ -175,7 +176,6 @@ fn remove(entry: &Path) {
     files(entry)
         .filter(|file| check_ownership(file, Requirement::Owned).is_ok())
         .for_each(|file| drop(fs::remove_file(file)));
-    // The folder stays if anything else is left in it.
     let _ = fs::remove_dir(entry);
 }
 

@@ -40,8 +40,8 @@ impl FunctionEmitter<'_> {
         }
     }
 
-    /// Casts an integer to a float. Every integer except `u64` is exact as an `i64`, and those
-    /// narrower than 32 bits as an `i32`.
+    /// Casts an integer to a float. Every integer except `u64` is exact as an `i64`; an `i32`, or
+    /// an integer narrower than 32 bits, is exact as an `i32`.
     fn int_to_float(&mut self, from: Prim, to: Prim, a: Value) -> Value {
         let target = register(to);
         if from == Prim::U64 {

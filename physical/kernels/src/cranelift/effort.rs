@@ -15,7 +15,7 @@ const LONG: usize = 40;
 /// before the optimizing tier replaces the kernel.
 const STEPS_PER_STATEMENT: f64 = 12.0;
 
-/// The effort spent on the machine code of a function. It does not change the bits of results.
+/// The effort spent on the machine code of a function, which does not change the bits of results.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Effort {
     /// No optimizations, and registers allocated in a single pass: takes about half of the time to
@@ -39,7 +39,8 @@ impl Effort {
         Effort::for_steps(draft.function(), draft.expected_steps().unwrap_or(f64::INFINITY))
     }
 
-    /// Returns the instruction set of this machine with all its features, detected once.
+    /// Returns the instruction set of this machine with all its features and the settings of this
+    /// effort. The machine is examined once for each effort.
     pub(super) fn isa(self) -> Result<&'static OwnedTargetIsa, String> {
         static ISAS: [OnceLock<Result<OwnedTargetIsa, String>>; 2] = [OnceLock::new(), OnceLock::new()];
         let (isa, level, allocator) = match self {

@@ -242,8 +242,7 @@ impl FunctionEmitter<'_> {
         }
     }
 
-    /// Divides by any number. Divisors on which the machine would trap, 0 and -1, are replaced by
-    /// 1.
+    /// Divides by any number. Divisors on which the machine may trap, 0 and -1, are replaced by 1.
     fn divide(&mut self, op: BinaryOp, prim: Prim, a: Value, b: Value) -> Value {
         let ty = register(prim);
         let zero = self.builder.ins().iconst(ty, 0);

@@ -107,8 +107,8 @@ pub(super) struct FunctionEmitter<'a> {
     pub(super) exits: Vec<(Block, bool)>,
     /// Loads hoisted out of the innermost loop, and their values.
     pub(super) hoisted: Vec<(Expr, Value)>,
-    /// In a loop with several elements per round: its variable, and the value and the offset whose
-    /// sum the variable is for the current element.
+    /// In a loop with several elements per round: its variable, and a value and an offset that add
+    /// up to the variable for the current element.
     pub(super) lane: Option<(Local, Value, i64)>,
     /// The signature of the trampoline.
     pub(super) grow: SigRef,

@@ -48,7 +48,7 @@ impl FunctionEmitter<'_> {
     }
 
     /// Folds full rounds in `lo..end`, vectors of the remaining elements, and a vector of the last
-    /// ones and identities. The fold of an identity changes no lane.
+    /// elements and identities. The fold of an identity changes no lane.
     fn fold_on_vectors(
         &mut self,
         fold: &LaneFold,

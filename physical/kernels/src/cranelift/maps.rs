@@ -9,7 +9,7 @@ use cranelift::prelude::{InstBuilder, IntCC, MemFlagsData, Type, Value, types};
 use redpoll_compiler::assembly::{Buffer, BufferClass, Expr, Local, Stmt};
 use redpoll_logic::Prim;
 
-/// Number of vectors in a round: enough to overlap, few enough for short loops.
+/// Number of vectors in a round: enough to overlap their latencies, few enough for short loops.
 const VECTORS: usize = 2;
 
 /// A store of adjacent elements.
@@ -54,8 +54,9 @@ impl FunctionEmitter<'_> {
         Some(end)
     }
 
-    /// Returns the stores of a loop, if its body has nothing else, and no round reads or writes
-    /// elements that another one writes.
+    /// Returns the stores of a loop and the type of their elements, if vectors can compute the
+    /// stores, the body has no other statements, and no round reads or writes elements that another
+    /// round writes.
     fn adjacent_stores<'s>(&self, var: Local, body: &'s [Stmt]) -> Option<(Vec<AdjacentStore<'s>>, Prim)> {
         let mut stores: Vec<AdjacentStore<'s>> = Vec::new();
         for stmt in body {

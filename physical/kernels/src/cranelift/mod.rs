@@ -1,9 +1,9 @@
 //! The instant tier: Assembly to machine code in this process, with Cranelift.
 //!
-//! - Base addresses of buffers are loaded once on entry. Those of buffers that the function grows
-//!   are loaded before each innermost loop and reloaded only after a call of `grow`, in a cold
-//!   block. Their live ranges end with the loop, so the register allocator need not weigh loops
-//!   against each other.
+//! - The base address of a buffer that the function neither grows nor swaps is loaded once on
+//!   entry. Other base addresses are loaded before each innermost loop, and reloaded there only
+//!   after a swap, or after a call of `grow`, in a cold block. Their live ranges end with the loop,
+//!   so the register allocator need not weigh loops against each other.
 //! - Loops are rotated: a guard, then a body with the test at its bottom.
 //! - Cheap values that would wait for an unpredictable branch are selected (`stmt`), loads that a
 //!   loop repeats are hoisted (`hoist`), and loops over adjacent elements run on vectors (`maps`,

@@ -12,7 +12,8 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// Compiles a function, or returns a kernel with the code of an equal one.
+/// Compiles a function, or returns a kernel with the code of a function that differs only in names
+/// and was compiled with the same effort.
 ///
 /// # Errors
 /// The errors of [`compile`].

@@ -326,7 +326,8 @@ impl FunctionEmitter<'_> {
     }
 }
 
-/// Returns whether an expression has at most `budget` operators, all of them fast, and no loads.
+/// Returns whether an expression has at most `budget` operators, and no loads, divisions or
+/// mathematical functions.
 fn is_cheap(e: &Expr, budget: &mut u32) -> bool {
     let operator = match e {
         Expr::Const(_) | Expr::Local(_) | Expr::Param(_) => return true,

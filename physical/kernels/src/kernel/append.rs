@@ -110,7 +110,7 @@ struct Appender<'a> {
 
 impl Appender<'_> {
     /// Appends the lists below some positions; returns the spans of their entries. The first array
-    /// of a list level is a 0, followed by the end of each list.
+    /// of a list level holds a 0, followed by the end of each list.
     fn lists(
         &mut self,
         arrays: &[Buffer],

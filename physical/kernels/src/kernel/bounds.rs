@@ -4,9 +4,10 @@
 //! iterates: the stored entries below their first coordinates, plus one step per round. So the end
 //! of each share is found by a search from the end of the share before it, whatever the inputs are.
 //!
-//! The number of chunks also depends on the estimated steps of inner loops. For each of these
-//! stored entries, the estimate adds an average fiber of every other input. For each round, it adds
-//! all entries of the inputs that every round reads as a whole.
+//! The number of chunks also depends on the estimated steps of inner loops. For each step of this
+//! work, the estimate adds an average fiber of every other input whose fibers inner loops iterate
+//! over. For each round, the estimate adds all entries of the inputs that every round reads as a
+//! whole.
 
 use super::Draft;
 use crate::run::Workers;
@@ -33,12 +34,12 @@ const SECTION_GRAIN: u64 = 16;
 /// Divisor of the work that gives the maximum number of elements of all partial results together.
 const OVERHEAD: u64 = 8;
 
-/// Work of the first of growing chunks, in steps of loops, unless a round has more.
+/// Maximum work of the first of growing chunks, in steps of loops, unless one round has more.
 const SINGLE_THREAD_WORK: u64 = 1 << 10;
 
 /// Divisor of a thread's share of the work. One thread alone runs the first of growing chunks if
-/// the work of the chunk is at most the quotient: if the loop does not end in that chunk, the other
-/// threads have waited for it.
+/// the work of the chunk is at most the quotient, or at most twice [`SINGLE_THREAD_WORK`]. If the
+/// loop does not end in that chunk, the other threads have waited for the chunk.
 const SINGLE_THREAD_SHARE: u64 = 8;
 
 /// Divisor of the work before a growing chunk that gives the maximum work of the chunk.
@@ -92,8 +93,9 @@ impl Shares {
     }
 
     /// Returns chunks like [`Shares::chunks`], with each round of more than one share of the work
-    /// cut into sections of its list, of at most about one share each. Returns the rounds of each
-    /// chunk, and the range of positions of its section.
+    /// cut into sections of its list. A section has at most about one share, or the minimum work of
+    /// a section if that is more. Returns the rounds of each chunk, and the range of positions of
+    /// its section; [`ALL_ROUNDS`] for a chunk of whole rounds.
     pub fn section_chunks(
         self,
         (cut, sections): (&Cut, &Sections),
@@ -134,8 +136,8 @@ impl Shares {
     }
 }
 
-/// Returns the chunks of a loop that may end early. The first ones are short, so that the work done
-/// in parallel with the chunk that ends the loop is at most the work done before it.
+/// Returns the chunks of a loop that may end early. The first chunks are short, so that a loop that
+/// ends early causes little work in the chunks after the one that ends it.
 pub(super) fn growing_chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Workers) -> GrowingChunks {
     let Some(count) = share_count(draft, cut, inputs, WorkShare::Threads(workers)) else {
         return GrowingChunks { chunks: vec![ALL_ROUNDS], single_thread_chunks: 0 };

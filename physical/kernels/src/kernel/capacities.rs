@@ -1,5 +1,5 @@
-//! Capacities from the last run: the next run reserves them in advance, so that a kernel that runs
-//! again over inputs of similar size neither grows its outputs nor moves them.
+//! Capacities from the last run: the next run reserves them in advance, so that outputs do not move
+//! when a kernel runs again over inputs of similar size.
 
 use crate::run::Invocation;
 use redpoll_compiler::assembly::Buffer;

@@ -69,9 +69,9 @@ pub(super) fn output_tensor(
     assemble_output(program, lowered, (id, array), (inputs, &memory))
 }
 
-/// Makes an output tensor from arrays; `array` returns the array of a buffer. A format that kernels
-/// do not write directly is converted; an output with the pattern of an input shares the arrays of
-/// the input's levels.
+/// Makes an output tensor from arrays; `array` returns the array of a buffer. An output is
+/// converted if kernels do not write its format directly; an output with the pattern of an input
+/// shares the arrays of the input's levels.
 pub fn assemble_output(
     program: &Program,
     lowered: &LoweredFunction,

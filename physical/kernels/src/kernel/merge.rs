@@ -1,8 +1,8 @@
 //! Outputs that each chunk has folded separately. Their partial results are folded by the same
 //! operator, pairs of neighbours first.
 //!
-//! The fold of two partial results is a separate kernel, over tensors of the output's type and of
-//! any format.
+//! The fold of two partial results is a separate kernel over tensors of the output's type, whatever
+//! the format of the output is.
 
 use super::{Draft, Kernel};
 use crate::Error;
@@ -25,12 +25,15 @@ pub struct MergeKernels(Mutex<HashMap<MergeKernelKey, Arc<Kernel>>>);
 type MergeKernelKey = (usize, [InputLayout; 2]);
 
 impl MergeKernels {
-    /// Folds the partial results of chunks for an output of a draft, given its number and its
-    /// operator. All backends give the same bits, and the merges are short, so callers that run
-    /// machine code pass the instant tier.
+    /// Folds the partial results of chunks for an output of a draft, given the number and the
+    /// operator of the output. All backends give the same bits, and the merges are short, so the
+    /// instant tier is a good choice for `backend`.
     ///
     /// # Errors
     /// Like [`Kernel::run`].
+    ///
+    /// # Panics
+    /// When there are no partial results.
     pub fn merge(
         &self,
         draft: &Draft,

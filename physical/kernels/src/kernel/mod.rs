@@ -49,7 +49,7 @@ pub struct Kernel {
 pub struct Outcome {
     /// The outputs of the program, in the order of its tensors.
     pub outputs: Vec<Tensor>,
-    /// The work done; only the interpreter counts it.
+    /// The work done; only the interpreter of Assembly counts it.
     pub counts: Option<Counts>,
     /// The duration of the launches by the clock of the device; `None` if no device ran them.
     pub on_device: Option<Duration>,
@@ -57,7 +57,7 @@ pub struct Outcome {
 
 impl Kernel {
     /// Lowers and compiles a program in normal form for inputs of the given layouts, by tensor;
-    /// `None` is the narrow layout.
+    /// `None` or no entry is the narrow layout.
     ///
     /// # Errors
     /// The errors of the backend.
@@ -106,7 +106,7 @@ impl Kernel {
         Kernel::compile(&self.draft.with_wide_positions(&layouts), &self.backend)
     }
 
-    /// Sets a limit of rounds of loops in one run of an interpreter. Machine code has no such
+    /// Sets a limit of rounds of loops in one call of an interpreter. Machine code has no such
     /// limit.
     #[must_use]
     pub fn with_iteration_limit(mut self, limit: u64) -> Kernel {
@@ -134,7 +134,8 @@ impl Kernel {
     ///
     /// # Errors
     /// [`Error::InvalidInvocation`] when the inputs do not fit the program; [`Error::OutOfBounds`]
-    /// for a failed check; [`Error::KernelStopped`] when the run stopped early.
+    /// for a failed check; [`Error::KernelStopped`] when the run stopped early. Also the errors of
+    /// [`Kernel::bind`], of the backend, and of conversions of outputs.
     pub fn run(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
         match self.run_once(inputs, limits) {
             Err(Error::KernelStopped(Status::PositionOverflow)) if self.draft.width() == PositionWidth::Narrow => {
@@ -182,7 +183,7 @@ impl Kernel {
         self.code.run(self, inputs, limits)
     }
 
-    /// Runs in chunks, on the threads of the limits.
+    /// Runs in chunks on the threads of the limits, or as a whole if cutting does not pay.
     ///
     /// # Errors
     /// Like [`Kernel::run`].
@@ -216,8 +217,9 @@ impl Kernel {
     /// Makes the memory of one run: the arrays of the inputs, shared, and empty outputs.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when the inputs do not fit the program; else like
-    /// [`Tensor::fetch`].
+    /// [`Error::InvalidInvocation`] when the inputs do not fit the program;
+    /// [`TooManyPositions`](redpoll_storage::Error::TooManyPositions) when the positions of a
+    /// tensor cannot be counted; else like [`Tensor::fetch`].
     pub fn bind(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
         inputs.iter().try_for_each(|input| input.fetch())?;
         self.draft.check_sizes()?;
@@ -239,8 +241,7 @@ impl Kernel {
     /// Calls the code over all rounds of the outermost loop.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for a failed check; [`Error::KernelStopped`] when the call stops
-    /// early.
+    /// Like [`Kernel::call_chunk`].
     pub fn call(&self, invocation: &mut Invocation) -> Result<Option<Counts>, Error> {
         self.call_chunk(invocation, ALL_ROUNDS)
     }
@@ -250,7 +251,7 @@ impl Kernel {
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for a failed check; [`Error::KernelStopped`] when the call stops
-    /// early; [`Error::InvalidInvocation`] for code that runs only as a whole.
+    /// early; else like [`Code::call`].
     pub fn call_chunk(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<Option<Counts>, Error> {
         // SAFETY: the invocation was bound to validated tensors of the types for which the function
         // was lowered.
@@ -266,7 +267,8 @@ impl Kernel {
     /// outputs.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when the code was not called.
+    /// [`Error::InvalidInvocation`] when the code was not called; the error of the conversion of an
+    /// output whose format kernels do not write directly.
     pub fn collect(&self, invocation: &mut Invocation, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Error> {
         let (program, lowered) = (self.draft.program(), self.draft.lowered());
         let used = collect::output_lengths(program, lowered, invocation)?;

@@ -111,7 +111,8 @@ impl RemainingChunks {
     }
 
     /// Returns the number of a part for a thread, and the number of its chunks: a part that no
-    /// thread has begun, or the rear half of the longest part.
+    /// thread has begun, or the rear half of the longest part. In a run in order, all threads have
+    /// part 0.
     fn part(&mut self) -> Option<(usize, usize)> {
         let parts = match self {
             RemainingChunks::Parts(parts) => parts,
@@ -257,7 +258,8 @@ impl ParallelRun<'_> {
         }
     }
 
-    /// Returns the number of elements that a part has written of each appended output.
+    /// Returns the buffers of appended outputs, each with the number of elements that a part has
+    /// written.
     fn appended(&self, invocation: &Invocation) -> Result<Vec<(Buffer, usize)>, Error> {
         let (program, lowered) = (self.kernel.draft.program(), self.kernel.draft.lowered());
         let appended = self.cut.outputs.iter().filter(|(_, join)| *join == Join::Appended);

@@ -11,7 +11,8 @@ use std::sync::Arc;
 const ALIGNMENT: usize = 64;
 
 /// The alignment of all allocations. The system's allocator moves pages on growth and provides
-/// zeroed pages only for memory of this alignment; for larger ones it copies and writes zeros.
+/// zeroed pages only for memory of this alignment; for larger alignments it copies and writes
+/// zeros.
 const NATURAL: usize = 16;
 
 /// Number of bytes allocated beyond those of a block, so that it can start at a multiple of
@@ -207,7 +208,8 @@ impl MemoryBlock {
         self.bytes = bytes;
     }
 
-    /// Returns spare capacity to the allocator, if it can take the memory.
+    /// Returns spare capacity to the allocator, if it can take the memory and the block is not
+    /// empty.
     pub(super) fn shrink(&mut self) {
         if self.capacity == self.bytes || self.bytes == 0 {
             return;

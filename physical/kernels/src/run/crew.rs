@@ -8,7 +8,8 @@ use rayon::ThreadPool;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Number of checks of the state before the waiting thread sleeps: some tens of microseconds.
+/// Number of checks of the state before the waiting thread sleeps; they take some tens of
+/// microseconds.
 const SPINS: u32 = 64;
 
 /// Calls `work` on this thread and on up to `helpers` threads of a pool in parallel, and returns

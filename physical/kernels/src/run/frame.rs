@@ -1,8 +1,8 @@
 //! The calling convention of kernels, shared by all generators of machine code.
 //!
 //! A kernel is an [`EntryPoint`]: it takes a [`Frame`] and returns the number of a [`Status`].
-//! Machine code reads the slots of its buffers on entry, and again after each call of `grow` or
-//! `swap`.
+//! Machine code reads the slots of its buffers on entry or at each use. After a call of `grow` or
+//! `swap`, it reads the slots of the buffers of that call again.
 
 use super::Invocation;
 use redpoll_compiler::assembly::{Buffer, Buffers, Status};
@@ -39,11 +39,12 @@ pub(crate) struct Frame {
     pub(crate) callbacks: *const Callbacks,
     /// Space for the status of a callback, for generators whose code cannot receive it as a result.
     pub(crate) status: i32,
-    /// The generator's own code that kernels call for growth; null if it has none.
+    /// The code that kernels of the instant tier call for growth; null if no such kernel grows a
+    /// buffer.
     pub(crate) trampoline: *const c_void,
     /// The functions of the mathematical library, in the order of
-    /// [`MathFn::addresses`](redpoll_compiler::assembly::MathFn::addresses); null if their
-    /// addresses are part of the code.
+    /// [`MathFn::addresses`](redpoll_compiler::assembly::MathFn::addresses). Code of the instant
+    /// tier contains the addresses instead.
     pub(crate) math: *const usize,
     /// A flag that is not 0 once the kernel must stop; loops that contain loops check it in each
     /// round.
@@ -60,7 +61,8 @@ pub(crate) struct Callbacks {
     pub(crate) grow: unsafe extern "C" fn(*mut c_void, u32, i64) -> i32,
     /// `sort(host, buffer, lo, hi)` sorts a range of a buffer of indices.
     pub(crate) sort: unsafe extern "C" fn(*mut c_void, u32, i64, i64),
-    /// `sort_by(host, perm, major, minor, lo, hi)` sorts a range of numbers by two keys.
+    /// `sort_by(host, perm, major, minor, lo, hi)` sorts the numbers `k` in a range of `perm` by
+    /// `(major[k], minor[k], k)`.
     pub(crate) sort_by: unsafe extern "C" fn(*mut c_void, u32, u32, u32, i64, i64),
     /// `swap(host, a, b)` exchanges the memory of two buffers and their slots.
     pub(crate) swap: unsafe extern "C" fn(*mut c_void, u32, u32),

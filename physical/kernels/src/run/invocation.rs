@@ -48,7 +48,8 @@ pub struct Invocation {
     memory: Vec<BufferMemory>,
     /// The address and capacity of each buffer, consistent with `memory`.
     slots: Vec<Slot>,
-    /// The number of elements of each buffer: given for inputs, requested for owned buffers.
+    /// The number of elements of each buffer: given for inputs, requested for owned buffers. After
+    /// machine code ran, the number for an owned buffer is its capacity.
     lens: Vec<usize>,
     params: Vec<i64>,
     limits: Limits,
@@ -153,7 +154,8 @@ impl Invocation {
         &self.limits
     }
 
-    /// Returns the capacity of an owned buffer in elements, or the number of elements of an input.
+    /// Returns the capacity of an owned buffer in elements, or the number of elements of an input
+    /// in the host's memory; 0 for an input on a device.
     pub fn capacity(&self, buffer: Buffer) -> usize {
         self.slots[buffer.index()].len as usize
     }
@@ -181,6 +183,9 @@ impl Invocation {
     ///
     /// # Errors
     /// The errors of the device.
+    ///
+    /// # Panics
+    /// When the buffer is not an input.
     pub fn fetch_input(&self, buffer: Buffer) -> Result<&ArrowBuffer, Error> {
         match self.device_input(buffer) {
             Some(bytes) => Ok(bytes.fetch()?),
@@ -226,8 +231,8 @@ impl Invocation {
         Status::Done
     }
 
-    /// Reserves capacity for `elements` in an empty owned buffer, without filling it; has no effect
-    /// if that is a large part of the remaining memory.
+    /// Reserves capacity for `elements` in an empty owned buffer, and fills at most the first
+    /// [`STEP`] bytes; has no effect if the capacity exceeds an eighth of the remaining memory.
     pub(crate) fn reserve(&mut self, buffer: Buffer, elements: usize) {
         let memory = &self.limits.memory;
         let max = memory.limit().saturating_sub(memory.used()) / 8;
@@ -240,7 +245,7 @@ impl Invocation {
     }
 
     /// Returns the reserved capacity of an owned buffer in bytes, up to which it grows without a
-    /// move.
+    /// move; 0 for other buffers.
     pub(crate) fn reserved_bytes(&self, buffer: Buffer) -> usize {
         match &self.memory[buffer.index()] {
             BufferMemory::Owned(block) => block.capacity(),
@@ -284,7 +289,7 @@ impl Invocation {
         Loan { slot: self.slots[buffer.index()], bytes: block.bytes() }
     }
 
-    /// Makes writes to a buffer go to the buffer of another invocation.
+    /// Makes reads and writes of a buffer access the buffer of another invocation.
     ///
     /// # Safety
     /// While this invocation is called, the lender must live and must not grow, swap, sort or hand
@@ -325,6 +330,9 @@ impl Invocation {
 
     /// Returns an element of a buffer, in the type of its array; `None` if the element does not
     /// exist.
+    ///
+    /// # Panics
+    /// When the buffer is on a device and has the element.
     pub fn element(&self, buffer: Buffer, at: usize) -> Option<Scalar> {
         let prim = self.signature.buffers.get(buffer.index())?.prim;
         (at < self.len(buffer)).then(|| Scalar::from_bits(prim, self.read(buffer, at)))
@@ -334,7 +342,7 @@ impl Invocation {
     /// the buffer empty.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when the buffer is an input or has a smaller capacity.
+    /// [`Error::InvalidInvocation`] when the buffer is an input, lent, or has a smaller capacity.
     pub fn take(&mut self, buffer: Buffer, elements: usize) -> Result<ArrowBuffer, Error> {
         let name = |s: &Self| s.signature.buffers[buffer.index()].name.clone();
         let capacity = self.capacity(buffer);

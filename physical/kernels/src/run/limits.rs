@@ -54,7 +54,7 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// Returns limits of the whole address space, on the caller's thread.
+    /// Returns limits of `isize::MAX` bytes, on the caller's thread.
     fn default() -> Limits {
         Limits::memory(isize::MAX as usize)
     }

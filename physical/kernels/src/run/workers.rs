@@ -51,7 +51,8 @@ impl Workers {
         HOST.get_or_init(|| Arc::new(Workers::new(requested().unwrap_or_else(all))))
     }
 
-    /// Returns the number of threads in the environment variable `REDPOLL_THREADS`, if it is set.
+    /// Returns the number of threads in the environment variable `REDPOLL_THREADS`; `None` if the
+    /// variable is not set or empty.
     ///
     /// # Errors
     /// When the variable is not a number, or 0.
@@ -93,8 +94,8 @@ impl Workers {
     /// Processes all items, in any order and in parallel.
     ///
     /// # Errors
-    /// The error of the first failed item, in order. Once an item fails, no further items are
-    /// begun.
+    /// The error of the first failed item, in order. Once an item fails, threads take no further
+    /// items.
     pub(crate) fn for_each<T: Send>(
         &self,
         items: impl IntoIterator<Item = T>,

@@ -66,7 +66,8 @@ pub fn toolchain() -> &'static Toolchain {
     &TOOLCHAIN
 }
 
-/// Asserts that the buffers of two invocations are equal up to the lengths of `expected`.
+/// Asserts that the buffers of two invocations have equal capacities, and equal elements up to the
+/// lengths of `expected`.
 fn assert_same(function: &Function, expected: &Invocation, found: &Invocation) {
     for (k, decl) in function.buffers.iter().enumerate() {
         let buffer = Buffer(k as u32);

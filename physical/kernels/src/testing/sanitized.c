@@ -1,7 +1,8 @@
 
 // The host of kernels under a sanitizer: buffers come from the system's allocator and have exactly
-// the elements that were given or asked for. The input file has the types and inputs of all buffers
-// of each kernel.
+// the elements that were given or asked for. For each kernel, the input file has the numbers of
+// buffers and parameters, the chunk, the parameters, the declarations of the buffers, and their
+// bytes.
 
 #include <math.h>
 #include <stdio.h>

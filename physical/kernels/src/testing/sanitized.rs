@@ -27,8 +27,8 @@ const FLAGS: &[&str] = &[
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=all",
 ];
-/// Flags that make the checks short, to halve the compile time: calls for accesses, and traps that
-/// do not describe the undefined behavior.
+/// Flags that make the checks short, to halve the compile time: function calls that check accesses,
+/// and traps that do not describe the undefined behavior.
 const TERSE: &[&str] = &["--param", "asan-instrumentation-with-call-threshold=0", "-fsanitize-undefined-trap-on-error"];
 
 /// A kernel and its inputs.
@@ -96,10 +96,11 @@ impl SanitizedKernel {
     }
 }
 
-/// Runs kernels one after the other; returns their statuses.
+/// Compiles kernels in a folder and runs them one after the other; returns their statuses.
 ///
 /// # Errors
-/// The report of the sanitizer on the first kernel with a fault, or the messages of the compiler.
+/// The report of the sanitizer on the first kernel with a fault, and the function of that kernel;
+/// or the messages of the verifier, of the compiler or of the system.
 pub fn run_sanitized(kernels: &[SanitizedKernel], folder: &Path) -> Result<Vec<Status>, String> {
     let terse = run_compiled(kernels, folder, TERSE)?;
     if terse.statuses.len() == kernels.len() {
@@ -111,13 +112,13 @@ pub fn run_sanitized(kernels: &[SanitizedKernel], folder: &Path) -> Result<Vec<S
     Err(format!("{report}\n{}", reported[0].function))
 }
 
-/// The statuses of kernels, up to one that is reported, and the report.
+/// The statuses of the kernels before the first one with a fault, and the report of the fault.
 struct KernelStatuses {
     statuses: Vec<Status>,
     report: String,
 }
 
-/// Compiles kernels and runs them one after the other, up to the first one that is reported.
+/// Compiles kernels and runs them one after the other, up to the first one with a fault.
 fn run_compiled(kernels: &[SanitizedKernel], folder: &Path, flags: &[&str]) -> Result<KernelStatuses, String> {
     let (source, binary, input) = (folder.join("sanitized.c"), folder.join("sanitized"), folder.join("sanitized.bin"));
     let functions: Vec<&Function> = kernels.iter().map(|k| &k.function).collect();

@@ -1,10 +1,11 @@
 //! Byte maps: one byte for each coordinate of each fiber says whether the coordinate is stored,
 //! beside the sorted list of stored coordinates. Writes may come in any order.
 //!
-//! `map[p * n + i]` is 1 if coordinate `i` is stored below position `p`, and 0 otherwise. The own
-//! position is `p * n + i`, so that a write needs no search. `idx[ptr[p]..ptr[p + 1]]` are the
-//! stored coordinates of the fiber, ascending. Positions of coordinates that are not stored exist
-//! but are unused: below them are fill values and empty fibers.
+//! `map[p * n + i]` is 1 if coordinate `i` of a dimension `n` is stored below position `p`, and 0
+//! otherwise. The own position is `p * n + i`, so that a write needs no search.
+//! `idx[ptr[p]..ptr[p + 1]]` are the stored coordinates of the fiber, ascending. Positions of
+//! coordinates that are not stored exist but are unused: below them are fill values and empty
+//! fibers.
 
 use super::dense::full_positions;
 use super::shared::list::{all_entries, build_list, check_len, check_list};

@@ -1,4 +1,5 @@
-//! Dense levels: every coordinate is stored, at position `p * n + i` below position `p`.
+//! Dense levels: every coordinate `i` of a dimension `n` is stored, at position `p * n + i` below
+//! position `p`.
 //!
 //! There are no arrays. Arithmetic on positions is checked when a tensor is constructed, so kernels
 //! need not check it.

@@ -46,7 +46,7 @@ pub struct LevelData<'a> {
 /// The effect on a level's arrays of appending the fibers of further parent positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Concatenation {
-    /// The arrays cannot be extended one by one.
+    /// The arrays of a part cannot be appended to the arrays before it.
     None,
     /// The level has no arrays; every parent has the same number of own positions.
     Full,
@@ -59,10 +59,11 @@ pub enum Concatenation {
 
 /// The fibers of one level as data: everything except code generation.
 pub trait Level: Sync {
-    /// Returns the arrays, in the order in which a tensor stores them.
+    /// Returns the names and classes of the arrays, in the order in which a tensor stores the
+    /// arrays.
     fn arrays(&self) -> &'static [ArraySpec];
 
-    /// Returns whether every coordinate below every parent has a position.
+    /// Returns whether every coordinate below every parent has a position of its own.
     fn is_table(&self) -> bool {
         false
     }
@@ -105,7 +106,7 @@ pub trait Level: Sync {
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>));
 
     /// Adds the number of own positions of each stored coordinate below `fiber` to `counts`, and
-    /// returns their sum.
+    /// returns the sum of these numbers. A count saturates at `u32::MAX`.
     fn tally(&self, data: LevelData<'_>, fiber: Range<u64>, counts: &mut [u32]) -> u64 {
         let mut all = 0;
         self.for_each(data, fiber, &mut |i, positions| {
@@ -118,7 +119,7 @@ pub trait Level: Sync {
     }
 
     /// Visits the stored coordinates in a range, like [`Level::for_each`], until `visit` breaks.
-    /// Levels that can search their arrays skip the coordinates outside the range; the default
+    /// Dense levels and ordered sparse lists skip the coordinates outside the range; the default
     /// iterates over them.
     fn for_each_within(
         &self,
@@ -171,9 +172,10 @@ pub struct CoordinateRun {
 
 /// The kind-specific parts of a run level.
 pub trait RunLevel {
-    /// Builds the arrays from runs that are not empty, sorted by parent and coordinate, and do not
-    /// overlap. Appends the own position of each run to `positions`, and returns the arrays with
-    /// the number of own positions.
+    /// Builds the arrays from runs that are sorted by parent and coordinate, not empty, and do not
+    /// overlap. If the level allows only one run per fiber, the caller passes at most one per
+    /// fiber. Appends the own position of each run to `positions`, and returns the arrays with the
+    /// number of own positions.
     ///
     /// # Errors
     /// When the arrays exceed the available memory.

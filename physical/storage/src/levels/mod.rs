@@ -6,8 +6,9 @@
 //! leaf.
 //!
 //! A kind is one row of the list in `redpoll_logic`, one file here and one in
-//! `redpoll_compiler::lower::levels`. [`Level`], here, describes its arrays, and checks, builds and
-//! enumerates them in Rust. `LevelLowering`, there, gives its looplets and its write protocol.
+//! `redpoll_compiler::lower::levels`. The trait [`Level`] describes the arrays of a kind, and
+//! checks, builds and enumerates them in Rust. The trait `LevelLowering` of the compiler gives the
+//! looplets and the write protocol of a kind.
 
 mod band;
 mod bit_map;

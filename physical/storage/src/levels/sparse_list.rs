@@ -2,9 +2,9 @@
 //!
 //! `ptr` has one element more than there are parent positions; the fiber below position `p` is
 //! `idx[ptr[p]..ptr[p + 1]]`, and the position of an entry is its index in `idx`. `ptr[0]` may
-//! exceed 0, as in slices of Arrow arrays; positions before it are unused. In a unique list the
-//! coordinates of a fiber ascend strictly. In a list that is not unique, the coordinates do not
-//! descend, and the positions of a coordinate are a fiber of the next level. In a list that is not
+//! exceed 0, as in slices of Arrow arrays; positions before it are unused. In an ordered list, the
+//! coordinates of a fiber ascend, strictly if the list is unique. In a list that is not unique,
+//! adjacent positions with equal coordinates are a fiber of the next level. In a list that is not
 //! ordered, the coordinates may have any order.
 
 use super::shared::list::{

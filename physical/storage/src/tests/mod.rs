@@ -68,7 +68,7 @@ pub(super) fn all_coordinates(shape: &[u64]) -> Vec<Vec<u64>> {
     })
 }
 
-/// Returns a few values of a primitive, including zero, extremes and NaN.
+/// Returns a few values of a primitive, including zero and, for floats, an infinity and NaN.
 pub(super) fn values_of(prim: Prim) -> Vec<Scalar> {
     match prim {
         Prim::Bool => vec![Scalar::Bool(false), Scalar::Bool(true)],

@@ -6,7 +6,7 @@ use crate::{Array, convert};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{LevelFormat, LevelKind, Op, StorageMode};
 
-/// Compares a tensor with the model by every way to read it.
+/// Compares the elements of a tensor, their count and their sum with the model.
 fn check(tensor: &Tensor, sample: &TensorSample) {
     let (ty, model) = (tensor.ty(), sample.model());
     let at = |coordinates: &Vec<u64>| model.get(coordinates).unwrap_or(&sample.fill).clone();

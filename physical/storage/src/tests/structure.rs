@@ -82,7 +82,8 @@ fn degrees(sample: &TensorSample, mode: usize) -> Histogram {
     histogram
 }
 
-/// Counts the sequences of adjacent entries along the last mode, as decided by `joined`, by length.
+/// Counts by length the sequences of adjacent entries along the last mode whose values `joined`
+/// accepts.
 fn lengths(sample: &TensorSample, joined: impl Fn(&Scalar, &Scalar) -> bool) -> Histogram {
     let (mut histogram, mut length) = (Histogram::new(), 0);
     let mut before: Option<(Vec<u64>, Scalar)> = None;
@@ -106,8 +107,8 @@ fn lengths(sample: &TensorSample, joined: impl Fn(&Scalar, &Scalar) -> bool) -> 
     histogram
 }
 
-/// Returns a matrix with its upper triangle mirrored; if not `exact`, every third mirrored value is
-/// replaced.
+/// Returns a matrix with its upper triangle mirrored; if not `exact`, some mirrored values are
+/// replaced by the fill value.
 pub(super) fn mirrored(mut sample: TensorSample, exact: bool) -> TensorSample {
     let n = sample.shape[0].min(sample.shape[1]);
     sample.shape = vec![n, n];
@@ -123,7 +124,7 @@ pub(super) fn mirrored(mut sample: TensorSample, exact: bool) -> TensorSample {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Covers every number that `redpoll info` shows.
+    /// The structure is that of a count element by element, also of nearly symmetric matrices.
     #[test]
     fn structure_is_that_of_the_entries(sample in (1usize..4).prop_flat_map(any_sample), exact in any::<bool>()) {
         let list = |rank: usize| Format::csf(rank);

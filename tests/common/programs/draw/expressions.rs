@@ -84,7 +84,7 @@ impl ProgramDraft<'_> {
         let comparison = |draft: &mut Self| *draft.rng.pick(&["lt", "le", "gt", "ge", "eq", "ne"]);
         let indices: Vec<String> = scope.loops.iter().map(|(name, ..)| name.clone()).collect();
         match self.rng.below(12) {
-            // Masks compare an index with another index, a variable or a number.
+            // Masks compare an index with another index, a variable, a number or a read.
             0..=3 if !indices.is_empty() => {
                 let op = comparison(self);
                 let index = self.rng.pick(&indices).clone();
@@ -209,8 +209,9 @@ impl ProgramDraft<'_> {
         if coordinates.is_empty() { self.gather(scope, u64::MAX) } else { Some(self.rng.pick(&coordinates).clone()) }
     }
 
-    /// Draws a coordinate below `n`; `None` if the scope has no such expression. Subscripts that
-    /// are indices often follow the order of the loops, so that many accesses are concordant.
+    /// Draws a coordinate below `n`, or any coordinate in the share `unchecked` of the draws.
+    /// Returns `None` if the scope has no such expression. Subscripts that are indices often follow
+    /// the order of the loops, so that many accesses are concordant.
     pub(super) fn coordinate_in_bounds(&mut self, scope: &StatementScope, n: u64, mode: usize) -> Option<String> {
         if self.config.unchecked > 0 && self.rng.chance(self.config.unchecked) {
             return Some(self.any_coordinate(scope));

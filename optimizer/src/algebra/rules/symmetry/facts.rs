@@ -73,8 +73,8 @@ fn may_exchange(reads: &[&Read], x: &Field, y: &Field) -> bool {
     named(false) == named(true)
 }
 
-/// Returns the sets of reduced slots that can be exchanged without changing the product of the
-/// arguments.
+/// Returns the sets of two to [`MAX_ORDERED_FIELDS`] reduced slots that can be exchanged without
+/// changing the product of the arguments.
 pub(super) fn exchangeable_slots(site: &MatchSite<'_>, args: &[ClassUse], bound: &[SlotIndex]) -> Vec<Vec<SlotIndex>> {
     let exchange = |x: SlotIndex, y: SlotIndex| -> Vec<ClassUse> {
         let other = |s: &SlotIndex| match *s {

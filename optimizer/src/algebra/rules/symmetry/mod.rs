@@ -1,8 +1,9 @@
 //! Symmetry: an aggregate over symmetric tensors visits each set of coordinates in one order only.
 //!
-//! Checking symmetry takes a pass over a tensor, so it is done only where a plan could use it; a
-//! positive answer becomes a fact that the plan relies on. If a diagonal may be stored, sets with
-//! equal coordinates have fewer orders than others: each set is counted once per distinct order.
+//! Checking symmetry takes a pass over a tensor, so a tensor is checked only where a plan could use
+//! its symmetry; a positive answer becomes a fact that the plan relies on. If a diagonal may be
+//! stored, sets with equal coordinates have fewer orders than others: each set is counted once per
+//! distinct order.
 
 mod facts;
 mod orient;

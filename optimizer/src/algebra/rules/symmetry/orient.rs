@@ -8,8 +8,8 @@ use crate::algebra::rules::{MatchSite, ScopedNode, select_value};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Prim, Scalar};
 
-/// Orients edges from low to high degree, for tensors in which a few coordinates have many entries.
-/// Source: Chiba and Nishizeki, "Arboricity and subgraph listing algorithms".
+/// Orients edges from low to high degree. This pays for tensors in which a few coordinates have
+/// many entries. Source: Chiba and Nishizeki, "Arboricity and subgraph listing algorithms".
 pub(super) fn orient(site: &mut MatchSite<'_>, node: &ScopedNode) {
     for product_fold in super::symmetric_products(site, node)
         .into_iter()

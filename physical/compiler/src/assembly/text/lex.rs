@@ -57,8 +57,8 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '\''
 }
 
-/// Returns the length of letters and digits with single dots inside, so that `lo..hi` is three
-/// tokens.
+/// Returns the length of the word at the start of a text: letters, digits, `_`, `'` and single dots
+/// inside, so that `lo..hi` is three tokens.
 fn word_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     let word = |at: usize| bytes.get(at).is_some_and(|b| is_word(*b as char));
@@ -69,7 +69,8 @@ fn word_len(text: &str) -> usize {
     at
 }
 
-/// Returns the length of digits with a fraction, an exponent with a sign, and a type after `_`.
+/// Returns the length of the number at the start of a text: digits, optionally with a fraction, an
+/// exponent with or without a sign, and a type after `_`.
 fn number_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -83,7 +84,7 @@ fn number_len(text: &str) -> usize {
     at
 }
 
-/// Reads an escape of Rust, after its `\`.
+/// Reads an escape of Rust, after its `\`; `None` if the escape is malformed.
 fn escape(cursor: &mut TextCursor<'_>) -> Option<char> {
     Some(match cursor.advance()? {
         'n' => '\n',

@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 200;
 /// function is not verified yet.
 ///
 /// # Errors
-/// [`Error::AssemblyText`] with the position and the expected text.
+/// [`Error::AssemblyText`] with the position of the fault, and in most cases the expected text.
 pub fn parse(text: &str) -> Result<Function, Error> {
     let tokens = lex(text)?;
     let function = Function {

@@ -28,8 +28,8 @@ impl fmt::Display for Function {
     }
 }
 
-/// A printer of a function, in Assembly or with the statements that a machine adds. It holds the
-/// text so far.
+/// A printer of a function, in Assembly or with the statements that a machine adds, and the text so
+/// far.
 pub struct FunctionPrinter<'f> {
     function: &'f Function,
     locals: Vec<String>,
@@ -102,8 +102,8 @@ impl<'f> FunctionPrinter<'f> {
         self.line("}");
     }
 
-    /// Prints a header line and the tables of the function; `role` returns the role of a buffer by
-    /// its number.
+    /// Prints a header line and the tables of the function. The line starts with `word`, and
+    /// `suffix` follows the parameters; `role` returns the role of a buffer by its number.
     pub fn header(&mut self, word: &str, suffix: &str, role: &dyn Fn(usize) -> &'static str) {
         let f = self.function;
         let params: Vec<String> = f.params.iter().map(|p| format!("${}", quote_if_needed(p))).collect();

@@ -2,12 +2,13 @@
 //!
 //! [`expand_in`] returns the application of any operator to any dtypes as Assembly expressions.
 //! Under [`Laws::Ieee`], their values have the bits that [`Op::eval`] defines. Structs are
-//! flattened. Statements are pushed to the [`StmtSink`]: loops of integer powers and of
-//! user-defined operators, faults of checked operators, and assignments of arguments that are used
-//! twice.
+//! flattened. Statements are pushed to the [`StmtSink`]: loops of integer powers and repeated
+//! folds, loops and branches of user-defined operators, faults of checked operators, and
+//! assignments of values that are used more than once.
 //!
-//! Arguments must not change while the statements of the expansion run. Only a local can change:
-//! the caller must not assign it among these statements.
+//! Arguments must not change while the statements of the expansion run. These statements store
+//! nothing, so memory does not change. The caller must ensure that no other statement among them
+//! assigns a local that an argument reads.
 //!
 //! The laws of the default mode take the known facts of the arguments. Machine arithmetic is that
 //! of IEEE 754, so quotients test for a zero, and other operators test for combinations of special
@@ -324,7 +325,7 @@ fn cast(to: Prim, x: Expr) -> Expr {
     }
 }
 
-/// Returns a small integer as any primitive.
+/// Returns a small integer as a constant of any primitive.
 fn number(prim: Prim, v: i8) -> Expr {
     cast(prim, Expr::Const(Scalar::I8(v)))
 }

@@ -1,8 +1,8 @@
 //! Code of bands: one block between two runs of the fill value. Writes append in ascending order.
 //!
-//! During writing, `ofs[p + 1]` is the number of positions up to the fiber below `p` once that
-//! fiber is written, and 0 before, as in the `ptr` of sparse lists. Coordinates between two written
-//! ones get their positions together with the second.
+//! During writing, `ofs[p + 1]` is the number of positions up to the end of the fiber below `p`
+//! once that fiber is written, and 0 before, as in the `ptr` of sparse lists. Coordinates between
+//! two written ones get their positions together with the second.
 
 use super::block_list::block;
 use super::shared::join::{Comparable, compare_each, complete_ends};

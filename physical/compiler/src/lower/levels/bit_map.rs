@@ -1,8 +1,9 @@
-//! Code of bit maps: walked and galloped word by word, from either end, or followed by a test of a
-//! bit. Writes may come in any order.
+//! Code of bit maps. Walks and gallops search word by word, from either end; `follow` tests a bit.
+//! Writes may come in any order.
 //!
-//! Declaring a tensor again costs one read of each word, and a reset of each stored coordinate.
-//! Elements whose bit is not set always have the fill value.
+//! Declaring a tensor again costs one read of each word, and a reset of each stored coordinate, or
+//! of every position if a level below has arrays. Elements whose bit is not set always have the
+//! fill value.
 
 use super::byte_map::map_lookup;
 use super::shared::join::{Comparable, compare_each};
@@ -197,7 +198,7 @@ impl Comparable for BitMap {
 #[derive(Clone, Copy)]
 struct Scan {
     words: Buffer,
-    /// The current word and its number.
+    /// The current word; `word` is its number.
     bits: Local,
     word: Local,
 }

@@ -2,8 +2,8 @@
 //!
 //! A chunk is a gap followed by a block. In a block, positions are coordinates plus a constant, so
 //! a block is read by a plain loop. During writing, `ptr[p + 1]` is the number of blocks up to the
-//! fiber below `p` once that fiber is written, and 0 before, as in sparse lists. A coordinate
-//! adjacent to the last one of its fiber extends the block.
+//! end of the fiber below `p` once that fiber is written, and 0 before, as in sparse lists. A
+//! coordinate adjacent to the last one of its fiber extends the block.
 
 use super::shared::join::{Comparable, compare_each, complete_ends};
 use super::shared::list::{assemble_ends, fill_ends, positions};
@@ -179,7 +179,7 @@ impl Comparable for BlockList {
     }
 }
 
-/// Returns the looplet of the coordinates of a block; each position is the coordinate plus `shift`.
+/// Returns the lookup of the coordinates of a block; each position is the coordinate plus `shift`.
 pub(super) fn block(inner: Fiber, shift: Local) -> LookupFn {
     Rc::new(move |_, i| Looplet::Run(AccessCursor::Fiber(inner.child(add(i, &local(shift))))))
 }

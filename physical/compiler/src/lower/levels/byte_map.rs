@@ -1,8 +1,9 @@
 //! Code of byte maps: walked, galloped or followed. Writes may come in any order.
 //!
 //! During writing, a scratch list contains the written positions in the order of their first write.
-//! Freezing sorts the list, unless all reads look coordinates up. Declaring the tensor again clears
-//! only the listed positions, so a workspace costs as much as was written to it. Elements without a
+//! Freezing sorts the list, unless the level is the outermost one and all reads look coordinates
+//! up. Declaring the tensor again clears only the listed positions, so a workspace costs as much as
+//! was written to it; if a level below has arrays, everything below is cleared. Elements without a
 //! mark always have the fill value.
 
 use super::shared::list::{ListEntries, fill_ends, positions};

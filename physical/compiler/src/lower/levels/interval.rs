@@ -1,8 +1,8 @@
 //! Code of intervals: the phases before, in and after the only run of a fiber.
 //!
 //! The first run of a fiber is written at the position of the fiber. A second run is written at the
-//! next position. It joins the first run if the two are adjacent and their children are equal;
-//! otherwise the kernel ends.
+//! next position. The second run joins the first if the two are adjacent and their children are
+//! equal; otherwise the kernel ends.
 
 use super::shared::join::{self, Comparable, RunJoin};
 use super::shared::list::if_present;

@@ -1,5 +1,5 @@
-//! Code of singletons, the inner modes of COO: a fiber is a range of positions, walked in ascending
-//! order.
+//! Code of singletons, the inner modes of COO: a fiber is a range of positions, whose coordinates
+//! ascend.
 
 use super::shared::join::{Comparable, compare_entry};
 use super::shared::list::{ListEntries, append, if_present, spread};

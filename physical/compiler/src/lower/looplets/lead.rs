@@ -2,8 +2,8 @@
 //! the rounds.
 //!
 //! One of the needed lists (see [`super::stepper`]) leads. For each entry of the leader, the other
-//! steppers are searched from their current position. Each round uses its own copies of the
-//! cursors, so that no round depends on an earlier one:
+//! steppers are searched from the position at which the loop starts. Each round uses its own copies
+//! of the cursors, so that no round depends on an earlier one:
 //! ```text
 //! loop(i, [lo, hi), B[steppers]) =
 //!     seek(lo)

@@ -50,7 +50,7 @@ pub(crate) struct LoopletNest {
 }
 
 impl LoopletNest {
-    /// Returns the nest over another extent, with its looplets cut to it.
+    /// Returns the nest over the extent `lo..hi`, with the ends of its looplets cut to `hi`.
     pub(crate) fn restrict(&self, cx: &Cx<'_>, lo: Expr, hi: Expr) -> LoopletNest {
         let heads = truncate::heads(cx, &self.heads, &self.extent.hi, &hi);
         LoopletNest { extent: LoopExtent { lo, hi, ..self.extent }, heads, ..self.clone() }
@@ -99,7 +99,8 @@ pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: LoopletNest) {
     if !nest.simplify_body(cx) || cx.prover.le(&nest.extent.hi, &nest.extent.lo) {
         return;
     }
-    // If the runs already leave the body without effect, the other looplets are not lowered.
+    // If the runs leave the body with no effect except for fill values, the other looplets are not
+    // lowered.
     let runs = nest.heads.iter().enumerate().filter_map(|(at, h)| match &h.looplet {
         Looplet::Run(cursor @ (AccessCursor::Fill(_) | AccessCursor::OutOfBounds(_))) => Some((at, cursor.clone())),
         _ => None,

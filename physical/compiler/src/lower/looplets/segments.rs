@@ -1,10 +1,10 @@
 //! Segments: steppers of spikes, blocks or runs with the body of the loop emitted once.
 //!
 //! The rule of [`super::stepper`] emits the body before, at and after the entries, simplified for
-//! each case, so nested loops multiply their copies. Once a statement has been copied often
-//! (`LoweringOptions::max_copies`), its loops iterate over *segments* instead. A segment is a gap
-//! between entries, the coordinate of a single entry, or a range of coordinates between adjacent
-//! ends of blocks.
+//! each case, so nested loops multiply their copies. If a statement has been copied often
+//! (`LoweringOptions::max_copies`), or many steppers have blocks, the loop iterates over *segments*
+//! instead. A segment is a gap between entries, the coordinate of a single entry, or a range of
+//! coordinates between adjacent ends of blocks.
 //! ```text
 //! loop(i, [lo, hi), B[steppers]) =
 //!     cur = lo; seek(lo)
@@ -30,8 +30,8 @@ use crate::lower::seeded_fault::SeededFault;
 use crate::lower::state::AccessCursor;
 use redpoll_logic::Prim;
 
-/// Returns whether the rule applies: all walkers have only the fill value between entries, and none
-/// is needed.
+/// Returns whether the rule applies: all walkers have only the fill value between entries, all
+/// entries are fibers or lookups, and no walker is needed.
 pub(super) fn can_segment(walkers: &[Walker]) -> bool {
     let fits = |w: &Walker| match (&w.stepper.chunk, &w.stepper.rest) {
         (Looplet::Spike { body: AccessCursor::Fill(body), tail }, AccessCursor::Fill(rest)) => {
@@ -124,7 +124,8 @@ fn end_at_spikes(cx: &mut Cx<'_>, walkers: &[Walker], hi: &Expr, (from, end): (&
     }
 }
 
-/// Sets the end of the segment that starts at `from`: the nearest start or end of an entry.
+/// Sets the end of the segment that starts at `from`: the nearest start or end of an entry, or
+/// `hi`.
 fn end_at_blocks(cx: &mut Cx<'_>, walkers: &[Walker], hi: &Expr, (from, end): (&Expr, Local)) {
     cx.assign(end, hi.clone());
     for w in walkers {

@@ -1,5 +1,5 @@
-//! Shift: a looplet at `scale * i + offset` in place of `i`. Its structure is preserved, so slices,
-//! strides and convolutions cost nothing.
+//! Shift: a looplet at `scale * i + offset` in place of `i`. The structure of the looplet is
+//! preserved, so slices, strides and convolutions cost nothing.
 //!
 //! Indices select one coordinate in `scale`, so a chunk that ends at the coordinate `stop` ends at
 //! the index `ceil((stop - offset) / scale)`. Chunks between the coordinates of two indices vanish,

@@ -10,8 +10,8 @@
 //!     }
 //!     loop(i, [cur, hi), B[stepper := rest])
 //! ```
-//! Two lists, neither of which is needed, first have a loop that runs while both have entries and
-//! need not test for exhaustion in each round.
+//! If neither of two lists is needed and the body has no loop, a first loop runs while both have
+//! entries. The rounds of the first loop need not test each list for exhaustion.
 //!
 //! An access is *needed* if the body has no effect without its entries (an operand of an
 //! intersection). The loop ends when a needed access is exhausted, and code size stays linear in
@@ -100,8 +100,8 @@ impl Walker {
             }
             chunk => chunk.clone(),
         };
-        // Code of blocks and runs that are never reached reads the locals of their entry, which
-        // must be assigned.
+        // The code of blocks and runs reads the locals of their entry even where it is never
+        // reached, so these locals are assigned.
         let spike = matches!(self.chunk, Looplet::Spike { .. });
         let assigned = self.stepper.current.iter().filter_map(|s| match s {
             Stmt::Assign(l, _) if !spike => Some(*l),
@@ -195,7 +195,7 @@ fn step(cx: &mut Cx<'_>, nest: &LoopletNest, mut walkers: Vec<Walker>) {
 }
 
 /// Returns whether a separate loop merges the lists while all have entries, so that its rounds need
-/// not test each list for exhaustion. This pays for two lists with a short body.
+/// not test each list for exhaustion. A separate loop pays for two lists with a short body.
 fn is_short_merge(cx: &Cx<'_>, nest: &LoopletNest, walkers: &[Walker]) -> bool {
     let lists = walkers.len() == 2 && walkers.iter().all(|w| !w.needed && matches!(w.chunk, Looplet::Spike { .. }));
     lists && nest.early_exit.is_none() && !nest.body.has_loop() && !cx.is_copy_limited(&nest.body)

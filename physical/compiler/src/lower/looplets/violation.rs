@@ -3,9 +3,10 @@
 //! ```text
 //! loop(i, [lo, hi), B[A[..]]) = if lo < hi { fail }        B evaluates A[..] before all else
 //! ```
-//! Code before the access, which may end the run in another way or not reach the access, is lowered
-//! as usual. Without this rule, every further check would copy the rest of the code to the branch
-//! in which this one fails.
+//! Conditions and loops on the way to the access become conditions of the failure. If other code
+//! before the access may end the run or skip the access, the loop is lowered as usual. Without this
+//! rule, every further check would copy the rest of the code to the branch in which the first check
+//! fails.
 
 use super::LoopletNest;
 use crate::assembly::build::lt;

@@ -100,7 +100,8 @@ impl QueryTranslator<'_> {
             let term = Linear::atom(atom).times(*c);
             linear = term.and_then(|t| linear.plus(&t)).ok_or_else(|| invalid(format!("{form} overflows an i64")))?;
         }
-        // Indices are numbered in the order of their loops, and inside of all parameters.
+        // Indices are numbered in the order of their loops, which are inside of the binders of all
+        // parameters.
         Ok(linear.to_expr(&|atom| match atom {
             Atom::Index(i) => (1, i.index()),
             Atom::Var(v) => (0, v.index()),

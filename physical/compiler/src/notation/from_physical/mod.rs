@@ -1,6 +1,6 @@
 //! Translation of physical queries to programs.
 //!
-//! The loops of a query become loops. Its other parts become statements of the program:
+//! The loops of a query become loops. The other parts of a query become statements of the program:
 //! - Temporaries become scalar locals, declared inside of their `depth` outer loops, with
 //!   `where(consumer: the inner loops, producer: their own loops)`. Folds that share loops share
 //!   the producer.

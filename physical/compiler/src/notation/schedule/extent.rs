@@ -29,7 +29,7 @@ pub(super) fn minus(a: &Expr, b: &Expr) -> Expr {
     plus(a, &times(b, -1))
 }
 
-/// Returns `a / by`, rounded down.
+/// Returns `a / by`, rounded down; `by` is positive.
 pub(super) fn div_floor(a: &Expr, by: i64) -> Expr {
     match a.as_int() {
         Some(a) => Expr::int(a.div_euclid(by)),

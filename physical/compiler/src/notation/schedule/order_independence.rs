@@ -5,8 +5,10 @@ use super::super::{Access, Index, Program, Stmt, TensorId, Write};
 use redpoll_logic::FloatMode;
 use std::collections::BTreeMap;
 
-/// Checks that the rounds of some loops of a statement can run in any order: no tensor is both read
-/// and written, and several writes of one entry fold by an associative and commutative operator.
+/// Checks that the rounds of some loops of a statement can run in any order. No tensor of an outer
+/// scope is both read and written, or changes its state. The writes of such a tensor are folds by
+/// one associative and commutative operator, `init`s, or a single overwrite whose entry each loop
+/// determines.
 pub(super) fn check_order_independence(
     program: &Program,
     stmt: &Stmt,

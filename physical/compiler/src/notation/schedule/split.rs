@@ -211,7 +211,8 @@ struct BlockBounds {
 /// A split of a loop or a product of loops into blocks.
 struct BlockSplit {
     blocks: BlockPartition,
-    /// For blocks of stored entries, the number of the inputs with their bounds.
+    /// For blocks of stored entries, the number in [`Program::block_inputs`] of the inputs with
+    /// their bounds.
     inputs: Option<usize>,
 }
 

@@ -12,7 +12,8 @@ use std::convert::Infallible;
 
 /// Unrolls the loop of `name` with `copies` copies of its body per round, followed by the remaining
 /// rounds. Without a number, there is one copy for each round. If the number of rounds is computed
-/// at run time, the remaining copies are guarded.
+/// at run time, the remaining copies are guarded. A loop over stored entries is only marked, as
+/// [`Rounds::Unrolled`].
 pub(super) fn unroll(mut program: Program, name: &str, copies: Option<u64>) -> Result<Program, String> {
     let at = find(&program, name)?;
     let count = Index(program.indices.len() as u32);

@@ -46,8 +46,8 @@
 //! (local next (shape n) (dtype A) _ (byte-map (element)))
 //! ```
 //! Programs that leave formats open have one subscript per mode of the tensor, in the order of
-//! modes, so that they run over any format: over `csc`, `(A i j)` is still row `i` and column `j`.
-//! The passes print the form `(type ..)`, in which accesses have one subscript per storage mode.
+//! modes, so that they run over any format. Over `csc`, `(A i j)` is still row `i` and column `j`.
+//! [`print()`] writes the form `(type ..)`, in which accesses have one subscript per storage mode.
 //!
 //! # Coordinates out of bounds
 //! A subscript without `outside` must be in bounds. If loops and conditions do not prove that (the

@@ -60,7 +60,7 @@ pub fn parse_inputs(text: &str) -> Result<Vec<InputText>, Error> {
     read().map_err(Error::ProgramText)
 }
 
-/// Returns whether a text is a program: it starts with `(program`.
+/// Returns whether a text is a program: after comments, it starts with `(program`.
 pub fn is_program(text: &str) -> bool {
     let code = strip_byte_order_mark(text)
         .lines()
@@ -415,8 +415,8 @@ impl ProgramParser {
     }
 }
 
-/// Returns the diagonal through the coordinates `at` of a mode and `along` of the mode `by`, which
-/// skews it: `at - along + n - 1`, where `n` is the size of mode `by`.
+/// Returns the diagonal `at - along + n - 1`: `at` is the coordinate of the skewed mode, `along`
+/// the coordinate of mode `by`, which skews that mode, and `n` the size of mode `by`.
 fn diagonal(ty: &TensorType, by: usize, at: Expr, along: Expr) -> Result<Expr, String> {
     let size = ty.shape[by];
     if size == OPEN_DIMENSION {

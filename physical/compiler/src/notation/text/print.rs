@@ -12,8 +12,8 @@ use redpoll_logic::physical::Protocol;
 use redpoll_logic::sexpr::Sexpr;
 use std::collections::HashMap;
 
-/// Returns the text of a program; [`parse`](super::parse) reads it back to the same program, up to
-/// the numbering of indices and variables.
+/// Returns the text of a program. [`parse_with`](super::parse_with) reads the text back to the same
+/// program, up to the numbering of indices and variables and the numbers added to their names.
 pub fn print(program: &Program) -> String {
     let mut p = ProgramPrinter::new(program);
     let mut parts: Vec<Sexpr> = program.tensors.iter().map(tensor).collect();

@@ -5,7 +5,7 @@ use crate::Error;
 use crate::notation::{Program, Stmt};
 use redpoll_logic::cursor::TextPosition;
 
-/// The statements and tensors of a text, in its order.
+/// The statements, tensors and transformations of a text, in its order.
 #[derive(Clone, Default, Debug)]
 pub struct SourceMap(Vec<SourceEntry>);
 
@@ -38,7 +38,7 @@ impl SourceMap {
         self.0.push(SourceEntry { label: Some(label), depth: 0, at });
     }
 
-    /// Returns the position of an error's fault in the text.
+    /// Returns the position of an error's fault in the text; `None` if the position is unknown.
     pub fn position(&self, error: &Error) -> Option<TextPosition> {
         match error {
             Error::ProgramText(redpoll_logic::Error::InText { line, column, .. }) => {
@@ -68,7 +68,7 @@ impl SourceMap {
         found.map(|m| m.at)
     }
 
-    /// Returns the position of the first loop or tensor whose name is in backquotes in a message.
+    /// Returns the position of the loop or tensor that a message names first in backquotes.
     fn named(&self, what: &str) -> Option<TextPosition> {
         what.split('`').skip(1).step_by(2).find_map(|name| {
             let (index, tensor) = (format!("for {name}"), format!("tensor {name}"));

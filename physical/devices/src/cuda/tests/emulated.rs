@@ -46,8 +46,8 @@ type StartFn = unsafe extern "C" fn(EmulatedEntryPoint, *const Argument, u32, u3
 /// The shape of a launch: blocks, threads of each block, bytes of memory of each block.
 type LaunchDims = (usize, u32, usize);
 
-/// A device in this process, whose memory is the host's. It counts bytes that are uploaded and
-/// downloaded.
+/// A device in this process, whose memory is the host's. The device counts bytes that are uploaded
+/// and downloaded.
 #[derive(Default)]
 pub(in crate::cuda) struct Host {
     library: Mutex<Option<Library>>,
@@ -205,7 +205,7 @@ type TextEdit = fn(String) -> String;
 #[derive(Clone, Copy)]
 pub(super) struct EmulationOptions {
     pub(super) team_size: TeamSize,
-    /// Bytes that teams of grid `number` have of the memory of their blocks.
+    /// For each grid, by its number, the bytes that a team has of the memory of its block.
     pub(super) share: fn(usize) -> usize,
     /// Edit of the text.
     pub(super) edit: TextEdit,

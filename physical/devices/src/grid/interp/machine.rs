@@ -213,7 +213,8 @@ impl<'a> GridMachine<'a> {
         })
     }
 
-    /// Checks that results that are returned without a copy are fully initialized.
+    /// Checks that results whose windows were allocated in full before the launch are fully
+    /// initialized.
     fn check_results(&self) -> Result<(), GridFault> {
         let grid = &self.program.grid;
         for (k, (decl, space)) in grid.function.buffers.iter().zip(&grid.spaces).enumerate() {
@@ -509,7 +510,8 @@ impl<'a> GridMachine<'a> {
         Ok(true)
     }
 
-    /// Ends the chunk of a team, and begins its next one; returns `false` if there is none.
+    /// Ends the chunk of a team, and begins its next one. Returns `false` if there is none, or if
+    /// the team must stop because its workspaces were too small.
     fn end_chunk(&mut self, number: usize, outcome: LaunchOutcome) -> bool {
         let chunk = self.teams[number].chunk;
         self.outcomes[chunk] = Some(outcome);

@@ -95,7 +95,7 @@ pub(crate) trait GridRunner: Send + Sync {
     ///
     /// # Errors
     /// The fault of the grid, if the runner detects one; [`KernelError::InvalidInvocation`] for
-    /// inputs of another function.
+    /// inputs of another function; errors of the device.
     fn run(&self, launch: &Launch<'_>) -> Result<LaunchResult, Error>;
 
     /// Returns whether the runner has its own memory, in which inputs may reside and results stay.

@@ -118,7 +118,8 @@ pub(super) struct StepList {
     pub(super) steps: Vec<LaneStep>,
     /// The first step of a chunk; a team starts its first chunk at step 0.
     pub(super) start: usize,
-    /// Number of locals: those of the function, the bounds of loops, and the saved accumulators.
+    /// Number of locals: those of the function, the bounds of loops, the saved accumulators, and
+    /// those of batches.
     pub(super) locals: usize,
 }
 

@@ -118,7 +118,7 @@ fn copied($n) {
   length[0] = n
 }";
 
-/// The array of the list in each of these functions, and the lengths.
+/// The array of the list in each of these functions.
 const LIST: Buffer = Buffer(4);
 
 fn grid_of(text: &str, lanes: u32, list: MemorySpace) -> Grid {
@@ -129,7 +129,7 @@ fn grid_of(text: &str, lanes: u32, list: MemorySpace) -> Grid {
     map_to(&function, vec![input, input, chunk, chunk, list, chunk], lanes, &walks)
 }
 
-/// Returns 48 coordinates, distinct in each 16, and numbers.
+/// Returns 48 coordinates, distinct in each group of 16, and 48 numbers.
 fn lists() -> [ArrowBuffer; 2] {
     let coordinates = (0..48).map(|q| q % 16 * (q / 16 + 1)).collect::<Vec<i64>>();
     [coordinates, (0..48).map(|q| q * q % 23).collect()].map(ArrowBuffer::from_vec)

@@ -64,7 +64,9 @@ fn launch_until(
     run(&program, inputs, chunks, by)
 }
 
-/// Runs a program: shared windows have `len` elements, the others have capacity for `len`.
+/// Runs a program by `(len, teams, seed)`. Each parameter is `len`. Shared windows have `len`
+/// elements, windows of rounds have one element for each round, and the others have capacity for
+/// `len` elements.
 pub(super) fn run(
     program: &GridProgram,
     inputs: &[ArrowBuffer],

@@ -61,13 +61,13 @@ struct emulated_barrier {
 };
 
 struct emulated_thread {
-    // Where the thread continues once it has started.
+    // The place where the thread continues once it has started.
     jmp_buf place;
     const emulated_barrier *waits;
     bool started, ended;
 };
 
-// For each lane, the synchronization of the lanes whose first one it is.
+// For each thread, the synchronization of the lanes of a mask that begins with this thread.
 static emulated_barrier emulated_lanes[emulated_max_threads], emulated_block;
 static emulated_thread emulated_threads[emulated_max_threads];
 static jmp_buf emulated_scheduler;
@@ -82,7 +82,7 @@ unsigned long long rp_shared[1 << 18];
     std::abort();
 }
 
-// Waits for all other threads; afterwards the values of all lanes are visible.
+// Waits for the other threads of a barrier; afterwards the values of all its lanes are visible.
 static void emulated_wait(emulated_barrier &barrier, unsigned first, unsigned size, unsigned mask, const char *what) {
     if (barrier.arrived == 0) {
         barrier.size = size;
@@ -105,8 +105,8 @@ static void emulated_wait(emulated_barrier &barrier, unsigned first, unsigned si
     }
 }
 
-// Checks that the mask is a range of lanes that includes the calling thread; returns its first
-// thread.
+// Checks that the mask is a range of lanes that includes the calling thread; returns the first
+// thread of the range.
 static unsigned emulated_first(unsigned mask) {
     if (mask == 0) emulated_fault("a mask without lanes");
     const unsigned low = __builtin_ctz(mask), size = __builtin_popcount(mask), lane = threadIdx.x % 32;

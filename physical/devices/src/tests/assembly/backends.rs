@@ -86,8 +86,9 @@ pub(crate) fn run_in_process(
     expected
 }
 
-/// Runs functions by every backend, those of the optimizing tier from one translation unit. Asserts
-/// that all agree; returns statuses and invocations of the interpreter.
+/// Runs functions as [`run_in_process`] does, and by the optimizing tier, which compiles all of
+/// them in one translation unit. Asserts that all runs agree; returns statuses and invocations of
+/// the interpreter.
 pub(crate) fn run_all(cases: &[FunctionCase]) -> Vec<(Status, Invocation)> {
     let functions: Vec<&Function> = cases.iter().map(|case| &case.function).collect();
     let kernels = toolchain().compile(&functions).unwrap();

@@ -228,7 +228,8 @@ fn casts_to_integers_and_back_agree_on_edge_values() {
     run_all(&cases);
 }
 
-/// Subtraction from or of zero is not negation, whose zero results have the other sign.
+/// Subtraction from zero is not negation, whose zero results have the other sign. The test also
+/// subtracts zero.
 #[test]
 fn differences_with_zero_agree_on_edge_values() {
     let mut cases = Vec::new();

@@ -1,10 +1,10 @@
 //! Random well-typed functions: their text parses back, the verifier accepts them, and the
 //! interpreter and machine code agree.
 //!
-//! A function is drawn from a list of numbers, so that shrinking the list shrinks the function. It
-//! has an input and an owned buffer of every primitive, an input and four owned buffers of indices,
-//! and three locals of every primitive. Positions are masked to stay in bounds, or are loop
-//! variables below the length.
+//! A function is drawn from a list of numbers, so that shrinking the list shrinks the function. The
+//! function has an input and an owned buffer of every primitive, an input and four owned buffers of
+//! indices, and three locals of every primitive. Positions are masked to stay in bounds, or are
+//! loop variables below the length.
 
 use super::backends::{run_all, run_in_process};
 use super::operators::{buffer_of, edges};

@@ -1,4 +1,5 @@
-//! Kernels that are cancelled while they run, and that never grow a buffer, which would also poll.
+//! Kernels that are cancelled while they run, and that never grow a buffer, because growth polls as
+//! well.
 
 use redpoll_compiler::assembly::Status;
 use redpoll_compiler::testing::examples::function;

@@ -8,8 +8,8 @@ use redpoll_compiler::testing::skewed;
 const TEAMS: [TestRunner; 5] =
     [TestRunner::Teams(1), TestRunner::Teams(2), TestRunner::Teams(4), TestRunner::Teams(32), TestRunner::Teams(64)];
 
-/// Programs whose lanes append: to a workspace and an output, or under the conditions of an
-/// intersection.
+/// Programs whose lanes append: to a workspace and an output, under the conditions of an
+/// intersection, or in every round.
 pub(crate) const PROGRAMS: &[&str] = &[
     "(program (input A (type (shape 7 12) f64 0.0 csr)) (input B (type (shape 12 40) f64 0.0 csr))
        (output C (type (shape 7 40) f64 0.0 csr)) (local w (type (shape 40) f64 0.0 (byte-map (element))))
@@ -57,7 +57,7 @@ fn program(rng: &mut Rng) -> String {
     }
 }
 
-/// Programs whose outputs are appended agree with Assembly in teams of any size.
+/// Programs whose outputs are appended agree with the interpreter of Notation in teams of any size.
 #[test]
 fn random_programs_append_in_order() {
     let mut rng = Rng(7);

@@ -254,7 +254,7 @@ fn unreached_coordinates_are_not_checked() {
     );
 }
 
-/// Returns how each subscript is kept in bounds, in the order of the text.
+/// Returns how each subscript is kept in bounds, statement by statement, reads before writes.
 fn decided(text: &str) -> Vec<&'static str> {
     let program = normalize(parse(text).unwrap()).unwrap();
     let mut found = Vec::new();

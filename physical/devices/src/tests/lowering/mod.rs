@@ -62,7 +62,7 @@ fn formats(ty: &TensorType, role: Role) -> Vec<Format> {
     all
 }
 
-/// Returns random data of a type: mostly fill values, otherwise small integers.
+/// Returns random data of a type: fill values and small integers, in a random proportion.
 fn data(ty: &TensorType, rng: &mut Rng) -> DenseValues {
     let density = [0, 2, 5, 10][rng.below(4)];
     dense_values(ty, &mut |_| {
@@ -115,7 +115,7 @@ impl TestRunner {
 
 const INTERPRETER: [TestRunner; 1] = [TestRunner::Interpreter];
 const RUNNERS: [TestRunner; 3] = [TestRunner::Interpreter, TestRunner::Instant, TestRunner::Grid];
-/// Teams of every kind: one lane, a warp, blocks.
+/// The interpreter of Assembly, and teams of every kind: one lane, a warp, blocks.
 const TEAMS: [TestRunner; 5] = [
     TestRunner::Interpreter,
     TestRunner::Teams(1),
@@ -156,8 +156,8 @@ fn compare_runners(text: &str, cases: usize, runners: &[TestRunner]) -> Result<(
 /// Number of rounds after which a kernel is assumed not to terminate.
 const ITERATION_LIMIT: u64 = 1_000_000;
 
-/// Checks that a kernel cut into chunks computes the same values up to the signs of zeros, and the
-/// same bits on one thread and on several. Returns these bits.
+/// Checks that a kernel cut into chunks computes the values of a single call up to the signs of
+/// zeros, and the same bits on one thread and on several. Returns these bits.
 fn compare_in_chunks(kernel: &Kernel, inputs: &[&Tensor], single_call: &[Tensor]) -> Result<Vec<Vec<u8>>, String> {
     static WORKERS: LazyLock<[Arc<Workers>; 2]> =
         LazyLock::new(|| [1, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).unwrap()).without_grain())));

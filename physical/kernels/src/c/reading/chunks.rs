@@ -1,13 +1,14 @@
-//! Removal of chunks from a function: the bounds of the chunk are replaced by those of all rounds,
-//! and the conditions and assignments that become constant are removed.
+//! Removal of chunks from a function: the bounds of the chunk are replaced by those of all rounds.
+//! Growth, constant conditions and needless assignments are removed.
 
 use super::{for_each_part, for_each_stmt};
 use redpoll_compiler::assembly::{BinaryOp, BufferClass, CompareOp, Expr, Function, Local, Stmt, UnaryOp};
 use redpoll_logic::Scalar;
 use std::collections::{HashMap, HashSet};
 
-/// Makes one chunk of all rounds: the bounds of the chunk become 0 and `i64::MAX`, and the
-/// conditions and assignments that become constant are removed.
+/// Makes one chunk of all rounds: the bounds of the chunk become 0 and `i64::MAX`. Removes growth,
+/// the conditions and assignments that become constant, and assignments to locals that nothing
+/// reads.
 pub(super) fn remove_chunks(function: &mut Function) {
     let mut known = HashMap::from([
         (function.chunk.0, Expr::Const(Scalar::I64(0))),

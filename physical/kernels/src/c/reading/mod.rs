@@ -2,7 +2,7 @@
 //! names that a person would give.
 //!
 //! The text shows the loops and the arithmetic of [`emit`](super::emit), without the frame through
-//! which redpoll calls kernels: no chunks, no polls for cancellation, no growth. It is never
+//! which redpoll calls kernels: no chunks, no polls for cancellation, no growth. The text is never
 //! compiled.
 
 mod chunks;

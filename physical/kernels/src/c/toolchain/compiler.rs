@@ -36,7 +36,7 @@ pub(super) struct Compiler {
 impl Compiler {
     /// Finds the named compiler, or the one that the crate `cc` finds: `CC`, or the usual one of
     /// the target. A compiler that an earlier process has noted on disk and that has not changed
-    /// since is not started. A compiler must answer within `time`.
+    /// since is not started. A compiler must answer each question within `time`.
     ///
     /// # Errors
     /// The reason why no compiler can be used.
@@ -110,7 +110,8 @@ impl Compiler {
         [FLAGS, NATIVE].into_iter().flatten().copied()
     }
 
-    /// Returns everything other than the text that determines the machine code.
+    /// Returns the inputs to the machine code apart from the text: the path, arguments and version
+    /// of the compiler, the flags, and the features of the processor.
     pub(super) fn identity(&self) -> String {
         let flags: Vec<&str> = Compiler::flags().chain(LIBRARIES.iter().copied()).collect();
         let (path, args, version) = (self.path.display(), &self.args, &self.version);

@@ -3,7 +3,8 @@
 
 use std::sync::OnceLock;
 
-/// Returns the CPUID words of the processor, without those that differ from core to core.
+/// Returns the CPUID words of an x86-64 processor, without those that differ from core to core; the
+/// name of the architecture for other processors.
 pub(super) fn features() -> &'static str {
     static FEATURES: OnceLock<String> = OnceLock::new();
     FEATURES.get_or_init(query)

@@ -182,7 +182,8 @@ struct Compilation<'a> {
 
 impl Compilation<'_> {
     /// Compiles in a work folder and moves the library into the cache. If the move fails, the
-    /// library is loaded from the work folder.
+    /// library is loaded from the work folder. Compiles in a folder of temporary files if there is
+    /// no work folder, or if the compilation there fails before its time limit.
     fn library(self, key: &str, disk: Option<&DiskCache>) -> Result<Library, Error> {
         match disk.map(|disk| (disk, disk.work_folder())) {
             Some((disk, Ok(folder))) => match self.compile_in(&folder) {

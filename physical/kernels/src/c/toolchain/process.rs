@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 /// Ids of the processes that run now.
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// Runs a program to its end and returns its output. A program that exceeds `time` is killed, with
-/// all processes that it has started.
+/// Runs a program to its end and returns its output. A program that exceeds `time` is killed; on
+/// Unix, the processes that the program has started in its group are killed too.
 ///
 /// # Errors
 /// The error of the system; of kind [`io::ErrorKind::TimedOut`] if the program exceeded `time`.
@@ -33,7 +33,7 @@ pub(super) fn output(command: &mut Command, time: Duration) -> io::Result<Output
 }
 
 /// Kills the running compilers of this process with all their children, for a process that is about
-/// to end.
+/// to end. Has no effect on systems other than Unix.
 pub fn stop_compilers() {
     running_processes().drain(..).for_each(kill);
 }

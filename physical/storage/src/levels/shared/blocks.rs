@@ -59,7 +59,8 @@ impl BlockArrays<'_> {
     }
 }
 
-/// Checks that offsets do not decrease, and returns the last one.
+/// Checks that the offsets of `fibers` fibers are not negative and do not decrease. Returns the end
+/// of the last fiber.
 pub(crate) fn check_offsets(name: &str, offsets: Indices<'_>, fibers: u64) -> Result<u64, String> {
     if offsets.get(0) > i64::MAX as u64 {
         return Err(format!("{name}[0] = {} is negative", offsets.get(0) as i64));

@@ -1,5 +1,5 @@
-//! Sorted lists of coordinates (`ptr` and `idx`), shared by sparse lists, hash tables and byte
-//! maps.
+//! Lists of coordinates (`ptr` and `idx`), shared by sparse lists, hash levels and byte maps, and
+//! checks that further kinds share.
 
 use super::blocks::check_offsets;
 use crate::error::plural;
@@ -132,7 +132,7 @@ pub(crate) fn check_len(name: &str, found: u64, expected: u64) -> Result<(), Str
     Err(format!("{name} must have {expected} {}, found {found}", plural(expected, "element", "elements")))
 }
 
-/// Checks that an array has an element for each of `positions`.
+/// Checks that an array has at least `positions` elements, one for each position.
 pub(crate) fn check_has_positions(name: &str, found: u64, positions: u64) -> Result<(), String> {
     if found >= positions {
         return Ok(());

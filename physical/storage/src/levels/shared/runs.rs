@@ -5,7 +5,8 @@ use crate::levels::{ArrayClass, CoordinateRun, LevelData, RunLevel, array_prim};
 use crate::{Array, Error, Indices};
 use std::ops::Range;
 
-/// Builds a level from entries, each of which becomes a run: see [`crate::levels::Level::build`].
+/// Builds a level from distinct entries, each of which becomes a run: see
+/// [`crate::levels::Level::build`].
 pub(crate) fn build_single_runs(
     level: &dyn RunLevel,
     dimension: u64,

@@ -49,7 +49,8 @@ pub(crate) enum RunJoin {
     Fibers { done: Local },
 }
 
-/// Adds the counter of a level of runs that is written, for [`RunJoin::of`].
+/// Adds the counter that [`RunJoin::of`] reads to a level that is written, if its runs join by
+/// comparing fibers.
 pub(crate) fn counters(cx: &mut Cx<'_>, at: LevelId, level: &mut LevelCode) {
     if can_join_fibers(&kernel_format(&cx.program.tensors[at.tensor.index()].ty.format).levels, at.level) {
         level.extra_locals = vec![cx.new_local("done", Prim::I64)];
@@ -146,7 +147,8 @@ pub(crate) fn complete_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Exp
     cx.push(Stmt::For { var: p, lo: lo.clone(), hi: hi.clone(), body });
 }
 
-/// Runs `body` over the positions `a..end`, paired with those from `b` on, while `same` is true.
+/// Emits a loop of `body` over the positions `a..end`, paired with those from `b` on, that runs
+/// while `same` is true.
 pub(crate) fn compare_each(
     cx: &mut Cx<'_>,
     (a, end, b): (&Expr, &Expr, &Expr),

@@ -168,7 +168,8 @@ impl RunArrays {
         Looplet::Thunk { preamble, body: Rc::new(accept), epilogue: Vec::new() }
     }
 
-    /// Counts the run `[lo, hi)` at position `q`, and the gap before it if there is one.
+    /// Counts the run `[lo, hi)` at position `q`. If the level stores gaps as runs, counts a gap
+    /// before the run as well.
     fn append_run(
         self,
         cx: &mut Cx<'_>,
