@@ -184,8 +184,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
     }
 
     /// Returns every term of a class whose estimate is below `limit`, with its estimate, cheapest
-    /// first. `None` if there are more than `max_count`, or if the class has too many terms to
-    /// list.
+    /// first. `None` if there are more than `max_count`, or too many to list.
     pub(super) fn terms(&mut self, class: Id, max_count: usize, limit: f64) -> Option<Vec<(f64, NodeChoices)>> {
         // Counting by listing would be slow when there are too many terms.
         if self.count_terms(class, &mut FxHashMap::default()) > MAX_COUNT_RATIO * max_count as f64 {

@@ -29,7 +29,9 @@ pub(crate) fn merge_queries(nests: Vec<Nest>, mode: FloatMode) -> Vec<Nest> {
 
 /// Returns whether the nest reads an output of another.
 fn reads_output_of(nest: &Nest, other: &Nest) -> bool {
-    accesses(nest).iter().any(|r| other.outputs.iter().any(|t| t.alias == r.tensor))
+    let mut reads_output = false;
+    nest.each_access(&mut |read| reads_output |= other.outputs.iter().any(|t| t.alias == read.tensor));
+    reads_output
 }
 
 /// Returns whether the loops of a nest may have any order.
@@ -95,8 +97,11 @@ fn append_with_fresh_fields(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Fi
     let into = Nest { sizes, ..into.clone() };
     let mut joined = append(&into, nest, &name, mode)?;
     // Folds that are equal up to field names become one term, so that they are priced once.
+    let sizes = joined.sizes.clone();
     let mut folds: Vec<(&Term, Fold)> = Vec::new();
-    into.outputs.iter().for_each(|t| t.value.each_fold(&mut |term, fold| folds.push((term, canonicalize(fold, mode)))));
+    into.outputs
+        .iter()
+        .for_each(|t| t.value.each_fold(&mut |term, fold| folds.push((term, canonicalize(fold, &into.sizes, mode)))));
     for target in &mut joined.outputs[into.outputs.len()..] {
         let mut same = |t: &Term| {
             let Node::Fold(fold) = t.node() else { return None };
@@ -104,7 +109,7 @@ fn append_with_fresh_fields(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Fi
             if fold.arg.has_fold() {
                 return None;
             }
-            let same = canonicalize(fold, mode);
+            let same = canonicalize(fold, &sizes, mode);
             let has_same_loops =
                 |f: &Fold| f.fields.iter().zip(&fold.fields).all(|(f, g)| joined.sizes.is_same_loop(f, g));
             let found = folds

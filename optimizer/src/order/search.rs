@@ -43,8 +43,7 @@ pub(crate) struct PricedOrder {
 }
 
 impl PricedOrder {
-    /// Returns an order without choices for outputs, without priced orders, and without stored
-    /// folds.
+    /// Returns an order without output choices, priced orders and stored folds.
     pub(crate) fn new(order: Vec<Field>, work: Work) -> PricedOrder {
         PricedOrder { order, work, dense: Vec::new(), priced_orders: Vec::new(), stores_folds: false }
     }
@@ -200,8 +199,7 @@ pub(crate) struct PricedAccess<'t> {
 pub(crate) struct InnerFold<'t> {
     pub(crate) fold: &'t Fold,
     pub(crate) free: Vec<Field>,
-    /// Number of folds in the values that are equal up to field names, this one included; they are
-    /// stored once.
+    /// Number of folds that are equal up to field names, this one included; they are stored once.
     pub(crate) equal_folds: usize,
 }
 

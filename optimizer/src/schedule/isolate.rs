@@ -200,11 +200,11 @@ impl Placer<'_, '_> {
         let arg = self.rewrite(&fold.arg);
         let inner = self.frames.pop().expect("the frame was pushed above").passes;
         let fold = Fold { arg, ..fold.clone() };
-        let canonical = canonicalize(&fold, self.facts.mode());
+        let canonical = canonicalize(&fold, self.sizes, self.facts.mode());
         let mode = self.facts.mode();
         let frame = self.frames.last_mut().expect("the frame of the nest is always open");
         for (name, other) in frame.passes.iter().filter(|p| p.depth == depth).flat_map(|p| &p.folds) {
-            if canonicalize(other, mode) == canonical {
+            if canonicalize(other, self.sizes, mode) == canonical {
                 return name.clone();
             }
         }

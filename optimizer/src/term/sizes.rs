@@ -75,7 +75,8 @@ impl Sizes {
     /// loops.
     pub(crate) fn is_same_loop(&self, a: &Field, b: &Field) -> bool {
         let skew = |f| self.skew(f).map(|(s, other)| (other, s.diagonal == *f, s.shift, s.size));
-        self.get(a) == self.get(b) && self.split(a).is_none() && (a == b || skew(a).eq(skew(b)))
+        let is_split = self.split(a).is_some() || self.split(b).is_some();
+        self.get(a) == self.get(b) && !is_split && (a == b || skew(a).eq(skew(b)))
     }
 
     /// Iterates over the skews that contain the field, each with its other part.

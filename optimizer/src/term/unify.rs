@@ -6,16 +6,25 @@ use redpoll_logic::{Affine, Field, FloatMode};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Numbers the bound fields of a fold and of the folds inside it. Folds that are equal up to the
-/// names and sizes of bound fields become equal.
-pub(crate) fn canonicalize(fold: &Fold, mode: FloatMode) -> Fold {
-    number_fields(fold, 0, mode)
+/// names of these fields, and whose loops take the same values, become equal terms.
+pub(crate) fn canonicalize(fold: &Fold, sizes: &Sizes, mode: FloatMode) -> Fold {
+    number_fields(fold, 0, sizes, mode)
 }
 
-fn number_fields(fold: &Fold, depth: usize, mode: FloatMode) -> Fold {
-    let name = |k: usize| Field::from(format!("#{depth}.{k}"));
+fn number_fields(fold: &Fold, depth: usize, sizes: &Sizes, mode: FloatMode) -> Fold {
+    // Loops over parts of blocks and of diagonals are the same only if they have one field.
+    let name = |k: usize| {
+        let field = &fold.fields[k];
+        Field::from(match sizes.get(field) {
+            Some(size) if sizes.split(field).is_none() && sizes.skew(field).next().is_none() => {
+                format!("#{depth}.{k}:{size}")
+            }
+            _ => format!("#{depth}.{k}:{field}"),
+        })
+    };
     let arg = fold.arg.replace(
         &mut |t| match t.node() {
-            Node::Fold(inner) => Some(Term::fold(number_fields(inner, depth + 1, mode), t.fill().clone(), mode)),
+            Node::Fold(inner) => Some(Term::fold(number_fields(inner, depth + 1, sizes, mode), t.fill().clone(), mode)),
             _ => None,
         },
         mode,
@@ -48,7 +57,7 @@ pub(crate) fn match_folds(fold: &Fold, other: &Fold, sizes: &Sizes, mode: FloatM
     names.retain(|field, _| !fold.fields.contains(field));
     let with = |f: &Field| ModeCoordinate::field(names.get(f).unwrap_or(f));
     let same = Fold { arg: fold.arg.substitute(&with, mode), ..fold.clone() };
-    (canonicalize(&same, mode) == canonicalize(other, mode)).then_some(names)
+    (canonicalize(&same, sizes, mode) == canonicalize(other, sizes, mode)).then_some(names)
 }
 
 /// Returns whether two terms have the same form, and extends the mapping of the first term's fields
