@@ -135,8 +135,13 @@ impl Affine {
     /// # Panics
     /// Panics on overflow of `i64`.
     pub fn substitute(&self, replacement: &dyn Fn(&Field) -> Affine) -> Affine {
+        self.checked_substitute(replacement).expect("the coefficients of the form fit 64 bits")
+    }
+
+    /// Replaces every field by a form; `None` on overflow.
+    pub fn checked_substitute(&self, replacement: &dyn Fn(&Field) -> Affine) -> Option<Affine> {
         let offset = Affine { terms: Vec::new(), ..self.clone() };
-        self.terms.iter().fold(offset, |sum, (field, c)| sum.plus(&replacement(field).times(*c)))
+        self.terms.iter().try_fold(offset, |sum, (field, c)| sum.checked_plus(&replacement(field).checked_times(*c)?))
     }
 
     /// Replaces every parameter by its value.
@@ -151,7 +156,9 @@ impl Affine {
     /// Panics if the form has parameters; [`Affine::bind`] replaces them.
     pub fn evaluate(&self, value_of: &dyn Fn(&Field) -> i64) -> i64 {
         assert!(self.parameters.is_empty(), "the parameters of {self} are not bound");
-        self.terms.iter().fold(self.constant, |sum, (field, c)| sum + c * value_of(field))
+        // Partial sums may wrap around even if the value does not.
+        let term = |(field, c): &(Field, i64)| c.wrapping_mul(value_of(field));
+        self.terms.iter().map(term).fold(self.constant, i64::wrapping_add)
     }
 }
 
@@ -244,11 +251,16 @@ impl Subscript {
     /// # Panics
     /// Panics on overflow of `i64`.
     pub fn substitute(&self, replacement: &dyn Fn(&Field) -> Affine) -> Subscript {
-        match self {
-            Subscript::Affine(a) => Subscript::Affine(a.substitute(replacement)),
-            Subscript::Outer(a, b) => Subscript::Outer(a.substitute(replacement), *b),
-            Subscript::Inner(a, b) => Subscript::Inner(a.substitute(replacement), *b),
-        }
+        self.checked_substitute(replacement).expect("the coefficients of the form fit 64 bits")
+    }
+
+    /// Replaces every field by a form; `None` on overflow.
+    pub fn checked_substitute(&self, replacement: &dyn Fn(&Field) -> Affine) -> Option<Subscript> {
+        Some(match self {
+            Subscript::Affine(a) => Subscript::Affine(a.checked_substitute(replacement)?),
+            Subscript::Outer(a, b) => Subscript::Outer(a.checked_substitute(replacement)?, *b),
+            Subscript::Inner(a, b) => Subscript::Inner(a.checked_substitute(replacement)?, *b),
+        })
     }
 
     /// Replaces every parameter by its value.

@@ -219,7 +219,7 @@ impl Format {
 
     /// Returns the number of tensor modes.
     pub fn rank(&self) -> usize {
-        self.modes.iter().map(|m| m.mode() + 1).max().unwrap_or(0)
+        self.modes.iter().map(|m| m.mode().saturating_add(1)).max().unwrap_or(0)
     }
 
     /// Returns the dimensions of the storage modes, for a tensor of the given shape.

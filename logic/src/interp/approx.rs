@@ -84,8 +84,8 @@ pub(super) struct Approx {
     /// Exponent such that the value is a multiple of `2^grid` in every form.
     grid: i32,
     classes: ValueClasses,
-    /// Exponent bounds of all partial products: `low` sums the negative, `high` the positive binary
-    /// exponents of the factors of a term.
+    /// Exponents of bounds of all partial products and sums: `low` sums the negative binary
+    /// exponents of the factors of a term, rounded down, and `high` the positive ones, rounded up.
     low: i32,
     high: i32,
 }
@@ -122,7 +122,13 @@ impl Approx {
 
     /// Creates a value from which the values of engines differ by at most `error`.
     pub(super) fn leaf(prim: Prim, x: Dd, error: f64) -> Approx {
-        let exponent = if x.hi == 0.0 || !x.is_finite() { 0 } else { exponent(x.hi) };
+        let (floor, ceil) = if x.hi == 0.0 || !x.is_finite() {
+            (0, 0)
+        } else {
+            let exponent = exponent(x.hi);
+            let is_power = x.lo == 0.0 && x.hi.abs() == libm::ldexp(1.0, exponent);
+            (exponent, if is_power { exponent } else { exponent + 1 })
+        };
         let classes =
             if error >= x.hi.abs() && error > 0.0 { ValueClasses::AROUND_ZERO } else { ValueClasses::of(x.hi) };
         Approx {
@@ -135,8 +141,8 @@ impl Approx {
             depth: 0.0,
             grid: if x.lo == 0.0 { grid(x.hi) } else { -ZERO_GRID },
             classes,
-            low: exponent.min(0),
-            high: exponent.max(0),
+            low: floor.min(0),
+            high: ceil.max(0),
         }
     }
 
@@ -301,7 +307,7 @@ impl Approx {
     /// value.
     fn checked(mut self) -> Option<Approx> {
         let p = precision(self.prim);
-        if self.high >= p.largest
+        if self.high > p.largest
             || (self.low < p.smallest && self.classes != ValueClasses(ValueClasses::ZERO) && !self.is_exact())
         {
             return None;
@@ -340,4 +346,22 @@ fn grid(x: f64) -> i32 {
     let (bits, exponent) = (x.to_bits() & ((1 << 52) - 1), (x.to_bits() >> 52 & 0x7ff) as i32);
     let significand = if exponent == 0 { bits } else { bits | 1 << 52 };
     exponent.max(1) - 1075 + significand.trailing_zeros() as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The product of all factors is finite, but that of the three large ones overflows.
+    #[test]
+    fn products_that_may_overflow_have_no_bound() {
+        let product = |factors: [f64; 4]| {
+            let factors = factors.map(|x| Some(Approx::exact(Prim::F64, x)));
+            factors.into_iter().reduce(|a, b| a?.mul(&b?)).flatten()
+        };
+        let (large, small) = (1.99 * 2f64.powi(341), 2f64.powi(-200));
+        assert!(product([large, large, large / 2.0, small]).is_none());
+        assert!(product([large, large / 8.0, large / 8.0, small]).is_some());
+        assert!(product([2f64.powi(1023), 1.0, 1.0, 0.5]).is_some());
+    }
 }

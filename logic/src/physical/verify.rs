@@ -184,7 +184,7 @@ impl QueryScope<'_> {
         }
         if let Extent::Block { block, outer, size } = &l.extent {
             let outer_loop = self.loops.iter().find(|o| o.index == *outer);
-            let blocks = size.div_ceil(*block);
+            let blocks = size.div_ceil((*block).max(1));
             if outer_loop.is_none_or(|o| o.extent != Extent::Range(blocks)) {
                 return Err(format!(
                     "the loop over `{}` runs over a block, but is not inside a loop over `{outer}` of extent {blocks}",

@@ -80,11 +80,12 @@ impl ModeCoordinate {
             return only.clone();
         }
         if parts.iter().all(|(p, _)| p.as_affine().is_some()) {
-            return ModeCoordinate::Subscript(subscript.substitute(&|f| {
-                let at = with(f);
-                at.as_affine().expect("all parts are affine").clone()
-            }));
+            let affine = |f: &Field| with(f).as_affine().expect("all parts are affine").clone();
+            if let Some(composed) = subscript.checked_substitute(&affine) {
+                return ModeCoordinate::Subscript(composed);
+            }
         }
+        // Where the value wraps around, the coordinate of an inner map is out of bounds.
         let mut sum = Term::coordinate(Affine { terms: Vec::new(), ..form.clone() });
         for (part, c) in parts {
             let scaled = Term::integer(Builtin::Mul, part.value(mode), c, mode);
