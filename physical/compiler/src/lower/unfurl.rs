@@ -547,16 +547,18 @@ fn linear(cx: &mut Cx<'_>, state: &LoweringState, t: &TreeTerm, index: Option<In
         let is_index = dtype_of(cx, state, a) == DType::I64;
         forms.push(is_index.then(|| linear(cx, state, a, index))??);
     }
-    let sum =
-        |a: LinearForm, b: &LinearForm| LinearForm { scale: a.scale + b.scale, offset: add(&a.offset, &b.offset) };
+    let form = |scale: Option<i64>, offset: Expr| Some(LinearForm { scale: scale?, offset });
+    // A form whose scale overflows is not linear.
     match (op, &forms[..]) {
-        (Builtin::Add, all) => Some(all.iter().fold(LinearForm { scale: 0, offset: int(0) }, sum)),
-        (Builtin::Sub, [a, b]) => Some(LinearForm { scale: a.scale - b.scale, offset: sub(&a.offset, &b.offset) }),
-        (Builtin::Neg, [a]) => Some(LinearForm { scale: -a.scale, offset: sub(&int(0), &a.offset) }),
+        (Builtin::Add, all) => all.iter().try_fold(LinearForm { scale: 0, offset: int(0) }, |a, b| {
+            form(a.scale.checked_add(b.scale), add(&a.offset, &b.offset))
+        }),
+        (Builtin::Sub, [a, b]) => form(a.scale.checked_sub(b.scale), sub(&a.offset, &b.offset)),
+        (Builtin::Neg, [a]) => form(a.scale.checked_neg(), sub(&int(0), &a.offset)),
         (Builtin::Mul, [a, b]) => {
-            let (factor, form) = if a.scale == 0 { (a, b) } else { (b, a) };
+            let (factor, other) = if a.scale == 0 { (a, b) } else { (b, a) };
             let by = as_int(&factor.offset).filter(|_| factor.scale == 0)?;
-            Some(LinearForm { scale: form.scale * by, offset: mul(&int(by), &form.offset) })
+            form(other.scale.checked_mul(by), mul(&int(by), &other.offset))
         }
         _ => None,
     }

@@ -200,6 +200,14 @@ impl BoundsPass<'_> {
         self.bind(Atom::Var(var), least, greatest);
     }
 
+    /// Returns the linear form of an `i64` expression, or of a variable of another integer dtype
+    /// whose values `i64` contains. Arithmetic in other dtypes wraps around earlier.
+    fn form(&self, e: &Expr) -> Option<Linear> {
+        let prim = super::dtype_of(self.program, e).ok()?.prim()?;
+        let is_exact = prim == Prim::I64 || matches!(e, Expr::Var(_)) && !prim.is_float() && prim != Prim::U64;
+        if is_exact { Linear::of(e) } else { None }
+    }
+
     /// Returns forms that bound the value of an expression: lower bounds for `RangeEnd::Least`,
     /// upper bounds for `RangeEnd::Greatest`.
     fn forms(&self, e: &Expr, end: RangeEnd) -> Vec<Linear> {
@@ -207,7 +215,7 @@ impl BoundsPass<'_> {
             RangeEnd::Least => Builtin::Max,
             RangeEnd::Greatest => Builtin::Min,
         };
-        if let Some(form) = Linear::of(e) {
+        if let Some(form) = self.form(e) {
             // A sum that wraps around differs from the form.
             let wraps = match end {
                 RangeEnd::Least => self.end(&form, RangeEnd::Greatest, &[], &mut MAX_STEPS.clone()) > I64_RANGE.1,
@@ -250,7 +258,7 @@ impl BoundsPass<'_> {
     /// Adds the fact `low + difference <= high` to the guards, if neither side wraps around.
     fn assume_difference(&mut self, low: &Expr, high: &Expr, difference: i64) {
         let exact_form = |e: &Expr| {
-            let form = Linear::of(e)?;
+            let form = self.form(e)?;
             let end = |end| self.end(&form, end, &[], &mut MAX_STEPS.clone());
             (end(RangeEnd::Least) >= I64_RANGE.0 && end(RangeEnd::Greatest) <= I64_RANGE.1).then_some(form)
         };
@@ -300,7 +308,7 @@ impl BoundsPass<'_> {
         let within = |(least, greatest): (i128, i128)| {
             if least >= dtype_range.0 && greatest <= dtype_range.1 { (least, greatest) } else { dtype_range }
         };
-        if let Some(form) = Linear::of(e) {
+        if let Some(form) = self.form(e) {
             let end = |end| self.end(&form, end, &[], &mut MAX_STEPS.clone());
             return within((end(RangeEnd::Least), end(RangeEnd::Greatest)));
         }

@@ -47,6 +47,11 @@ impl Expr {
         });
         found
     }
+
+    /// Returns whether a variable is inside.
+    fn has_vars(&self) -> bool {
+        self.atoms().iter().any(|atom| matches!(atom, Atom::Var(_)))
+    }
 }
 
 impl Linear {
@@ -66,8 +71,9 @@ impl Linear {
     }
 
     /// Returns the linear form of an `i64` expression. The expression combines indices, variables
-    /// and literals by sums, differences, negations, products with a constant, and casts to `i64`.
-    /// Returns `None` if the expression is not linear, or folding its constants would overflow.
+    /// and literals by sums, differences, negations, products with a constant, and casts to `i64`
+    /// of expressions without variables, which are `i64` already. Returns `None` if the expression
+    /// is not linear, or folding its constants would overflow.
     pub fn of(expr: &Expr) -> Option<Linear> {
         Linear::of_with(expr, &|v| Linear::atom(Atom::Var(v)))
     }
@@ -79,6 +85,8 @@ impl Linear {
             Expr::Index(i) => Some(Linear::atom(Atom::Index(*i))),
             Expr::Var(v) => Some(vars(*v)),
             Expr::Access(_) | Expr::Call(Op::User(_), _) => None,
+            // Casts of variables may round, saturate, or widen a sum that has wrapped around.
+            Expr::Call(Op::Builtin(Builtin::Cast(_)), args) if args.iter().any(Expr::has_vars) => None,
             Expr::Call(Op::Builtin(op), args) => {
                 let mut args = args.iter().map(|a| Linear::of_with(a, vars)).collect::<Option<Vec<_>>>()?.into_iter();
                 let first = args.next()?;

@@ -31,7 +31,7 @@ name_table!(CompareOp, "Every comparison, in the order of declaration.":
 /// Words that cannot be names of locals, buffers and parameters.
 const RESERVED: &[&str] = &[
     "break", "by", "chunk", "else", "false", "fill", "fn", "fold", "for", "from", "grow", "if", "in", "inf", "input",
-    "lanes", "local", "nan", "owned", "return", "sort", "sort_by", "true", "while",
+    "lanes", "local", "nan", "owned", "return", "sort", "sort_by", "swap", "true", "while",
 ];
 
 /// Returns whether a text can refer to an entry of a table by `name`.

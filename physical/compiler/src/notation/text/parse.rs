@@ -422,7 +422,7 @@ fn diagonal(ty: &TensorType, by: usize, at: Expr, along: Expr) -> Result<Expr, S
     if size == OPEN_DIMENSION {
         return Err(format!("a tensor stored by diagonals needs the size of its mode {by}; write it into the shape"));
     }
-    let last = i64::try_from(size).map_err(|e| e.to_string())? - 1;
+    let last = i64::try_from(size.max(1)).map_err(|e| e.to_string())? - 1;
     let difference = Expr::call(Builtin::Sub, [at, along]);
     Ok(Expr::call(Builtin::Add, [difference, Expr::int(last)]))
 }

@@ -412,3 +412,33 @@ fn checks_under_conditions_keep_later_statements() {
         check(&program, 40);
     }
 }
+
+/// Bounds take into account that sums of narrow integers wrap around, and that casts round.
+#[test]
+fn narrow_integers_and_floats_are_checked() {
+    let narrow = |body: &str| {
+        format!("(program {X} {S} (for i (range 0 2) (let u (cast-u8 (rem i 2)) (let w (cast-u8 (+ i 2)) {body}))))")
+    };
+    check_violation(&narrow("(for k (range 0 (cast-i64 (- u w))) (+= s (x k)))"), &[], ("k", 0, 5));
+    check_violation(&narrow("(+= s (x (cast-i64 (- u w))))"), &[], ("(cast-i64 (- u w))", 0, 254));
+    check_success(&narrow("(+= s (x (cast-i64 (+ u w))))"), &[]);
+    check_success(&narrow("(for k (range 0 (cast-i64 (+ u w))) (+= s (x k)))"), &[]);
+    let wrapped = "(for i (range 0 2) (let u (cast-u8 (+ i 254)) (if (lt (+ u u) 253) (+= s (x (cast-i64 u))))))";
+    check_violation(&format!("(program {X} {S} {wrapped})"), &[], ("(cast-i64 u)", 0, 254));
+    let float = "(for i (range 0 5) (let v (cast-f64 i) (+= s (x (cast-i64 v)))))";
+    check_success(&format!("(program {X} {S} {float})"), &[]);
+    let half = "(for i (range 0 6) (let v (+ (cast-f64 i) 0.5) (if (lt v 5.0) (+= s (x (cast-i64 v))))))";
+    check_success(&format!("(program {X} {S} {half})"), &[]);
+}
+
+/// A product of scales that leaves the range of `i64` is not a linear form.
+#[test]
+fn scales_that_overflow_are_not_linear() {
+    for cond in [
+        "(lt (* 4 (* i 4611686018427387904)) 3)",
+        "(lt (+ (* i 4611686018427387904) (* i 4611686018427387904)) 3)",
+        "(lt (- (* i -4611686018427387904) (* i 4611686018427387905)) 3)",
+    ] {
+        check(&format!("(program {X} {S} (for i (range 0 3) (if {cond} (+= s (x i)))))"), 5);
+    }
+}
