@@ -121,6 +121,13 @@ pub enum FallbackReason {
         /// The values.
         values: String,
     },
+    /// The values of a product are negative, so that it does not distribute over a minimum or
+    /// maximum.
+    #[error("{values} has negative values, for which a product changes the order of others")]
+    Negative {
+        /// The values.
+        values: String,
+    },
     /// A group key is NaN or a negative zero, so that equal keys may have different bits.
     #[error("{values} is NaN or a negative zero")]
     Irregular {

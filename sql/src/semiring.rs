@@ -9,7 +9,7 @@ use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
-use redpoll_logic::op::Op;
+use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, FloatMode, Scalar};
 use std::fmt;
 
@@ -44,13 +44,26 @@ pub struct Semiring {
     number: Number,
 }
 
+/// The values for which `times` of a semiring distributes over `plus`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Distribution {
+    /// All values.
+    AllValues,
+    /// Values whose sums do not wrap.
+    WithoutWraps,
+    /// Values that are not negative and whose products do not wrap.
+    NonnegativeWithoutWraps,
+}
+
 impl Semiring {
     /// Returns the function `name` over `DOUBLE` or `BIGINT`.
     ///
     /// # Errors
-    /// If `number` is another type, `plus` or `times` is not commutative and associative, or `plus`
-    /// is not idempotent with an identity. A join repeats rows, and the number of repeats has no
-    /// effect only on an idempotent fold.
+    /// If `number` is another type, `plus` or `times` is not commutative and associative, `plus` is
+    /// not idempotent or has no identity, or `times` does not distribute over `plus`: the rows of
+    /// each table are folded before they are joined, each of them once, however many rows of the
+    /// join it is part of. Sums and products are accepted over minima and maxima. If a value is
+    /// negative (in a product) or an integer may wrap, DataFusion computes the fold row by row.
     pub fn new(name: &str, plus: impl Into<Op>, times: impl Into<Op>, number: Number) -> Result<Semiring, Error> {
         let (plus, times) = (plus.into(), times.into());
         let fault = |message: String| Error::Semiring { name: name.to_owned(), message };
@@ -64,9 +77,28 @@ impl Semiring {
             }
         }
         if !plus.is_idempotent(&dtype, mode) || plus.fold_identity(&dtype, mode).is_none() {
-            return Err(fault(format!("`{}` is not idempotent with an identity on {dtype}", plus.name())));
+            return Err(fault(format!("`{}` is not idempotent or has no identity on {dtype}", plus.name())));
         }
-        Ok(Semiring { name: name.to_owned(), plus, times, number })
+        let semiring = Semiring { name: name.to_owned(), plus, times, number };
+        if semiring.distribution().is_none() {
+            let (times, plus) = (semiring.times.name(), semiring.plus.name());
+            return Err(fault(format!("`{times}` does not distribute over `{plus}` on {dtype}")));
+        }
+        Ok(semiring)
+    }
+
+    /// Returns the values for which `times` distributes over `plus`; `None` if there is no such
+    /// condition.
+    pub(crate) fn distribution(&self) -> Option<Distribution> {
+        use Builtin::{Add, Max, Min, Mul};
+        let dtype = DType::from(self.number.prim());
+        let distributes = |at| self.times.distributes_over(&self.plus, &dtype, at, FloatMode::default());
+        match (&self.times, &self.plus) {
+            _ if distributes(0) && distributes(1) => Some(Distribution::AllValues),
+            (Op::Builtin(Add), Op::Builtin(Min | Max)) => Some(Distribution::WithoutWraps),
+            (Op::Builtin(Mul), Op::Builtin(Min | Max)) => Some(Distribution::NonnegativeWithoutWraps),
+            _ => None,
+        }
     }
 
     /// Returns the operator that folds rows.

@@ -5,9 +5,10 @@ use super::{Aggregate, AggregateCall, Family, RegionAggregate};
 use crate::claim::{GroupedJoin, LeafColumn, RegionBuilder, UnclaimedReason};
 use crate::encode::{ColumnFold, EncodedRows, Payload};
 use crate::error::{FallbackReason, Result};
+use crate::number::Number;
 use crate::program::{FoldList, JoinFold, LeafTables, combine};
 use crate::results::{ResultColumn, SignedFold};
-use crate::semiring::{Semiring, SemiringFunction};
+use crate::semiring::{Distribution, Semiring, SemiringFunction};
 use redpoll_logic::Expr;
 use redpoll_logic::op::Builtin;
 
@@ -55,6 +56,7 @@ impl RegionAggregate for SemiringFold {
 
     fn result(&self, rows: EncodedRows<'_>, folds: &mut FoldList) -> Result<Box<dyn ResultColumn>> {
         check_finite(rows, &self.factors)?;
+        check_distribution(rows, &self.factors, &self.semiring)?;
         let (semiring, factors, valid) = (self.semiring.clone(), self.factors.clone(), rows.with_nulls(&self.valid));
         let count = folds.find_or_add(JoinFold::Count { valid: valid.clone() });
         let fold = folds.find_or_add(JoinFold::Semiring { semiring, factors, valid });
@@ -79,6 +81,38 @@ fn check_finite(EncodedRows { join, encoded }: EncodedRows<'_>, columns: &[LeafC
         }
     }
     Ok(())
+}
+
+/// Checks that `times` of a semiring distributes over `plus` for the values of the columns.
+///
+/// # Errors
+/// If it may not, or a tensor cannot be read.
+fn check_distribution(
+    EncodedRows { join, encoded }: EncodedRows<'_>,
+    columns: &[LeafColumn],
+    semiring: &Semiring,
+) -> Result<()> {
+    let condition = semiring.distribution().expect("checked when the semiring was made");
+    if condition == Distribution::AllValues {
+        return Ok(());
+    }
+    let is_product = condition == Distribution::NonnegativeWithoutWraps;
+    let mut bound: f64 = if is_product { 1.0 } else { 0.0 };
+    for &column in columns {
+        let values = encoded.float_values(join, column)?;
+        if is_product && values.iter().any(|v| *v < 0.0) {
+            return Err(FallbackReason::Negative { values: format!("`{}`", join.column(column).name) }.into());
+        }
+        let largest = values.into_iter().map(f64::abs).fold(0.0, f64::max);
+        bound = if is_product { bound * largest.max(1.0) } else { bound + largest };
+    }
+    // The margin is larger than the rounding error of the bound.
+    if semiring.number() == Number::F64 || bound < 0.999 * i64::MAX as f64 {
+        return Ok(());
+    }
+    let names: Vec<String> = columns.iter().map(|&c| format!("`{}`", join.column(c).name)).collect();
+    let what = if is_product { "product" } else { "sum" };
+    Err(FallbackReason::Unbounded { values: format!("a {what} of {}", names.join(", ")) }.into())
 }
 
 /// Returns the fold over a semiring as an expression.

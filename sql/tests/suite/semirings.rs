@@ -47,6 +47,40 @@ async fn infinite_values_are_left_to_datafusion() {
     assert_eq!(claims(&database, sql).await.unwrap(), 0);
 }
 
+/// Folds whose `times` does not distribute over `plus` for the values at hand are left to
+/// DataFusion, which computes them row by row: sums that may wrap, products of negative values.
+#[tokio::test]
+async fn folds_that_cannot_be_regrouped_are_left_to_datafusion() {
+    let database = database().await;
+    for (name, plus, times, number) in [
+        ("min_sum", Builtin::Min, Builtin::Add, Number::I64),
+        ("min_product", Builtin::Min, Builtin::Mul, Number::I64),
+        ("max_product", Builtin::Max, Builtin::Mul, Number::F64),
+    ] {
+        database.register_semiring(Semiring::new(name, plus, times, number).unwrap());
+    }
+    for statement in [
+        "CREATE TABLE l (k BIGINT, v BIGINT, w DOUBLE) AS \
+         VALUES (1, 5, 0.5), (1, 9223372036854775807, 0.25), (1, 1, 2.0), (2, 1, 4.0)",
+        "CREATE TABLE r (k BIGINT, v BIGINT, w DOUBLE) AS VALUES (1, 1, 0.5), (1, 2, 0.75), (2, -2, -1.0)",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    for (function, condition, claimed) in [
+        ("min_sum(l.v, r.v)", "true", 0),
+        ("min_sum(l.v, r.v)", "l.v < 100", 1),
+        ("min_product(l.v, r.v)", "l.v < 100", 0),
+        ("min_product(l.v, r.v)", "r.v > 0", 0),
+        ("min_product(l.v, r.v)", "l.v < 100 AND r.v > 0", 1),
+        ("max_product(l.w, r.w)", "true", 0),
+        ("max_product(l.w, r.w)", "r.w > 0", 1),
+    ] {
+        let sql = format!("SELECT l.k, {function} FROM l JOIN r ON l.k = r.k WHERE {condition} GROUP BY l.k");
+        agree(&database, &sql).await.unwrap();
+        assert_eq!(claims(&database, &sql).await.unwrap(), claimed, "{sql}");
+    }
+}
+
 /// A function with the name of a built-in function replaces it, also in regions.
 #[tokio::test]
 async fn functions_replace_built_in_functions_of_their_name() {
@@ -75,11 +109,13 @@ async fn sorted(database: &Database, sql: &str) -> Vec<String> {
     rows
 }
 
-/// A function whose `plus` is not idempotent is refused.
+/// A function whose operators do not form a semiring with an idempotent sum is refused.
 #[test]
 fn functions_without_a_semiring_are_an_error() {
     let error = Semiring::new("plus_times", Builtin::Add, Builtin::Mul, Number::F64).unwrap_err().to_string();
     assert!(error.contains("`plus_times`") && error.contains("idempotent"), "{error}");
     let error = Semiring::new("min_minus", Builtin::Min, Builtin::Sub, Number::F64).unwrap_err().to_string();
     assert!(error.contains("not commutative"), "{error}");
+    let error = Semiring::new("or_plus", Builtin::BitOr, Builtin::Add, Number::I64).unwrap_err().to_string();
+    assert!(error.contains("`+` does not distribute over `bor` on i64"), "{error}");
 }
