@@ -106,6 +106,11 @@ impl Error {
                 fault.is_out_of_memory()
             }
             Error::Io { source, .. } | Error::Compressed { source, .. } => source.kind() == io::ErrorKind::OutOfMemory,
+            Error::Unstorable { source } | Error::Storage { source, .. } => matches!(
+                **source,
+                redpoll_storage::Error::Stopped(redpoll_storage::Status::OutOfMemory)
+                    | redpoll_storage::Error::TooLarge { .. }
+            ),
             _ => false,
         }
     }

@@ -42,9 +42,7 @@ pub(crate) fn write_data(path: &Path, data: &WrittenData<'_>, options: &WriteOpt
             WriteError::Fault(fault) => Error::Unwritable { path: path.into(), fault },
         })?;
         match data {
-            WrittenData::Arrays(tensor) => {
-                tensor.check_files().map_err(|source| Error::Storage { path: path.into(), source: source.into() })
-            }
+            WrittenData::Arrays(tensor) => check_files(path, tensor),
             WrittenData::Entries(_) => Ok(()),
         }
     })?;
@@ -90,9 +88,19 @@ pub fn write_tensor_bytes(name: impl AsRef<Path>, tensor: &Tensor, options: &Wri
     let path = name.as_ref();
     let file_format = options.file_format.or(parse_file_name(path).0);
     match file_format.is_some_and(FileFormat::stores_arrays) {
-        true => bytes_of_data(path, &WrittenData::Arrays(tensor), options),
+        true => {
+            let bytes = bytes_of_data(path, &WrittenData::Arrays(tensor), options)?;
+            check_files(path, tensor)?;
+            Ok(bytes)
+        }
         false => write_bytes(path, &Content::of_tensor(path, tensor)?, options),
     }
+}
+
+/// Checks that the files whose arrays a tensor maps did not change while they were written to
+/// `path`.
+fn check_files(path: &Path, tensor: &Tensor) -> Result<(), Error> {
+    tensor.check_files().map_err(|source| Error::Storage { path: path.into(), source: source.into() })
 }
 
 fn bytes_of_data(path: &Path, data: &WrittenData<'_>, options: &WriteOptions) -> Result<Vec<u8>, Error> {

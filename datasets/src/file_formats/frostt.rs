@@ -56,10 +56,10 @@ struct FrosttHeader {
 
 fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
     let mut cursor = TextCursor::new(bytes, COMMENT);
-    let header = if comments(bytes).any(is_extended) {
+    let header = if comments(bytes, &[COMMENT]).any(is_extended) {
         Some(extended_header(&mut cursor)?)
     } else {
-        comments(bytes).find_map(parse_dims).map(|shape| FrosttHeader { stored: None, shape })
+        comments(bytes, &[COMMENT]).find_map(parse_dims).map(|shape| FrosttHeader { stored: None, shape })
     };
     let rank = match &header {
         Some(header) => header.shape.len(),
@@ -107,10 +107,10 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
     Ok((info, Data::Triples { coordinates, values: Values::F64(values) }))
 }
 
-/// Returns the comments before the first entry, without `#`.
-pub(super) fn comments(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Returns the comments before the first entry, without the characters that begin them.
+pub(super) fn comments<'b>(bytes: &'b [u8], begin: &'static [u8]) -> impl Iterator<Item = &'b [u8]> {
     let lines = bytes.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
-    lines.take_while(|line| line.is_empty() || line[0] == COMMENT).filter_map(|line| line.get(1..))
+    lines.take_while(|line| line.first().is_none_or(|first| begin.contains(first))).filter_map(|line| line.get(1..))
 }
 
 fn is_extended(comment: &[u8]) -> bool {

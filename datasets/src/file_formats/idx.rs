@@ -8,7 +8,7 @@
 use super::npy::elements::decode;
 use super::npy::header::ByteOrder;
 use super::shared;
-use crate::content::{Content, Data, Info, Layout, element_count};
+use crate::content::{Content, Data, Info, Layout, MAX_RANK, element_count};
 use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
 use crate::file_format::{FileFormat, WriteOptions};
 use crate::memory::Memory;
@@ -43,6 +43,10 @@ fn header(bytes: &[u8]) -> Result<(Info, &[u8]), Fault> {
         let found = bytes[..bytes.len().min(4)].escape_ascii();
         Fault::malformed("two zero bytes, the code of a dtype and a rank", format!("`{found}`"))
     })?;
+    if rank > MAX_RANK {
+        let size = Count(Some(rank as u64));
+        return Err(Fault::TooLarge { quantity: "the number of modes", size, limit: MAX_RANK as u64 });
+    }
     let (dimensions, rest) = bytes[4..].as_chunks::<4>().0.split_at_checked(rank).map_or_else(
         || {
             let expected = Count(Some(4 * rank as u64));

@@ -64,6 +64,7 @@ fn layouts_of_public_collections() {
             "i0\n4\n1\n",
             // A given shape that is not square.
             "# dims 2 5\nrow,column,value\n0,4,1.5\n",
+            "% by hand\n# dims 2 5\nrow,column,value\n0,4,1.5\n",
             // No entries.
             "# dims 2 5\nrow,column,value\n",
             "source,target\n",
@@ -83,6 +84,7 @@ fn layouts_of_public_collections() {
             [2, 2, 3] bool: (0, 1, 2): true, (1, 1, 0): true
             [5] f64: (4): 1.5
             [5] bool: (1): true, (4): true
+            [2, 5] f64: (0, 4): 1.5
             [2, 5] f64: (0, 4): 1.5
             [2, 5] f64:
             [0, 0] bool:

@@ -375,12 +375,13 @@ fn images() {
     );
     check(
         "a.idx",
-        &[b"", b"\0\0\x07\x01", b"\0\0\x08\x02\0\0\0\x01", b"\0\0\x08\x01\0\0\0\x02a"],
+        &[b"", b"\0\0\x07\x01", b"\0\0\x08\x02\0\0\0\x01", b"\0\0\x08\x01\0\0\0\x02a", b"\0\0\x08\x41"],
         &expect![[r#"
         a.idx: expected two zero bytes, the code of a dtype and a rank, found ``
         a.idx: expected two zero bytes, the code of a dtype and a rank, found `\x00\x00\x07\x01`
         a.idx: expected 8 bytes of dimensions, found 4; the file is truncated or its header is wrong
         a.idx: expected 2 bytes of elements, found 1; the file is truncated or its header is wrong
+        a.idx: the number of modes is too large: 65; the maximum is 64
     "#]],
     );
 }

@@ -38,9 +38,11 @@ impl Tensor {
         let tensor = convert(self, &run_length_format())?;
         let (ptr, right) = (tensor.levels[0][0].indices(), &tensor.levels[0][1]);
         let (first, count) = (ptr.get(0) as usize, (ptr.get(1) - ptr.get(0)) as usize);
-        let leaf: Vec<Array> = tensor.leaf.iter().map(|a| a.slice(first, count)).collect();
+        // The array is independent of files that are mapped.
+        let leaf: Vec<Array> = tensor.leaf.iter().map(|a| a.slice(first, count).copied()).collect();
         let values = export(&tensor.ty.dtype, &mut leaf.iter())?;
-        let right = right.slice(first, count);
+        let right = right.slice(first, count).copied();
+        tensor.check_files()?;
         match right.prim() {
             Prim::I32 => run_array::<Int32Type>(&right, &values),
             _ => run_array::<Int64Type>(&right, &values),

@@ -181,6 +181,7 @@ impl Tensor {
                 self.for_each_stored_position(|p, n| count += if test.is_fill(p) { 0 } else { n });
             }
         }
+        self.check_files()?;
         Ok(count)
     }
 
@@ -201,6 +202,7 @@ impl Tensor {
             }
             _ => stored as f64,
         };
+        self.check_files()?;
         let rest = self.element_count() - stored;
         Ok(Some(if rest == 0 || fill == 0.0 { values } else { values + fill * rest as f64 }))
     }

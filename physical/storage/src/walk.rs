@@ -3,11 +3,12 @@
 
 use super::summary::FillTest;
 use super::values::{gather, scalar_at};
-use super::{Tensor, Triples, Values};
+use super::{Array, Tensor, Triples, Values};
 use crate::Error;
 use crate::levels::level;
-use redpoll_logic::{Format, LeafKind, Scalar, StorageMode};
+use redpoll_logic::{Format, LeafKind, Scalar, StorageMode, TensorType};
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 
 impl Tensor {
     /// Calls `visit(coordinates, position)` for each stored element of the tensor, in storage
@@ -153,7 +154,9 @@ impl Tensor {
         }
         let storage: Vec<u64> =
             self.ty.format.modes.iter().map(|m| m.coordinate(&self.ty.shape, coordinates)).collect();
-        Ok(self.find(0, 0..1, &storage).map_or_else(|| self.ty.fill.clone(), |p| self.value_at(p)))
+        let value = self.find(0, 0..1, &storage).map_or_else(|| self.ty.fill.clone(), |p| self.value_at(p));
+        self.check_files()?;
+        Ok(value)
     }
 
     /// Returns the leaf position of storage coordinates, if they are stored.
@@ -279,6 +282,23 @@ impl Tensor {
         };
         self.check_files()?;
         Ok(stored)
+    }
+
+    /// Returns a tensor that stores other values at the coordinates of this tensor: `values` has one
+    /// for each stored element, in storage order. Returns `None` if their numbers differ, or the
+    /// values cannot be stored in this order, as in hash tables and runs.
+    ///
+    /// # Errors
+    /// When the fill value has another dtype than the values, or memory is exhausted.
+    pub fn with_values(&self, values: &Array, fill: Scalar) -> Result<Option<Tensor>, Error> {
+        self.fetch()?;
+        if self.exact_positions() != Some(values.len()) {
+            return Ok(None);
+        }
+        let format = Format { leaf: LeafKind::Element, ..self.ty.format.clone() };
+        let ty = TensorType { shape: self.ty.shape.clone(), dtype: values.prim().into(), fill, format };
+        ty.validate()?;
+        Ok(Some(Tensor::new_unchecked(Arc::new(ty), self.levels.clone(), vec![values.clone()])))
     }
 
     /// Returns the coordinates by tensor mode, and the positions, of the stored elements whose

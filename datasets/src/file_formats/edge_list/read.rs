@@ -33,7 +33,7 @@ pub(super) fn read(
         let fault = Fault::unsupported("text whose lines end with a carriage return alone", "save it with line feeds");
         return Err(fault.at(Location::File));
     }
-    let dims = comments(bytes).find_map(parse_dims);
+    let dims = comments(bytes, b"#%").find_map(parse_dims);
     let first_line = Records::new(bytes).next().map_or(Location::File, |(line, _)| Location::Line(line));
     let Some(sample) = sample_records(bytes, options)? else {
         let expected = format!("a record, or a comment `# {DIMS} ..` and a header");

@@ -218,6 +218,7 @@ impl ArrayLoader for HashedLoader {
         match read {
             Ok((buffer, hash)) if hash == self.hash => charge_buffer(buffer, budget).ok_or_else(exceeded),
             Ok(_) => Err(self.file.error(FileChange::Changed)),
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Err(exceeded()),
             Err(_) => Err(self.file.error(FileChange::Lost)),
         }
     }
