@@ -75,6 +75,10 @@ impl Array {
                     return Err(Cause::Shape(format!("cannot contract {n} modes of shapes {a:?} and {b:?}")));
                 }
                 Contraction::Count(n) => (ra - n..ra).zip(0..*n).collect(),
+                Contraction::Pairs(of_a, of_b) if of_a.len() != of_b.len() => {
+                    let (a, b) = (of_a.len(), of_b.len());
+                    return Err(Cause::Shape(format!("cannot contract {a} axes of an array with {b} of another")));
+                }
                 Contraction::Pairs(of_a, of_b) => {
                     let pair = |(i, k): (&i64, &i64)| Ok((axis(*i, ra)?, axis(*k, rb)?));
                     of_a.iter().zip(of_b).map(pair).collect::<Result<_, Cause>>()?

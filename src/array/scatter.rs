@@ -62,13 +62,15 @@ impl Array {
     pub fn histogram(&self, bins: u64, range: Range<f64>) -> Array {
         self.derive("histogram", |state| {
             let Range { start, end } = range;
-            if bins == 0 || !start.is_finite() || !end.is_finite() || start >= end {
+            let bins_per_unit = bins as f64 / (end - start);
+            // The span or its inverse may overflow.
+            if bins == 0 || start >= end || !(bins_per_unit > 0.0 && bins_per_unit.is_finite()) {
                 return Err(Cause::Shape(format!("cannot divide the range from {start} to {end} into {bins} bins")));
             }
             let number = |x: f64| ArrayState::number(x);
             let value = state.require_numbered()?.cast(&DType::F64)?;
             let share = map(Builtin::Sub, &[value.clone(), number(start)])?;
-            let bin = map(Builtin::Mul, &[share, number(bins as f64 / (end - start))])?;
+            let bin = map(Builtin::Mul, &[share, number(bins_per_unit)])?;
             // Rounding and the end of the range must not lead beyond the last bin.
             let bin = map(Builtin::Min, &[map(Builtin::Floor, &[bin])?, number((bins - 1) as f64)])?;
             let within = map(

@@ -398,15 +398,27 @@ impl From<RangeToInclusive<i64>> for Index {
     }
 }
 
-/// Combines a range with its step.
-impl<R: Into<Index>> From<(R, i64)> for Index {
-    fn from((range, step): (R, i64)) -> Index {
-        match range.into() {
-            Index::Range { start, stop, .. } => Index::Range { start, stop, step },
-            other => other,
+macro_rules! impl_from_stepped_range {
+    ($($range:ty),*) => {$(
+        /// Combines a range with its step.
+        impl From<($range, i64)> for Index {
+            fn from((range, step): ($range, i64)) -> Index {
+                match range.into() {
+                    Index::Range { start, stop, .. } => Index::Range { start, stop, step },
+                    other => unreachable!("a range became {other:?}"),
+                }
+            }
         }
-    }
+    )*};
 }
+impl_from_stepped_range!(
+    RangeFull,
+    Range<i64>,
+    RangeFrom<i64>,
+    RangeTo<i64>,
+    RangeInclusive<i64>,
+    RangeToInclusive<i64>
+);
 
 impl From<Vec<i64>> for Index {
     fn from(list: Vec<i64>) -> Index {

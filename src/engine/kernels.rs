@@ -17,8 +17,8 @@ pub(crate) fn run_kernel(
     options: KernelOptions<'_>,
     limits: &Limits,
 ) -> Result<Outcome, Error> {
-    let compiled = loops.compile_for(inputs, options)?;
-    let kernel = match &compiled {
+    let other = loops.kernel_for(inputs, options)?;
+    let kernel = match &other {
         Some(kernel) => kernel,
         None => loops.kernel(options)?,
     };

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::schedules::Scheduling;
 use crate::target::{TARGET_COUNT, Target};
 use crate::timings::Phase;
+use lru::LruCache;
 use redpoll_compiler::lower::{Draft, InputLayout, ListLengths, specials};
 use redpoll_compiler::notation::{
     Program, Role, TensorDecl, apply_schedule, from_physical, normalize, verify_parallel,
@@ -19,7 +20,11 @@ use redpoll_optimizer::{AdaptivePlan, Decision, OutputDecision};
 use redpoll_storage::Tensor;
 use redpoll_storage::levels::{array_prim, level};
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Maximum number of kernels of some loops for other than the expected layouts.
+const OTHER_KERNELS: NonZeroUsize = NonZeroUsize::new(4).expect("not zero");
 
 /// One query, or a program in Notation, with its kernels. Clones share the kernels.
 #[derive(Clone)]
@@ -67,6 +72,8 @@ pub(crate) struct StageLoops {
     draft: OnceLock<Draft>,
     /// The kernels, by the slots of their targets.
     kernels: [OnceLock<Kernel>; TARGET_COUNT],
+    /// Kernels for inputs of other layouts, by target and layouts.
+    other_kernels: Mutex<LruCache<(Target, Vec<Option<InputLayout>>), Arc<Kernel>>>,
     /// The inputs whose values are computed from other inputs.
     pub(crate) block_inputs: BlockInputs,
     /// The trial that chooses between the tiers.
@@ -256,6 +263,7 @@ impl StageLoops {
             lists,
             draft: OnceLock::new(),
             kernels: [const { OnceLock::new() }; TARGET_COUNT],
+            other_kernels: Mutex::new(LruCache::new(OTHER_KERNELS)),
             trial: TierTrial::default(),
         }
     }
@@ -314,18 +322,29 @@ impl StageLoops {
         self.trial.choice(&self.name)
     }
 
-    /// Compiles a kernel for inputs whose layouts differ from the expected ones, such as an
-    /// intermediate with enough positions to need wide arrays. Returns `None` if all inputs have
-    /// the expected layouts.
-    pub(crate) fn compile_for(&self, inputs: &[&Tensor], options: KernelOptions<'_>) -> Result<Option<Kernel>, Error> {
+    /// Returns a kernel for inputs whose layouts differ from the expected ones, such as an
+    /// intermediate with enough positions to need wide arrays. The kernel is compiled unless it was
+    /// used recently. Returns `None` if all inputs have the expected layouts.
+    pub(crate) fn kernel_for(
+        &self,
+        inputs: &[&Tensor],
+        options: KernelOptions<'_>,
+    ) -> Result<Option<Arc<Kernel>>, Error> {
         if self.fits(inputs) {
             return Ok(None);
         }
         let found = InputLayout::of_inputs(&self.program, inputs);
+        let key = (options.target, found.clone());
+        let kernels = || self.other_kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = kernels().get(&key) {
+            return Ok(Some(kernel.clone()));
+        }
         let sources: Vec<Option<&Tensor>> = inputs.iter().map(|t| Some(*t)).collect();
         let draft =
             Draft::new(&self.program, &found, options.mode()).with_lists(ListLengths::of(&self.program, &sources));
-        self.compile(&draft, options).map(Some)
+        let kernel = Arc::new(self.compile(&draft, options)?);
+        kernels().put(key, kernel.clone());
+        Ok(Some(kernel))
     }
 
     fn compile(&self, draft: &Draft, options: KernelOptions<'_>) -> Result<Kernel, Error> {

@@ -68,7 +68,7 @@ pub(super) fn compile_program(
     let name = produces.iter().map(Alias::as_str).collect::<Vec<_>>().join(", ");
     // The number of iterations of a `while` is unknown, so the cost is taken as infinite.
     let loops = StageLoops::of_program(name, f64::INFINITY, (source_program, normal), &Layouts::of(bindings));
-    let edited_text = dump::read_edited(config, text, &produces)?;
+    let edited_text = dump::read_edited(config, &format!("{text}{schedules}"), &produces)?;
     let executable = Executable::new(config, vec![Stage::of_program(loops)], produces, edited_text);
     timings.time(Phase::Compile, || executable.compile())?;
     Ok((CompiledProgram { text: text.clone(), assumed_ranges }, executable))

@@ -295,3 +295,40 @@ fn wrong_arguments_are_errors() {
     let unknown = message(session.sample("none"));
     assert!(unknown.contains("the samples are karate.mtx"), "{unknown}");
 }
+
+/// Numbers that the dtype of an array cannot represent are compared with its values exactly.
+#[test]
+fn numbers_of_other_dtypes_are_not_rounded() {
+    let session = Session::default();
+    let a = session.vector([1, 2]);
+    assert_eq!(a.isin(1.5).unwrap().to_vec::<bool>().unwrap(), [false, false]);
+    assert_eq!(a.isin(2.0).unwrap().to_vec::<bool>().unwrap(), [false, true]);
+    assert_eq!(a.searchsorted(1.5, Side::Left).unwrap().item::<i64>().unwrap(), 1);
+    let bytes = session.vector([44i8, 2]);
+    assert_eq!(bytes.isin(300).unwrap().to_vec::<bool>().unwrap(), [false, false]);
+    assert_eq!(bytes.isin(44).unwrap().to_vec::<bool>().unwrap(), [true, false]);
+}
+
+/// Quantiles between two values whose difference overflows lie between these values.
+#[test]
+fn quantiles_between_distant_values_are_means() {
+    let session = Session::default();
+    let median = |values: [f64; 2]| session.vector(values).median(..).unwrap().item::<f64>().unwrap();
+    assert_eq!(median([f64::NEG_INFINITY, 1.0]), f64::NEG_INFINITY);
+    assert_eq!(median([1.0, f64::INFINITY]), f64::INFINITY);
+    assert_eq!(median([-1e308, 1e308]), 0.0);
+    assert!(median([f64::NEG_INFINITY, f64::INFINITY]).is_nan());
+}
+
+/// Arguments that would be ignored in part are errors.
+#[test]
+fn arguments_that_do_not_match_are_errors() {
+    let session = Session::default();
+    let a = session.dense([2, 2], [1.0, 2.0, 3.0, 4.0]);
+    let error = |array: Array| array.check().unwrap_err().to_string();
+    assert!(
+        error(a.tensordot(&a, redpoll::Contraction::Pairs(vec![0, 1], vec![0])))
+            .contains("cannot contract 2 axes of an array with 1")
+    );
+    assert!(error(a.histogram(4, -1e308..1e308)).contains("cannot divide the range"));
+}

@@ -19,6 +19,8 @@ use std::sync::Arc;
 pub(super) struct StoredFibers {
     /// The type of the tensor.
     pub(super) ty: Arc<TensorType>,
+    /// The tensor, stored in the order of the fibers.
+    pub(super) tensor: Tensor,
     /// The modes that select a fiber.
     pub(super) kept: Vec<usize>,
     /// The other modes.
@@ -37,14 +39,13 @@ pub(super) struct StoredFibers {
 impl StoredFibers {
     /// Lists the values of a tensor in fibers along the given modes, which ascend.
     pub(super) fn of(tensor: &Tensor, along: &[usize]) -> Result<StoredFibers, Error> {
-        let ty = tensor.ty();
+        let ty = tensor.ty().clone();
         let rank = ty.shape.len();
         let kept: Vec<usize> = (0..rank).filter(|mode| !along.contains(mode)).collect();
         let order: Vec<usize> = kept.iter().chain(along).copied().collect();
-        let Triples { mut coordinates, mut values, .. } = match lists_in_order(&ty.format, &order) {
-            true => tensor.to_triples()?,
-            false => convert(tensor, &Format::csf(rank).permuted(&order))?.to_triples()?,
-        };
+        let in_order = lists_in_order(&ty.format, &order);
+        let tensor = if in_order { tensor.clone() } else { convert(tensor, &Format::csf(rank).permuted(&order))? };
+        let Triples { mut coordinates, mut values, .. } = tensor.to_triples()?;
         if let Some(stored) = places_differing(&values, &ty.fill) {
             values = values.gather(&stored)?;
             for list in &mut coordinates {
@@ -58,7 +59,7 @@ impl StoredFibers {
             false => (0..values.len()).filter(begins_fiber).chain([values.len()]).collect(),
         };
         let length = along.iter().fold(1, |n, mode| u64::saturating_mul(n, ty.shape[*mode]));
-        Ok(StoredFibers { ty: ty.clone(), kept, along: along.to_vec(), length, coordinates, starts, values })
+        Ok(StoredFibers { ty, tensor, kept, along: along.to_vec(), length, coordinates, starts, values })
     }
 
     /// Returns the primitive type of the values.

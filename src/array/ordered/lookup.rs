@@ -5,6 +5,7 @@ use super::value::{OrderedValue, match_prim};
 use crate::array::{Array, ArrayError, Axes, Operand};
 use crate::error::Error;
 use redpoll_logic::op::promote;
+use redpoll_logic::{Prim, Scalar};
 use redpoll_storage::Tensor;
 use std::cmp::Ordering;
 
@@ -129,8 +130,17 @@ impl Array {
         let (Some(a), Some(b)) = prims else {
             return Err(ArrayError::shape(operation, "values that are structs have no order".to_owned()));
         };
-        let is_number = other.state()?.expr.info().weak;
-        let prim = promote(if is_number { vec![a] } else { vec![a, b] }).unwrap_or(a);
+        let keeps_dtype = other.state()?.expr.info().weak && can_represent(a, &other.collect()?.get(&[])?);
+        let prim = promote(if keeps_dtype { vec![a] } else { vec![a, b] }).unwrap_or(a);
         Ok((self.astype(prim), other.astype(prim)))
+    }
+}
+
+/// Returns whether values of a primitive type can represent a number, rounded if both are floats.
+fn can_represent(prim: Prim, number: &Scalar) -> bool {
+    match (prim.is_float(), number.to_i128()) {
+        (true, _) => true,
+        (false, Some(integer)) => number.cast(prim).and_then(|cast| cast.to_i128()) == Some(integer),
+        (false, None) => false,
     }
 }

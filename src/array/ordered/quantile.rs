@@ -150,6 +150,11 @@ fn quantile<T: OrderedValue>(values: &mut [T], (fill, unstored): (T, u64), fract
     let low = (position.floor() as u64).min(count - 1);
     let (a, b) = (at(low).to_f64(), at((low + 1).min(count - 1)).to_f64());
     let weight = position - low as f64;
-    // The difference of two equal infinities is NaN.
-    if a == b || weight <= 0.0 { a } else { a + (b - a) * weight }
+    if a == b || weight <= 0.0 {
+        a
+    } else if (b - a).is_finite() {
+        a + (b - a) * weight
+    } else {
+        a * (1.0 - weight) + b * weight
+    }
 }

@@ -44,10 +44,15 @@ impl Array {
         let fibers = StoredFibers::of(&tensor, &along)?;
         let DistinctValues { values, indices, counts, inverse, fill } =
             match_prim!(fibers.prim(), T => distinct::<T>(&fibers)?);
-        let order: Vec<usize> = (0..fibers.ty.shape.len()).collect();
-        let ty = (fibers.ty.shape.clone(), Scalar::I64(fill));
-        let inverse = Buffer::from_vec(inverse);
-        let inverse = assemble(ty, &order, fibers.coordinates, inverse, &tensor.ty().format)?;
+        let (inverse, fill) = (Buffer::from_vec(inverse), Scalar::I64(fill));
+        let inverse = match fibers.tensor.with_values(&inverse, fill.clone())? {
+            Some(inverse) => inverse,
+            None => {
+                let order: Vec<usize> = (0..fibers.ty.shape.len()).collect();
+                let ty = (fibers.ty.shape.clone(), fill);
+                assemble(ty, &order, fibers.coordinates, inverse, &tensor.ty().format)?
+            }
+        };
         Ok(Unique {
             values: self.vector_of(values)?,
             indices: self.vector_of(Buffer::from_vec(indices))?,
@@ -116,31 +121,31 @@ fn distinct<T: OrderedValue>(fibers: &StoredFibers) -> Result<DistinctValues, Er
     let (stored, fill): (Vec<T>, T) = (fibers.values(), fibers.fill());
     let all_indices = fibers.indices();
     let unstored = fibers.length - stored.len() as u64;
-    let keys: Vec<u64> = stored.iter().map(|value| value.key()).collect();
     let mut order = Vec::new();
-    order_of_numbers(&keys, &mut order)?;
-    let before = order.partition_point(|place| keys[*place as usize] < fill.key());
-    let mut values: Vec<T> = Vec::new();
-    let mut last = None;
-    let (mut indices, mut counts, mut inverse) = (Vec::new(), Vec::new(), vec![0; stored.len()]);
-    let mut fill_number = 0;
-    for (k, place) in order.iter().map(|place| Some(*place as usize)).chain([None]).enumerate() {
-        if k == before && unstored > 0 {
-            fill_number = values.len() as i64;
-            values.push(fill);
-            indices.push(first_unstored(&all_indices) as i64);
-            counts.push(unstored as i64);
-        }
-        let Some(place) = place else { break };
-        if last.replace(keys[place]) != Some(keys[place]) {
-            values.push(stored[place]);
-            indices.push(all_indices[place] as i64);
-            counts.push(0);
-        }
-        *counts.last_mut().expect("there is a value") += 1;
-        inverse[place] = values.len() as i64 - 1;
+    order_of_numbers(&stored.iter().map(|value| value.key()).collect::<Vec<u64>>(), &mut order)?;
+    let sorted: Vec<T> = order.iter().map(|place| stored[*place as usize]).collect();
+    let begins_run = |k: &usize| *k == 0 || sorted[k - 1].compare(sorted[*k]) != Ordering::Equal;
+    let starts: Vec<usize> = (0..sorted.len()).filter(begins_run).chain([sorted.len()]).collect();
+    let firsts = &starts[..starts.len() - 1];
+    let mut values: Vec<T> = firsts.iter().map(|start| sorted[*start]).collect();
+    let mut indices: Vec<i64> = firsts.iter().map(|start| all_indices[order[*start] as usize] as i64).collect();
+    let mut counts: Vec<i64> = starts.windows(2).map(|run| (run[1] - run[0]) as i64).collect();
+    let mut fill_number = None;
+    if unstored > 0 {
+        // No stored value equals the fill value.
+        let at = values.partition_point(|value| value.compare(fill) == Ordering::Less);
+        values.insert(at, fill);
+        indices.insert(at, first_unstored(&all_indices) as i64);
+        counts.insert(at, unstored as i64);
+        fill_number = Some(at);
     }
-    Ok(DistinctValues { values: T::into_buffer(values), indices, counts, inverse, fill: fill_number })
+    let mut inverse = vec![0; stored.len()];
+    for (k, run) in starts.windows(2).enumerate() {
+        let number = k + usize::from(fill_number.is_some_and(|at| at <= k));
+        order[run[0]..run[1]].iter().for_each(|place| inverse[*place as usize] = number as i64);
+    }
+    let fill = fill_number.unwrap_or(0) as i64;
+    Ok(DistinctValues { values: T::into_buffer(values), indices, counts, inverse, fill })
 }
 
 /// Returns the distinct values in ascending order, and the number of elements with each.

@@ -95,7 +95,11 @@ pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write
     }
     let text = match (&args.statements, &args.file) {
         (Some(text), _) => Some(text.clone()),
-        (None, Some(file)) if file.as_os_str() == "-" => Some(std::io::read_to_string(std::io::stdin())?),
+        (None, Some(file)) if file.as_os_str() == "-" => {
+            Some(std::io::read_to_string(std::io::stdin()).map_err(|e| {
+                CommandFailure::new(format!("standard input: {e}"), "`-f -` reads statements as UTF-8 text")
+            })?)
+        }
         (None, Some(file)) => Some(std::fs::read_to_string(file).map_err(|e| {
             CommandFailure::new(format!("{}: {e}", file.display()), "-f needs a file of SQL statements")
         })?),
