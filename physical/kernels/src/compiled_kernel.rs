@@ -15,7 +15,7 @@ pub struct CompiledKernel {
     entry: EntryPoint,
     signature: Arc<Signature>,
     /// Keeps the code in memory.
-    _code: Arc<dyn Any + Send + Sync>,
+    code: Arc<dyn Any + Send + Sync>,
 }
 
 impl CompiledKernel {
@@ -26,12 +26,12 @@ impl CompiledKernel {
         signature: Arc<Signature>,
         code: Arc<dyn Any + Send + Sync>,
     ) -> CompiledKernel {
-        CompiledKernel { entry, signature, _code: code }
+        CompiledKernel { entry, signature, code }
     }
 
     /// Returns a reference that does not keep the code in memory.
     pub(crate) fn code(&self) -> CodeRef {
-        CodeRef { entry: self.entry, code: Arc::downgrade(&self._code) }
+        CodeRef { entry: self.entry, code: Arc::downgrade(&self.code) }
     }
 
     /// Returns the signature that invocations of the kernel are created with.

@@ -35,22 +35,24 @@ pub fn compile_shared(function: &Function, effort: Effort) -> Result<CompiledKer
 type CodeKey = [u8; blake3::OUT_LEN];
 
 fn code_key(function: &Function, effort: Effort) -> CodeKey {
-    let mut state = KeyHasher(blake3::Hasher::new());
+    let mut state = HashedBytes::default();
     function.hash_code(&mut state);
     effort.hash(&mut state);
-    *state.0.finalize().as_bytes()
+    // The hash is cryptographic, so equal keys are taken for equal functions.
+    *blake3::hash(&state.0).as_bytes()
 }
 
-/// A cryptographic hash as a [`Hasher`]: equal keys are taken for equal functions.
-struct KeyHasher(blake3::Hasher);
+/// The bytes that values feed to a hasher.
+#[derive(Default)]
+struct HashedBytes(Vec<u8>);
 
-impl Hasher for KeyHasher {
+impl Hasher for HashedBytes {
     fn write(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
+        self.0.extend_from_slice(bytes);
     }
 
     fn finish(&self) -> u64 {
-        unreachable!("the key has more than 64 bits")
+        unreachable!("the bytes are hashed as a whole")
     }
 }
 

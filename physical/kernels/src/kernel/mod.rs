@@ -139,7 +139,7 @@ impl Kernel {
     pub fn run(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
         match self.run_once(inputs, limits) {
             Err(Error::KernelStopped(Status::PositionOverflow)) if self.draft.width() == PositionWidth::Narrow => {
-                self.with_wide_positions(inputs)?.run_once(inputs, limits)
+                self.with_wide_positions(inputs)?.run(inputs, limits)
             }
             // Parallel chunks report errors in any order; a run in order finds the first one.
             Err(error @ (Error::OutOfBounds(_) | Error::KernelStopped(Status::OutOfBounds))) => {
@@ -241,8 +241,9 @@ impl Kernel {
     /// Calls the code over all rounds of the outermost loop.
     ///
     /// # Errors
-    /// Like [`Kernel::call_chunk`].
-    pub fn call(&self, invocation: &mut Invocation) -> Result<Option<Counts>, Error> {
+    /// [`Error::OutOfBounds`] for a failed check; [`Error::KernelStopped`] when the call stops
+    /// early.
+    pub(crate) fn call(&self, invocation: &mut Invocation) -> Result<Option<Counts>, Error> {
         self.call_chunk(invocation, ALL_ROUNDS)
     }
 
@@ -251,8 +252,8 @@ impl Kernel {
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] for a failed check; [`Error::KernelStopped`] when the call stops
-    /// early; else like [`Code::call`].
-    pub fn call_chunk(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<Option<Counts>, Error> {
+    /// early; [`Error::InvalidInvocation`] for code that runs only as a whole.
+    pub(crate) fn call_chunk(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<Option<Counts>, Error> {
         // SAFETY: the invocation was bound to validated tensors of the types for which the function
         // was lowered.
         let (status, counts) = unsafe { self.code.call(invocation, chunk)? };
