@@ -74,7 +74,7 @@ impl ProgramFile {
             match word {
                 "input" => file.inputs.push(parse_input(rest)),
                 "sizes" => file.sizes = rest.split('|').map(parse_sizes).collect(),
-                "formats" => file.formats = rest.split('|').map(|c| parse_formats(&file.inputs, c)).collect(),
+                "formats" => file.formats.extend(rest.split('|').map(|c| parse_formats(&file.inputs, c))),
                 "rounds" => file.is_rounded = true,
                 _ => {}
             }
