@@ -284,9 +284,9 @@ impl Tensor {
         Ok(stored)
     }
 
-    /// Returns a tensor that stores other values at the coordinates of this tensor: `values` has one
-    /// for each stored element, in storage order. Returns `None` if their numbers differ, or the
-    /// values cannot be stored in this order, as in hash tables and runs.
+    /// Returns a tensor that stores other values at the coordinates of this tensor. `values` has
+    /// one value for each stored element, in storage order. Returns `None` if the number of values
+    /// is another one, or if the levels do not store values in this order, as in hash tables.
     ///
     /// # Errors
     /// When the fill value has another dtype than the values, or memory is exhausted.

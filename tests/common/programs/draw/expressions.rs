@@ -22,7 +22,9 @@ impl ProgramDraft<'_> {
         let arg = |draft: &mut Self| draft.expr(scope, prim, depth - 1);
         match self.rng.below(14) {
             0..=3 => format!("(+ {} {})", arg(self), arg(self)),
-            4 if prim.is_signed() || prim.is_float() => format!("(- {} {})", arg(self), arg(self)),
+            4 if prim.is_signed() || prim.is_float() || prim == Prim::U8 && self.is_narrow => {
+                format!("(- {} {})", arg(self), arg(self))
+            }
             // A product has either two inputs, or an expression and a small constant as factors, so
             // that floats stay exact.
             4..=6 => {
@@ -113,7 +115,7 @@ impl ProgramDraft<'_> {
             7 if depth > 0 => format!("(not {})", self.condition(scope, depth - 1)),
             8 if depth > 0 => {
                 let op = comparison(self);
-                let prim = *self.rng.pick(&[Prim::I64, Prim::F64]);
+                let prim = *self.rng.pick(&[if self.is_narrow { Prim::U8 } else { Prim::I64 }, Prim::F64]);
                 format!("({op} {} {})", self.expr(scope, prim, depth - 1), self.expr(scope, prim, depth - 1))
             }
             _ => match self.read(scope, &|draft, t| draft.tensors[t].prim() == Some(Prim::Bool)) {

@@ -130,7 +130,10 @@ impl ProgramDraft<'_> {
                 _ => (text("0".into(), n.to_string()), 0, n),
             },
             (23, _) => {
-                let e = self.expr(scope, Prim::I64, 1);
+                let e = match self.is_narrow {
+                    true => format!("(cast-i64 {})", self.expr(scope, Prim::U8, 2)),
+                    false => self.expr(scope, Prim::I64, 1),
+                };
                 (text("0".into(), format!("(min {n} {e})")), 0, n)
             }
             _ => (text("0".into(), n.to_string()), 0, n),
@@ -161,7 +164,8 @@ impl ProgramDraft<'_> {
                 (format!("(rem {e} {n})"), Prim::I64, Some((0, n)))
             }
             _ => {
-                let prim = *self.rng.pick(&[Prim::F64, Prim::I64, Prim::Bool, Prim::I64]);
+                let last = if self.is_narrow { Prim::U8 } else { Prim::I64 };
+                let prim = *self.rng.pick(&[Prim::F64, Prim::I64, Prim::Bool, last]);
                 // Without the cast, a constant would take the dtype of its context.
                 (format!("(cast-{prim} {})", self.expr(scope, prim, 2)), prim, None)
             }

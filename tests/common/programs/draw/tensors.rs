@@ -53,15 +53,19 @@ pub(super) struct ProgramDraft<'a> {
     pub(super) budget: u64,
     /// Set while a computed subscript is drawn.
     pub(super) subscript: bool,
+    /// Set if the program computes with `u8` in place of some `i64`, so that sums wrap around.
+    pub(super) is_narrow: bool,
 }
 
-/// Draws the case of a seed.
+/// Draws the case of a seed. One program in 16 computes with narrow integers.
 pub fn random_case(seed: u64, config: &ProgramConfig) -> ProgramCase {
     let mut rng = Rng::new(seed ^ 0x9706_7a35);
     let mode = if rng.chance(25) { FloatMode::StrictIeee } else { FloatMode::Relaxed };
     let sizes = (0..3).map(|_| draw_dimension(&mut rng, config.max_dimension)).collect();
     let budget = config.statements / 2 + rng.below(config.statements);
-    let mut draft = ProgramDraft { rng, config, sizes, tensors: Vec::new(), names: 0, budget, subscript: false };
+    let is_narrow = seed % 16 == 5;
+    let (tensors, names, subscript) = (Vec::new(), 0, false);
+    let mut draft = ProgramDraft { rng, config, sizes, tensors, names, budget, subscript, is_narrow };
     let contraction = draft.rng.chance(config.contractions);
     let body = if contraction {
         draft.contraction()
