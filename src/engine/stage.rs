@@ -54,6 +54,9 @@ pub(crate) enum StageWork {
     Loops(Arc<StageLoops>),
 }
 
+/// The target of a kernel, and the layouts of the inputs for which it was lowered.
+type KernelKey = (Target, Vec<Option<InputLayout>>);
+
 /// The loops of a query as programs, and the kernels compiled from them.
 pub(crate) struct StageLoops {
     name: String,
@@ -73,7 +76,7 @@ pub(crate) struct StageLoops {
     /// The kernels, by the slots of their targets.
     kernels: [OnceLock<Kernel>; TARGET_COUNT],
     /// Kernels for inputs of other layouts, by target and layouts.
-    other_kernels: Mutex<LruCache<(Target, Vec<Option<InputLayout>>), Arc<Kernel>>>,
+    other_kernels: Mutex<LruCache<KernelKey, Arc<Kernel>>>,
     /// The inputs whose values are computed from other inputs.
     pub(crate) block_inputs: BlockInputs,
     /// The trial that chooses between the tiers.
