@@ -296,6 +296,31 @@ fn wrong_arguments_are_errors() {
     assert!(unknown.contains("the samples are karate.mtx"), "{unknown}");
 }
 
+/// The largest values and their coordinates are the first ones of sorts, for every number of them.
+#[test]
+fn the_largest_values_begin_the_sorts() {
+    let session = Session::default();
+    for array in arrays(&session) {
+        let shape = array.shape().unwrap();
+        for (mode, size) in shape.iter().enumerate() {
+            let axis = mode as i64;
+            let (sorted, places) =
+                (array.sort(axis, SortOrder::Descending).unwrap(), array.argsort(axis, SortOrder::Descending).unwrap());
+            for k in 0..=*size {
+                let first = |a: &Array| {
+                    let all = (0..mode).map(|_| Index::from(..));
+                    a.slice(all.chain([Index::from(..k as i64)]).collect::<Vec<Index>>())
+                };
+                let what = format!("the {k} largest values of {array} along {mode}");
+                let (values, coordinates) = array.top_k(k, axis).unwrap();
+                assert_equal(&values.to_vec().unwrap(), &first(&sorted).to_vec().unwrap(), &what);
+                let expected = first(&places).to_vec::<i64>().unwrap();
+                assert_eq!(coordinates.to_vec::<i64>().unwrap(), expected, "{what}");
+            }
+        }
+    }
+}
+
 /// Numbers that the dtype of an array cannot represent are compared with its values exactly.
 #[test]
 fn numbers_of_other_dtypes_are_not_rounded() {
