@@ -39,7 +39,7 @@ pub(crate) fn run_in_tiers(
     if !loops.is_compiled(Target::OPTIMIZING) {
         return run(Target::INSTANT);
     }
-    // Other layouts have kernels of their own, which are compiled in the run, so times are not
+    // Other layouts have kernels of their own, which may be compiled in the run, so times are not
     // comparable.
     if !loops.fits(inputs) {
         return run(Target::OPTIMIZING);

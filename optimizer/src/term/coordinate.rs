@@ -85,7 +85,8 @@ impl ModeCoordinate {
                 return ModeCoordinate::Subscript(composed);
             }
         }
-        // Where the value wraps around, the coordinate of an inner map is out of bounds.
+        // A composition that overflows is computed, and wraps around. The coordinate of one of the
+        // composed maps is then out of bounds, so nothing is read there.
         let mut sum = Term::coordinate(Affine { terms: Vec::new(), ..form.clone() });
         for (part, c) in parts {
             let scaled = Term::integer(Builtin::Mul, part.value(mode), c, mode);

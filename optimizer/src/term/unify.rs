@@ -12,7 +12,7 @@ pub(crate) fn canonicalize(fold: &Fold, sizes: &Sizes, mode: FloatMode) -> Fold 
 }
 
 fn number_fields(fold: &Fold, depth: usize, sizes: &Sizes, mode: FloatMode) -> Fold {
-    // Loops over parts of blocks and of diagonals are the same only if they have one field.
+    // Loops over parts of blocks and diagonals are the same only if they loop over the same field.
     let name = |k: usize| {
         let field = &fold.fields[k];
         Field::from(match sizes.get(field) {

@@ -122,7 +122,8 @@ impl Array {
         values.with_modes_of(tensor)
     }
 
-    /// Casts this array and another to their common dtype. A number takes the dtype of this array.
+    /// Casts this array and another to their common dtype. A number takes the dtype of this array
+    /// if that dtype can represent it.
     #[track_caller]
     fn with_common_dtype(&self, operation: &'static str, other: Operand) -> Result<(Array, Array), Error> {
         let other = self.combine(operation, &[other], |states| Ok(states[1].clone()));

@@ -112,8 +112,8 @@ impl Array {
     }
 
     /// Returns the `k` largest values along an axis in descending order, and their coordinates. Of
-    /// equal values, the first ones are returned; NaN comes after all other values. The values are
-    /// sorted at once.
+    /// equal values, the first ones are returned; NaN comes after all other values. Only the
+    /// returned values are sorted, at once.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

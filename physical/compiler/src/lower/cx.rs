@@ -116,8 +116,8 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// Appends the loop over the entries of a nest, unrolled as often as the program requests.
-    /// Where rounds of intersections are to be independent, no loop is unrolled.
+    /// Appends the loop over the entries of a nest, unrolled as often as the program requests. No
+    /// loop is unrolled if the rounds of intersections must be independent.
     pub(crate) fn push_steps(&mut self, index: Option<Index>, cond: Expr, body: Vec<Stmt>) {
         let copies = match index.and_then(|index| self.rounds.get(&index)) {
             Some(Rounds::Unrolled(copies)) if self.lengths.is_none() => *copies,
