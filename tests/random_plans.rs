@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The default seeds.
 const SEEDS: Range<u64> = 0..4500;
 /// Number of default seeds that also run in the optimizing tier.
-const OPTIMIZED: u64 = 600;
+const OPTIMIZED: u64 = 240;
 /// Number of neighbouring seeds whose kernels are compiled together. Blocks are the same in every
 /// run, so that cached kernels are found.
 const BLOCK: u64 = 32;

@@ -24,6 +24,7 @@ const EXPECTED_NAMES: &[&str] = &[
     "case two queries",
     "case two outputs",
     "case repeated field",
+    "case repeated expression",
     "case dimension 0",
     "case dimension 1",
     "fill zero",
@@ -36,6 +37,7 @@ const EXPECTED_NAMES: &[&str] = &[
     "map affine",
     "map blocks",
     "map outside",
+    "fold beside a window",
     "scan beside a coordinate",
     "node aggregate",
     "node coordinate",
@@ -73,6 +75,7 @@ impl Coverage {
             (case.plan.queries.len() > 1, "case two queries"),
             (outputs > 1, "case two outputs"),
             (shape.repeated, "case repeated field"),
+            (shape.repeated_expr, "case repeated expression"),
             (shape.sizes.contains(&0), "case dimension 0"),
             (shape.sizes.contains(&1), "case dimension 1"),
         ] {
@@ -98,6 +101,10 @@ impl Coverage {
     fn expr(&mut self, expr: &Expr, aggregates: usize, shape: &mut CaseShape) {
         let inside = aggregates + usize::from(matches!(expr.node(), Node::Aggregate { .. }));
         shape.sizes.extend(expr.info().dimensions.iter().flatten());
+        if matches!(expr.node(), Node::Aggregate { .. } | Node::MapJoin { .. }) {
+            shape.repeated_expr |= shape.joins_and_folds.contains(expr);
+            shape.joins_and_folds.push(expr.clone());
+        }
         if let DType::Prim(p) = &expr.info().dtype {
             self.increment(format!("dtype {p}"));
         }
@@ -116,6 +123,15 @@ impl Coverage {
                 let scan = args.iter().any(|a| is(a, |n| matches!(n, Node::Scan { .. })));
                 if scan && args.iter().any(|a| is(a, |n| matches!(n, Node::Coordinate(_)))) {
                     self.increment("scan beside a coordinate");
+                }
+                let operand = |arg: &Expr| match arg.node() {
+                    Node::Aggregate { arg, .. } => Some(arg.clone()),
+                    _ => None,
+                };
+                let operands: Vec<Expr> = args.iter().filter_map(operand).collect();
+                let is_window = |e: &Expr| matches!(e.node(), Node::Index { arg, .. } if operands.contains(arg));
+                if operands.iter().any(is_window) {
+                    self.increment("fold beside a window");
                 }
                 "mapjoin"
             }
@@ -152,7 +168,11 @@ impl Coverage {
 struct CaseShape {
     aggregates: usize,
     nested: bool,
+    /// Whether a tensor is read with one field for several modes.
     repeated: bool,
+    /// Whether a join or fold occurs twice.
+    repeated_expr: bool,
+    joins_and_folds: Vec<Expr>,
     sizes: Vec<u64>,
 }
 

@@ -3,8 +3,9 @@
 use super::data::{random_input, random_value};
 use super::maps::random_map;
 use super::{CaseConfig, RandomCase, RandomInput, Rng, random_format};
+use crate::affine::{Affine, Subscript};
 use crate::dtype::{DType, Prim};
-use crate::expr::{Expr, Node, fold_dtype};
+use crate::expr::{Expr, IndexMap, Node, fold_dtype};
 use crate::field::{Alias, Field};
 use crate::format::TensorType;
 use crate::mode::FloatMode;
@@ -22,6 +23,9 @@ const COMMON: [Builtin; 8] = {
     use Builtin::*;
     [Add, Mul, Add, Mul, Min, Max, Sub, IfElse]
 };
+
+/// Largest number of nodes of an expression that is drawn again.
+const MAX_SHARED_NODES: usize = 12;
 
 /// User-defined operators in random plans.
 const USER_OPS: [&str; 2] = [
@@ -47,7 +51,7 @@ pub fn random_case(seed: u64, config: &CaseConfig) -> RandomCase {
         let form = read_one(text).expect("a definition of this file is well-formed");
         Op::from(UserOp::read(&form, &|name| Op::from_name(name)).expect("a definition of this file is accepted"))
     });
-    let mut generator = PlanGenerator { rng, config, pool, tables, ops: ops.collect() };
+    let mut generator = PlanGenerator { rng, config, pool, tables, ops: ops.collect(), drawn: Vec::new() };
     let plan = generator.plan();
     RandomCase { plan, inputs }
 }
@@ -72,6 +76,8 @@ pub(super) struct PlanGenerator<'a> {
     /// Tensors that can be read.
     tables: Vec<(Alias, Arc<TensorType>)>,
     ops: Vec<Op>,
+    /// Expressions of the plan that may be drawn again: small ones that are not leaves.
+    drawn: Vec<Expr>,
 }
 
 impl PlanGenerator<'_> {
@@ -111,7 +117,7 @@ impl PlanGenerator<'_> {
     /// field.
     fn sized(&mut self, field: &Field) -> Expr {
         let size = self.size(field);
-        let map = crate::expr::IndexMap { coordinates: vec![], dimensions: vec![(field.clone(), size)], outside: None };
+        let map = IndexMap { coordinates: vec![], dimensions: vec![(field.clone(), size)], outside: None };
         Expr::literal(false).index(map).expect("a literal can be read anywhere")
     }
 
@@ -119,12 +125,24 @@ impl PlanGenerator<'_> {
         self.pool.iter().find(|(f, _)| f == field).map_or(0, |(_, n)| *n)
     }
 
-    /// Draws an expression of any primitive dtype.
+    /// Draws an expression of any primitive dtype, sometimes one that the plan has already.
     pub(super) fn expr(&mut self, depth: usize) -> Expr {
         if depth == 0 {
             return self.leaf();
         }
-        let kind = self.rng.below(20);
+        if !self.drawn.is_empty() && self.rng.chance(8) {
+            return self.rng.pick(&self.drawn).clone();
+        }
+        let expr = self.node(depth);
+        if !expr.node().args().is_empty() && count_nodes(&expr) <= MAX_SHARED_NODES {
+            self.drawn.push(expr.clone());
+        }
+        expr
+    }
+
+    /// Draws a new expression of any primitive dtype.
+    fn node(&mut self, depth: usize) -> Expr {
+        let kind = self.rng.below(21);
         let expr = match kind {
             0..=9 => self.mapjoin(depth),
             10..=14 => self.aggregate(depth),
@@ -136,6 +154,7 @@ impl PlanGenerator<'_> {
                 random_map(self, arg)
             }
             19 => self.compared_scan(depth),
+            20 => self.fold_beside_window(depth),
             _ => None,
         };
         // Replaces an invalid node, such as one whose fill value faults, by a leaf.
@@ -294,6 +313,34 @@ impl PlanGenerator<'_> {
         Expr::mapjoin(*self.rng.pick(&[Builtin::First, Builtin::Second]), [aggregate]).ok()
     }
 
+    /// Draws a fold along a field beside the same fold over a window, which has another size.
+    fn fold_beside_window(&mut self, depth: usize) -> Option<Expr> {
+        let arg = self.expr(depth - 1);
+        let info = arg.info().clone();
+        let sized = info.fields.iter().filter_map(|f| Some((f.clone(), info.dimension(f)?)));
+        let (field, size) = self.rng.shuffled(sized.collect()).pop()?;
+        let others = self.pool.iter().filter(|(f, n)| *n != size && !info.fields.contains(f)).cloned();
+        let (window, n) = self.rng.shuffled(others.collect()).pop()?;
+        let first = self.rng.below(size.saturating_sub(n) + 1) as i64;
+        let form = Affine::field(window.clone()).plus(&Affine::constant(first));
+        let map = IndexMap {
+            coordinates: vec![(field.clone(), Subscript::Affine(form))],
+            dimensions: vec![(window.clone(), n)],
+            outside: (n > size).then(|| self.value(&info.dtype)),
+        };
+        let part = arg.clone().index(map).ok()?;
+        let op = *self.rng.pick(&[Builtin::Add, Builtin::Max, Builtin::Min, Builtin::Mul]);
+        let init = Op::Builtin(op).fold_identity(&info.dtype, FloatMode::Relaxed)?;
+        let mut args = vec![
+            Expr::aggregate(op, init.clone(), arg, [field]).ok()?,
+            Expr::aggregate(op, init, part, [window]).ok()?,
+        ];
+        if self.rng.chance(50) {
+            args.swap(0, 1);
+        }
+        Expr::mapjoin(*self.rng.pick(&[Builtin::Add, Builtin::Sub, Builtin::Max, Builtin::Eq]), args).ok()
+    }
+
     fn value(&mut self, dtype: &DType) -> Scalar {
         let data = self.config.data;
         let parts: Vec<Scalar> = dtype.prims().into_iter().map(|p| random_value(&mut self.rng, p, data)).collect();
@@ -353,4 +400,9 @@ impl PlanGenerator<'_> {
     pub(super) fn value_out_of_bounds(&mut self, dtype: &DType) -> Scalar {
         self.value(dtype)
     }
+}
+
+/// Returns the number of nodes of an expression.
+fn count_nodes(expr: &Expr) -> usize {
+    1 + expr.node().args().iter().map(|arg| count_nodes(arg)).sum::<usize>()
 }

@@ -8,6 +8,8 @@
 use super::query::{JoinClause, RandomQuery, WhereCondition};
 use super::table::{COLUMNS, Declaration, SqlValue, TableColumn, TextArray};
 use crate::rng::{Rng, named};
+use redpoll::sql::Number;
+use redpoll_logic::op::Builtin;
 use std::collections::BTreeMap;
 
 /// Number of seeds of a group. A group begins at a multiple of this number, and its seeds run in
@@ -21,6 +23,17 @@ const SAME_TABLES: u64 = 8;
 const TABLES: u64 = 5;
 
 const KEYS: [&str; 6] = ["k", "j", "i", "s", "d", "b"];
+
+/// Aggregate functions over semirings, which databases of random cases register. For some values
+/// the second operator does not distribute over the first: sums that wrap, products of negative
+/// values.
+pub(super) const SEMIRINGS: [(&str, Builtin, Builtin, Number); 5] = [
+    ("min_plus", Builtin::Min, Builtin::Add, Number::F64),
+    ("max_product", Builtin::Max, Builtin::Mul, Number::F64),
+    ("min_sum", Builtin::Min, Builtin::Add, Number::I64),
+    ("min_product", Builtin::Min, Builtin::Mul, Number::I64),
+    ("max_min", Builtin::Max, Builtin::Min, Number::I64),
+];
 
 const COMPARISONS: [&str; 5] = ["<", "<=", ">", ">=", "<>"];
 
@@ -224,11 +237,17 @@ fn aggregate(rng: &mut Rng, tables: &[String]) -> String {
     }
     let filter = if rng.chance(10) { format!(" FILTER (WHERE {})", predicate(rng, &b)) } else { String::new() };
     let key = rng.pick(&KEYS);
-    let call = match rng.below(33) {
+    let call = match rng.below(36) {
         29 => format!("count({a}.r)"),
         30 => format!("count(DISTINCT {a}.r)"),
         31 => format!("count(DISTINCT {a}.{key})"),
         32 => format!("sum({a}.v) - sum({b}.k)"),
+        33..=35 => {
+            let (name, .., number) = *rng.pick(&SEMIRINGS);
+            let column = if number == Number::F64 { "x" } else { *rng.pick(&["v", "i", "k"]) };
+            let second = if a == b { String::new() } else { format!(", {b}.{column}") };
+            format!("{name}({a}.{column}{second})")
+        }
         0 | 1 => "count(*)".to_string(),
         2 => format!("count({a}.{key})"),
         3 => format!("count(DISTINCT {a}.{key})"),

@@ -2,11 +2,11 @@
 //! repeatedly.
 
 use super::compare::{check, database};
-use super::draw::{GROUP, declarations, query};
+use super::draw::{GROUP, SEMIRINGS, declarations, query};
 use super::query::RandomQuery;
 use super::table::Declaration;
 use crate::engines::{PhaseFailure, run_phase};
-use redpoll::sql::Database;
+use redpoll::sql::{Database, Semiring};
 use std::fmt;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
@@ -86,6 +86,9 @@ impl TestDatabase {
     fn new() -> TestDatabase {
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime starts");
         let database = runtime.block_on(database());
+        for (name, plus, times, number) in SEMIRINGS {
+            database.register_semiring(Semiring::new(name, plus, times, number).expect("a semiring"));
+        }
         TestDatabase { runtime, database, folder: TempDir::new().expect("a folder for files") }
     }
 
