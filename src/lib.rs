@@ -81,7 +81,7 @@ mod timings;
 mod warm_up;
 
 pub use array::{
-    Array, ArrayError, Axes, Builder, Contraction, DuplicatePolicy, Index, Operand, Overlap, RangeValue,
+    Array, ArrayError, Axes, Builder, Cause, Contraction, DuplicatePolicy, Index, Operand, Overlap, RangeValue,
     ScheduledArray, Side, SortOrder, Unique, Value,
 };
 #[cfg(feature = "files")]

@@ -17,6 +17,7 @@ use redpoll_logic::text::{Catalog, free_tables, parse};
 use redpoll_logic::{FloatMode, LiftedConstant, LiftedPlan, Plan};
 use redpoll_storage::Tensor;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A compiler of plans and programs to kernels under one configuration. Congruent plans (equal up
@@ -98,6 +99,27 @@ impl Session {
     pub fn on_progress(&self, interval: Duration, callback: impl Fn(&Progress) + Send + Sync + 'static) -> Session {
         let progress = Some(ProgressReporter::new(interval, callback));
         Session { limits: Limits { progress, ..self.limits.clone() }, ..self.clone() }
+    }
+
+    /// Returns the same session with another cancel flag. Runs of the returned session, and of
+    /// arrays that it creates, stop once the flag is set; runs of this session go on. Threads that
+    /// share a session thus cancel their runs separately.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    ///
+    /// let session = redpoll::Session::default();
+    /// let cancel = Arc::new(AtomicBool::new(false));
+    /// let vector = session.vector([1.0, 2.0]);
+    /// assert_eq!(session.cancelled_by(&cancel).compute_all([&vector])?[0].sum()?, Some(3.0));
+    /// // From another thread, during the run:
+    /// cancel.store(true, Ordering::Relaxed);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[must_use]
+    pub fn cancelled_by(&self, cancel: &Arc<AtomicBool>) -> Session {
+        Session { limits: Limits { cancel: cancel.clone(), ..self.limits.clone() }, ..self.clone() }
     }
 
     /// Returns the configuration.

@@ -112,6 +112,12 @@ impl From<&[i64]> for Axes {
     }
 }
 
+impl From<Vec<Field>> for Axes {
+    fn from(names: Vec<Field>) -> Axes {
+        Axes::of(Selection::Names(names))
+    }
+}
+
 impl From<&str> for Axes {
     fn from(name: &str) -> Axes {
         Axes::of(Selection::Names(vec![name.into()]))

@@ -77,7 +77,7 @@ mod windows;
 pub use axes::Axes;
 pub use builder::{Builder, DuplicatePolicy};
 pub use create::RangeValue;
-pub use error::ArrayError;
+pub use error::{ArrayError, Cause};
 #[cfg(feature = "files")]
 pub use files::{CoordinateNames, FileScan};
 pub use operand::Operand;
@@ -98,6 +98,7 @@ use redpoll_logic::{DType, Field, Scalar};
 use state::{ArrayState, ModeStyle, SharedState};
 use std::panic::Location;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A lazy array: an expression over tensors. Clones share the expression, and its tensor once
 /// [`Array::compute`] keeps it.
@@ -203,6 +204,24 @@ impl Array {
     pub fn by_position<F: Into<Field>>(&self, names: impl IntoIterator<Item = F>) -> Array {
         let names: Vec<Field> = names.into_iter().map(Into::into).collect();
         self.derive("by_position", |state| state.number_by_name(&names))
+    }
+
+    /// Returns the same array with another cancel flag: computations of the returned array, and of
+    /// arrays built from it, stop once the flag is set; see [`Session::cancelled_by`]. Both arrays
+    /// share the expression, and its tensor once one of them is computed.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::AtomicBool;
+    ///
+    /// # let session = redpoll::Session::default();
+    /// let (sum, cancel) = (session.vector([1, 2]).sum(..), Arc::new(AtomicBool::new(false)));
+    /// assert_eq!(sum.cancelled_by(&cancel).item::<i64>()?, 3);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[must_use]
+    pub fn cancelled_by(&self, cancel: &Arc<AtomicBool>) -> Array {
+        Array { session: self.session.cancelled_by(cancel), state: self.state.clone() }
     }
 
     /// Returns the session that computes the array.

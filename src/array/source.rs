@@ -111,8 +111,17 @@ impl Session {
 }
 
 impl Array {
-    /// Returns a number as an array of the same session.
-    pub(crate) fn number(&self, number: impl Into<Scalar>) -> Array {
+    /// Returns a number as an array of rank 0 of the same session. As in [`Operand`], its dtype
+    /// adapts to the arrays that it is combined with.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.vector([1.0f32, 2.0]);
+    /// assert_eq!(a.number(3.0).subtract(&a).to_vec::<f32>()?, [2.0, 1.0]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[must_use]
+    pub fn number(&self, number: impl Into<Scalar>) -> Array {
         Array { session: self.session.clone(), state: SharedState::new(Operand::from(number.into()).state()) }
     }
 }

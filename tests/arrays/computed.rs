@@ -8,6 +8,7 @@ use redpoll::{Array, Config, Error, Session, Target, index};
 use redpoll_testing::arrays::{check_computed, evict_kept};
 use redpoll_testing::random::requested_seeds;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Results of random programs do not depend on the arrays that are computed, kept and evicted.
 #[test]
@@ -287,4 +288,20 @@ fn errors_keep_nothing() {
     assert_eq!(used(&session), 0);
     assert!(session.limits().memory.charge(1));
     session.limits().memory.release(1);
+}
+
+/// A cancel flag stops the runs of its own session and arrays; others share caches and kept
+/// tensors, and go on.
+#[test]
+fn a_cancel_flag_stops_its_own_runs() {
+    let session = Session::default();
+    let a = session.dense([64, 64], (0..4096).map(f64::from));
+    let product = a.matmul(&a);
+    let (set, clear) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
+    let stops = |result: Result<Tensor, Error>| result.unwrap_err().to_string().contains("cancelled");
+    assert!(stops(product.cancelled_by(&set).collect()));
+    assert!(session.cancelled_by(&set).compute_all([&product]).is_err_and(|error| stops(Err(error))));
+    let tensor = product.cancelled_by(&clear).compute().unwrap();
+    assert_eq!(used(&session), 64 * 64 * 8, "both arrays share the kept tensor");
+    assert_eq!(product.cancelled_by(&set).collect().unwrap().identity(), tensor.identity());
 }
