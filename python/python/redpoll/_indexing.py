@@ -1,0 +1,112 @@
+"""Indexing: keys of `x[key]` as lists of indices, and assignment to `x[key]`."""
+
+import numpy as np
+
+from . import _core
+from ._dtypes import int64, isdtype
+
+
+def _is_mask(item):
+    return isinstance(item, _core.Array) and item.dtype_name == "bool"
+
+
+def _expand(array, key):
+    """Return the items of a key, with arrays of other libraries and lists as arrays."""
+    items = key if isinstance(key, tuple) else (key,)
+    result = []
+    for item in items:
+        if isinstance(item, (list, np.ndarray, np.bool)) or (isinstance(item, bool)):
+            item = array.__array_namespace__().asarray(item)
+        elif isinstance(item, np.integer):
+            item = int(item)
+        result.append(item)
+    return result
+
+
+def _check_integers(array, items):
+    """Raise `IndexError` for integers out of bounds, and for too many indices."""
+    taken = sum(item.ndim if _is_mask(item) else 1 for item in items if item is not None and item is not Ellipsis)
+    if sum(item is Ellipsis for item in items) > 1:
+        raise IndexError("an index can have only one ellipsis ('...')")
+    if taken > array.ndim:
+        raise IndexError(f"too many indices: the array has {array.ndim} modes, but {taken} were indexed")
+
+
+def getitem(array, key):
+    """Return `array[key]`."""
+    if type(key) is int and array.ndim:
+        return array.slice([key])
+    items = _expand(array, key)
+    _check_integers(array, items)
+    masks = [item for item in items if _is_mask(item)]
+    if not masks:
+        return array.slice([_place(item) for item in items])
+    if len(items) == 1:
+        [mask] = masks
+        if mask.ndim == 0:
+            return array.slice([None]).slice([slice(0, 1 if bool(mask) else 0)])
+        return _core.select(array, mask)
+    # A mask beside other indices stands for the coordinates at which it is true.
+    places = []
+    for item in items:
+        if _is_mask(item) and item.ndim:
+            _check_mask(array, item, places)
+            places.extend(_core.nonzero(item))
+        elif _is_mask(item):
+            raise IndexError("a boolean of no modes cannot be combined with other indices")
+        else:
+            places.append(_place(item))
+    return array.slice(places)
+
+
+def _check_mask(array, mask, before):
+    if Ellipsis in [item for item in before if not isinstance(item, _core.Array)]:
+        return
+    first = sum(item is not None for item in before)
+    if array.shape[first : first + mask.ndim] != mask.shape:
+        raise IndexError(f"a mask of shape {mask.shape} does not match modes {first}.. of shape {array.shape}")
+
+
+def _place(item):
+    """Return an index of the core: arrays of no modes are integers."""
+    if isinstance(item, _core.Array):
+        if not isdtype(item.dtype, "integral"):
+            raise IndexError(f"arrays used as indices are of integers or booleans, found {item.dtype}")
+        return int(item) if item.ndim == 0 else item
+    if isinstance(item, (int, slice)) or item is None or item is Ellipsis:
+        return item
+    if hasattr(item, "__index__"):
+        return item.__index__()
+    raise IndexError(
+        f"an index is an integer, a slice, `None`, `...`, or an array of integers or booleans, found {type(item).__name__}"
+    )
+
+
+def setitem(array, key, value):
+    """Bind `array` to a copy of itself with `array[key]` replaced by `value`."""
+    xp = array.__array_namespace__()
+    items = _expand(array, key)
+    if not isinstance(value, (bool, int, float)):
+        value = xp.asarray(value)
+        if value.ndim and xp.result_type(value, array) is not array.dtype:
+            raise TypeError(f"cannot assign values of dtype {value.dtype} to an array of dtype {array.dtype}")
+        value = value.cast(array.dtype.name)
+    if len(items) == 1 and _is_mask(items[0]) and items[0].shape == array.shape and not getattr(value, "ndim", 0):
+        result = xp.where(items[0], value, array)
+    else:
+        if array.size == 0:
+            return
+        places = xp.reshape(xp.arange(array.size, dtype=int64), array.shape)[key]
+        if isinstance(value, (bool, int, float)):
+            value = xp.full(places.shape, value, dtype=array.dtype)
+        value = xp.reshape(xp.broadcast_to(value, places.shape), (-1,))
+        places = xp.reshape(places, (-1,))
+        if places.size == 0:
+            return
+        # The number of the last value that is assigned to each place, as NumPy assigns in order.
+        last = _core.scatter(xp.arange(places.size, dtype=int64), places, array.size, "max")
+        assigned = xp.reshape(xp.take(value, xp.maximum(last, 0), axis=0), array.shape)
+        result = xp.where(xp.reshape(last >= 0, array.shape), assigned, array)
+    result = result.cast(array.dtype.name)
+    result.compute()
+    array.assign(result)

@@ -1,0 +1,31 @@
+"""Arrays of other libraries, both ways, without copies where the layouts agree."""
+
+import sys
+
+import numpy as np
+
+from . import numpy as _numpy
+
+__all__ = ["convert", "foreign"]
+
+
+def foreign(value):
+    """Return an array over an array of another library, or `None` for any other object.
+
+    The array shares the memory of `value` where it can, so `value` must not be changed.
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _numpy.from_numpy(np.asarray(value)) if value.dtype.kind in "biuf" else None
+    # A matrix of SciPy exists only if SciPy is imported.
+    scipy_sparse = sys.modules.get("scipy.sparse")
+    if scipy_sparse is not None and scipy_sparse.issparse(value):
+        from .scipy import from_scipy
+
+        return from_scipy(value)
+    return None
+
+
+def convert(value):
+    """Return an operand of another library as an array, or `NotImplemented`."""
+    array = foreign(value)
+    return NotImplemented if array is None else array

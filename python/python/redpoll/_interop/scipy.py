@@ -1,0 +1,97 @@
+"""Sparse arrays and matrices of SciPy, both ways."""
+
+import numpy as np
+
+from .. import _core
+from .._session import current_session
+
+__all__ = ["from_scipy", "to_scipy"]
+
+#: The formats whose arrays are those of a format of redpoll.
+_COMPRESSED = ("csr", "csc")
+
+
+def from_scipy(matrix, *, unsorted="sort"):
+    """Return an array over a sparse array or matrix of SciPy, in the format `csr`, `csc` or `coo`.
+
+    The memory is shared if coordinates ascend without duplicates, and must not be changed then.
+    Otherwise, `unsorted="sort"` sorts a copy and adds the values of duplicates, and
+    `unsorted="refuse"` raises `ValueError`.
+    """
+    if unsorted not in ("sort", "refuse"):
+        raise ValueError(f"unsorted is 'sort' or 'refuse', found {unsorted!r}")
+    if matrix.format not in _COMPRESSED:
+        matrix = matrix.tocoo()
+        if matrix.ndim != 2:
+            return _from_coo(matrix, unsorted)
+        # The conversion sorts and adds, so only a check remains for matrices that must not need it.
+        if unsorted == "refuse" and not _ascends(matrix.coords):
+            raise ValueError("the coordinates are unsorted or repeated; pass unsorted='sort' to sort a copy")
+        matrix = matrix.tocsr()
+    if not matrix.has_canonical_format:
+        if unsorted == "refuse":
+            raise ValueError("the coordinates are unsorted or repeated; pass unsorted='sort' to sort a copy")
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if matrix.ndim == 1:
+        return _from_coo(matrix.tocoo(), unsorted)
+    data = np.ascontiguousarray(matrix.data, matrix.data.dtype.newbyteorder("="))
+    levels = [[], [matrix.indptr, matrix.indices]]
+    tensor = _core.Tensor(matrix.shape, data.dtype.name, 0, matrix.format, levels, [data])
+    return current_session().array(tensor)
+
+
+def _ascends(coords):
+    """Return whether coordinates ascend lexicographically, without duplicates."""
+    if len(coords[0]) < 2:
+        return True
+    undecided, ascends = np.ones(len(coords[0]) - 1, bool), np.zeros(len(coords[0]) - 1, bool)
+    for mode in coords:
+        ascends |= undecided & (mode[1:] > mode[:-1])
+        undecided &= mode[1:] == mode[:-1]
+    return bool(ascends.all())
+
+
+def _from_coo(matrix, unsorted):
+    """Return an array of a matrix of coordinates with any number of modes."""
+    if not _ascends(matrix.coords):
+        if unsorted == "refuse":
+            raise ValueError("the coordinates are unsorted or repeated; pass unsorted='sort' to sort a copy")
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return from_coordinates(matrix.coords, matrix.data, matrix.shape)
+
+
+def from_coordinates(coords, data, shape, fill_value=0):
+    """Return an array of ascending coordinates, one array for each mode, and their values."""
+    index = np.uint32 if max(shape, default=0) < 2**32 else np.uint64
+    columns = [np.ascontiguousarray(column, index) for column in coords]
+    ends = np.array([0, len(data)], np.int32 if len(data) < 2**31 else np.int64)
+    levels = [[ends, columns[0]], *([column] for column in columns[1:])]
+    data = np.ascontiguousarray(data)
+    tensor = _core.Tensor(shape, data.dtype.name, fill_value, "coo", levels, [data])
+    return current_session().array(tensor)
+
+
+def to_scipy(array, format="csr", *, matrix=False):
+    """Return an array of two modes with fill value zero as a sparse array of SciPy.
+
+    The result shares the memory of the computed tensor, which is read-only. `matrix` asks for the
+    older class, whose `*` is the matrix product.
+    """
+    import scipy.sparse
+
+    if array.ndim != 2:
+        raise ValueError(f"SciPy's sparse arrays are converted from 2 modes, found shape {array.shape}")
+    if array.fill_value != 0:
+        raise ValueError(
+            f"SciPy's sparse arrays have the fill value 0, found {array.fill_value}; subtract it, or call `refill(0)`"
+        )
+    compressed = format if format in _COMPRESSED else "csr"
+    tensor = array.collect(compressed)
+    _, [ends, indices] = tensor.levels()
+    [values] = tensor.leaf()
+    parts = tuple(np.frombuffer(part, part.dtype) if len(part) else np.empty(0, part.dtype) for part in (values, indices, ends))
+    cls = getattr(scipy.sparse, f"{compressed}_{'matrix' if matrix else 'array'}")
+    result = cls(parts, shape=array.shape)
+    return result if compressed == format else result.asformat(format)

@@ -1,0 +1,168 @@
+"""Functions that create arrays."""
+
+import numpy as np
+
+from .. import _core, _interop
+from .._array import Array
+from .._dtypes import as_dtype, float64, int64
+from .._dtypes import bool as bool_
+from .._interop.numpy import from_numpy
+from .._session import current_session
+
+__all__ = [
+    "arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid",
+    "ones", "ones_like", "tril", "triu", "zeros", "zeros_like",
+]  # fmt: skip
+
+
+def _check_device(device):
+    if device not in (None, "cpu"):
+        raise ValueError(f"the only device is 'cpu', found {device!r}")
+
+
+def _shape(shape):
+    return (shape,) if isinstance(shape, int) else tuple(int(size) for size in shape)
+
+
+def asarray(obj, /, *, dtype=None, device=None, copy=None):
+    """Return an array of the elements of an object.
+
+    The object is an array, a number, nested sequences of numbers, an array of NumPy, a sparse array
+    or matrix of SciPy, or any object with a buffer, `__dlpack__` or `__array__`. The memory of
+    arrays of NumPy and SciPy is shared where the layouts agree, unless `copy` is true, so they must
+    not be changed.
+    """
+    _check_device(device)
+    dtype = None if dtype is None else as_dtype(dtype)
+    if isinstance(obj, Array):
+        return obj if dtype is None or dtype is obj.dtype else obj.cast(dtype.name)
+    if isinstance(obj, (bool, int, float)):
+        if copy is False:
+            raise ValueError("a number cannot become an array without a copy; pass copy=None")
+        own = bool_ if isinstance(obj, bool) else int64 if isinstance(obj, int) else float64
+        return full((), obj, dtype=own if dtype is None else dtype)
+    if copy is True and hasattr(obj, "copy"):
+        obj = obj.copy()
+    array = _interop.foreign(obj)
+    if array is None:
+        if copy is False and isinstance(obj, (list, tuple)):
+            raise ValueError("a sequence cannot become an array without a copy; pass copy=None")
+        values = np.asarray(obj)
+        if values.size == 0 and not hasattr(obj, "dtype"):
+            values = values.astype(np.float64)
+        if values.dtype.kind not in "biuf":
+            raise TypeError(f"redpoll has no dtype for the elements, which are of {values.dtype}")
+        array = from_numpy(values)
+    return array if dtype is None or dtype is array.dtype else array.cast(dtype.name)
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """Return an array over the memory of an object with `__dlpack__`."""
+    _check_device(device)
+    return asarray(np.from_dlpack(x, copy=copy))
+
+
+def full(shape, fill_value, *, dtype=None, device=None):
+    """Return an array of one repeated value, which is its fill value: nothing is stored."""
+    _check_device(device)
+    if isinstance(fill_value, Array):
+        dtype = fill_value.dtype if dtype is None else dtype
+        fill_value = fill_value.item()
+    if dtype is None:
+        dtype = bool_ if isinstance(fill_value, bool) else int64 if isinstance(fill_value, int) else float64
+    return current_session().full(_shape(shape), fill_value, as_dtype(dtype).name)
+
+
+def full_like(x, /, fill_value, *, dtype=None, device=None):
+    """Return an array of one repeated value, with the shape and by default the dtype of `x`."""
+    return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device)
+
+
+def zeros(shape, *, dtype=None, device=None):
+    """Return an array of zeros, which stores nothing."""
+    return full(shape, 0, dtype=float64 if dtype is None else dtype, device=device)
+
+
+def ones(shape, *, dtype=None, device=None):
+    """Return an array of ones, which stores nothing."""
+    return full(shape, 1, dtype=float64 if dtype is None else dtype, device=device)
+
+
+def empty(shape, *, dtype=None, device=None):
+    """Return an array of zeros: arrays have no storage that could be left as it is."""
+    return zeros(shape, dtype=dtype, device=device)
+
+
+def zeros_like(x, /, *, dtype=None, device=None):
+    """Return an array of zeros, with the shape and by default the dtype of `x`."""
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(x, /, *, dtype=None, device=None):
+    """Return an array of ones, with the shape and by default the dtype of `x`."""
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def empty_like(x, /, *, dtype=None, device=None):
+    """Return an array of zeros, with the shape and by default the dtype of `x`."""
+    return zeros_like(x, dtype=dtype, device=device)
+
+
+def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
+    """Return the numbers from `start`, by default 0, to `stop`, excluded, in steps of `step`."""
+    _check_device(device)
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        raise ValueError("the step of a range must not be 0")
+    integers = all(isinstance(bound, int) for bound in (start, stop, step))
+    session = current_session()
+    array = session.integers(start, stop, step) if integers else session.floats(start, stop, step)
+    return array if dtype is None else array.cast(as_dtype(dtype).name)
+
+
+def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
+    """Return `num` numbers at equal distances from `start` to `stop`, by default included."""
+    _check_device(device)
+    dtype = float64 if dtype is None else as_dtype(dtype)
+    if num < 0:
+        raise ValueError(f"the number of elements must not be negative, found {num}")
+    array = current_session().linspace(float(start), float(stop), num if endpoint else num + 1)
+    array = array if endpoint else array[:num]
+    return array if dtype is float64 else array.cast(dtype.name)
+
+
+def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
+    """Return the matrix with ones on diagonal `k`, stored sparsely."""
+    _check_device(device)
+    n_cols = n_rows if n_cols is None else n_cols
+    return current_session().eye(n_rows, n_cols, k, (float64 if dtype is None else as_dtype(dtype)).name)
+
+
+def meshgrid(*arrays, indexing="xy"):
+    """Return one array for each vector, which repeats it along the modes of the others."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"indexing is 'xy' or 'ij', found {indexing!r}")
+    for array in arrays:
+        if array.ndim != 1:
+            raise ValueError(f"meshgrid expects vectors, found shape {array.shape}")
+    rank = len(arrays)
+    order = (1, 0, *range(2, rank)) if indexing == "xy" and rank > 1 else tuple(range(rank))
+    shape = tuple(arrays[k].shape[0] for k in order)
+    columns = []
+    for array, mode in zip(arrays, order, strict=True):
+        column = _core.reshape(array, [-1 if k == mode else 1 for k in range(rank)]) if array.size else array[
+            tuple(slice(None) if k == mode else None for k in range(rank))
+        ]
+        columns.append(_core.broadcast_to(column, shape))
+    return columns
+
+
+def tril(x, /, *, k=0):
+    """Return the elements on and below diagonal `k`, and zeros above it."""
+    return _core.triangle(x, None, k)
+
+
+def triu(x, /, *, k=0):
+    """Return the elements on and above diagonal `k`, and zeros below it."""
+    return _core.triangle(x, k, None)

@@ -1,0 +1,44 @@
+"""Functions of dtypes."""
+
+from .. import _core
+from .._dtypes import as_dtype, can_cast, finfo, iinfo, isdtype, result_type
+
+__all__ = ["astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
+
+
+def astype(x, dtype, /, *, copy=True, device=None):
+    """Cast the elements to a dtype. Floats saturate and NaN becomes 0; integers wrap."""
+    if device not in (None, "cpu"):
+        raise ValueError(f"the only device is 'cpu', found {device!r}")
+    dtype = as_dtype(dtype)
+    if dtype is x.dtype:
+        # Arrays never share elements that can be changed, so a copy is another object.
+        return type(x)(x) if copy else x
+    return x.cast(dtype.name)
+
+
+def broadcast_to(x, /, shape):
+    """Broadcast an array to a larger shape, without copies."""
+    return _core.broadcast_to(x, shape)
+
+
+def broadcast_arrays(*arrays):
+    """Broadcast arrays to their common shape, without copies."""
+    shape = broadcast_shapes(*(array.shape for array in arrays))
+    return [_core.broadcast_to(array, shape) for array in arrays]
+
+
+def broadcast_shapes(*shapes):
+    """Return the common shape of several shapes.
+
+    Raises:
+        ValueError: two sizes of one mode differ, and neither is 1.
+    """
+    rank = max((len(shape) for shape in shapes), default=0)
+    result = [1] * rank
+    for shape in shapes:
+        for mode, size in enumerate(shape, rank - len(shape)):
+            if size != 1 and result[mode] not in (1, size):
+                raise ValueError(f"shapes {', '.join(map(str, shapes))} do not align: mode {mode} has several sizes")
+            result[mode] = result[mode] if size == 1 else size
+    return tuple(result)

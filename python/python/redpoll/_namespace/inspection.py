@@ -1,0 +1,40 @@
+"""The functions by which programs ask what the namespace can do."""
+
+from .._dtypes import ALL, float64, int64, isdtype
+
+__all__ = ["__array_namespace_info__"]
+
+
+class _Info:
+    """The capabilities, defaults, dtypes and devices of the namespace."""
+
+    def capabilities(self):
+        """Return which optional parts of the standard the namespace has."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
+
+    def default_device(self):
+        """Return the only device."""
+        return "cpu"
+
+    def default_dtypes(self, *, device=None):
+        """Return the dtypes of numbers without one. There are no complex dtypes."""
+        self._check(device)
+        return {"real floating": float64, "integral": int64, "indexing": int64}
+
+    def dtypes(self, *, device=None, kind=None):
+        """Return the dtypes by their names, of one kind or of several if `kind` is given."""
+        self._check(device)
+        return {dtype.name: dtype for dtype in ALL if kind is None or isdtype(dtype, kind)}
+
+    def devices(self):
+        """Return the devices."""
+        return ["cpu"]
+
+    def _check(self, device):
+        if device not in (None, "cpu"):
+            raise ValueError(f"the only device is 'cpu', found {device!r}")
+
+
+def __array_namespace_info__():  # noqa: N807
+    """Return the capabilities, defaults, dtypes and devices of the namespace."""
+    return _Info()

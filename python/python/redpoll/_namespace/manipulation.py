@@ -1,0 +1,136 @@
+"""Functions that change shapes, and join and split arrays."""
+
+from .. import _core
+from .._errors import AxisError
+
+__all__ = [
+    "concat", "expand_dims", "flip", "moveaxis", "pad", "permute_dims", "repeat", "reshape", "roll", "squeeze", "stack",
+    "tile", "unstack",
+]  # fmt: skip
+
+
+def _axis(axis, rank):
+    """Return an axis that counts from the start."""
+    if not -rank <= axis < rank:
+        raise AxisError(f"axis {axis} is out of range for an array of {rank} modes")
+    return axis + rank if axis < 0 else axis
+
+
+def _tuple(value):
+    return (value,) if isinstance(value, int) else tuple(value)
+
+
+def _promoted(arrays):
+    """Return arrays cast to their common dtype."""
+    from .data_types import result_type
+
+    arrays = list(arrays)
+    dtype = result_type(*arrays)
+    return [array if array.dtype is dtype else array.cast(dtype.name) for array in arrays]
+
+
+def concat(arrays, /, *, axis=0):
+    """Join arrays along an axis; `None` joins them as vectors."""
+    arrays = _promoted(arrays)
+    if axis is None:
+        arrays, axis = [_core.reshape(array, (array.size,)) for array in arrays], 0
+    return _core.concat(arrays, axis)
+
+
+def stack(arrays, /, *, axis=0):
+    """Join arrays along a new axis."""
+    return _core.stack(_promoted(arrays), axis)
+
+
+def unstack(x, /, *, axis=0):
+    """Return the parts of an array along an axis, without that axis."""
+    axis = _axis(axis, x.ndim)
+    whole = [slice(None)] * axis
+    return tuple(x.slice([*whole, k]) for k in range(x.shape[axis]))
+
+
+def expand_dims(x, /, *, axis=0):
+    """Insert a mode of size 1, or several."""
+    axes = _tuple(axis)
+    rank = x.ndim + len(axes)
+    axes = sorted(_axis(one, rank) for one in axes)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"an axis is given twice: {axis}")
+    for one in axes:
+        x = _core.expand_dims(x, one)
+    return x
+
+
+def squeeze(x, /, axis):
+    """Drop modes of size 1."""
+    return _core.squeeze(x, axis)
+
+
+def flip(x, /, *, axis=None):
+    """Reverse the order of the elements along axes, by default along all."""
+    return _core.flip(x, axis)
+
+
+def permute_dims(x, /, axes=None):
+    """Permute the modes: mode `k` of the result is mode `axes[k]` of the array."""
+    return _core.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
+
+
+def moveaxis(x, source, destination, /):
+    """Move axes to other positions; the other axes keep their order."""
+    source = [_axis(one, x.ndim) for one in _tuple(source)]
+    destination = [_axis(one, x.ndim) for one in _tuple(destination)]
+    if len(source) != len(destination) or len(set(source)) != len(source) or len(set(destination)) != len(destination):
+        raise ValueError("moveaxis expects as many different destinations as different sources")
+    order = [mode for mode in range(x.ndim) if mode not in source]
+    for place, mode in sorted(zip(destination, source, strict=True)):
+        order.insert(place, mode)
+    return _core.permute_dims(x, order)
+
+
+def reshape(x, /, shape, *, copy=None):
+    """Change the shape and keep the elements in row-major order. One size may be -1."""
+    # A lazy array is never copied, so `copy` has no effect.
+    return _core.reshape(x, _tuple(shape))
+
+
+def repeat(x, repeats, /, *, axis=None):
+    """Repeat each element along an axis, by a count for all or by one for each coordinate."""
+    if axis is None:
+        x, axis = _core.reshape(x, (x.size,)), 0
+    if isinstance(repeats, int):
+        return _core.repeat(x, repeats, axis)
+    counts = [int(count) for count in repeats.todense().reshape(-1)]
+    if len(counts) == 1:
+        return _core.repeat(x, counts[0], axis)
+    return _core.repeat_each(x, counts, axis)
+
+
+def roll(x, /, shift, *, axis=None):
+    """Rotate the elements along axes; without an axis, as a vector."""
+    if axis is None:
+        return _core.reshape(_core.roll(_core.reshape(x, (x.size,)), shift, 0), x.shape)
+    axes, shifts = _tuple(axis), _tuple(shift)
+    if len(shifts) == 1:
+        shifts = shifts * len(axes)
+    if len(shifts) != len(axes):
+        raise ValueError(f"roll expects a shift for each of {len(axes)} axes, found {len(shifts)}")
+    for one, by in zip(axes, shifts, strict=True):
+        x = _core.roll(x, by, one)
+    return x
+
+
+def tile(x, repetitions, /):
+    """Repeat the whole array, with one count for each mode; missing modes are inserted in front."""
+    repetitions = _tuple(repetitions)
+    repetitions = (1,) * (x.ndim - len(repetitions)) + repetitions
+    if len(repetitions) > x.ndim:
+        x = x[(None,) * (len(repetitions) - x.ndim) + (...,)]
+    return _core.tile(x, repetitions)
+
+
+def pad(x, widths, /, *, value=0):
+    """Pad each mode with a value, by pairs of widths (before, after), or by one width for all."""
+    if isinstance(widths, int):
+        widths = [(widths, widths)] * x.ndim
+    return _core.pad(x, [tuple(pair) for pair in widths], value)

@@ -1,0 +1,54 @@
+"""Distinct values. They are computed at once, as their number depends on the data."""
+
+from typing import NamedTuple
+
+from .. import _core
+from .._array import Array
+
+__all__ = ["unique_all", "unique_counts", "unique_inverse", "unique_values"]
+
+
+class UniqueAll(NamedTuple):
+    """The distinct values, their first indices, the index of each element's value, the counts."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    """The distinct values and their counts."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    """The distinct values and the index of each element's value."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def unique_all(x, /):
+    """Return the distinct values in ascending order, with indices, inverse indices and counts."""
+    values, indices, counts, inverse = _core.unique(x)
+    return UniqueAll(values, indices, inverse, counts)
+
+
+def unique_counts(x, /):
+    """Return the distinct values in ascending order, and their counts."""
+    values, _, counts, _ = _core.unique(x)
+    return UniqueCounts(values, counts)
+
+
+def unique_inverse(x, /):
+    """Return the distinct values in ascending order, and the index of each element's value."""
+    values, _, _, inverse = _core.unique(x)
+    return UniqueInverse(values, inverse)
+
+
+def unique_values(x, /):
+    """Return the distinct values in ascending order."""
+    return _core.unique(x)[0]

@@ -1,0 +1,153 @@
+"""Reductions and scans along axes."""
+
+from .. import _core
+from .._dtypes import as_dtype
+
+__all__ = [
+    "cumulative_prod", "cumulative_sum", "diff", "max", "mean", "median", "min", "nanmax", "nanmean", "nanmin",
+    "nanprod", "nanstd", "nansum", "nanvar", "prod", "quantile", "reduce", "scan", "std", "sum", "var",
+]  # fmt: skip
+
+
+def _fold(x, name, axis, dtype, keepdims):
+    """Fold with a sum or a product, which takes the elements in the dtype of the result."""
+    if dtype is None:
+        return _core.reduce(x, name, axis, keepdims)
+    dtype = as_dtype(dtype)
+    result = _core.reduce(x if x.dtype is dtype else x.cast(dtype.name), name, axis, keepdims)
+    return result if result.dtype is dtype else result.cast(dtype.name)
+
+
+def sum(x, /, *, axis=None, dtype=None, keepdims=False):
+    """Compute the sum along axes. Integers are added in 64 bits, unless `dtype` says otherwise."""
+    return _fold(x, "sum", axis, dtype, keepdims)
+
+
+def prod(x, /, *, axis=None, dtype=None, keepdims=False):
+    """Compute the product along axes. Integers are multiplied in 64 bits, unless `dtype` says
+    otherwise."""
+    return _fold(x, "prod", axis, dtype, keepdims)
+
+
+def _extreme(x, name, axis, keepdims):
+    axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    if x.names is None and any(-x.ndim <= one < x.ndim and x.shape[one] == 0 for one in axes):
+        raise ValueError(f"{name} of no elements is not defined")
+    return _core.reduce(x, name, axis, keepdims)
+
+
+def min(x, /, *, axis=None, keepdims=False):
+    """Compute the minimum along axes; NaN if any element is NaN."""
+    return _extreme(x, "min", axis, keepdims)
+
+
+def max(x, /, *, axis=None, keepdims=False):
+    """Compute the maximum along axes; NaN if any element is NaN."""
+    return _extreme(x, "max", axis, keepdims)
+
+
+def mean(x, /, *, axis=None, keepdims=False):
+    """Compute the mean along axes."""
+    return _core.reduce(x, "mean", axis, keepdims)
+
+
+def var(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """Compute the variance along axes. `correction` is subtracted from the number of elements."""
+    return _core.moment(x, "var", axis, correction, keepdims)
+
+
+def std(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """Compute the standard deviation along axes, with the correction of `var`."""
+    return _core.moment(x, "std", axis, correction, keepdims)
+
+
+def nansum(x, /, *, axis=None, keepdims=False):
+    """Compute the sum along axes without NaN."""
+    return _core.reduce(x, "nan_sum", axis, keepdims)
+
+
+def nanprod(x, /, *, axis=None, keepdims=False):
+    """Compute the product along axes without NaN."""
+    return _core.reduce(x, "nan_prod", axis, keepdims)
+
+
+def nanmin(x, /, *, axis=None, keepdims=False):
+    """Compute the minimum along axes without NaN."""
+    return _core.reduce(x, "nan_min", axis, keepdims)
+
+
+def nanmax(x, /, *, axis=None, keepdims=False):
+    """Compute the maximum along axes without NaN."""
+    return _core.reduce(x, "nan_max", axis, keepdims)
+
+
+def nanmean(x, /, *, axis=None, keepdims=False):
+    """Compute the mean along axes without NaN."""
+    return _core.reduce(x, "nan_mean", axis, keepdims)
+
+
+def nanvar(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """Compute the variance along axes without NaN."""
+    return _core.moment(x, "nan_var", axis, correction, keepdims)
+
+
+def nanstd(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """Compute the standard deviation along axes without NaN."""
+    return _core.moment(x, "nan_std", axis, correction, keepdims)
+
+
+def median(x, /, *, axis=None, keepdims=False):
+    """Compute the median along axes, at once."""
+    return _core.quantile(x, 0.5, axis, keepdims)
+
+
+def quantile(x, fraction, /, *, axis=None, keepdims=False):
+    """Compute a quantile along axes, at once."""
+    return _core.quantile(x, fraction, axis, keepdims)
+
+
+def reduce(x, operator, /, *, initial, axis=None, keepdims=False):
+    """Fold the elements along axes with the operator of the given name, from `initial`."""
+    return _core.reduce(x, operator, axis, keepdims, initial)
+
+
+def scan(x, operator, /, *, axis=-1):
+    """Return the partial results of a fold with the operator of the given name."""
+    return _core.scan(x, operator, axis)
+
+
+def _cumulative(x, name, axis, dtype, include_initial, initial):
+    from .creation import full
+
+    if axis is None:
+        if x.ndim != 1:
+            raise ValueError(f"a scan expects an axis for shape {x.shape}")
+        axis = 0
+    if dtype is not None and as_dtype(dtype) is not x.dtype:
+        x = x.cast(as_dtype(dtype).name)
+    result = _core.scan(x, name, axis)
+    if dtype is not None and result.dtype is not as_dtype(dtype):
+        result = result.cast(as_dtype(dtype).name)
+    if include_initial:
+        shape = list(x.shape)
+        shape[axis] = 1
+        result = _core.concat([full(tuple(shape), initial, dtype=result.dtype), result], axis)
+    return result
+
+
+def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+    """Compute the partial sums along an axis."""
+    return _cumulative(x, "sum", axis, dtype, include_initial, 0)
+
+
+def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+    """Compute the partial products along an axis."""
+    return _cumulative(x, "prod", axis, dtype, include_initial, 1)
+
+
+def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+    """Compute the differences of adjacent elements along an axis, `n` times."""
+    from .manipulation import concat
+
+    parts = [part for part in (prepend, x, append) if part is not None]
+    return _core.diff(concat(parts, axis=axis) if len(parts) > 1 else x, n, axis)

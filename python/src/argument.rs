@@ -1,0 +1,41 @@
+//! Arguments of operations: axes, operators and orders.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use redpoll::Axes;
+use redpoll::logic::Field;
+use redpoll::logic::op::Op;
+
+/// Axes of an operation: all (`None`), one, or several, by number or by name.
+#[derive(FromPyObject)]
+enum AxisArgument {
+    Number(i64),
+    Name(String),
+    Numbers(Vec<i64>),
+    Names(Vec<String>),
+}
+
+/// Returns the axes of a reduction. `keep` leaves reduced modes with size 1.
+pub(crate) fn axes(axis: &Bound<'_, PyAny>, keep: bool) -> PyResult<Axes> {
+    let axes = if axis.is_none() {
+        Axes::from(..)
+    } else {
+        match axis.extract() {
+            Ok(AxisArgument::Number(number)) => number.into(),
+            Ok(AxisArgument::Name(name)) => vec![Field::from(name)].into(),
+            Ok(AxisArgument::Numbers(numbers)) => numbers[..].into(),
+            Ok(AxisArgument::Names(names)) => names.into_iter().map(Field::from).collect::<Vec<_>>().into(),
+            Err(_) => {
+                let message = format!("an axis is `None`, an integer, a name, or several of them, found {axis}");
+                return Err(PyTypeError::new_err(message));
+            }
+        }
+    };
+    Ok(if keep { axes.keep() } else { axes })
+}
+
+/// Returns the operator of the given name.
+pub(crate) fn operator(name: &str) -> PyResult<Op> {
+    Op::from_name(name)
+        .ok_or_else(|| PyValueError::new_err(format!("there is no operator '{name}'; see `redpoll.operator_names()`")))
+}

@@ -1,0 +1,418 @@
+//! The class of lazy arrays: properties, operators, indexing and computation.
+
+use crate::argument::operator;
+use crate::dtype::{dtype_name, prim_of, scalar, to_python};
+use crate::error::exception;
+use crate::index::index;
+use crate::operand::{OperandValue, python_array};
+use crate::products::product;
+use crate::run::run;
+use crate::tensor::{self, Tensor};
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyNotImplemented, PyTuple};
+use redpoll::Operand;
+use redpoll::logic::Prim;
+use redpoll::logic::op::Builtin;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The work of an operator beside its elements, in elements.
+const OPERATOR_WORK: u64 = 16;
+
+/// A lazy array of redpoll, with what the module asks of it most often.
+pub(crate) struct Core {
+    pub(crate) inner: redpoll::Array,
+    shape: Box<[u64]>,
+    /// The primitive of the dtype; `None` for a struct.
+    pub(crate) prim: Option<Prim>,
+    /// An upper bound of the elements that the computation of the array visits, with
+    /// [`OPERATOR_WORK`] for each operator. Kept tensors and sparsity make the true work smaller.
+    pub(crate) work: u64,
+}
+
+/// A lazy array. Its elements never change, but [`Array::assign`] binds the object to another array,
+/// so that `x[0] = 1` of Python has an effect on `x` alone.
+#[pyclass(frozen, subclass, module = "redpoll._core")]
+pub(crate) struct Array(RwLock<Arc<Core>>);
+
+impl Array {
+    /// Returns the array of an operation on operands of the given work.
+    ///
+    /// # Errors
+    /// Raises the exception of an operation that could not be applied.
+    pub(crate) fn new(inner: redpoll::Array, operand_work: u64) -> PyResult<Array> {
+        let shape = inner.shape().map_err(exception)?.into_boxed_slice();
+        let prim = inner.dtype().map_err(exception)?.prim();
+        let size = shape.iter().fold(OPERATOR_WORK, |size, n| size.saturating_mul((*n).max(1)));
+        let work = operand_work.saturating_add(size);
+        Ok(Array(RwLock::new(Arc::new(Core { inner, shape, prim, work }))))
+    }
+
+    /// Returns the array as an object of the class of the Python layer.
+    pub(crate) fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        python_array(py, self)
+    }
+
+    /// Returns the array that the object is bound to.
+    pub(crate) fn core(&self) -> Arc<Core> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Core {
+    /// Returns the array of an operation on this array alone.
+    pub(crate) fn derived<'py>(&self, py: Python<'py>, inner: redpoll::Array) -> PyResult<Bound<'py, PyAny>> {
+        Array::new(inner, self.work)?.into_python(py)
+    }
+
+    /// Returns the number of elements, stored or not.
+    fn size(&self) -> u128 {
+        self.shape.iter().map(|n| u128::from(*n)).product()
+    }
+
+    /// Applies a unary operator.
+    fn unary<'py>(&self, py: Python<'py>, op: Builtin) -> PyResult<Bound<'py, PyAny>> {
+        self.derived(py, self.inner.apply(op, []))
+    }
+
+    /// Applies a binary operator with this array on the left; returns `NotImplemented` for objects
+    /// that are no operands.
+    fn left<'py>(&self, op: Builtin, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = other.py();
+        let Some(other) = OperandValue::beside(self, other)? else { return not_implemented(py) };
+        let work = self.work.saturating_add(other.work());
+        Array::new(self.inner.apply(op, [other.into()]), work)?.into_python(py)
+    }
+
+    /// Applies a binary operator with this array on the right, as [`Core::left`] does.
+    fn right<'py>(&self, op: Builtin, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = other.py();
+        let Some(other) = OperandValue::beside(self, other)? else { return not_implemented(py) };
+        let work = self.work.saturating_add(other.work());
+        Array::new(other.into_array(&self.inner).apply(op, [(&self.inner).into()]), work)?.into_python(py)
+    }
+}
+
+fn not_implemented(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    Ok(PyNotImplemented::get(py).to_owned().into_any())
+}
+
+#[pymethods]
+impl Array {
+    /// Makes an object of a derived class over the same lazy array.
+    #[new]
+    fn from_core(core: &Bound<'_, Array>) -> Array {
+        Array(RwLock::new(core.get().core()))
+    }
+
+    /// Binds the object to the array of another object.
+    fn assign(&self, other: &Bound<'_, Array>) {
+        let core = other.get().core();
+        let previous = std::mem::replace(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), core);
+        // Tensors may be dropped with the previous array, after the lock is released.
+        drop(previous);
+    }
+
+    /// The sizes of the modes.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.core().shape)
+    }
+
+    /// The number of modes.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.core().shape.len()
+    }
+
+    /// The number of elements, stored or not.
+    #[getter]
+    fn size(&self) -> u128 {
+        self.core().size()
+    }
+
+    /// The name of the dtype.
+    #[getter]
+    fn dtype_name(&self) -> PyResult<String> {
+        match self.core().prim {
+            Some(prim) => Ok(crate::dtype::name_of(prim).to_owned()),
+            None => Ok(dtype_name(&self.core().inner.dtype().map_err(exception)?)),
+        }
+    }
+
+    /// The value of the elements that are not stored.
+    #[getter]
+    fn fill_value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.core().inner.fill().map_err(exception)?)
+    }
+
+    /// The names of the modes, or `None` if the modes are numbered.
+    #[getter]
+    fn names<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let names = self.core().inner.names().map_err(exception)?;
+        names.map(|names| PyTuple::new(py, names.iter().map(redpoll::logic::Field::as_str))).transpose()
+    }
+
+    /// Names the modes, in order. A repeated name selects a diagonal.
+    #[pyo3(signature = (*names))]
+    fn at<'py>(&self, py: Python<'py>, names: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
+        let core = self.core();
+        core.derived(py, core.inner.at(names))
+    }
+
+    /// Numbers the modes in the given order of their names.
+    #[pyo3(signature = (*names))]
+    fn by_position<'py>(&self, py: Python<'py>, names: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
+        let core = self.core();
+        core.derived(py, core.inner.by_position(names))
+    }
+
+    /// Applies the operator of the given name to this array and others, or numbers.
+    #[pyo3(signature = (operator, *others))]
+    fn apply<'py>(&self, operator: &str, others: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        let (op, core) = (self::operator(operator)?, self.core());
+        let values: Vec<OperandValue> =
+            others.iter().map(|other| OperandValue::required(&core, &other)).collect::<PyResult<_>>()?;
+        let work = values.iter().fold(core.work, |work, other| work.saturating_add(other.work()));
+        let result = core.inner.apply(op, values.into_iter().map(Operand::from));
+        Array::new(result, work)?.into_python(others.py())
+    }
+
+    /// Casts the values to the dtype of the given name. Floats saturate, integers wrap.
+    fn cast<'py>(&self, py: Python<'py>, dtype: &str) -> PyResult<Bound<'py, PyAny>> {
+        let core = self.core();
+        core.derived(py, core.inner.astype(prim_of(dtype)?))
+    }
+
+    /// Returns a part of the array, with an index for each mode from the first one on.
+    fn slice<'py>(&self, indices: Vec<Bound<'py, PyAny>>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let indices = indices.iter().map(index).collect::<PyResult<Vec<_>>>()?;
+        let core = self.core();
+        core.derived(py, core.inner.slice(indices))
+    }
+
+    /// Requests a format, such as `csr`, for the tensor of the array.
+    fn reformat<'py>(&self, py: Python<'py>, format: &str) -> PyResult<Bound<'py, PyAny>> {
+        let core = self.core();
+        let format = tensor::format(format, core.shape.len())?;
+        core.derived(py, core.inner.reformat(format))
+    }
+
+    /// Sets the fill value. Elements that are not stored keep their values: they are stored if the
+    /// fill value differs from them.
+    fn refill<'py>(&self, fill: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let core = self.core();
+        let prim = core.prim.ok_or_else(|| PyTypeError::new_err("an array of structs keeps its fill value"))?;
+        core.derived(fill.py(), core.inner.refill(scalar(fill, prim)?))
+    }
+
+    /// Drops stored elements that equal the fill value.
+    fn drop_fills<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let core = self.core();
+        core.derived(py, core.inner.drop_fills())
+    }
+
+    /// Computes the array and keeps the tensor, which later expressions read.
+    fn compute(&self, py: Python<'_>) -> PyResult<Tensor> {
+        let Core { inner: array, work, .. } = &*self.core();
+        let array = array.clone();
+        run(py, *work, move |cancel| array.cancelled_by(cancel).compute()).map(Tensor)
+    }
+
+    /// Computes the array in a format without keeping the tensor.
+    fn collect(&self, py: Python<'_>, format: &str) -> PyResult<Tensor> {
+        let core = self.core();
+        let array = core.inner.reformat(tensor::format(format, core.shape.len())?);
+        run(py, core.work, move |cancel| array.cancelled_by(cancel).collect()).map(Tensor)
+    }
+
+    /// Computes an array of one element and returns the element.
+    fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if self.size() != 1 {
+            let message = format!("expected an array of one element, found shape {:?}", self.core().shape);
+            return Err(PyValueError::new_err(message));
+        }
+        let value = self.compute(py)?.0.get(&vec![0; self.core().shape.len()]);
+        to_python(py, &value.map_err(|error| exception(error.into()))?)
+    }
+
+    /// Writes the values to a file, whose extension determines the file format.
+    fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let Core { inner: array, work, .. } = &*self.core();
+        let array = array.clone();
+        run(py, *work, move |cancel| array.cancelled_by(cancel).write(path))
+    }
+
+    /// Returns the text of every phase of the plan, and the decisions of the optimizer.
+    #[pyo3(signature = (schedule = None))]
+    fn explain(&self, py: Python<'_>, schedule: Option<String>) -> PyResult<String> {
+        let Core { inner: array, work, .. } = &*self.core();
+        let array = array.clone();
+        run(py, *work, move |_| {
+            let explanation = match schedule {
+                Some(schedule) => array.schedule(&schedule)?.explain(),
+                None => array.explain(),
+            };
+            Ok(explanation?.to_string())
+        })
+    }
+
+    /// Computes the array with transformed loops, and keeps the tensor.
+    fn compute_scheduled(&self, py: Python<'_>, schedule: String) -> PyResult<Tensor> {
+        let Core { inner: array, work, .. } = &*self.core();
+        let array = array.clone();
+        run(py, *work, move |cancel| array.cancelled_by(cancel).schedule(&schedule)?.compute()).map(Tensor)
+    }
+
+    /// Computes the array and returns the times of the phases and queries as text.
+    fn profile(&self, py: Python<'_>) -> PyResult<String> {
+        let Core { inner: array, work, .. } = &*self.core();
+        let array = array.clone();
+        run(py, *work, move |cancel| Ok(array.cancelled_by(cancel).profile()?.to_string()))
+    }
+
+    /// Returns the queries of the plan and the tensors between them, as a graph in the language
+    /// `dot` of Graphviz.
+    fn to_dot(&self, py: Python<'_>) -> PyResult<String> {
+        let Core { inner: array, work, .. } = &*self.core();
+        let array = array.clone();
+        run(py, *work, move |_| Ok(array.flow()?.to_dot()))
+    }
+
+    fn __neg__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().unary(py, Builtin::Neg)
+    }
+
+    fn __abs__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().unary(py, Builtin::Abs)
+    }
+
+    fn __invert__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().unary(py, Builtin::BitNot)
+    }
+
+    fn __add__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().left(Builtin::Add, other)
+    }
+
+    fn __radd__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().right(Builtin::Add, other)
+    }
+
+    fn __sub__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().left(Builtin::Sub, other)
+    }
+
+    fn __rsub__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().right(Builtin::Sub, other)
+    }
+
+    fn __mul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().left(Builtin::Mul, other)
+    }
+
+    fn __rmul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().right(Builtin::Mul, other)
+    }
+
+    fn __truediv__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().left(Builtin::Div, other)
+    }
+
+    fn __rtruediv__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().right(Builtin::Div, other)
+    }
+
+    fn __floordiv__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().left(Builtin::FloorDiv, other)
+    }
+
+    fn __rfloordiv__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().right(Builtin::FloorDiv, other)
+    }
+
+    fn __mod__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().left(Builtin::Rem, other)
+    }
+
+    fn __rmod__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().right(Builtin::Rem, other)
+    }
+
+    fn __and__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().left(Builtin::BitAnd, other)
+    }
+
+    fn __rand__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().right(Builtin::BitAnd, other)
+    }
+
+    fn __or__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().left(Builtin::BitOr, other)
+    }
+
+    fn __ror__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().right(Builtin::BitOr, other)
+    }
+
+    fn __xor__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().left(Builtin::BitXor, other)
+    }
+
+    fn __rxor__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().right(Builtin::BitXor, other)
+    }
+
+    fn __lshift__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().left(Builtin::Shl, other)
+    }
+
+    fn __rlshift__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().right(Builtin::Shl, other)
+    }
+
+    fn __rshift__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().left(Builtin::Shr, other)
+    }
+
+    fn __rrshift__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.core().right(Builtin::Shr, other)
+    }
+
+    fn __pow__<'py>(&self, other: &Bound<'py, PyAny>, modulo: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if modulo.is_none() { self.core().left(Builtin::Pow, other) } else { not_implemented(other.py()) }
+    }
+
+    fn __rpow__<'py>(&self, other: &Bound<'py, PyAny>, modulo: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if modulo.is_none() { self.core().right(Builtin::Pow, other) } else { not_implemented(other.py()) }
+    }
+
+    fn __matmul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = other.py();
+        let core = self.core();
+        let Some(other) = OperandValue::beside(&core, other)? else { return not_implemented(py) };
+        product(py, (&core.inner, core.work), other)
+    }
+
+    fn __rmatmul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = other.py();
+        let core = self.core();
+        let Some(other) = OperandValue::beside(&core, other)? else { return not_implemented(py) };
+        let work = other.work();
+        product(py, (&other.into_array(&core.inner), work), OperandValue::Array(core.inner.clone(), core.work))
+    }
+
+    fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, comparison: CompareOp) -> PyResult<Bound<'py, PyAny>> {
+        let op = match comparison {
+            CompareOp::Eq => Builtin::Eq,
+            CompareOp::Ne => Builtin::Ne,
+            CompareOp::Lt => Builtin::Lt,
+            CompareOp::Le => Builtin::Le,
+            CompareOp::Gt => Builtin::Gt,
+            CompareOp::Ge => Builtin::Ge,
+        };
+        self.core().left(op, other)
+    }
+}

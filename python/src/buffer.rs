@@ -1,0 +1,130 @@
+//! Memory shared with Python by its buffer protocol, without copies.
+//!
+//! [`array_of`] reads the buffer of a Python object, such as a NumPy array, as an array of redpoll,
+//! and [`SharedBuffer`] gives an array of redpoll to Python as a read-only buffer.
+
+use arrow_buffer::Buffer;
+use pyo3::buffer::{ElementType, PyUntypedBuffer};
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use redpoll::logic::Prim;
+use redpoll::storage::Array;
+use std::ffi::{c_int, c_void};
+use std::panic::AssertUnwindSafe;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Returns an array of redpoll over the memory of a Python object. The array keeps the object, and
+/// reads the values that the object has when they are read: the object must not change.
+///
+/// # Errors
+/// Raises `TypeError` if the elements are not primitives of redpoll in native byte order, and
+/// `BufferError` if they are not contiguous.
+pub(crate) fn array_of(object: &Bound<'_, PyAny>) -> PyResult<Array> {
+    let buffer = PyUntypedBuffer::get(object)?;
+    let prim = match (ElementType::from_format(buffer.format()), buffer.item_size()) {
+        (ElementType::Bool, _) => Prim::Bool,
+        (ElementType::SignedInteger { .. }, 1) => Prim::I8,
+        (ElementType::SignedInteger { .. }, 2) => Prim::I16,
+        (ElementType::SignedInteger { .. }, 4) => Prim::I32,
+        (ElementType::SignedInteger { .. }, 8) => Prim::I64,
+        (ElementType::UnsignedInteger { .. }, 1) => Prim::U8,
+        (ElementType::UnsignedInteger { .. }, 2) => Prim::U16,
+        (ElementType::UnsignedInteger { .. }, 4) => Prim::U32,
+        (ElementType::UnsignedInteger { .. }, 8) => Prim::U64,
+        (ElementType::Float { .. }, 4) => Prim::F32,
+        (ElementType::Float { .. }, 8) => Prim::F64,
+        _ => {
+            let format = buffer.format().to_string_lossy();
+            let message = format!("redpoll has no dtype for buffers of format '{format}'; convert the elements first");
+            return Err(PyTypeError::new_err(message));
+        }
+    };
+    if !buffer.is_c_contiguous() {
+        return Err(PyBufferError::new_err("the buffer is not contiguous in row-major order; copy it first"));
+    }
+    let (len, bytes) = (buffer.item_count(), buffer.len_bytes());
+    let memory = match NonNull::new(buffer.buf_ptr().cast::<u8>()) {
+        Some(start) if bytes > 0 => {
+            let owner = Arc::new(AssertUnwindSafe(buffer));
+            // SAFETY: The contiguous buffer has this many bytes, and the owner keeps it exported,
+            // so that Python neither frees nor moves it.
+            unsafe { Buffer::from_custom_allocation(start, bytes, owner) }
+        }
+        _ => Buffer::from_vec(Vec::<u64>::new()),
+    };
+    Array::new(prim, memory, len)
+        .ok_or_else(|| PyBufferError::new_err("the buffer is not aligned to its elements; copy it first"))
+}
+
+/// An array of redpoll as a read-only buffer of one dimension.
+#[pyclass(frozen, module = "redpoll._core")]
+pub(crate) struct SharedBuffer {
+    array: Array,
+    /// The number of elements, to which buffers point as their shape.
+    len: ffi::Py_ssize_t,
+    /// The bytes of an element, to which buffers point as their stride.
+    stride: ffi::Py_ssize_t,
+}
+
+impl SharedBuffer {
+    /// Returns the buffer of an array, whose elements are on the host.
+    pub(crate) fn new(array: Array) -> SharedBuffer {
+        let (len, stride) = (array.len() as ffi::Py_ssize_t, array.prim().bytes() as ffi::Py_ssize_t);
+        SharedBuffer { array, len, stride }
+    }
+}
+
+#[pymethods]
+impl SharedBuffer {
+    /// The name of the dtype of the elements.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        crate::dtype::name_of(self.array.prim())
+    }
+
+    fn __len__(&self) -> usize {
+        self.array.len()
+    }
+
+    /// Exports the elements.
+    ///
+    /// # Safety
+    /// `view` points to memory for a buffer, which the interpreter guarantees.
+    unsafe fn __getbuffer__(slf: Bound<'_, SharedBuffer>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        if view.is_null() {
+            return Err(PyBufferError::new_err("the view is null"));
+        }
+        if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
+            return Err(PyBufferError::new_err("arrays of redpoll are read-only; copy the array first"));
+        }
+        let this = slf.get();
+        let requested = |flag: c_int| flags & flag == flag;
+        let when = |flag: c_int, pointer: *const ffi::Py_ssize_t| match requested(flag) {
+            true => pointer.cast_mut(),
+            false => std::ptr::null_mut(),
+        };
+        let format = match requested(ffi::PyBUF_FORMAT) {
+            true => crate::dtype::format_of(this.array.prim()).as_ptr().cast_mut(),
+            false => std::ptr::null_mut(),
+        };
+        let buffer = ffi::Py_buffer {
+            buf: this.array.buffer().as_ptr().cast_mut().cast::<c_void>(),
+            len: this.len * this.stride,
+            readonly: 1,
+            itemsize: this.stride,
+            format,
+            ndim: 1,
+            shape: when(ffi::PyBUF_ND, &raw const this.len),
+            strides: when(ffi::PyBUF_STRIDES, &raw const this.stride),
+            suboffsets: std::ptr::null_mut(),
+            internal: std::ptr::null_mut(),
+            obj: slf.clone().into_ptr(),
+        };
+        // SAFETY: `view` is not null. The memory, the shape and the stride belong to the frozen
+        // object, to which the buffer has a reference until it is released.
+        unsafe { view.write(buffer) };
+        Ok(())
+    }
+}

@@ -1,0 +1,52 @@
+//! The extension module `redpoll._core` of the Python package.
+//!
+//! The module has arrays ([`array`]), sessions ([`session`]), tensors ([`tensor`]) and the buffers
+//! that they share with Python ([`buffer`]). Operators are applied by their names, so the module
+//! needs no function for each of them; the functions of the Python Array API standard are in the
+//! Python layer.
+
+mod argument;
+mod array;
+mod buffer;
+mod dtype;
+mod error;
+mod index;
+mod operand;
+mod operators;
+mod ordered;
+mod products;
+mod reductions;
+mod run;
+mod session;
+mod shapes;
+mod tensor;
+
+/// The core of the package `redpoll`; import `redpoll` instead.
+#[pyo3::pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::array::Array;
+    #[pymodule_export]
+    use crate::buffer::SharedBuffer;
+    #[pymodule_export]
+    use crate::operand::register;
+    #[pymodule_export]
+    use crate::operators::{Operator, operator_names};
+    #[pymodule_export]
+    use crate::ordered::{argsort, argwhere, isin, nonzero, quantile, searchsorted, select, sort, top_k, unique};
+    #[pymodule_export]
+    use crate::products::{einsum, kron, matmul, outer, tensordot, vecdot};
+    #[pymodule_export]
+    use crate::reductions::{diff, moment, norm, reduce, scan};
+    #[pymodule_export]
+    use crate::run::compute_all;
+    #[pymodule_export]
+    use crate::session::Session;
+    #[pymodule_export]
+    use crate::shapes::{
+        broadcast_to, concat, diagonal, expand_dims, flip, pad, permute_dims, repeat, repeat_each, reshape, roll,
+        scatter, squeeze, stack, take_along_axis, tile, triangle,
+    };
+    #[pymodule_export]
+    use crate::tensor::Tensor;
+}

@@ -1,0 +1,89 @@
+//! Runs of plans without the lock of the interpreter, which Ctrl-C interrupts.
+
+use crate::array::Array;
+#[cfg(doc)]
+use crate::array::Core;
+use crate::error::exception;
+use crate::tensor::Tensor;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use redpoll::Error;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// The largest work of a run on the thread of the caller; see [`Core::work`]. A run of this work
+/// takes less than a millisecond once its plan is compiled, and a thread costs 15 microseconds.
+const INLINE_WORK: u64 = 1 << 16;
+
+/// The interval between two polls for signals.
+const POLL: Duration = Duration::from_millis(20);
+
+/// The time that an interrupted run has to end. A plan that is still being compiled does not end
+/// within this time: its thread goes on in the background and stops at its first kernel.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// The size of the stack of a thread that runs a plan, as that of the main thread of a process:
+/// plans are expressions, which may be deep.
+const STACK: usize = 8 << 20;
+
+/// Runs a computation of the given estimated work without the lock of the interpreter. `compute`
+/// takes the cancel flag of this run alone. A long computation runs on a thread of its own, while
+/// this thread polls for signals.
+///
+/// # Errors
+/// Raises the exception of the computation, or that of a signal handler, such as
+/// `KeyboardInterrupt`.
+pub(crate) fn run<T: Send + 'static>(
+    py: Python<'_>,
+    work: u64,
+    compute: impl FnOnce(&Arc<AtomicBool>) -> Result<T, Error> + Send + 'static,
+) -> PyResult<T> {
+    let cancel = Arc::new(AtomicBool::new(false));
+    if work <= INLINE_WORK {
+        let result = py.detach(|| catch_unwind(AssertUnwindSafe(|| compute(&cancel))));
+        return result.map_err(|_| defect())?.map_err(exception);
+    }
+    let (sender, mut receiver) = mpsc::channel();
+    let flag = cancel.clone();
+    // The caller may have been interrupted and gone, so a result that nobody receives is dropped.
+    let thread = move || drop(sender.send(compute(&flag)));
+    thread::Builder::new().name("redpoll run".to_owned()).stack_size(STACK).spawn(thread)?;
+    loop {
+        let result;
+        (receiver, result) = py.detach(move || {
+            let result = receiver.recv_timeout(POLL);
+            (receiver, result)
+        });
+        match result {
+            Ok(result) => return result.map_err(exception),
+            Err(RecvTimeoutError::Disconnected) => return Err(defect()),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let Err(interrupt) = py.check_signals() {
+            cancel.store(true, Ordering::Relaxed);
+            py.detach(move || drop(receiver.recv_timeout(GRACE)));
+            return Err(interrupt);
+        }
+    }
+}
+
+/// Returns the exception for a defect of redpoll.
+fn defect() -> PyErr {
+    PyRuntimeError::new_err("redpoll stopped because of a defect; please report it with the message on standard error")
+}
+
+/// Computes several arrays in one plan, so that shared subexpressions are computed once, and keeps
+/// their tensors.
+#[pyfunction]
+pub(crate) fn compute_all(py: Python<'_>, arrays: Vec<Bound<'_, Array>>) -> PyResult<Vec<Tensor>> {
+    let Some(first) = arrays.first() else { return Ok(Vec::new()) };
+    let session = first.get().core().inner.session().clone();
+    let work = arrays.iter().fold(0, |work: u64, array| work.saturating_add(array.get().core().work));
+    let inner: Vec<redpoll::Array> = arrays.iter().map(|array| array.get().core().inner.clone()).collect();
+    let tensors = run(py, work, move |cancel| session.cancelled_by(cancel).compute_all(&inner))?;
+    Ok(tensors.into_iter().map(Tensor).collect())
+}

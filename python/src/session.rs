@@ -1,0 +1,138 @@
+//! Sessions: configurations with caches, and the creation of arrays.
+
+use crate::array::Array;
+use crate::dtype::{prim_of, scalar};
+use crate::error::exception;
+use crate::run::run;
+use crate::tensor::{self, Tensor};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use redpoll::Config;
+use redpoll::kernels::run::Workers;
+use redpoll::logic::FloatMode;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The work of reading a file or drawing numbers, which runs on a thread of its own.
+const UNKNOWN_WORK: u64 = u64::MAX;
+
+/// A configuration with a cache of compiled plans. Arrays of several sessions can be combined; the
+/// session of the first array computes the result.
+#[pyclass(frozen, module = "redpoll._core")]
+pub(crate) struct Session(redpoll::Session);
+
+#[pymethods]
+impl Session {
+    /// Makes a session. `floats` is `strict` (IEEE 754) or `relaxed` (`0 * x` is 0, sums are
+    /// regrouped), `memory_limit` the largest number of bytes of all results, and `threads` the
+    /// number of threads of a run.
+    #[new]
+    #[pyo3(signature = (*, floats = "strict", memory_limit = None, threads = None))]
+    fn new(floats: &str, memory_limit: Option<usize>, threads: Option<usize>) -> PyResult<Session> {
+        let mut config = Config { memory_limit, ..Config::default() };
+        config.optimizer.float_mode = match floats {
+            "strict" => FloatMode::StrictIeee,
+            "relaxed" => FloatMode::Relaxed,
+            _ => return Err(PyValueError::new_err(format!("floats are 'strict' or 'relaxed', found '{floats}'"))),
+        };
+        if let Some(threads) = threads {
+            let threads = NonZero::new(threads)
+                .ok_or_else(|| PyValueError::new_err("the number of threads is at least 1, found 0"))?;
+            config.workers = Arc::new(Workers::new(threads));
+        }
+        Ok(Session(redpoll::Session::new(config)))
+    }
+
+    /// Returns an array of the values of a tensor.
+    fn array<'py>(&self, tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
+        created(tensor.py(), self.0.array(tensor.get().0.clone()))
+    }
+
+    /// Returns an array of one repeated value, which stores nothing.
+    fn full<'py>(
+        &self,
+        py: Python<'py>,
+        shape: Vec<u64>,
+        value: &Bound<'py, PyAny>,
+        dtype: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        created(py, self.0.full(shape, scalar(value, prim_of(dtype)?)?))
+    }
+
+    /// Returns the integers from `start` to `stop`, excluded, in steps of `step`.
+    fn integers<'py>(&self, py: Python<'py>, start: i64, stop: i64, step: i64) -> PyResult<Bound<'py, PyAny>> {
+        created(py, self.0.arange(start, stop, step))
+    }
+
+    /// Returns the floats from `start` to `stop`, excluded, in steps of `step`.
+    fn floats<'py>(&self, py: Python<'py>, start: f64, stop: f64, step: f64) -> PyResult<Bound<'py, PyAny>> {
+        created(py, self.0.arange(start, stop, step))
+    }
+
+    /// Returns `count` floats at equal distances from `start` to `stop`, included.
+    fn linspace<'py>(&self, py: Python<'py>, start: f64, stop: f64, count: u64) -> PyResult<Bound<'py, PyAny>> {
+        created(py, self.0.linspace(start, stop, count))
+    }
+
+    /// Returns the matrix with ones on diagonal `k`.
+    fn eye<'py>(&self, py: Python<'py>, rows: u64, columns: u64, k: i64, dtype: &str) -> PyResult<Bound<'py, PyAny>> {
+        created(py, self.0.eye(rows, columns, k, prim_of(dtype)?))
+    }
+
+    /// Draws an array of random numbers, the same on every machine. `distribution` is `uniform`,
+    /// `normal` or `integers`, with two parameters.
+    #[pyo3(signature = (shape, *, density = None, distribution = "uniform", parameters = (0.0, 1.0), dtype = None,
+        format = None, seed = 0))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
+    fn random<'py>(
+        &self,
+        py: Python<'py>,
+        shape: Vec<u64>,
+        density: Option<f64>,
+        distribution: &str,
+        parameters: (f64, f64),
+        dtype: Option<&str>,
+        format: Option<&str>,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (a, b) = parameters;
+        let rank = shape.len();
+        let random = self.0.random(shape).seed(seed);
+        let mut random = match distribution {
+            "uniform" => random.uniform(a, b),
+            "normal" => random.normal(a, b),
+            "integers" => random.integers(a as i64, b as i64),
+            _ => {
+                let message = format!("a distribution is 'uniform', 'normal' or 'integers', found '{distribution}'");
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        if let Some(density) = density {
+            random = random.density(density);
+        }
+        if let Some(dtype) = dtype {
+            random = random.dtype(prim_of(dtype)?);
+        }
+        if let Some(format) = format {
+            random = random.format(tensor::format(format, rank)?);
+        }
+        created(py, run(py, UNKNOWN_WORK, move |_| random.array())?)
+    }
+
+    /// Reads an array from a file, whose extension or first bytes determine the file format.
+    fn read<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+        let session = self.0.clone();
+        created(py, run(py, UNKNOWN_WORK, move |_| session.read(path))?)
+    }
+
+    /// Returns a small real data set that ships with redpoll.
+    fn sample<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        created(py, self.0.sample(name).map_err(exception)?)
+    }
+}
+
+/// Returns a new array as an object of the Python layer.
+fn created(py: Python<'_>, array: redpoll::Array) -> PyResult<Bound<'_, PyAny>> {
+    Array::new(array, 0)?.into_python(py)
+}

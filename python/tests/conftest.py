@@ -1,0 +1,30 @@
+"""Shared parts of the tests: random arrays, and the comparison with NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+settings.register_profile("redpoll", max_examples=30, deadline=None)
+settings.load_profile("redpoll")
+
+DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
+)  # fmt: skip
+
+
+def same(array, expected, *, exact=True):
+    """Check shape, dtype and elements of an array against NumPy's."""
+    expected = np.asarray(expected)
+    values = np.asarray(array)
+    assert values.shape == expected.shape
+    assert values.dtype == expected.dtype
+    if exact:
+        np.testing.assert_array_equal(values, expected)
+    else:
+        np.testing.assert_allclose(values, expected, rtol=1e-5 if expected.dtype == np.float32 else 1e-12, atol=1e-12)
+
+
+@pytest.fixture
+def rng():
+    """Return a generator of random numbers with a fixed seed."""
+    return np.random.default_rng(7)

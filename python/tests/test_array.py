@@ -1,0 +1,158 @@
+"""The class `Array`: operators, promotion, numbers, laziness, errors."""
+
+import operator
+import threading
+import time
+
+import numpy as np
+import pytest
+from conftest import DTYPES, same
+
+import redpoll as rp
+
+ARITHMETIC = ("add", "sub", "mul", "floordiv", "mod")
+
+
+@pytest.mark.parametrize("left", DTYPES)
+@pytest.mark.parametrize("right", DTYPES)
+def test_operators_promote_as_numpy(rng, left, right):
+    a, b = rng.integers(1, 5, 6).astype(left), rng.integers(1, 4, 6).astype(right)
+    x, y = rp.asarray(a), rp.asarray(b)
+    for name in ("lt", "le", "eq", "ne", "gt", "ge"):
+        same(getattr(operator, name)(x, y), getattr(operator, name)(a, b))
+    if left == right == "bool":
+        return
+    for name in ARITHMETIC:
+        same(getattr(operator, name)(x, y), getattr(operator, name)(a, b))
+    assert rp.result_type(x, y) == np.result_type(a, b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES[1:])
+def test_numbers_take_the_dtype_of_the_array(rng, dtype):
+    a = rng.integers(1, 9, 6).astype(dtype)
+    x = rp.asarray(a)
+    for name in ARITHMETIC:
+        function = getattr(operator, name)
+        same(function(x, 3), function(a, 3))
+        same(function(19, x), function(19, a))
+    for name in ("add", "mul", "truediv"):
+        function = getattr(operator, name)
+        same(function(x, 2.5), function(a, 2.5))
+        same(function(2.5, x), function(2.5, a))
+    same(2**x, 2**a)
+
+
+def test_integers_out_of_range_are_refused():
+    with pytest.raises(OverflowError, match="300 is out of bounds for uint8"):
+        rp.asarray(np.zeros(2, "u1")) + 300
+    with pytest.raises(OverflowError):
+        rp.asarray([1]) + 2**70
+    same(rp.asarray([1.5]) + 2**70, np.array([1.5]) + 2**70)
+
+
+def test_numbers_of_one_element():
+    x = rp.asarray([[7]])
+    assert (int(x), float(x), bool(x), operator.index(x[0, 0])) == (7, 7.0, True, 7)
+    for conversion in (bool, int, float):
+        with pytest.raises(ValueError, match="one element"):
+            conversion(rp.asarray([1, 2]))
+    with pytest.raises(TypeError):
+        operator.index(rp.asarray(1.0))
+
+
+def test_arrays_are_no_sequences():
+    x = rp.asarray([1, 2])
+    with pytest.raises(TypeError, match="unstack"):
+        iter(x)
+    assert not hasattr(x, "__len__")
+    with pytest.raises(TypeError):
+        hash(x)
+
+
+def test_repr_computes_nothing():
+    x = rp.zeros((1 << 40, 1 << 40)) + 1.5
+    assert repr(x) == f"<redpoll.Array shape=({1 << 40}, {1 << 40}) float64 fill=1.5>"
+
+
+def test_assignment_binds_one_array_alone(rng):
+    a = rng.random((3, 4))
+    x = rp.asarray(a.copy())
+    other = rp.Array(x)
+    b = a.copy()
+    for key, value in [
+        ((0, 1), 7.0), (slice(None, None, 2), 1.0), ((..., -1), np.arange(3.0)), (np.array([1, 1]), [[1.0], [2.0]]),
+        (a > 0.5, -1.0),
+    ]:  # fmt: skip
+        x[key], b[key] = value, value
+        same(x, b)
+    same(other, a)
+    x += 1
+    same(x, b + 1)
+
+
+def test_errors_have_the_classes_of_numpy():
+    x = rp.asarray([[1, 2], [3, 4]])
+    with pytest.raises(ValueError, match="do not align"):
+        x + rp.asarray([1, 2, 3])
+    with pytest.raises(ValueError, match="axis 5"):
+        rp.sum(x, axis=5)
+    with pytest.raises(IndexError, match="axis 5"):
+        rp.sum(x, axis=5)
+    with pytest.raises(IndexError):
+        x[2]
+    with pytest.raises(TypeError):
+        rp.asarray([1.5]) & 1
+    with pytest.raises(TypeError):
+        x + "a"
+    with pytest.raises(FileNotFoundError):
+        rp.read("/no/such/file.npy")
+    for error in (pytest.raises(ValueError), pytest.raises(IndexError)):
+        with error as found:
+            rp.sum(x, axis=5)
+        assert ".rs" not in str(found.value)
+
+
+def test_memory_limits_raise_memory_error():
+    with rp.use_session(rp.Session(memory_limit=1 << 16)), pytest.raises(MemoryError):
+        x = rp.asarray(np.arange(1000.0))
+        (x[:, None] * x).compute()
+
+
+def test_interrupts_end_long_runs():
+    """A signal ends a run of several seconds at once, and the session goes on."""
+    import os
+    import signal
+
+    a = rp.asarray(np.random.default_rng(1).random((3000, 3000)))
+    small = rp.sum(a[:2, :2] @ a[:2, :2])
+    float(small)
+    sent = []
+
+    def send():
+        time.sleep(0.5)
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        # Far more work than half a second.
+        ((a @ a) @ (a @ a) @ (a @ a)).compute()
+    thread.join()
+    assert time.perf_counter() - sent[0] < 1.0
+    assert float(small) > 0
+
+
+def test_threads_do_not_cancel_each_other():
+    results = []
+    a = rp.asarray(np.random.default_rng(1).random((200, 200)))
+
+    def compute(k):
+        results.append(float(rp.sum(a @ a + float(k))))
+
+    threads = [threading.Thread(target=compute, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 4
