@@ -60,10 +60,12 @@ def test_numbers_of_one_element():
         operator.index(rp.asarray(1.0))
 
 
-def test_arrays_are_no_sequences():
-    x = rp.asarray([1, 2])
-    with pytest.raises(TypeError, match="unstack"):
-        iter(x)
+def test_arrays_are_iterated_along_the_first_mode():
+    x = rp.asarray([[1, 2], [3, 4]])
+    same(rp.stack(list(x)), [[1, 2], [3, 4]])
+    with pytest.raises(TypeError, match="item"):
+        iter(rp.asarray(1))
+    # NumPy would walk an object with a length, and SciPy's matrices would ask for it.
     assert not hasattr(x, "__len__")
     with pytest.raises(TypeError):
         hash(x)

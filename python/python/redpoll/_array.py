@@ -104,7 +104,11 @@ class Array(_core.Array):
         return super().item()
 
     def __iter__(self):
-        raise TypeError("arrays are not iterated element by element; call `unstack` or `todense`")
+        if self.ndim == 0:
+            raise TypeError("an array without modes is not iterated; `item` returns its element")
+        # The parts read one tensor in place of computing the array for each of them.
+        self.compute()
+        return iter(self.__array_namespace__().unstack(self))
 
     def __repr__(self):
         names = "" if self.names is None else f" names={self.names}"

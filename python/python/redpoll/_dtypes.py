@@ -45,7 +45,9 @@ class DType:
     def __eq__(self, other):
         if isinstance(other, DType):
             return self is other
-        return _BY_KEY.get(_key(other)) is self if other is not None else False
+        if isinstance(other, str):
+            return other == self.name
+        return _find(other) is self if isinstance(other, (type, np.dtype)) else NotImplemented
 
     def __reduce__(self):
         return as_dtype, (self.name,)
@@ -66,16 +68,14 @@ float64 = DType("float64", "real floating", 64)
 ALL = (bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64)
 BY_NAME = {dtype.name: dtype for dtype in ALL}
 _PYTHON = {_bool: bool, _int: int64, _float: float64}
-_BY_KEY = {**BY_NAME, **{dtype.numpy: dtype for dtype in ALL}, **_PYTHON}
+_BY_KEY = {**{dtype.numpy: dtype for dtype in ALL}, **_PYTHON}
 
 
-def _key(value):
-    """Return the key of a dtype in the table: its name, its class, or NumPy's dtype."""
-    if isinstance(value, (str, np.dtype)) or value in _PYTHON:
-        return value
+def _find(value):
+    """Return the dtype of a name, a class or a dtype of NumPy, or `None`."""
     try:
-        return np.dtype(value)
-    except TypeError:
+        return _BY_KEY.get(value if value in _PYTHON else np.dtype(value))
+    except (TypeError, ValueError):
         return None
 
 
@@ -87,7 +87,7 @@ def as_dtype(value):
     """
     if isinstance(value, DType):
         return value
-    found = _BY_KEY.get(_key(value))
+    found = None if value is None else _find(value)
     if found is None:
         raise TypeError(f"redpoll has no dtype {value!r}; its dtypes are {', '.join(BY_NAME)}")
     return found

@@ -49,7 +49,7 @@ def unstack(x, /, *, axis=0):
     return tuple(x.slice([*whole, k]) for k in range(x.shape[axis]))
 
 
-def expand_dims(x, /, *, axis=0):
+def expand_dims(x, /, axis):
     """Insert a mode of size 1, or several."""
     axes = _tuple(axis)
     rank = x.ndim + len(axes)
