@@ -32,8 +32,8 @@ pub(crate) struct Core {
     pub(crate) work: u64,
 }
 
-/// A lazy array. Its elements never change, but [`Array::assign`] binds the object to another array,
-/// so that `x[0] = 1` of Python has an effect on `x` alone.
+/// A lazy array. Its elements never change, but [`Array::assign`] binds the object to another
+/// array, so that `x[0] = 1` of Python has an effect on `x` alone.
 #[pyclass(frozen, subclass, module = "redpoll._core")]
 pub(crate) struct Array(RwLock<Arc<Core>>);
 
