@@ -72,7 +72,8 @@ fn random_plans_give_the_values_of_the_definition() {
         }
     }
     eprintln!("{equal} values are equal, {declined} plans are declined");
-    assert!(equal > 0 && 4 * declined <= seeds.end - seeds.start, "{equal} equal, {declined} declined");
+    // A third of the plans have a function that devices do not have.
+    assert!(equal > 0 && 2 * declined <= seeds.end - seeds.start, "{equal} equal, {declined} declined");
 }
 
 /// Returns a square matrix with `size` rows, in which one of five coordinates is stored.
