@@ -1,7 +1,7 @@
 //! Alignment of operands: by name, or by position with broadcasting.
 
 use super::error::Cause;
-use super::state::{ArrayState, ModeStyle, position, positions};
+use super::state::{ArrayState, ModeStyle, is_position, position, positions};
 use redpoll_logic::op::Op;
 use redpoll_logic::{Affine, Expr, Field, IndexMap, Subscript};
 use std::collections::HashMap;
@@ -19,8 +19,12 @@ pub(crate) fn map(op: impl Into<Op>, states: &[ArrayState]) -> Result<ArrayState
 
 /// Reorders the fields of a positional expression in ascending order.
 pub(crate) fn order_positions(expr: Expr) -> Result<Expr, Cause> {
-    let fields = positions(expr.info().fields.len());
-    Ok(if expr.info().fields == fields { expr } else { expr.reorder(fields)? })
+    let fields = &expr.info().fields;
+    if (0..).zip(fields).all(|(k, field)| is_position(field, k)) {
+        return Ok(expr);
+    }
+    let ordered = positions(fields.len());
+    Ok(expr.reorder(ordered)?)
 }
 
 /// Returns the expressions of the arrays, with fields labelled so that they join as the arrays
@@ -39,6 +43,11 @@ pub(crate) fn align(states: &[ArrayState]) -> Result<(Vec<Expr>, ModeStyle), Cau
 /// Aligns positional arrays at their last modes. A mode of size 1 is read at 0 if another array has
 /// a mode of another size there.
 fn broadcast(states: &[ArrayState]) -> Result<Vec<Expr>, Cause> {
+    let mut shapes = states.iter().map(|s| &s.expr.info().dimensions).filter(|shape| !shape.is_empty());
+    let first = shapes.next();
+    if shapes.all(|shape| Some(shape) == first) {
+        return Ok(states.iter().map(|s| s.expr.clone()).collect());
+    }
     let rank = states.iter().map(ArrayState::rank).max().unwrap_or(0);
     let labels: Vec<_> = states.iter().map(|s| (s, (rank - s.rank()..rank).map(position).collect())).collect();
     label_with_broadcast(&labels)

@@ -25,7 +25,7 @@ impl Session {
         let name = unique_name("t");
         let fields = positions(tensor.ty().shape.len());
         let expr = Expr::table(name.clone(), tensor.ty().clone(), fields).expect("each mode has one field");
-        let sources = Sources::one(name, Source::Input(tensor));
+        let sources = Sources::one(name, Source::Input(Arc::new(tensor)));
         Array::new(self.clone(), ArrayState { expr, style: ModeStyle::Positional, sources })
     }
 

@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// A tensor that redpoll did not compute, or that it cannot compute again.
-    Input(Tensor),
+    Input(Arc<Tensor>),
     /// The tensor in a file, which is read when it is first needed.
     #[cfg(feature = "files")]
     File(Arc<ScannedFile>),
@@ -31,7 +31,7 @@ impl Source {
     /// Fails if a file cannot be read.
     pub(crate) fn input(&self) -> Result<Option<Tensor>, Error> {
         match self {
-            Source::Input(tensor) => Ok(Some(tensor.clone())),
+            Source::Input(tensor) => Ok(Some(Tensor::clone(tensor))),
             #[cfg(feature = "files")]
             Source::File(file) => file.tensor().map(Some),
             Source::Kept(_) | Source::Origin(..) => Ok(None),

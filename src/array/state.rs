@@ -50,10 +50,17 @@ impl SharedState {
     }
 }
 
+/// The fields of the first modes of positional arrays.
+static POSITIONS: LazyLock<Vec<Field>> = LazyLock::new(|| (0..32).map(|k| Field::from(format!("d{k}"))).collect());
+
 /// Returns the field of mode `k` of a positional array.
 pub(crate) fn position(k: usize) -> Field {
-    static FIELDS: LazyLock<Vec<Field>> = LazyLock::new(|| (0..32).map(|k| Field::from(format!("d{k}"))).collect());
-    FIELDS.get(k).cloned().unwrap_or_else(|| Field::from(format!("d{k}")))
+    POSITIONS.get(k).cloned().unwrap_or_else(|| Field::from(format!("d{k}")))
+}
+
+/// Returns whether a field is that of mode `k` of a positional array.
+pub(crate) fn is_position(field: &Field, k: usize) -> bool {
+    POSITIONS.get(k).map_or_else(|| *field == position(k), |position| position == field)
 }
 
 /// Returns the fields of the modes of a positional array.

@@ -9,7 +9,6 @@ use crate::error::Error;
 use redpoll_logic::{DType, Format, LeafKind, Prim, Scalar, StorageMode, TensorType};
 use redpoll_storage::{Duplicates, Tensor, Triples, Values, convert, order_of_numbers};
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::ops::Range;
 use std::panic::Location;
 use std::sync::Arc;
@@ -52,11 +51,16 @@ impl StoredFibers {
                 *list = stored.iter().map(|place| list[*place as usize]).collect();
             }
         }
-        let begins_fiber =
-            |k: &usize| *k == 0 || kept.iter().any(|mode| coordinates[*mode][k - 1] != coordinates[*mode][*k]);
-        let starts = match kept.is_empty() {
-            true => (0..values.len().min(1)).chain([values.len()]).collect(),
-            false => (0..values.len()).filter(begins_fiber).chain([values.len()]).collect(),
+        let begins_fiber = |k: &usize| kept.iter().any(|mode| coordinates[*mode][k - 1] != coordinates[*mode][*k]);
+        let first = 0..values.len().min(1);
+        let starts = match &kept[..] {
+            [] => first.chain([values.len()]).collect(),
+            [mode] => {
+                let list = &coordinates[*mode];
+                let others = (1..).zip(list.windows(2)).filter(|(_, pair)| pair[0] != pair[1]).map(|(k, _)| k);
+                first.chain(others).chain([values.len()]).collect()
+            }
+            _ => first.chain((1..values.len()).filter(begins_fiber)).chain([values.len()]).collect(),
         };
         let length = along.iter().fold(1, |n, mode| u64::saturating_mul(n, ty.shape[*mode]));
         Ok(StoredFibers { ty, tensor, kept, along: along.to_vec(), length, coordinates, starts, values })
@@ -160,15 +164,20 @@ pub(super) fn value_of<T: OrderedValue>(scalar: &Scalar) -> T {
     value.and_then(|values| values.first().copied()).expect("the type was matched")
 }
 
+/// The number of values that are compared with the fill value at a time.
+const FILL_BLOCK: usize = 1024;
+
 /// Returns the indices of the values that differ from the fill value; `None` if all do.
 fn places_differing(values: &Values, fill: &Scalar) -> Option<Vec<u64>> {
     fn differing<T: OrderedValue>(values: &Values, fill: &Scalar) -> Option<Vec<u64>> {
         let fill: T = value_of(fill);
         let values = T::of_buffer(&values.columns()[0]).expect("the type was matched");
-        let differs = |value: &T| value.compare(fill) != Ordering::Equal;
-        let first = values.iter().position(|value| !differs(value))?;
-        let after = (first as u64 + 1..).zip(&values[first + 1..]).filter(|(_, value)| differs(value)).map(|(k, _)| k);
-        Some((0..first as u64).chain(after).collect())
+        // Blocks are compared without branches, since most tensors store no fill value.
+        let has_fill = |block: &[T]| block.iter().fold(false, |found, value| found | value.equals(fill));
+        if !values.chunks(FILL_BLOCK).any(has_fill) {
+            return None;
+        }
+        Some((0..).zip(&values).filter(|(_, value)| !value.equals(fill)).map(|(k, _)| k).collect())
     }
     match_prim!(values.columns()[0].prim(), T => differing::<T>(values, fill))
 }

@@ -1,13 +1,12 @@
 //! Sorts along an axis.
 
-use super::fibers::{StoredFibers, assemble};
+use super::fibers::StoredFibers;
 use super::value::{OrderedValue, match_prim};
 use crate::array::{Array, ArrayError, Axes};
 use crate::error::Error;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{DType, Expr, Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
-use redpoll_storage::{Array as Buffer, Duplicates, Tensor, Triples, Values, order_of_numbers};
-use std::borrow::Cow;
+use redpoll_storage::{Array as Buffer, Duplicates, Tensor, Triples, Values, convert, order_of_numbers};
 use std::cmp::Ordering;
 
 /// The order of a sort. NaN is last in both orders.
@@ -186,18 +185,27 @@ impl SortedFibers {
     /// Returns the sorted values.
     fn values(&self) -> Result<Tensor, Error> {
         let Sorted { counts, places, values } = match_prim!(self.fibers.prim(), T => self.sort::<T>());
-        let of_mode = |mode: usize| match self.fibers.kept.iter().position(|kept| *kept == mode) {
-            None => Cow::Borrowed(&places[..]),
-            Some(_) if places.len() == self.fibers.coordinates[mode].len() => {
-                Cow::Borrowed(&self.fibers.coordinates[mode][..])
-            }
-            Some(_) => {
-                let each = self.fibers.fiber_coordinates(mode).zip(&counts);
-                each.flat_map(|(i, count)| std::iter::repeat_n(i, *count)).collect()
-            }
+        let stored_coordinates = |mode: &usize| {
+            let each = self.fibers.fiber_coordinates(*mode).zip(&counts);
+            each.filter(|(_, count)| **count > 0).map(|(i, _)| i).collect()
         };
-        let coordinates = (0..self.fibers.ty.shape.len()).map(of_mode).map(Cow::into_owned).collect();
-        assemble((self.shape(), self.fibers.ty.fill.clone()), &self.mode_order(), coordinates, values, &self.format)
+        let mut levels = self.levels_of_fibers(self.fibers.kept.iter().map(stored_coordinates).collect())?;
+        let ends = counts.iter().filter(|count| **count > 0).scan(0, |end, count| {
+            *end += *count as u64;
+            Some(*end)
+        });
+        // A vector has one fiber, even if it stores no value.
+        let ends = if self.fibers.kept.is_empty() { vec![places.len() as u64] } else { ends.collect() };
+        levels.push(vec![
+            Buffer::from_indices(Prim::I64, [0].into_iter().chain(ends)),
+            Buffer::from_indices(Prim::U64, places.into_iter()),
+        ]);
+        let (shape, fill) = (self.shape(), self.fibers.ty.fill.clone());
+        let format = Format::csf(shape.len()).permuted(&self.mode_order());
+        let rank = shape.len();
+        let tensor =
+            Tensor::try_new(TensorType { shape, dtype: values.prim().into(), fill, format }, levels, vec![values])?;
+        Ok(if self.format.is_dense() { convert(&tensor, &Format::dense(rank))? } else { tensor })
     }
 
     /// Sorts the stored values of each fiber, drops those beyond the limit, and finds the place of
@@ -261,23 +269,26 @@ impl SortedFibers {
         Ok(runs)
     }
 
+    /// Returns the levels of the pattern of fibers at the given coordinates, one list for each mode
+    /// that selects a fiber. Fibers ascend. The levels of a vector are empty.
+    fn levels_of_fibers(&self, coordinates: Vec<Vec<u64>>) -> Result<Vec<Vec<Buffer>>, Error> {
+        let Some(first) = coordinates.first() else { return Ok(Vec::new()) };
+        let shape: Vec<u64> = self.fibers.kept.iter().map(|mode| self.fibers.ty.shape[*mode]).collect();
+        let format = Format { leaf: LeafKind::Pattern, ..Format::csf(shape.len()) };
+        let ty = TensorType { shape: shape.clone(), dtype: DType::BOOL, fill: Scalar::Bool(false), format };
+        let values = Values::pattern(first.len())?;
+        let triples = Triples { shape, coordinates, values };
+        let (pattern, _) = Tensor::from_triples(ty, &triples, Duplicates::Error)?;
+        Ok(pattern.levels().to_vec())
+    }
+
     /// Returns a tensor with fill value 0, of runs along the mode.
     fn run_tensor(&self, runs: Runs) -> Result<Tensor, Error> {
         let kept = &self.fibers.kept;
-        let kept_shape: Vec<u64> = kept.iter().map(|mode| self.fibers.ty.shape[*mode]).collect();
         let rank = kept.len();
-        // The levels above the runs are those of the pattern of fibers.
-        let (levels, ends) = if rank == 0 {
-            (Vec::new(), vec![runs.ends.last().copied().unwrap_or(0)])
-        } else {
-            let format = Format { leaf: LeafKind::Pattern, ..Format::csf(rank) };
-            let ty = TensorType { shape: kept_shape.clone(), dtype: DType::BOOL, fill: Scalar::Bool(false), format };
-            let values = Values::pattern(runs.ends.len())?;
-            let coordinates = kept.iter().map(|mode| self.fibers.fiber_coordinates(*mode).collect()).collect();
-            let triples = Triples { shape: kept_shape, coordinates, values };
-            let (pattern, _) = Tensor::from_triples(ty, &triples, Duplicates::Error)?;
-            (pattern.levels().to_vec(), runs.ends)
-        };
+        let coordinates = kept.iter().map(|mode| self.fibers.fiber_coordinates(*mode).collect()).collect();
+        let levels = self.levels_of_fibers(coordinates)?;
+        let ends = if kept.is_empty() { vec![runs.ends.last().copied().unwrap_or(0)] } else { runs.ends };
         let run_level = vec![
             Buffer::from_indices(Prim::I64, [0].into_iter().chain(ends)),
             Buffer::from_indices(Prim::U64, runs.left.into_iter()),

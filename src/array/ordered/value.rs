@@ -5,9 +5,14 @@ use crate::array::Value;
 use std::cmp::Ordering;
 
 /// A value with a total order, in which NaN is last and equal to itself.
-pub(super) trait OrderedValue: Value {
+pub(super) trait OrderedValue: Value + PartialEq {
     /// Compares two values; zeros of both signs are equal.
     fn compare(self, other: Self) -> Ordering;
+
+    /// Returns whether two values are equal, as [`OrderedValue::compare`] does, but without a branch.
+    fn equals(self, other: Self) -> bool {
+        self == other
+    }
 
     /// Returns whether the value is NaN.
     fn is_nan(self) -> bool;
@@ -59,6 +64,10 @@ macro_rules! impl_ordered_float {
         impl OrderedValue for $t {
             fn compare(self, other: $t) -> Ordering {
                 self.partial_cmp(&other).unwrap_or_else(|| <$t>::is_nan(self).cmp(&<$t>::is_nan(other)))
+            }
+
+            fn equals(self, other: $t) -> bool {
+                (self == other) | (<$t>::is_nan(self) & <$t>::is_nan(other))
             }
 
             fn is_nan(self) -> bool {
