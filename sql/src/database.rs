@@ -2,6 +2,7 @@
 
 use crate::claim::UnclaimedReason;
 use crate::correlated::RenameCorrelated;
+use crate::dictionaries::UnpackDictionaries;
 use crate::engine::Engine;
 use crate::engines::Engines;
 use crate::error::Error;
@@ -116,6 +117,7 @@ impl Database {
             .with_runtime_env(runtime)
             .with_default_features()
             .with_analyzer_rule(Arc::new(RenameCorrelated))
+            .with_analyzer_rule(Arc::new(UnpackDictionaries))
             .with_optimizer_rule(Arc::new(ClaimRegions { cache: cache.clone() }))
             .with_physical_optimizer_rules(physical_optimizer_rules())
             .with_query_planner(Arc::new(planner));

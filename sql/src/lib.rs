@@ -11,7 +11,7 @@
 //!
 //! | step | from | to |
 //! |---|---|---|
-//! | `statement`, `correlated` | SQL | DataFusion's logical plan, with mistakes of DataFusion corrected |
+//! | `statement`, `correlated`, `dictionaries` | SQL | DataFusion's logical plan, with mistakes of DataFusion corrected |
 //! | `claim`, `aggregates` | DataFusion's logical plan | regions, or the reason why an aggregate is in no region |
 //! | `node`, `planner` | region | extension node, execution plan |
 //! | `policy` | execution plan | the engine that answers a call: redpoll, DataFusion, or the first to finish |
@@ -48,6 +48,7 @@ mod compressed;
 mod correlated;
 mod database;
 mod decode;
+mod dictionaries;
 pub mod encode;
 mod engine;
 mod engines;

@@ -6,7 +6,7 @@ use datafusion::arrow::datatypes::Int64Type;
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use redpoll::sql::datafusion;
 use redpoll_testing::sql::arrays::{register, text_arrays};
-use redpoll_testing::sql::{agree, database, run};
+use redpoll_testing::sql::{Cell, agree, database, rows, run};
 use std::sync::Arc;
 
 /// Counts, groups and comparisons find NULLs that are not in the array's own validity buffer.
@@ -165,4 +165,32 @@ async fn outer_joins_of_datafusion_refuse_runs() {
     refused(sql, "`arrow_cast(r, 'Utf8')`").await;
     refused(format!("SELECT i.id, q.r {from}"), "`arrow_cast(r, 'Utf8')`").await;
     refused(format!("SELECT count(q.m) {from}"), "`arrow_cast(m, 'Int64')`").await;
+}
+
+/// A NULL among the values of a dictionary is no empty text, in claimed and in other joins.
+#[tokio::test]
+async fn nulls_among_values_of_dictionaries_are_no_texts() {
+    let database = database().await;
+    for statement in [
+        "CREATE TABLE two (j BIGINT) AS VALUES (NULL), (NULL)",
+        "CREATE TABLE empty_text (s VARCHAR) AS VALUES ('')",
+        "CREATE TABLE ids (i INT, s VARCHAR) AS VALUES (NULL, NULL), (2, NULL)",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    for (kind, column) in text_arrays(&[None]) {
+        register(&database, "p", vec![("i", Arc::new(Int64Array::from(vec![2]))), ("s", column)]);
+        for (sql, expected) in [
+            ("SELECT count(*) FROM two CROSS JOIN p JOIN empty_text ON empty_text.s = p.s", "0"),
+            (
+                "SELECT coalesce(a.s, p.s) FROM ids a CROSS JOIN p JOIN p c ON c.i = a.i GROUP BY coalesce(a.s, p.s)",
+                "NULL",
+            ),
+        ] {
+            let claimed = agree(&database, sql).await.unwrap_or_else(|e| panic!("{kind}: {e}"));
+            let found = rows(&run(&database, sql).await.unwrap());
+            assert!(matches!(&found[0][0], Cell::Text(text) if text == expected), "{kind}: {sql}: {found:?}");
+            assert_eq!((claimed, found.len()), (1, 1), "{kind}: {sql}");
+        }
+    }
 }
