@@ -44,6 +44,7 @@ mod concordize;
 mod cut;
 mod dense_values;
 mod dimensionalize;
+mod empty_loops;
 mod from_physical;
 mod initialize;
 mod interp;
@@ -72,6 +73,7 @@ pub use cut::{ALL_ROUNDS, MAX_CHUNKS};
 pub use cut::{Cut, Join, Obstacle, cut, verify_parallel};
 pub use dense_values::{DenseValues, dense_values, value_index};
 pub use dimensionalize::dimensionalize;
+pub use empty_loops::drop_empty_loops;
 pub use from_physical::from_physical;
 pub use initialize::initialize;
 pub use interp::{InterpLimits, StopCause, run, run_with_limits, run_with_mode};
@@ -111,7 +113,7 @@ pub fn normalize_with_ranges(program: Program, ranges: Ranges<'_>) -> Result<Pro
     let program = insert_lifecycles(program)?;
     verify(&program)?;
     let program = dimensionalize(program)?;
-    let program = wrapperize(inline_single_rounds(program));
+    let program = wrapperize(drop_empty_loops(inline_single_rounds(program)));
     let program = initialize(join_rounds(concordize(program)));
     verify_normal(&program)?;
     Ok(prove_bounds(program, ranges))

@@ -90,9 +90,6 @@ impl<'a> WriteOrderVerifier<'a> {
     fn write(&mut self, lhs: &Access) -> Result<(), Error> {
         let Some(tensor) = self.tensors.get(&lhs.tensor) else { return Ok(()) };
         let binders = &self.binders[tensor.start_depth..];
-        if binders.iter().any(never_runs) {
-            return Ok(());
-        }
         let name = &self.program.tensors[lhs.tensor.index()].name;
         if binders.iter().any(|b| matches!(b, EnclosingBinder::While)) {
             return self
@@ -242,11 +239,6 @@ fn resolution(subscript: &Expr, binders: &[EnclosingBinder<'_>], repeated: &[Rep
     let Some(at) = binders.iter().rposition(mentioned) else { return (None, 0) };
     let EnclosingBinder::Loop { index, .. } = binders[at] else { unreachable!("only loops are mentioned") };
     (Some(index), repeated.iter().filter(|l| l.binder <= at).count())
-}
-
-/// Returns whether a loop provably has no rounds.
-fn never_runs(binder: &EnclosingBinder<'_>) -> bool {
-    matches!(binder, EnclosingBinder::Loop { extent: (lo, hi), .. } if max_rounds(lo, hi).is_some_and(|n| n <= 0))
 }
 
 /// Returns the maximum number of rounds from `lo` to `hi`, if a constant maximum is proved. A `min`

@@ -297,3 +297,14 @@ fn pattern_leaves_store_true_alone() {
     let refused = parse(&program("(and= (Y i) (gt (I i) 0))")).and_then(normalize).unwrap_err().to_string();
     assert!(refused.contains("`Y` has a pattern leaf"), "{refused}");
 }
+
+/// A write in a loop without rounds does not append its coordinate, between writes that do.
+#[test]
+fn writes_that_never_happen_append_nothing() {
+    for level in APPENDED.into_iter().chain(["(hash (element))", "(dense (element))"]) {
+        for inner in ["(let v 0 (for k (range 0 0) (-= (y 2) 1)))", "(for k (range 3 1) (for l (-= (y l) 1)))"] {
+            let output = format!("(output y (type (shape 3) f64 3.0 {level}))");
+            check(&format!("(program {output} (= (y 2) 0) {inner} (choose= (y 2) 4))"), 1);
+        }
+    }
+}
