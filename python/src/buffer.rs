@@ -1,13 +1,17 @@
 //! Memory shared with Python by its buffer protocol, without copies.
 //!
-//! [`array_of`] reads the buffer of a Python object, such as a NumPy array, as an array of redpoll,
+//! [`values_of`] reads the buffer of a Python object, such as a NumPy array, as an array of redpoll,
 //! and [`SharedBuffer`] gives an array of redpoll to Python as a read-only buffer.
+//!
+//! Kernels trust validated coordinates and booleans, and would read out of bounds if Python changed
+//! them later. So [`coordinates_of`] copies them, unless they belong to a [`SharedBuffer`].
 
-use arrow_buffer::Buffer;
+use arrow_buffer::{Buffer, MutableBuffer};
 use pyo3::buffer::{ElementType, PyUntypedBuffer};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMemoryView};
 use redpoll::logic::Prim;
 use redpoll::storage::Array;
 use std::ffi::{c_int, c_void};
@@ -15,13 +19,52 @@ use std::panic::AssertUnwindSafe;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Returns an array of redpoll over the memory of a Python object. The array keeps the object, and
-/// reads the values that the object has when they are read: the object must not change.
+/// Returns the values of a Python object as an array of redpoll. Numbers are shared: the array
+/// keeps the object, and reads the values that the object has when they are read.
+///
+/// # Errors
+/// Raises the exceptions of [`coordinates_of`].
+pub(crate) fn values_of(object: &Bound<'_, PyAny>) -> PyResult<Array> {
+    let (prim, buffer) = typed_buffer(object)?;
+    // Kernels rely on booleans of 0 or 1, which another view of their bytes could change.
+    if prim == Prim::Bool && !is_frozen(object) { copied(prim, &buffer) } else { shared(prim, buffer) }
+}
+
+/// Returns the coordinates or positions of a Python object as an array of redpoll, which does not
+/// change when the object does.
 ///
 /// # Errors
 /// Raises `TypeError` if the elements are not primitives of redpoll in native byte order, and
 /// `BufferError` if they are not contiguous.
-pub(crate) fn array_of(object: &Bound<'_, PyAny>) -> PyResult<Array> {
+pub(crate) fn coordinates_of(object: &Bound<'_, PyAny>) -> PyResult<Array> {
+    let (prim, buffer) = typed_buffer(object)?;
+    if is_frozen(object) { shared(prim, buffer) } else { copied(prim, &buffer) }
+}
+
+/// Returns whether nobody can write to the memory of an object: it belongs to a [`SharedBuffer`] or
+/// to `bytes`, seen through arrays of NumPy and memory views. The flag `writeable` of an array of
+/// NumPy proves nothing, because another array may have the same memory.
+fn is_frozen(object: &Bound<'_, PyAny>) -> bool {
+    let Ok(ndarray) = object.py().import("numpy").and_then(|numpy| numpy.getattr("ndarray")) else { return false };
+    let mut owner = object.clone();
+    for _ in 0..MAX_VIEWS {
+        if owner.is_exact_instance_of::<SharedBuffer>() || owner.is_exact_instance_of::<PyBytes>() {
+            return true;
+        }
+        let next = match owner.is_exact_instance_of::<PyMemoryView>() {
+            true => owner.getattr("obj"),
+            // Only NumPy itself sets the base of an array, to the owner of the memory.
+            false if owner.get_type().is(&ndarray) => owner.getattr("base"),
+            false => return false,
+        };
+        let Ok(next) = next else { return false };
+        owner = next;
+    }
+    false
+}
+
+/// Returns the buffer of an object, with the primitive of its elements.
+fn typed_buffer(object: &Bound<'_, PyAny>) -> PyResult<(Prim, PyUntypedBuffer)> {
     let buffer = PyUntypedBuffer::get(object)?;
     let prim = match (ElementType::from_format(buffer.format()), buffer.item_size()) {
         (ElementType::Bool, _) => Prim::Bool,
@@ -44,6 +87,11 @@ pub(crate) fn array_of(object: &Bound<'_, PyAny>) -> PyResult<Array> {
     if !buffer.is_c_contiguous() {
         return Err(PyBufferError::new_err("the buffer is not contiguous in row-major order; copy it first"));
     }
+    Ok((prim, buffer))
+}
+
+/// Returns an array over the memory of a buffer, which stays exported as long as the array lives.
+fn shared(prim: Prim, buffer: PyUntypedBuffer) -> PyResult<Array> {
     let (len, bytes) = (buffer.item_count(), buffer.len_bytes());
     let memory = match NonNull::new(buffer.buf_ptr().cast::<u8>()) {
         Some(start) if bytes > 0 => {
@@ -57,6 +105,21 @@ pub(crate) fn array_of(object: &Bound<'_, PyAny>) -> PyResult<Array> {
     Array::new(prim, memory, len)
         .ok_or_else(|| PyBufferError::new_err("the buffer is not aligned to its elements; copy it first"))
 }
+
+/// Returns an array of the elements that a buffer has now.
+fn copied(prim: Prim, buffer: &PyUntypedBuffer) -> PyResult<Array> {
+    let (len, bytes) = (buffer.item_count(), buffer.len_bytes());
+    let mut memory = MutableBuffer::from_len_zeroed(bytes);
+    if bytes > 0 {
+        // SAFETY: The contiguous buffer has this many bytes, and is exported until the copy is done.
+        // Bytes are copied from raw memory, without a reference to memory that others may write.
+        unsafe { std::ptr::copy_nonoverlapping(buffer.buf_ptr().cast::<u8>(), memory.as_mut_ptr(), bytes) };
+    }
+    Ok(Array::new(prim, memory.into(), len).expect("a new allocation is aligned and long enough"))
+}
+
+/// The largest number of views between an array and the owner of its memory.
+const MAX_VIEWS: usize = 8;
 
 /// An array of redpoll as a read-only buffer of one dimension.
 #[pyclass(frozen, module = "redpoll._core")]

@@ -7,6 +7,7 @@
 
 mod argument;
 mod array;
+mod arrow;
 mod buffer;
 mod dtype;
 mod error;
@@ -16,6 +17,7 @@ mod operators;
 mod ordered;
 mod products;
 mod reductions;
+mod reports;
 mod run;
 mod session;
 mod shapes;
@@ -26,6 +28,10 @@ mod tensor;
 mod _core {
     #[pymodule_export]
     use crate::array::Array;
+    #[pymodule_export]
+    use crate::arrow::labels::Labels;
+    #[pymodule_export]
+    use crate::arrow::{ArrowTable, export_table, import_table};
     #[pymodule_export]
     use crate::buffer::SharedBuffer;
     #[pymodule_export]
@@ -38,6 +44,8 @@ mod _core {
     use crate::products::{einsum, kron, matmul, outer, tensordot, vecdot};
     #[pymodule_export]
     use crate::reductions::{diff, moment, norm, reduce, scan};
+    #[pymodule_export]
+    use crate::reports::{explain, flow, kept_tensor, profile};
     #[pymodule_export]
     use crate::run::compute_all;
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! Tensors: results and inputs as the arrays of their levels and their leaf.
 
-use crate::buffer::{SharedBuffer, array_of};
+use crate::buffer::{SharedBuffer, coordinates_of, values_of};
 use crate::dtype::{dtype_name, prim_of, scalar, to_python};
 use crate::error::exception;
 use crate::index::coordinates;
@@ -11,6 +11,9 @@ use redpoll::logic::text::{format_to_sexpr, parse_format};
 use redpoll::logic::{Format, Prim, TensorType};
 use redpoll::storage::levels::{ArrayClass, level};
 use redpoll::storage::{self, convert};
+
+/// The largest number of elements of a tensor with runs whose entries are counted.
+const MAX_RUN_ENTRIES: u64 = 1 << 26;
 
 /// A tensor: the arrays of its levels, outermost first, and of its leaf.
 #[pyclass(frozen, module = "redpoll._core")]
@@ -23,8 +26,8 @@ pub(crate) fn format(text: &str, rank: usize) -> PyResult<Format> {
 
 #[pymethods]
 impl Tensor {
-    /// Makes a tensor of the buffers of its levels, outermost first, and of its leaf. The buffers
-    /// are shared and must not change.
+    /// Makes a tensor of the buffers of its levels, outermost first, and of its leaf. The numbers of
+    /// the leaf are shared; coordinates and booleans are copied, unless they are those of a tensor.
     #[new]
     #[pyo3(signature = (shape, dtype, fill, format, levels, leaf))]
     fn new(
@@ -42,10 +45,10 @@ impl Tensor {
         for (k, buffers) in levels.iter().enumerate() {
             let specs = format.levels.get(k).map_or(&[][..], |format| level(format.kind).arrays());
             let class = |at: usize| specs.get(at).map(|spec| spec.class);
-            let read = |(at, buffer)| Ok(indices(array_of(buffer)?, class(at)));
+            let read = |(at, buffer)| Ok(indices(coordinates_of(buffer)?, class(at)));
             arrays.push(buffers.iter().enumerate().map(read).collect::<PyResult<Vec<_>>>()?);
         }
-        let leaf = leaf.iter().map(array_of).collect::<PyResult<Vec<_>>>()?;
+        let leaf = leaf.iter().map(values_of).collect::<PyResult<Vec<_>>>()?;
         let ty = TensorType { shape, dtype: prim.into(), fill: scalar(fill, prim)?, format };
         let tensor = py.detach(|| storage::Tensor::try_new(ty, arrays, leaf));
         tensor.map(Tensor).map_err(|error| exception(error.into()))
@@ -114,10 +117,44 @@ impl Tensor {
         Ok(self.0.leaf().iter().cloned().map(SharedBuffer::new).collect())
     }
 
+    /// Returns the text of the tensor: shape, dtype, fill value and format, and then the values.
+    fn __str__(&self, py: Python<'_>) -> String {
+        py.detach(|| self.0.to_string())
+    }
+
+    fn __repr__(&self) -> String {
+        let ty = self.0.ty();
+        format!("<redpoll.Tensor shape={:?} {} format={}>", ty.shape, dtype_name(&ty.dtype), self.format())
+    }
+
     /// Returns the tensor in another format.
     fn convert(&self, py: Python<'_>, format: &str) -> PyResult<Tensor> {
         let format = self::format(format, self.0.ty().shape.len())?;
         py.detach(|| convert(&self.0, &format)).map(Tensor).map_err(|error| exception(error.into()))
+    }
+
+    /// Counts the entries that differ from the fill value, by the cells of a grid over the last mode
+    /// and, flattened in row-major order, the modes before it. The counts are in row-major order.
+    ///
+    /// Returns `None` if a run may stand for more entries than can be counted.
+    fn pattern(&self, py: Python<'_>, rows: usize, columns: usize) -> PyResult<Option<Vec<u64>>> {
+        let ty = self.0.ty();
+        let has_runs = ty.format.levels.iter().any(|level| level.kind.traits().runs);
+        let size = ty.shape.iter().fold(1u64, |size, n| size.saturating_mul(*n));
+        let ([leading @ .., last], false) = (&ty.shape[..], has_runs && size > MAX_RUN_ENTRIES) else {
+            return Ok(None);
+        };
+        let height: u128 = leading.iter().map(|n| u128::from(*n)).product();
+        let cell = |at: u128, size: u128, cells: usize| (at * cells as u128 / size.max(1)) as usize;
+        let mut counts = vec![0; rows * columns];
+        let count = |at: &[u64]| {
+            let modes = at.iter().zip(leading);
+            let row = modes.fold(0u128, |row, (i, size)| row * u128::from(*size) + u128::from(*i));
+            let column = cell(at[leading.len()].into(), (*last).into(), columns);
+            counts[cell(row, height, rows) * columns + column] += 1;
+        };
+        py.detach(|| self.0.for_each_entry(count)).map_err(|error| exception(error.into()))?;
+        Ok(Some(counts))
     }
 
     /// Returns the element at the given coordinates.

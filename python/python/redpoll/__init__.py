@@ -18,8 +18,12 @@ from ._dtypes import (
     DType, bool, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
 )  # fmt: skip
 from ._errors import AxisError, DensificationError
+from ._interop.arrow import ArrowTable, Labels, from_arrow, to_arrow
+from ._interop.graphblas import from_graphblas, to_graphblas
+from ._interop.networkx import from_networkx, to_networkx
 from ._interop.numpy import set_dense_limit
 from ._interop.scipy import from_scipy, to_scipy
+from ._interop.sparse import from_sparse, to_sparse
 from ._namespace.creation import *
 from ._namespace.data_types import *
 from ._namespace.elementwise import *

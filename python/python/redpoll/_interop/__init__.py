@@ -8,11 +8,17 @@ from . import numpy as _numpy
 
 __all__ = ["convert", "foreign"]
 
+#: Modules with the classes of their arrays, and the functions that read them.
+_READERS = (
+    ("sparse", ("SparseArray",), "sparse", "from_sparse"),
+    ("graphblas", ("Matrix", "Vector"), "graphblas", "from_graphblas"),
+)
+
 
 def foreign(value):
     """Return an array over an array of another library, or `None` for any other object.
 
-    The array shares the memory of `value` where it can, so `value` must not be changed.
+    The array shares the values of `value` where it can, so `value` must not be changed.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return _numpy.from_numpy(np.asarray(value)) if value.dtype.kind in "biuf" else None
@@ -22,6 +28,14 @@ def foreign(value):
         from .scipy import from_scipy
 
         return from_scipy(value)
+    for library, classes, module, reader in _READERS:
+        loaded = sys.modules.get(library)
+        if loaded is None or not type(value).__module__.startswith(library):
+            continue
+        if isinstance(value, tuple(getattr(loaded, name) for name in classes)):
+            from importlib import import_module
+
+            return getattr(import_module(f".{module}", __name__), reader)(value)
     return None
 
 

@@ -1,4 +1,4 @@
-"""NumPy arrays: shared memory both ways, and NumPy's protocols for functions of arrays."""
+"""NumPy arrays, with shared memory both ways."""
 
 import math
 
@@ -57,66 +57,3 @@ def dense(array, dtype=None, copy=None):
         )
     result = to_numpy(array.compute_tensor())
     return np.array(result, dtype, copy=copy) if dtype is not None or copy else result
-
-
-#: Names of ufuncs that differ from the names of the standard.
-_UFUNCS = {
-    "absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
-    "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "invert": "bitwise_invert",
-    "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift", "power": "pow", "float_power": "pow",
-    "rint": "round", "true_divide": "divide", "mod": "remainder",
-}  # fmt: skip
-
-#: Reductions of ufuncs, and their scans.
-_REDUCTIONS = {
-    "add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_and": "all", "logical_or": "any",
-}  # fmt: skip
-_SCANS = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
-
-#: Names of functions of NumPy that differ from the names of the standard.
-_FUNCTIONS = {
-    "amax": "max", "amin": "min", "around": "round", "concatenate": "concat", "transpose": "permute_dims",
-    "cumsum": "cumulative_sum", "cumprod": "cumulative_prod",
-}  # fmt: skip
-
-
-def ufunc(namespace, operator, method, inputs, kwargs):
-    """Implement `__array_ufunc__` by the functions of the standard."""
-    if kwargs.get("out") is not None or kwargs.get("where", True) is not True:
-        return NotImplemented
-    kwargs = {name: value for name, value in kwargs.items() if name not in ("out", "where")}
-    name = operator.__name__
-    if method == "__call__" and not kwargs:
-        function = getattr(namespace, _UFUNCS.get(name, name), None)
-    elif method == "reduce" and name in _REDUCTIONS:
-        # The default of ufuncs is the first axis, that of the standard all axes.
-        kwargs.setdefault("axis", 0)
-        function = getattr(namespace, _REDUCTIONS[name])
-    elif method == "accumulate" and name in _SCANS:
-        kwargs.setdefault("axis", 0)
-        function = getattr(namespace, _SCANS[name])
-    elif method == "outer" and name == "multiply" and not kwargs:
-        function = namespace.outer
-    else:
-        return NotImplemented
-    if function is None:
-        return NotImplemented
-    operands = [namespace.asarray(one) if isinstance(one, np.ndarray | np.generic) else one for one in inputs]
-    return function(*operands, **kwargs)
-
-
-def function(namespace, called, args, kwargs):
-    """Implement `__array_function__` by the functions of the same names."""
-    if not called.__module__.startswith("numpy") or called.__module__.startswith(("numpy.linalg", "numpy.fft")):
-        return NotImplemented
-    name = called.__name__
-    if name == "ravel":
-        # SciPy passes the result to its kernels, which take only arrays of NumPy.
-        return np.ravel(*(np.asarray(one) for one in args), **kwargs)
-    found = getattr(namespace, _FUNCTIONS.get(name, name), None)
-    if found is None:
-        return NotImplemented
-    if any(kwargs.get(name) is not None for name in ("out", "where")):
-        return NotImplemented
-    kwargs = {name: value for name, value in kwargs.items() if name not in ("out", "where")}
-    return found(*args, **kwargs)

@@ -14,8 +14,8 @@ _COMPRESSED = ("csr", "csc")
 def from_scipy(matrix, *, unsorted="sort"):
     """Return an array over a sparse array or matrix of SciPy, in the format `csr`, `csc` or `coo`.
 
-    The memory is shared if coordinates ascend without duplicates, and must not be changed then.
-    Otherwise, `unsorted="sort"` sorts a copy and adds the values of duplicates, and
+    The values are shared if coordinates ascend without duplicates, and must not be changed then.
+    Coordinates are copied, because kernels trust them. Otherwise, `unsorted="sort"` sorts a copy and adds the values of duplicates, and
     `unsorted="refuse"` raises `ValueError`.
     """
     if unsorted not in ("sort", "refuse"):
@@ -25,7 +25,7 @@ def from_scipy(matrix, *, unsorted="sort"):
         if matrix.ndim != 2:
             return _from_coo(matrix, unsorted)
         # The conversion sorts and adds, so only a check remains for matrices that must not need it.
-        if unsorted == "refuse" and not _ascends(matrix.coords):
+        if unsorted == "refuse" and not ascends(matrix.coords):
             raise ValueError("the coordinates are unsorted or repeated; pass unsorted='sort' to sort a copy")
         matrix = matrix.tocsr()
     if not matrix.has_canonical_format:
@@ -41,7 +41,7 @@ def from_scipy(matrix, *, unsorted="sort"):
     return current_session().array(tensor)
 
 
-def _ascends(coords):
+def ascends(coords):
     """Return whether coordinates ascend lexicographically, without duplicates."""
     if len(coords[0]) < 2:
         return True
@@ -54,7 +54,7 @@ def _ascends(coords):
 
 def _from_coo(matrix, unsorted):
     """Return an array of a matrix of coordinates with any number of modes."""
-    if not _ascends(matrix.coords):
+    if not ascends(matrix.coords):
         if unsorted == "refuse":
             raise ValueError("the coordinates are unsorted or repeated; pass unsorted='sort' to sort a copy")
         matrix = matrix.copy()

@@ -1,0 +1,108 @@
+"""Tables in the PyCapsule interface of Arrow, both ways: columns of coordinates and of values."""
+
+from collections.abc import Mapping
+
+from .. import _core
+from .._core import ArrowTable, Labels
+from .._session import current_session
+
+__all__ = ["ArrowTable", "Labels", "as_labels", "from_arrow", "to_arrow"]
+
+
+def from_arrow(
+    table, coordinates, values=None, *, labels=None, shape=None, fill_value=None, format="coo",
+    duplicates="error", nulls="error",
+):  # fmt: skip
+    """Return an array of the rows of a table: columns of coordinates, and a column of values.
+
+    The table is any object with `__arrow_c_stream__`: a frame of pandas or Polars, a table of
+    pyarrow, a relation of DuckDB. Without a column of values, the array is true at every row. The
+    columns are shared where their layout allows it.
+
+    A column of integers has the coordinates themselves. Every other column gets labels: those of a
+    dictionary keep their order, others ascend. `array.labels` has the labels of each mode, and
+    `array.to_arrow` writes them back.
+
+    Args:
+        table: the table.
+        coordinates: the name of a column for each mode.
+        values: the name of the column of values.
+        labels: by name of a column, labels that its names are looked up in, such as those of
+            another array, or `True` to label a column of integers.
+        shape: the sizes of the modes, or `None` for those that follow from the column.
+        fill_value: the value of coordinates without a row, by default 0.
+        format: the format of the array.
+        duplicates: the treatment of rows with equal coordinates: `error`, `first`, `last`, `sum`.
+        nulls: the treatment of NULLs among the values: `error`, or `fill` for the fill value.
+
+    Raises:
+        KeyError: the table lacks a column.
+        ValueError: coordinates are NULL, negative, repeated or not among the labels.
+    """
+    coordinates = [coordinates] if isinstance(coordinates, str) else list(coordinates)
+    labels = labels or {}
+    if not isinstance(labels, Mapping):
+        raise TypeError(f"labels are a dictionary by name of a column, found {type(labels).__name__}")
+    for name in labels:
+        if name not in coordinates:
+            raise KeyError(f"labels are for columns of coordinates, which are {', '.join(coordinates)}; found {name!r}")
+    known = [labels.get(name) for name in coordinates]
+    known = [one if one is None or one is True else as_labels(one) for one in known]
+    shape = [None] * len(coordinates) if shape is None else list(shape)
+    tensor, found = _core.import_table(
+        table, coordinates, values, known, shape, fill_value, format, duplicates, nulls
+    )
+    array = current_session().array(tensor)
+    return array if all(one is None for one in found) else array.with_labels(*found)
+
+
+def as_labels(labels):
+    """Return a sequence of strings, integers, floats or booleans as labels."""
+    if isinstance(labels, Labels):
+        return labels
+    for method in ("to_pylist", "tolist", "to_list"):
+        if hasattr(labels, method):
+            return Labels(getattr(labels, method)())
+    return Labels(list(labels))
+
+
+def to_arrow(array, names=None, *, values="value", labels=None):
+    """Compute an array and return its stored elements as a table of Arrow.
+
+    The table has a column of coordinates for each mode and a column of values. It shares the memory
+    of an array in the format `coo`. A mode with labels becomes a dictionary.
+
+    Args:
+        array: the array.
+        names: the names of the columns of coordinates, by default those of the modes, or `dim_0`,
+            `dim_1` and so on.
+        values: the name of the column of values.
+        labels: labels for each mode, or `None` for coordinates, by default `array.labels`.
+    """
+    if names is None:
+        names = array.names or [f"dim_{mode}" for mode in range(array.ndim)]
+    if len(names) != array.ndim:
+        raise ValueError(f"expected {array.ndim} names of columns, one for each mode, found {len(names)}")
+    labels = array.labels if labels is None else labels
+    labels = [None] * array.ndim if labels is None else list(labels)
+    if len(labels) != array.ndim:
+        raise ValueError(f"expected labels or `None` for each of {array.ndim} modes, found {len(labels)}")
+    labels = [None if one is None else as_labels(one) for one in labels]
+    return _core.export_table(array.compute_tensor(), list(names), values, labels)
+
+
+def checked_labels(shape, labels):
+    """Return labels for each mode of a shape: `Labels`, or a tuple of objects that Arrow lacks."""
+    if len(labels) != len(shape):
+        raise ValueError(f"expected labels or `None` for each of {len(shape)} modes, found {len(labels)}")
+    result = []
+    for mode, (size, one) in enumerate(zip(shape, labels, strict=True)):
+        if one is not None and not isinstance(one, Labels):
+            try:
+                one = as_labels(one)
+            except (TypeError, OverflowError):
+                one = tuple(one)
+        if one is not None and len(one) != size:
+            raise ValueError(f"mode {mode} has {size} coordinates, but {len(one)} labels")
+        result.append(one)
+    return tuple(result)

@@ -1,0 +1,50 @@
+"""Matrices and vectors of python-graphblas, both ways."""
+
+import numpy as np
+
+from .. import _core
+from .._session import current_session
+from .scipy import from_coordinates
+
+__all__ = ["from_graphblas", "to_graphblas"]
+
+
+def from_graphblas(array, *, fill_value=0):
+    """Return an array of a `Matrix` or `Vector` of python-graphblas.
+
+    GraphBLAS has no values for missing elements, so `fill_value` gives them one: the zero of the
+    semiring that the array is used with, such as infinity for `min_plus`.
+    """
+    if array.ndim == 1:
+        places, values = array.to_coo(sort=True)
+        return from_coordinates([places], _native(values), array.shape, fill_value)
+    ends, indices, values = array.to_csr(sort=True)
+    values = _native(values)
+    levels = [[], [ends.view(np.int64), indices.view(np.int64)]]
+    tensor = _core.Tensor(array.shape, values.dtype.name, fill_value, "csr", levels, [values])
+    return current_session().array(tensor)
+
+
+def _native(values):
+    """Return values as a contiguous array of a dtype of redpoll."""
+    if values.dtype.kind not in "biuf":
+        raise TypeError(f"redpoll has no dtype for the elements, which are of {values.dtype}")
+    return np.ascontiguousarray(values)
+
+
+def to_graphblas(array):
+    """Compute an array of one or two modes and return its stored elements as a `Vector` or `Matrix`
+    of python-graphblas."""
+    import graphblas
+
+    if array.ndim not in (1, 2):
+        raise ValueError(f"GraphBLAS has vectors and matrices, found shape {array.shape}")
+    tensor = array.collect("coo" if array.ndim == 1 else "csr")
+    levels = tensor.levels()
+    [values] = tensor.leaf()
+    # GraphBLAS takes over the memory, so it gets copies.
+    values, *indices = (np.array(np.frombuffer(part, part.dtype)) if len(part) else np.empty(0, part.dtype)
+                        for part in (values, *levels[-1]))  # fmt: skip
+    if array.ndim == 1:
+        return graphblas.Vector.from_coo(indices[1], values, dtype=values.dtype, size=array.shape[0])
+    return graphblas.Matrix.from_csr(*indices, values, dtype=values.dtype, ncols=array.shape[1])

@@ -1,0 +1,52 @@
+"""Graphs of networkx, both ways: adjacency matrices whose labels are the nodes."""
+
+from .arrow import Labels
+from .scipy import from_scipy, to_scipy
+
+__all__ = ["from_networkx", "to_networkx"]
+
+
+def from_networkx(graph, nodes=None, *, weight="weight", dtype=None):
+    """Return the adjacency matrix of a graph, in the format `csr`.
+
+    Element `(i, j)` is the weight of the edge from node `i` to node `j`, and 1 without a weight.
+    The edges of a multigraph are added. `array.labels` has the nodes for both modes.
+
+    Args:
+        graph: the graph, directed or not.
+        nodes: the nodes in the order of rows and columns, by default that of the graph.
+        weight: the attribute of edges with the weights; `None` for ones.
+        dtype: the dtype of the weights, by default one that all of them fit.
+    """
+    import networkx
+
+    nodes = list(graph) if nodes is None else list(nodes)
+    if not nodes:
+        from .._namespace.creation import zeros
+
+        return zeros((0, 0), dtype=dtype).with_labels((), ())
+    dtype = None if dtype is None else getattr(dtype, "numpy", dtype)
+    matrix = networkx.to_scipy_sparse_array(graph, nodelist=nodes, weight=weight, dtype=dtype)
+    return from_scipy(matrix).with_labels(nodes, nodes)
+
+
+def to_networkx(array, nodes=None, *, create_using=None, weight="weight"):
+    """Return the graph of an adjacency matrix, with an edge for each stored element.
+
+    Args:
+        array: a square matrix with fill value 0.
+        nodes: the nodes in the order of rows, by default the labels of the array, or numbers.
+        create_using: the class of the graph, by default `networkx.Graph`.
+        weight: the attribute of edges for the elements.
+    """
+    import networkx
+
+    if array.ndim != 2 or array.shape[0] != array.shape[1]:
+        raise ValueError(f"the adjacency matrix of a graph is square, found shape {array.shape}")
+    if nodes is None and array.labels is not None:
+        nodes = array.labels[0]
+    nodes = nodes.to_tuple() if isinstance(nodes, Labels) else nodes
+    if nodes is not None and len(nodes) != array.shape[0]:
+        raise ValueError(f"expected {array.shape[0]} nodes, one for each row, found {len(nodes)}")
+    graph = networkx.from_scipy_sparse_array(to_scipy(array), create_using=create_using, edge_attribute=weight)
+    return graph if nodes is None else networkx.relabel_nodes(graph, dict(enumerate(nodes)))

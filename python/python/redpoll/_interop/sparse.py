@@ -1,0 +1,81 @@
+"""Arrays of PyData/Sparse, both ways, with their fill values."""
+
+import numpy as np
+
+from .. import _core
+from .._session import current_session
+from .scipy import ascends, from_coordinates
+
+__all__ = ["from_sparse", "to_sparse"]
+
+
+def from_sparse(array):
+    """Return an array over an array of PyData/Sparse: `COO`, `GCXS` or `DOK`, with its fill value.
+
+    The values are shared if the coordinates ascend without duplicates, and must not be changed
+    then. Otherwise the values of duplicates are added.
+    """
+    import sparse
+
+    if isinstance(array, sparse.DOK):
+        array = array.to_coo()
+    # Arrays of other libraries have NumPy's scalars, which `from_numpy` refuses by their kind.
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"redpoll has no dtype for the elements, which are of {array.dtype}")
+    fill = array.fill_value.item()
+    if isinstance(array, sparse.GCXS) and array.ndim == 2 and _compressed_ascends(array):
+        data = np.ascontiguousarray(array.data)
+        format = "csr" if tuple(array.compressed_axes) == (0,) else "csc"
+        levels = [[], [_signed(array.indptr), _signed(array.indices)]]
+        return current_session().array(_core.Tensor(array.shape, data.dtype.name, fill, format, levels, [data]))
+    coo = array if isinstance(array, sparse.COO) else array.tocoo()
+    if coo.ndim == 0:
+        return current_session().full([], coo.todense().item(), coo.dtype.name)
+    if not ascends(coo.coords):
+        coo = sparse.COO(coo.coords, coo.data, shape=coo.shape, fill_value=coo.fill_value)
+    return from_coordinates(coo.coords, coo.data, coo.shape, fill)
+
+
+def _signed(indices):
+    """Return indices in a dtype of 32 or 64 bits."""
+    wide = indices.dtype.itemsize > 4 or (len(indices) and int(indices.max()) >= 2**31)
+    return np.ascontiguousarray(indices, np.int64 if wide else np.int32)
+
+
+def _compressed_ascends(array):
+    """Return whether the coordinates of every row, or of every column, ascend."""
+    rises = np.diff(array.indices.astype(np.int64)) > 0
+    # The first element of a row follows the last one of the row before.
+    starts = array.indptr[1:-1].astype(np.int64)
+    rises[starts[(starts > 0) & (starts < len(array.indices))] - 1] = True
+    return bool(rises.all())
+
+
+def to_sparse(array, format="coo"):
+    """Compute an array and return it as a `COO` or `GCXS` of PyData/Sparse, with its fill value."""
+    import sparse
+
+    if format not in ("coo", "gcxs"):
+        raise ValueError(f"the formats of PyData/Sparse are 'coo' and 'gcxs', found {format!r}")
+    fill = array.dtype.numpy.type(array.fill_value)
+    if array.ndim == 0:
+        return sparse.COO.from_numpy(np.asarray(array), fill_value=fill).asformat(format)
+    if format == "gcxs" and array.ndim == 2:
+        tensor = array.collect("csr")
+        _, [ends, indices] = tensor.levels()
+        [values] = tensor.leaf()
+        parts = tuple(_elements(part) for part in (values, indices, ends))
+        return sparse.GCXS(parts, shape=array.shape, compressed_axes=(0,), fill_value=fill)
+    tensor = array.collect("coo")
+    [_, first], *others = tensor.levels()
+    coords = np.stack([_elements(first), *(_elements(column) for [column] in others)]).astype(np.int64)
+    [values] = tensor.leaf()
+    coo = sparse.COO(
+        coords, _elements(values), shape=array.shape, has_duplicates=False, sorted=True, fill_value=fill
+    )
+    return coo.asformat(format)
+
+
+def _elements(buffer):
+    """Return the elements of a buffer as an array of NumPy that shares them."""
+    return np.frombuffer(buffer, buffer.dtype) if len(buffer) else np.empty(0, buffer.dtype)

@@ -1,0 +1,282 @@
+//! Labels: the names of the coordinates of a mode, and columns of names as coordinates.
+
+use super::arrow_exception;
+use arrow_array::cast::AsArray;
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Date64Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array as _, ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, LargeStringArray};
+use arrow_array::{BooleanArray, UInt32Array};
+use arrow_row::{RowConverter, Rows, SortField};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyString, PyTuple};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Number of labels that `repr` shows.
+const SHOWN: usize = 6;
+
+/// The labels of a mode: label `i` names coordinate `i`. All labels are distinct, of one type of
+/// Arrow, and never change.
+#[pyclass(frozen, module = "redpoll._core")]
+#[derive(Clone)]
+pub(crate) struct Labels {
+    values: ArrayRef,
+    /// The coordinate of each label as an object of Python, for [`Labels::index`].
+    places: Arc<PyOnceLock<Py<PyDict>>>,
+}
+
+impl Labels {
+    /// Returns labels of distinct values.
+    fn of(values: ArrayRef) -> Labels {
+        Labels { values, places: Arc::new(PyOnceLock::new()) }
+    }
+
+    /// Returns the number of labels.
+    pub(crate) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Returns a column of coordinates as a dictionary of these labels, whose keys are signed
+    /// because pandas reads no others.
+    pub(crate) fn dictionary(&self, coordinates: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        let keys: Int32Array = match coordinates.data_type() {
+            DataType::UInt32 => coordinates.as_primitive::<UInt32Type>().unary_opt(|key| key.try_into().ok()),
+            _ => coordinates.as_primitive::<UInt64Type>().unary_opt(|key| key.try_into().ok()),
+        };
+        Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, self.values.clone())?))
+    }
+}
+
+#[pymethods]
+impl Labels {
+    /// Makes labels of a sequence of strings, integers, floats or booleans.
+    #[new]
+    fn new(labels: Vec<Bound<'_, PyAny>>) -> PyResult<Labels> {
+        let Some(first) = labels.first() else { return Ok(Labels::of(Arc::new(LargeStringArray::new_null(0)))) };
+        let array: ArrayRef = if first.is_instance_of::<PyString>() {
+            let texts = labels.iter().map(|label| label.extract::<String>()).collect::<PyResult<Vec<_>>>();
+            Arc::new(LargeStringArray::from_iter_values(texts.map_err(|_| mixed())?))
+        } else if first.is_instance_of::<PyBool>() {
+            let bools = labels.iter().map(|label| label.extract::<bool>()).collect::<PyResult<Vec<_>>>();
+            Arc::new(BooleanArray::from(bools.map_err(|_| mixed())?))
+        } else if first.is_instance_of::<PyInt>() {
+            let numbers = labels.iter().map(|label| label.extract::<i64>()).collect::<PyResult<Vec<_>>>();
+            Arc::new(Int64Array::from(numbers.map_err(|_| mixed())?))
+        } else if first.is_instance_of::<PyFloat>() {
+            let numbers = labels.iter().map(|label| label.extract::<f64>()).collect::<PyResult<Vec<_>>>();
+            Arc::new(Float64Array::from(numbers.map_err(|_| mixed())?))
+        } else {
+            return Err(mixed());
+        };
+        let rows = rows_of(&array).map_err(arrow_exception)?;
+        let mut seen = HashMap::with_capacity(rows.num_rows());
+        for (k, row) in rows.iter().enumerate() {
+            if let Some(earlier) = seen.insert(row.data(), k) {
+                let message = format!("labels are distinct, found {} at {earlier} and {k}", labels[k].repr()?);
+                return Err(PyValueError::new_err(message));
+            }
+        }
+        drop(seen);
+        Ok(Labels::of(array))
+    }
+
+    fn __len__(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Returns the label of a coordinate, counted from the end if it is negative.
+    fn __getitem__<'py>(&self, py: Python<'py>, at: isize) -> PyResult<Bound<'py, PyAny>> {
+        let len = self.values.len();
+        let place = if at < 0 { at.checked_add_unsigned(len) } else { Some(at) };
+        match place.and_then(|place| usize::try_from(place).ok()).filter(|place| *place < len) {
+            Some(place) => label(py, &self.values, place),
+            None => Err(PyIndexError::new_err(format!("label {at} is out of range for {len} labels"))),
+        }
+    }
+
+    /// Returns the coordinate of a label.
+    fn index(&self, py: Python<'_>, label: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let places = self.places.get_or_try_init(py, || {
+            let places = PyDict::new(py);
+            for k in 0..self.values.len() {
+                places.set_item(self::label(py, &self.values, k)?, k)?;
+            }
+            Ok::<_, PyErr>(places.unbind())
+        })?;
+        match places.bind(py).get_item(label)? {
+            Some(place) => place.extract(),
+            None => {
+                Err(PyValueError::new_err(format!("{} is not among the {} labels", label.repr()?, self.values.len())))
+            }
+        }
+    }
+
+    /// Returns all labels as a tuple.
+    fn to_tuple<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, (0..self.values.len()).map(|k| label(py, &self.values, k)).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let shown = (0..self.values.len().min(SHOWN)).map(|k| Ok(label(py, &self.values, k)?.repr()?.to_string()));
+        let shown = shown.collect::<PyResult<Vec<_>>>()?.join(", ");
+        let more = if self.values.len() > SHOWN { ", .." } else { "" };
+        Ok(format!("<redpoll.Labels [{shown}{more}] of {}>", self.values.len()))
+    }
+
+    /// Exports the labels as an array in the C interface of Arrow.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        // The protocol allows a producer that cannot cast to ignore the requested schema.
+        let _ = requested_schema;
+        let (array, schema): (FFI_ArrowArray, FFI_ArrowSchema) =
+            to_ffi(&self.values.to_data()).map_err(arrow_exception)?;
+        let schema = PyCapsule::new_with_value(py, schema, super::SCHEMA)?;
+        Ok((schema, PyCapsule::new_with_value(py, array, c"arrow_array")?))
+    }
+}
+
+fn mixed() -> PyErr {
+    PyTypeError::new_err("labels are all strings, integers of 64 bits, floats or booleans; convert them first")
+}
+
+/// Returns a label as an object of Python: dates and times as `numpy.datetime64`.
+fn label<'py>(py: Python<'py>, labels: &ArrayRef, at: usize) -> PyResult<Bound<'py, PyAny>> {
+    fn integer<'py, T: ArrowPrimitiveType<Native: Into<i128>>>(
+        py: Python<'py>,
+        labels: &ArrayRef,
+        at: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let number: i128 = labels.as_primitive::<T>().value(at).into();
+        Ok(number.into_pyobject(py)?.into_any())
+    }
+    fn time<'py, T: ArrowPrimitiveType<Native: Into<i128>>>(
+        py: Python<'py>,
+        labels: &ArrayRef,
+        at: usize,
+        unit: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let number: i128 = labels.as_primitive::<T>().value(at).into();
+        py.import("numpy")?.getattr("datetime64")?.call1((number, unit))
+    }
+    match labels.data_type() {
+        DataType::LargeUtf8 => Ok(PyString::new(py, labels.as_string::<i64>().value(at)).into_any()),
+        DataType::Boolean => Ok(PyBool::new(py, labels.as_boolean().value(at)).to_owned().into_any()),
+        DataType::Int8 => integer::<Int8Type>(py, labels, at),
+        DataType::Int16 => integer::<Int16Type>(py, labels, at),
+        DataType::Int32 => integer::<Int32Type>(py, labels, at),
+        DataType::Int64 => integer::<Int64Type>(py, labels, at),
+        DataType::UInt8 => integer::<UInt8Type>(py, labels, at),
+        DataType::UInt16 => integer::<UInt16Type>(py, labels, at),
+        DataType::UInt32 => integer::<UInt32Type>(py, labels, at),
+        DataType::UInt64 => integer::<UInt64Type>(py, labels, at),
+        DataType::Float32 => Ok(PyFloat::new(py, labels.as_primitive::<Float32Type>().value(at).into()).into_any()),
+        DataType::Float64 => Ok(PyFloat::new(py, labels.as_primitive::<Float64Type>().value(at)).into_any()),
+        DataType::Date32 => time::<Date32Type>(py, labels, at, "D"),
+        DataType::Date64 => time::<Date64Type>(py, labels, at, "ms"),
+        DataType::Timestamp(TimeUnit::Second, _) => time::<TimestampSecondType>(py, labels, at, "s"),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => time::<TimestampMillisecondType>(py, labels, at, "ms"),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => time::<TimestampMicrosecondType>(py, labels, at, "us"),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => time::<TimestampNanosecondType>(py, labels, at, "ns"),
+        other => {
+            let message =
+                format!("labels of type {other} have no objects in Python; read them by `pyarrow.array(labels)`");
+            Err(PyTypeError::new_err(message))
+        }
+    }
+}
+
+/// Returns the rows of a column as bytes, which are equal and ordered as the values.
+fn rows_of(column: &ArrayRef) -> Result<Rows, ArrowError> {
+    let converter = RowConverter::new(vec![SortField::new(column.data_type().clone())])?;
+    converter.convert_columns(std::slice::from_ref(column))
+}
+
+/// Returns strings of every layout as large strings, and other columns unchanged.
+fn plain(column: &ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        DataType::Utf8 => Arc::new(LargeStringArray::from_iter(column.as_string::<i32>())),
+        DataType::Utf8View => Arc::new(LargeStringArray::from_iter(column.as_string_view())),
+        _ => column.clone(),
+    }
+}
+
+/// Returns the coordinates of a column of names, and its labels. The labels of a dictionary keep
+/// their order, those of other columns ascend.
+///
+/// # Errors
+/// Returns the message of a column with NULLs, or with names that are not among `known`.
+pub(super) fn encode(name: &str, column: &ArrayRef, known: Option<Labels>) -> Result<(ArrayRef, Labels), String> {
+    let fault = |error: ArrowError| format!("column '{name}': {error}");
+    if let Some(row) = (0..column.len()).find(|row| column.is_null(*row)) {
+        return Err(format!("column '{name}': row {row} is NULL, and coordinates cannot be null; filter such rows"));
+    }
+    // The distinct names of the column, or at least fewer of them, and the name of each row.
+    let (names, rows): (ArrayRef, Option<Vec<usize>>) = match column.as_any_dictionary_opt() {
+        Some(dictionary) if dictionary.values().null_count() == 0 => {
+            (plain(dictionary.values()), Some(dictionary.normalized_keys()))
+        }
+        Some(_) => return Err(format!("column '{name}': its dictionary has a NULL; drop that label")),
+        None => (plain(column), None),
+    };
+    if let Some(known) = &known
+        && known.values.data_type() != names.data_type()
+    {
+        let (expected, found) = (known.values.data_type(), names.data_type());
+        return Err(format!("column '{name}': its names have type {found}, but the labels have type {expected}"));
+    }
+    let keys = rows_of(&names).map_err(fault)?;
+    let (code_of_name, labels) = match known {
+        Some(known) => {
+            let rows = rows_of(&known.values).map_err(fault)?;
+            let places: HashMap<&[u8], u32> = rows.iter().map(|row| row.data()).zip(0..).collect();
+            let codes: Vec<Option<u32>> = keys.iter().map(|key| places.get(key.data()).copied()).collect();
+            (codes, known)
+        }
+        None => distinct(&names, &keys, rows.is_some()).map_err(fault)?,
+    };
+    let code = |row: usize| {
+        let place = rows.as_ref().map_or(row, |rows| rows[row]);
+        code_of_name[place].ok_or_else(|| format!("column '{name}': row {row} has a name that is not among the labels"))
+    };
+    let codes = (0..column.len()).map(code).collect::<Result<Vec<u32>, String>>()?;
+    Ok((Arc::new(UInt32Array::from(codes)), labels))
+}
+
+/// Returns the number of each name among the distinct names, and the distinct names, in order of
+/// their first occurrence or ascending.
+fn distinct(names: &ArrayRef, keys: &Rows, keeps_order: bool) -> Result<(Vec<Option<u32>>, Labels), ArrowError> {
+    let mut numbers: HashMap<&[u8], u32> = HashMap::new();
+    let mut firsts: Vec<u32> = Vec::new();
+    let mut codes = Vec::with_capacity(keys.num_rows());
+    for k in 0..keys.num_rows() {
+        let count = firsts.len() as u32;
+        let number = *numbers.entry(keys.row(k).data()).or_insert(count);
+        if number == count {
+            firsts.push(k as u32);
+        }
+        codes.push(number);
+    }
+    if !keeps_order {
+        let mut order: Vec<u32> = (0..firsts.len() as u32).collect();
+        order.sort_unstable_by_key(|number| keys.row(firsts[*number as usize] as usize).data());
+        let mut ranks = vec![0; order.len()];
+        for (rank, number) in order.iter().enumerate() {
+            ranks[*number as usize] = rank as u32;
+        }
+        codes.iter_mut().for_each(|code| *code = ranks[*code as usize]);
+        firsts = order.iter().map(|number| firsts[*number as usize]).collect();
+    }
+    let labels = arrow_select::take::take(names, &UInt32Array::from(firsts), None)?;
+    Ok((codes.into_iter().map(Some).collect(), Labels::of(labels)))
+}
