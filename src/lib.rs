@@ -91,7 +91,7 @@ pub use config::Config;
 pub use engine::{Placement, Reason, TierChoice};
 pub use error::{Error, UnboundTable};
 pub use explain::{Detail, Explanation, Section};
-pub use flow::{Flow, FlowQuery, FlowRead, Size};
+pub use flow::{Flow, FlowEdge, FlowGraph, FlowNode, FlowNodeKind, FlowQuery, FlowRead, Size};
 pub use notes::Note;
 pub use prepare::Prepared;
 pub use profile::{OutputProfile, Profile, QueryProfile};

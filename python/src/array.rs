@@ -245,40 +245,11 @@ impl Array {
         run(py, *work, move |cancel| array.cancelled_by(cancel).write(path))
     }
 
-    /// Returns the text of every phase of the plan, and the decisions of the optimizer.
-    #[pyo3(signature = (schedule = None))]
-    fn explain(&self, py: Python<'_>, schedule: Option<String>) -> PyResult<String> {
-        let Core { inner: array, work, .. } = &*self.core();
-        let array = array.clone();
-        run(py, *work, move |_| {
-            let explanation = match schedule {
-                Some(schedule) => array.schedule(&schedule)?.explain(),
-                None => array.explain(),
-            };
-            Ok(explanation?.to_string())
-        })
-    }
-
     /// Computes the array with transformed loops, and keeps the tensor.
     fn compute_scheduled(&self, py: Python<'_>, schedule: String) -> PyResult<Tensor> {
         let Core { inner: array, work, .. } = &*self.core();
         let array = array.clone();
         run(py, *work, move |cancel| array.cancelled_by(cancel).schedule(&schedule)?.compute()).map(Tensor)
-    }
-
-    /// Computes the array and returns the times of the phases and queries as text.
-    fn profile(&self, py: Python<'_>) -> PyResult<String> {
-        let Core { inner: array, work, .. } = &*self.core();
-        let array = array.clone();
-        run(py, *work, move |cancel| Ok(array.cancelled_by(cancel).profile()?.to_string()))
-    }
-
-    /// Returns the queries of the plan and the tensors between them, as a graph in the language
-    /// `dot` of Graphviz.
-    fn to_dot(&self, py: Python<'_>) -> PyResult<String> {
-        let Core { inner: array, work, .. } = &*self.core();
-        let array = array.clone();
-        run(py, *work, move |_| Ok(array.flow()?.to_dot()))
     }
 
     fn __neg__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

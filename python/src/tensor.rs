@@ -7,6 +7,7 @@ use crate::index::coordinates;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use redpoll::logic::physical::FormatDisplay;
 use redpoll::logic::text::{format_to_sexpr, parse_format};
 use redpoll::logic::{Format, Prim, TensorType};
 use redpoll::storage::levels::{ArrayClass, level};
@@ -78,6 +79,12 @@ impl Tensor {
         format_to_sexpr(&self.0.ty().format).to_string()
     }
 
+    /// The levels of the format, for people.
+    #[getter]
+    fn level_names(&self) -> String {
+        FormatDisplay(&self.0.ty().format).to_string()
+    }
+
     /// The number of bytes of all arrays.
     #[getter]
     fn nbytes(&self) -> usize {
@@ -124,7 +131,7 @@ impl Tensor {
 
     fn __repr__(&self) -> String {
         let ty = self.0.ty();
-        format!("<redpoll.Tensor shape={:?} {} format={}>", ty.shape, dtype_name(&ty.dtype), self.format())
+        format!("<redpoll.Tensor shape={:?} {} {}>", ty.shape, dtype_name(&ty.dtype), self.level_names())
     }
 
     /// Returns the tensor in another format.

@@ -13,7 +13,7 @@ def _names(body):
 
 def test_the_stub_is_complete():
     stub = ast.parse((Path(redpoll.__file__).parent / "_core.pyi").read_text())
-    assert _names(stub.body) == {name for name in dir(_core) if not name.startswith("_")}
+    assert {name for name in _names(stub.body) if not name.startswith("_")} == {name for name in dir(_core) if not name.startswith("_")}
     for node in stub.body:
         if isinstance(node, ast.ClassDef):
             public = {name for name in dir(getattr(_core, node.name)) if not name.startswith("_")}

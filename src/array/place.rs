@@ -52,6 +52,26 @@ impl Array {
         value(&tensor, &[])
     }
 
+    /// Returns the tensor of an array that is a tensor in memory or has been computed (see
+    /// [`Array::compute`]), and `None` for other arrays. Computes nothing and reads no file.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let squares = session.dense([2, 3], 0..6).square();
+    /// assert!(squares.kept_tensor().is_none());
+    /// squares.compute()?;
+    /// assert_eq!(squares.kept_tensor().unwrap().ty().shape, [2, 3]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    pub fn kept_tensor(&self) -> Option<Tensor> {
+        let state = self.state().ok()?;
+        match state.expr.node() {
+            #[cfg(feature = "files")]
+            Node::Table { tensor, .. } if matches!(state.sources.get(tensor), Some(Source::File(_))) => None,
+            _ => stored_tensor(&self.session, &state).ok().flatten(),
+        }
+    }
+
     /// Computes an array of one element, with any number of modes, and returns the element.
     ///
     /// ```

@@ -6,31 +6,44 @@ use redpoll_logic::{Alias, TensorType};
 use redpoll_optimizer::OutputDecision;
 use std::collections::HashMap;
 
-/// Nodes and the edges between them.
-pub(super) struct FlowGraph {
-    pub(super) nodes: Vec<GraphNode>,
-    pub(super) edges: Vec<GraphEdge>,
+/// The nodes of a drawing of a flow, and the edges between them.
+#[derive(Clone, Debug)]
+pub struct FlowGraph {
+    /// The inputs, queries and results; each query stands after the nodes that it reads.
+    pub nodes: Vec<FlowNode>,
+    /// The tensors that are passed between nodes.
+    pub edges: Vec<FlowEdge>,
 }
 
 /// Kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum FlowNodeKind {
+pub enum FlowNodeKind {
+    /// A tensor that the plan reads.
     Input,
+    /// A query of the plan.
     Query,
+    /// A tensor that the plan produces.
     Result,
 }
 
 /// A node, identified by its index in the graph.
-pub(super) struct GraphNode {
-    pub(super) kind: FlowNodeKind,
-    pub(super) lines: Vec<String>,
+#[derive(Clone, Debug)]
+pub struct FlowNode {
+    /// The kind.
+    pub kind: FlowNodeKind,
+    /// The lines of the label.
+    pub lines: Vec<String>,
 }
 
 /// A tensor that is passed between two nodes.
-pub(super) struct GraphEdge {
-    pub(super) from: usize,
-    pub(super) to: usize,
-    pub(super) lines: Vec<String>,
+#[derive(Clone, Debug)]
+pub struct FlowEdge {
+    /// The index of the node that has the tensor.
+    pub from: usize,
+    /// The index of the node that takes the tensor.
+    pub to: usize,
+    /// The lines of the label.
+    pub lines: Vec<String>,
 }
 
 /// Joins lines with a separator. Characters are escaped by `escape`, and other control characters
@@ -59,7 +72,7 @@ impl FlowGraph {
             queries.push(number);
             for read in &query.reads {
                 let from = read.from.map_or_else(|| inputs[&read.tensor], |k| queries[k]);
-                graph.edges.push(GraphEdge { from, to: number, lines: self::read(read) });
+                graph.edges.push(FlowEdge { from, to: number, lines: self::read(read) });
             }
         }
         for alias in &flow.produces {
@@ -68,7 +81,7 @@ impl FlowGraph {
                 for (k, output) in outputs.filter(|(_, output)| output.alias == *alias) {
                     let stored = query.profile.as_ref().and_then(|m| Some(m.outputs.get(k)?.stored));
                     let to = graph.node(FlowNodeKind::Result, tensor(alias, &output.ty));
-                    graph.edges.push(GraphEdge { from: *from, to, lines: write(output, stored) });
+                    graph.edges.push(FlowEdge { from: *from, to, lines: write(output, stored) });
                 }
             }
         }
@@ -76,7 +89,7 @@ impl FlowGraph {
     }
 
     fn node(&mut self, kind: FlowNodeKind, lines: Vec<String>) -> usize {
-        self.nodes.push(GraphNode { kind, lines });
+        self.nodes.push(FlowNode { kind, lines });
         self.nodes.len() - 1
     }
 }

@@ -12,13 +12,13 @@ mod tests;
 mod text;
 
 pub(crate) use dot::label;
+pub use graph::{FlowEdge, FlowGraph, FlowNode, FlowNodeKind};
 
 use crate::bindings::Bindings;
 use crate::error::Error;
 use crate::executable::Executable;
 use crate::prepare::CompiledPlan;
 use crate::profile::QueryProfile;
-use graph::FlowGraph;
 use redpoll_compiler::notation::{Cut, Obstacle, cut};
 use redpoll_logic::physical::{Access, PhysicalPlan, PhysicalQuery};
 use redpoll_logic::{Alias, TensorType};
@@ -87,15 +87,20 @@ pub enum Size {
 }
 
 impl Flow {
-    /// Prints the graph for Graphviz. Inputs, queries and results are nodes; edges are tensors with
+    /// Returns the graph of a drawing: inputs, queries and results are nodes; edges are tensors with
     /// their formats, protocols and sizes.
+    pub fn graph(&self) -> FlowGraph {
+        FlowGraph::of(self)
+    }
+
+    /// Prints the graph for Graphviz.
     pub fn to_dot(&self) -> String {
-        dot::print(&FlowGraph::of(self))
+        dot::print(&self.graph())
     }
 
     /// Prints the same graph for Mermaid.
     pub fn to_mermaid(&self) -> String {
-        mermaid::print(&FlowGraph::of(self))
+        mermaid::print(&self.graph())
     }
 
     /// Returns the flow of a compiled plan over the bound tensors. `profiles` has a profile for

@@ -20,12 +20,13 @@ from ._interop import arrow as _arrow
 from ._interop import functions as _functions_of_numpy
 from ._interop import numpy as _numpy
 from ._interop import ufuncs as _ufuncs
+from ._ndarray import NumpyMethods
 from ._typing import Axis, DTypeLike, Number
 
 __all__ = ["Array"]
 
 
-class Array(_core.Array):
+class Array(NumpyMethods, _core.Array):
     """A lazy array of any format and fill value.
 
     Operators and functions return new lazy arrays. Values are computed when Python needs them: by

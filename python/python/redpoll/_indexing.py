@@ -1,16 +1,24 @@
 """Indexing: keys of `x[key]` as lists of indices, and assignment to `x[key]`."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeGuard
+
 import numpy as np
 
 from . import _core
 from ._dtypes import int64, isdtype
 
 
-def _is_mask(item):
+if TYPE_CHECKING:
+    from ._array import Array
+
+
+def _is_mask(item: object) -> TypeGuard[Array]:
     return isinstance(item, _core.Array) and item.dtype_name == "bool"
 
 
-def _expand(array, key):
+def _expand(array: Array, key: Any) -> list[Any]:
     """Return the items of a key, with arrays of other libraries and lists as arrays."""
     items = key if isinstance(key, tuple) else (key,)
     result = []
@@ -23,7 +31,7 @@ def _expand(array, key):
     return result
 
 
-def _check_integers(array, items):
+def _check_integers(array: Array, items: list[Any]) -> None:
     """Raise `IndexError` for integers out of bounds, and for too many indices."""
     taken = sum(item.ndim if _is_mask(item) else 1 for item in items if item is not None and item is not Ellipsis)
     if sum(item is Ellipsis for item in items) > 1:
@@ -32,7 +40,7 @@ def _check_integers(array, items):
         raise IndexError(f"too many indices: the array has {array.ndim} modes, but {taken} were indexed")
 
 
-def getitem(array, key):
+def getitem(array: Array, key: Any) -> Array:
     """Return `array[key]`."""
     if type(key) is int and array.ndim:
         return array.slice([key])
@@ -47,7 +55,7 @@ def getitem(array, key):
             return array.slice([None]).slice([slice(0, 1 if bool(mask) else 0)])
         return _core.select(array, mask)
     # A mask beside other indices stands for the coordinates at which it is true.
-    places = []
+    places: list[Any] = []
     for item in items:
         if _is_mask(item) and item.ndim:
             _check_mask(array, item, places)
@@ -59,7 +67,7 @@ def getitem(array, key):
     return array.slice(places)
 
 
-def _check_mask(array, mask, before):
+def _check_mask(array: Array, mask: Array, before: list[Any]) -> None:
     if Ellipsis in [item for item in before if not isinstance(item, _core.Array)]:
         return
     first = sum(item is not None for item in before)
@@ -67,7 +75,7 @@ def _check_mask(array, mask, before):
         raise IndexError(f"a mask of shape {mask.shape} does not match modes {first}.. of shape {array.shape}")
 
 
-def _place(item):
+def _place(item: Any) -> Any:
     """Return an index of the core: arrays of no modes are integers."""
     if isinstance(item, _core.Array):
         if not isdtype(item.dtype, "integral"):
@@ -82,7 +90,7 @@ def _place(item):
     )
 
 
-def setitem(array, key, value):
+def setitem(array: Array, key: Any, value: Any) -> None:
     """Bind `array` to a copy of itself with `array[key]` replaced by `value`."""
     xp = array.__array_namespace__()
     items = _expand(array, key)

@@ -1,5 +1,7 @@
 """Functions that create arrays."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from .. import _core, _interop
@@ -8,6 +10,7 @@ from .._dtypes import as_dtype, float64, int64
 from .._dtypes import bool as bool_
 from .._interop.numpy import from_numpy
 from .._session import current_session
+from .._typing import ArrayLike, DTypeLike, Number, Shape
 
 __all__ = [
     "arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid",
@@ -15,16 +18,16 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _check_device(device):
+def _check_device(device: str | None) -> None:
     if device not in (None, "cpu"):
         raise ValueError(f"the only device is 'cpu', found {device!r}")
 
 
-def _shape(shape):
+def _shape(shape: Shape) -> tuple[int, ...]:
     return (shape,) if isinstance(shape, int) else tuple(int(size) for size in shape)
 
 
-def asarray(obj, /, *, dtype=None, device=None, copy=None):
+def asarray(obj: ArrayLike, /, *, dtype: DTypeLike | None = None, device: str | None = None, copy: bool | None = None) -> Array:
     """Return an array of the elements of an object.
 
     The object is an array, a number, nested sequences of numbers, an array of NumPy, a sparse array
@@ -56,13 +59,13 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     return array if dtype is None or dtype is array.dtype else array.cast(dtype.name)
 
 
-def from_dlpack(x, /, *, device=None, copy=None):
+def from_dlpack(x: ArrayLike, /, *, device: str | None = None, copy: bool | None = None) -> Array:
     """Return an array over the memory of an object with `__dlpack__`."""
     _check_device(device)
     return asarray(np.from_dlpack(x, copy=copy))
 
 
-def full(shape, fill_value, *, dtype=None, device=None):
+def full(shape: Shape, fill_value: Number | Array, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Return an array of one repeated value, which is its fill value: nothing is stored."""
     _check_device(device)
     if isinstance(fill_value, Array):
@@ -73,42 +76,42 @@ def full(shape, fill_value, *, dtype=None, device=None):
     return current_session().full(_shape(shape), fill_value, as_dtype(dtype).name)
 
 
-def full_like(x, /, fill_value, *, dtype=None, device=None):
+def full_like(x: Array, /, fill_value: Number | Array, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Return an array of one repeated value, with the shape and by default the dtype of `x`."""
     return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device)
 
 
-def zeros(shape, *, dtype=None, device=None):
+def zeros(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Return an array of zeros, which stores nothing."""
     return full(shape, 0, dtype=float64 if dtype is None else dtype, device=device)
 
 
-def ones(shape, *, dtype=None, device=None):
+def ones(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Return an array of ones, which stores nothing."""
     return full(shape, 1, dtype=float64 if dtype is None else dtype, device=device)
 
 
-def empty(shape, *, dtype=None, device=None):
+def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Return an array of zeros: arrays have no storage that could be left as it is."""
     return zeros(shape, dtype=dtype, device=device)
 
 
-def zeros_like(x, /, *, dtype=None, device=None):
+def zeros_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Return an array of zeros, with the shape and by default the dtype of `x`."""
     return full_like(x, 0, dtype=dtype, device=device)
 
 
-def ones_like(x, /, *, dtype=None, device=None):
+def ones_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Return an array of ones, with the shape and by default the dtype of `x`."""
     return full_like(x, 1, dtype=dtype, device=device)
 
 
-def empty_like(x, /, *, dtype=None, device=None):
+def empty_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Return an array of zeros, with the shape and by default the dtype of `x`."""
     return zeros_like(x, dtype=dtype, device=device)
 
 
-def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
+def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Return the numbers from `start`, by default 0, to `stop`, excluded, in steps of `step`."""
     _check_device(device)
     if stop is None:
@@ -121,7 +124,7 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     return array if dtype is None else array.cast(as_dtype(dtype).name)
 
 
-def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
+def linspace(start: float, stop: float, /, num: int, *, dtype: DTypeLike | None = None, device: str | None = None, endpoint: bool = True) -> Array:
     """Return `num` numbers at equal distances from `start` to `stop`, by default included."""
     _check_device(device)
     dtype = float64 if dtype is None else as_dtype(dtype)
@@ -132,14 +135,14 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     return array if dtype is float64 else array.cast(dtype.name)
 
 
-def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Return the matrix with ones on diagonal `k`, stored sparsely."""
     _check_device(device)
     n_cols = n_rows if n_cols is None else n_cols
     return current_session().eye(n_rows, n_cols, k, (float64 if dtype is None else as_dtype(dtype)).name)
 
 
-def meshgrid(*arrays, indexing="xy"):
+def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
     """Return one array for each vector, which repeats it along the modes of the others."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is 'xy' or 'ij', found {indexing!r}")
@@ -158,11 +161,11 @@ def meshgrid(*arrays, indexing="xy"):
     return columns
 
 
-def tril(x, /, *, k=0):
+def tril(x: Array, /, *, k: int = 0) -> Array:
     """Return the elements on and below diagonal `k`, and zeros above it."""
     return _core.triangle(x, None, k)
 
 
-def triu(x, /, *, k=0):
+def triu(x: Array, /, *, k: int = 0) -> Array:
     """Return the elements on and above diagonal `k`, and zeros below it."""
     return _core.triangle(x, k, None)

@@ -1,12 +1,18 @@
 """Functions of dtypes."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 from .. import _core
+from .._array import Array
 from .._dtypes import as_dtype, can_cast, finfo, iinfo, isdtype, result_type
+from .._typing import DTypeLike
 
 __all__ = ["astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
 
-def astype(x, dtype, /, *, copy=True, device=None):
+def astype(x: Array, dtype: DTypeLike, /, *, copy: bool = True, device: str | None = None) -> Array:
     """Cast the elements to a dtype. Floats saturate and NaN becomes 0; integers wrap."""
     if device not in (None, "cpu"):
         raise ValueError(f"the only device is 'cpu', found {device!r}")
@@ -17,18 +23,18 @@ def astype(x, dtype, /, *, copy=True, device=None):
     return x.cast(dtype.name)
 
 
-def broadcast_to(x, /, shape):
+def broadcast_to(x: Array, /, shape: Sequence[int]) -> Array:
     """Broadcast an array to a larger shape, without copies."""
     return _core.broadcast_to(x, shape)
 
 
-def broadcast_arrays(*arrays):
+def broadcast_arrays(*arrays: Array) -> list[Array]:
     """Broadcast arrays to their common shape, without copies."""
     shape = broadcast_shapes(*(array.shape for array in arrays))
     return [_core.broadcast_to(array, shape) for array in arrays]
 
 
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """Return the common shape of several shapes.
 
     Raises:

@@ -1,7 +1,13 @@
 """Elementwise functions: operators of the core by their names, and functions of several operators."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 from .. import _core
+from .._array import Array
 from .._dtypes import isdtype
+from .._typing import ArrayLike
 from .creation import zeros_like
 
 #: The names of the standard, and of NumPy, with the names of the operators.
@@ -30,16 +36,16 @@ _UNARY = {
 }  # fmt: skip
 
 
-def _function(name, operator):
+def _function(name: str, operator: str) -> Callable[..., Array]:
     """Return the function of an operator, with the signature of the standard."""
     apply = _core.Operator(operator)
     if name in _UNARY:
 
-        def function(x, /):
+        def function(x: Array, /) -> Array:
             return apply(x)
     else:
 
-        def function(x1, x2, /):
+        def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
             return apply(x1, x2)
 
     function.__name__ = function.__qualname__ = name
@@ -52,7 +58,7 @@ _DESCRIPTIONS = dict(_core.operator_names())
 globals().update({name: _function(name, operator) for name, operator in _OPERATORS.items()})
 
 
-def clip(x, /, min=None, max=None):
+def clip(x: Array, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """Clamp the elements to the range from `min` to `max`; `None` does not limit a side."""
     result = x
     for name, bound in (("max", min), ("min", max)):
@@ -62,29 +68,29 @@ def clip(x, /, min=None, max=None):
     return result if result.dtype_name == x.dtype_name else result.cast(x.dtype_name)
 
 
-def logaddexp(x1, x2, /):
+def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute `log(exp(x1) + exp(x2))` without intermediate overflow."""
     larger, smaller = maximum(x1, x2), minimum(x1, x2)  # noqa: F821
     difference = where(larger == smaller, 0.0, smaller - larger)
     return larger + difference.apply("exp").apply("log1p")
 
 
-def positive(x, /):
+def positive(x: Array, /) -> Array:
     """Return the elements as they are."""
     return x
 
 
-def conj(x, /):
+def conj(x: Array, /) -> Array:
     """Return the complex conjugates, which are the elements themselves as they are real."""
     return x
 
 
-def real(x, /):
+def real(x: Array, /) -> Array:
     """Return the real parts, which are the elements themselves as they are real."""
     return x
 
 
-def imag(x, /):
+def imag(x: Array, /) -> Array:
     """Return the imaginary parts, which are zeros as the elements are real."""
     if not isdtype(x.dtype, "real floating"):
         raise TypeError(f"imag expects an array of floats, found {x.dtype}")
@@ -94,7 +100,7 @@ def imag(x, /):
 _IF_ELSE = _core.Operator("ifelse")
 
 
-def where(condition, x1, x2, /):
+def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the elements of `x1` where the condition is true, and those of `x2` elsewhere."""
     return _IF_ELSE(condition, x1, x2)
 

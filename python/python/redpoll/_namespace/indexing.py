@@ -1,11 +1,15 @@
 """Functions of indices."""
 
+from __future__ import annotations
+
 from .. import _core
+from .._array import Array
+from .._typing import ArrayLike
 
 __all__ = ["take", "take_along_axis"]
 
 
-def take(x, indices, /, *, axis=None):
+def take(x: Array, indices: ArrayLike, /, *, axis: int | None = None) -> Array:
     """Return the elements at a vector of coordinates along an axis."""
     if axis is None:
         if x.ndim != 1:
@@ -15,6 +19,6 @@ def take(x, indices, /, *, axis=None):
     return x[(slice(None),) * axis + (indices,)]
 
 
-def take_along_axis(x, indices, /, *, axis=-1):
+def take_along_axis(x: Array, indices: ArrayLike, /, *, axis: int = -1) -> Array:
     """Return, for each element of `indices`, the element at that coordinate along an axis."""
     return _core.take_along_axis(x, indices, axis)

@@ -1,6 +1,10 @@
 """The functions by which programs ask what the namespace can do."""
 
-from .._dtypes import ALL, float64, int64, isdtype
+from __future__ import annotations
+
+from typing import Any
+
+from .._dtypes import ALL, DType, float64, int64, isdtype
 
 __all__ = ["__array_namespace_info__"]
 
@@ -8,33 +12,33 @@ __all__ = ["__array_namespace_info__"]
 class _Info:
     """The capabilities, defaults, dtypes and devices of the namespace."""
 
-    def capabilities(self):
+    def capabilities(self) -> dict[str, Any]:
         """Return which optional parts of the standard the namespace has."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
 
-    def default_device(self):
+    def default_device(self) -> str:
         """Return the only device."""
         return "cpu"
 
-    def default_dtypes(self, *, device=None):
+    def default_dtypes(self, *, device: str | None = None) -> dict[str, DType]:
         """Return the dtypes of numbers without one. There are no complex dtypes."""
         self._check(device)
         return {"real floating": float64, "integral": int64, "indexing": int64}
 
-    def dtypes(self, *, device=None, kind=None):
+    def dtypes(self, *, device: str | None = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
         """Return the dtypes by their names, of one kind or of several if `kind` is given."""
         self._check(device)
         return {dtype.name: dtype for dtype in ALL if kind is None or isdtype(dtype, kind)}
 
-    def devices(self):
+    def devices(self) -> list[str]:
         """Return the devices."""
         return ["cpu"]
 
-    def _check(self, device):
+    def _check(self, device: str | None) -> None:
         if device not in (None, "cpu"):
             raise ValueError(f"the only device is 'cpu', found {device!r}")
 
 
-def __array_namespace_info__():  # noqa: N807
+def __array_namespace_info__() -> _Info:  # noqa: N807
     """Return the capabilities, defaults, dtypes and devices of the namespace."""
     return _Info()

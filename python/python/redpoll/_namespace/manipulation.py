@@ -1,7 +1,13 @@
 """Functions that change shapes, and join and split arrays."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 from .. import _core
+from .._array import Array
 from .._errors import AxisError
+from .._typing import Number, Shape
 
 __all__ = [
     "concat", "expand_dims", "flip", "moveaxis", "pad", "permute_dims", "repeat", "reshape", "roll", "squeeze", "stack",
@@ -9,18 +15,18 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _axis(axis, rank):
+def _axis(axis: int, rank: int) -> int:
     """Return an axis that counts from the start."""
     if not -rank <= axis < rank:
         raise AxisError(f"axis {axis} is out of range for an array of {rank} modes")
     return axis + rank if axis < 0 else axis
 
 
-def _tuple(value):
+def _tuple(value: int | Sequence[int]) -> tuple[int, ...]:
     return (value,) if isinstance(value, int) else tuple(value)
 
 
-def _promoted(arrays):
+def _promoted(arrays: Sequence[Array]) -> list[Array]:
     """Return arrays cast to their common dtype."""
     from .data_types import result_type
 
@@ -29,7 +35,7 @@ def _promoted(arrays):
     return [array if array.dtype is dtype else array.cast(dtype.name) for array in arrays]
 
 
-def concat(arrays, /, *, axis=0):
+def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
     """Join arrays along an axis; `None` joins them as vectors."""
     arrays = _promoted(arrays)
     if axis is None:
@@ -37,19 +43,19 @@ def concat(arrays, /, *, axis=0):
     return _core.concat(arrays, axis)
 
 
-def stack(arrays, /, *, axis=0):
+def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
     """Join arrays along a new axis."""
     return _core.stack(_promoted(arrays), axis)
 
 
-def unstack(x, /, *, axis=0):
+def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     """Return the parts of an array along an axis, without that axis."""
     axis = _axis(axis, x.ndim)
     whole = [slice(None)] * axis
     return tuple(x.slice([*whole, k]) for k in range(x.shape[axis]))
 
 
-def expand_dims(x, /, axis):
+def expand_dims(x: Array, /, axis: int | Sequence[int]) -> Array:
     """Insert a mode of size 1, or several."""
     axes = _tuple(axis)
     rank = x.ndim + len(axes)
@@ -61,22 +67,22 @@ def expand_dims(x, /, axis):
     return x
 
 
-def squeeze(x, /, axis):
+def squeeze(x: Array, /, axis: int | Sequence[int]) -> Array:
     """Drop modes of size 1."""
     return _core.squeeze(x, axis)
 
 
-def flip(x, /, *, axis=None):
+def flip(x: Array, /, *, axis: int | Sequence[int] | None = None) -> Array:
     """Reverse the order of the elements along axes, by default along all."""
     return _core.flip(x, axis)
 
 
-def permute_dims(x, /, axes=None):
+def permute_dims(x: Array, /, axes: Sequence[int] | None = None) -> Array:
     """Permute the modes: mode `k` of the result is mode `axes[k]` of the array."""
     return _core.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
 
 
-def moveaxis(x, source, destination, /):
+def moveaxis(x: Array, source: int | Sequence[int], destination: int | Sequence[int], /) -> Array:
     """Move axes to other positions; the other axes keep their order."""
     source = [_axis(one, x.ndim) for one in _tuple(source)]
     destination = [_axis(one, x.ndim) for one in _tuple(destination)]
@@ -88,13 +94,13 @@ def moveaxis(x, source, destination, /):
     return _core.permute_dims(x, order)
 
 
-def reshape(x, /, shape, *, copy=None):
+def reshape(x: Array, /, shape: Shape, *, copy: bool | None = None) -> Array:
     """Change the shape and keep the elements in row-major order. One size may be -1."""
     # A lazy array is never copied, so `copy` has no effect.
     return _core.reshape(x, _tuple(shape))
 
 
-def repeat(x, repeats, /, *, axis=None):
+def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
     """Repeat each element along an axis, by a count for all or by one for each coordinate."""
     if axis is None:
         x, axis = _core.reshape(x, (x.size,)), 0
@@ -106,7 +112,7 @@ def repeat(x, repeats, /, *, axis=None):
     return _core.repeat_each(x, counts, axis)
 
 
-def roll(x, /, shift, *, axis=None):
+def roll(x: Array, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None) -> Array:
     """Rotate the elements along axes; without an axis, as a vector."""
     if axis is None:
         return _core.reshape(_core.roll(_core.reshape(x, (x.size,)), shift, 0), x.shape)
@@ -120,7 +126,7 @@ def roll(x, /, shift, *, axis=None):
     return x
 
 
-def tile(x, repetitions, /):
+def tile(x: Array, repetitions: Shape, /) -> Array:
     """Repeat the whole array, with one count for each mode; missing modes are inserted in front."""
     repetitions = _tuple(repetitions)
     repetitions = (1,) * (x.ndim - len(repetitions)) + repetitions
@@ -129,8 +135,13 @@ def tile(x, repetitions, /):
     return _core.tile(x, repetitions)
 
 
-def pad(x, widths, /, *, value=0):
+def pad(
+    x: Array, widths: int | Sequence[Sequence[int]], /, *, value: Number = 0, mode: str = "constant",
+    constant_values: Number | None = None,
+) -> Array:  # fmt: skip
     """Pad each mode with a value, by pairs of widths (before, after), or by one width for all."""
+    if mode != "constant":
+        raise ValueError(f"arrays are padded with a constant, found the mode {mode!r}")
     if isinstance(widths, int):
         widths = [(widths, widths)] * x.ndim
-    return _core.pad(x, [tuple(pair) for pair in widths], value)
+    return _core.pad(x, [tuple(pair) for pair in widths], value if constant_values is None else constant_values)

@@ -1,42 +1,46 @@
 """Functions that search for elements."""
 
+from __future__ import annotations
+
 from .. import _core
+from .._array import Array
+from .._typing import ArrayLike, Axis
 from .elementwise import where
 
 __all__ = ["argmax", "argmin", "count_nonzero", "isin", "nonzero", "searchsorted", "where"]
 
 
-def _require_elements(name, x, axis):
+def _require_elements(name: str, x: Array, axis: int | None) -> None:
     sizes = x.shape if axis is None else (x.shape[axis],) if -x.ndim <= axis < x.ndim else ()
     if 0 in sizes:
         raise ValueError(f"{name} of no elements is not defined")
 
 
-def argmax(x, /, *, axis=None, keepdims=False):
+def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Return the coordinate of the first maximum along an axis, or the row-major index of all."""
     _require_elements("argmax", x, axis)
     return _core.reduce(x, "argmax", axis, keepdims)
 
 
-def argmin(x, /, *, axis=None, keepdims=False):
+def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Return the coordinate of the first minimum along an axis, or the row-major index of all."""
     _require_elements("argmin", x, axis)
     return _core.reduce(x, "argmin", axis, keepdims)
 
 
-def count_nonzero(x, /, *, axis=None, keepdims=False):
+def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     """Count the elements along axes that are not zero."""
     return _core.reduce(x, "count_nonzero", axis, keepdims)
 
 
-def nonzero(x, /):
+def nonzero(x: Array, /) -> tuple[Array, ...]:
     """Return the coordinates of the elements that are not zero, a vector for each mode."""
     if x.ndim == 0:
         raise ValueError("nonzero expects an array with modes, found a number")
     return _core.nonzero(x)
 
 
-def searchsorted(x1, x2, /, *, side="left", sorter=None):
+def searchsorted(x1: Array, x2: ArrayLike, /, *, side: str = "left", sorter: Array | None = None) -> Array:
     """Return the positions in a sorted vector at which values keep it sorted."""
     if side not in ("left", "right"):
         raise ValueError(f"side is 'left' or 'right', found {side!r}")
@@ -44,7 +48,7 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
     return _core.searchsorted(sorted_values, x2, side == "right")
 
 
-def isin(x, values, /, *, invert=False):
+def isin(x: Array, values: ArrayLike, /, *, invert: bool = False) -> Array:
     """Return, for each element, whether it is among the values."""
     found = _core.isin(x, values)
     return ~found if invert else found

@@ -1,5 +1,7 @@
 """Distinct values. They are computed at once, as their number depends on the data."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 from .. import _core
@@ -31,24 +33,24 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Array
 
 
-def unique_all(x, /):
+def unique_all(x: Array, /) -> UniqueAll:
     """Return the distinct values in ascending order, with indices, inverse indices and counts."""
     values, indices, counts, inverse = _core.unique(x)
     return UniqueAll(values, indices, inverse, counts)
 
 
-def unique_counts(x, /):
+def unique_counts(x: Array, /) -> UniqueCounts:
     """Return the distinct values in ascending order, and their counts."""
     values, _, counts, _ = _core.unique(x)
     return UniqueCounts(values, counts)
 
 
-def unique_inverse(x, /):
+def unique_inverse(x: Array, /) -> UniqueInverse:
     """Return the distinct values in ascending order, and the index of each element's value."""
     values, _, _, inverse = _core.unique(x)
     return UniqueInverse(values, inverse)
 
 
-def unique_values(x, /):
+def unique_values(x: Array, /) -> Array:
     """Return the distinct values in ascending order."""
     return _core.unique(x)[0]

@@ -1,20 +1,23 @@
 """Sorting. It is computed at once; the results of sparse arrays are as small as their entries."""
 
+from __future__ import annotations
+
 from .. import _core
+from .._array import Array
 
 __all__ = ["argsort", "sort", "top_k"]
 
 
-def sort(x, /, *, axis=-1, descending=False, stable=True):
+def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """Sort the elements along an axis, always stably."""
     return _core.sort(x, axis, descending)
 
 
-def argsort(x, /, *, axis=-1, descending=False, stable=True):
+def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """Return the coordinates that sort the elements along an axis, always stably."""
     return _core.argsort(x, axis, descending)
 
 
-def top_k(x, k, /, *, axis=-1):
+def top_k(x: Array, k: int, /, *, axis: int = -1) -> tuple[Array, ...]:
     """Return the `k` largest elements along an axis in descending order, and their coordinates."""
     return tuple(_core.top_k(x, k, axis))

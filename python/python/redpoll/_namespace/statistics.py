@@ -1,7 +1,11 @@
 """Reductions and scans along axes."""
 
+from __future__ import annotations
+
 from .. import _core
+from .._array import Array
 from .._dtypes import as_dtype
+from .._typing import Axis, DTypeLike, Number
 
 __all__ = [
     "cumulative_prod", "cumulative_sum", "diff", "max", "mean", "median", "min", "nanmax", "nanmean", "nanmin",
@@ -9,7 +13,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _fold(x, name, axis, dtype, keepdims):
+def _fold(x: Array, name: str, axis: Axis, dtype: DTypeLike | None, keepdims: bool) -> Array:
     """Fold with a sum or a product, which takes the elements in the dtype of the result."""
     if dtype is None:
         return _core.reduce(x, name, axis, keepdims)
@@ -18,105 +22,115 @@ def _fold(x, name, axis, dtype, keepdims):
     return result if result.dtype is dtype else result.cast(dtype.name)
 
 
-def sum(x, /, *, axis=None, dtype=None, keepdims=False):
+def sum(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """Compute the sum along axes. Integers are added in 64 bits, unless `dtype` says otherwise."""
     return _fold(x, "sum", axis, dtype, keepdims)
 
 
-def prod(x, /, *, axis=None, dtype=None, keepdims=False):
+def prod(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """Compute the product along axes. Integers are multiplied in 64 bits, unless `dtype` says
     otherwise."""
     return _fold(x, "prod", axis, dtype, keepdims)
 
 
-def _extreme(x, name, axis, keepdims):
+def _extreme(x: Array, name: str, axis: Axis, keepdims: bool) -> Array:
     axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     if x.names is None and any(-x.ndim <= one < x.ndim and x.shape[one] == 0 for one in axes):
         raise ValueError(f"{name} of no elements is not defined")
     return _core.reduce(x, name, axis, keepdims)
 
 
-def min(x, /, *, axis=None, keepdims=False):
+def min(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     """Compute the minimum along axes; NaN if any element is NaN."""
     return _extreme(x, "min", axis, keepdims)
 
 
-def max(x, /, *, axis=None, keepdims=False):
+def max(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     """Compute the maximum along axes; NaN if any element is NaN."""
     return _extreme(x, "max", axis, keepdims)
 
 
-def mean(x, /, *, axis=None, keepdims=False):
+def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     """Compute the mean along axes."""
     return _core.reduce(x, "mean", axis, keepdims)
 
 
-def var(x, /, *, axis=None, correction=0.0, keepdims=False):
+def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Compute the variance along axes. `correction` is subtracted from the number of elements."""
     return _core.moment(x, "var", axis, correction, keepdims)
 
 
-def std(x, /, *, axis=None, correction=0.0, keepdims=False):
+def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Compute the standard deviation along axes, with the correction of `var`."""
     return _core.moment(x, "std", axis, correction, keepdims)
 
 
-def nansum(x, /, *, axis=None, keepdims=False):
+def _cast(x: Array, dtype: DTypeLike | None) -> Array:
+    return x if dtype is None else x.cast(as_dtype(dtype).name)
+
+
+def nansum(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """Compute the sum along axes without NaN."""
-    return _core.reduce(x, "nan_sum", axis, keepdims)
+    return _core.reduce(_cast(x, dtype), "nan_sum", axis, keepdims)
 
 
-def nanprod(x, /, *, axis=None, keepdims=False):
+def nanprod(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """Compute the product along axes without NaN."""
-    return _core.reduce(x, "nan_prod", axis, keepdims)
+    return _core.reduce(_cast(x, dtype), "nan_prod", axis, keepdims)
 
 
-def nanmin(x, /, *, axis=None, keepdims=False):
+def nanmin(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     """Compute the minimum along axes without NaN."""
     return _core.reduce(x, "nan_min", axis, keepdims)
 
 
-def nanmax(x, /, *, axis=None, keepdims=False):
+def nanmax(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     """Compute the maximum along axes without NaN."""
     return _core.reduce(x, "nan_max", axis, keepdims)
 
 
-def nanmean(x, /, *, axis=None, keepdims=False):
+def nanmean(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """Compute the mean along axes without NaN."""
-    return _core.reduce(x, "nan_mean", axis, keepdims)
+    return _core.reduce(_cast(x, dtype), "nan_mean", axis, keepdims)
 
 
-def nanvar(x, /, *, axis=None, correction=0.0, keepdims=False):
+def nanvar(
+    x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, correction: float = 0.0, ddof: float = 0.0,
+    keepdims: bool = False,
+) -> Array:  # fmt: skip
     """Compute the variance along axes without NaN."""
-    return _core.moment(x, "nan_var", axis, correction, keepdims)
+    return _core.moment(_cast(x, dtype), "nan_var", axis, correction or ddof, keepdims)
 
 
-def nanstd(x, /, *, axis=None, correction=0.0, keepdims=False):
+def nanstd(
+    x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, correction: float = 0.0, ddof: float = 0.0,
+    keepdims: bool = False,
+) -> Array:  # fmt: skip
     """Compute the standard deviation along axes without NaN."""
-    return _core.moment(x, "nan_std", axis, correction, keepdims)
+    return _core.moment(_cast(x, dtype), "nan_std", axis, correction or ddof, keepdims)
 
 
-def median(x, /, *, axis=None, keepdims=False):
+def median(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     """Compute the median along axes, at once."""
     return _core.quantile(x, 0.5, axis, keepdims)
 
 
-def quantile(x, fraction, /, *, axis=None, keepdims=False):
+def quantile(x: Array, fraction: float, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     """Compute a quantile along axes, at once."""
     return _core.quantile(x, fraction, axis, keepdims)
 
 
-def reduce(x, operator, /, *, initial, axis=None, keepdims=False):
+def reduce(x: Array, operator: str, /, *, initial: Number, axis: Axis = None, keepdims: bool = False) -> Array:
     """Fold the elements along axes with the operator of the given name, from `initial`."""
     return _core.reduce(x, operator, axis, keepdims, initial)
 
 
-def scan(x, operator, /, *, axis=-1):
+def scan(x: Array, operator: str, /, *, axis: int = -1) -> Array:
     """Return the partial results of a fold with the operator of the given name."""
     return _core.scan(x, operator, axis)
 
 
-def _cumulative(x, name, axis, dtype, include_initial, initial):
+def _cumulative(x: Array, name: str, axis: int | None, dtype: DTypeLike | None, include_initial: bool, initial: Number) -> Array:
     from .creation import full
 
     if axis is None:
@@ -135,17 +149,17 @@ def _cumulative(x, name, axis, dtype, include_initial, initial):
     return result
 
 
-def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False) -> Array:
     """Compute the partial sums along an axis."""
     return _cumulative(x, "sum", axis, dtype, include_initial, 0)
 
 
-def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False) -> Array:
     """Compute the partial products along an axis."""
     return _cumulative(x, "prod", axis, dtype, include_initial, 1)
 
 
-def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None, append: Array | None = None) -> Array:
     """Compute the differences of adjacent elements along an axis, `n` times."""
     from .manipulation import concat
 

@@ -1,15 +1,19 @@
 """Tests of all elements."""
 
+from __future__ import annotations
+
 from .. import _core
+from .._array import Array
+from .._typing import Axis
 
 __all__ = ["all", "any"]
 
 
-def all(x, /, *, axis=None, keepdims=False):
+def all(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     """Return whether all elements along axes are not zero."""
     return _core.reduce(x, "all", axis, keepdims)
 
 
-def any(x, /, *, axis=None, keepdims=False):
+def any(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     """Return whether any element along axes is not zero."""
     return _core.reduce(x, "any", axis, keepdims)
