@@ -15,13 +15,24 @@ _CURRENT = ContextVar("redpoll_session", default=_DEFAULT)
 
 
 def current_session() -> Session:
-    """Return the session of new arrays: by default one with strict floats and no memory limit."""
+    """Return the session of new arrays: by default one with strict floats and no memory limit.
+
+    Examples:
+        >>> isinstance(rp.current_session(), rp.Session)
+        True
+    """
     return _CURRENT.get()
 
 
 @contextmanager
 def use_session(session: Session) -> Iterator[Session]:
-    """Create arrays in another session within a `with` block."""
+    """Create arrays in another session within a `with` block.
+
+    Examples:
+        >>> with rp.use_session(rp.Session(floats="strict")):
+        ...     (rp.asarray([0.0]) * rp.inf).tolist()
+        [nan]
+    """
     token = _CURRENT.set(session)
     try:
         yield session

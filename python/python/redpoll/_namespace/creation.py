@@ -34,6 +34,16 @@ def asarray(obj: ArrayLike, /, *, dtype: DTypeLike | None = None, device: str | 
     or matrix of SciPy, or any object with a buffer, `__dlpack__` or `__array__`. The memory of
     arrays of NumPy and SciPy is shared where the layouts agree, unless `copy` is true, so they must
     not be changed.
+
+    Raises:
+        TypeError: redpoll has no dtype for the elements, such as strings or complex numbers.
+        ValueError: `copy` is false and the elements must be copied.
+
+    Examples:
+        >>> rp.asarray([[1, 0], [0, 2]])
+        <redpoll.Array shape=(2, 2) int64 fill=0 (dense dense) stored=4>
+        >>> rp.asarray(sp.eye_array(3, format="csr"))
+        <redpoll.Array shape=(3, 3) float64 fill=0.0 (dense sparse-list) stored=3>
     """
     _check_device(device)
     dtype = None if dtype is None else as_dtype(dtype)
@@ -60,13 +70,26 @@ def asarray(obj: ArrayLike, /, *, dtype: DTypeLike | None = None, device: str | 
 
 
 def from_dlpack(x: ArrayLike, /, *, device: str | None = None, copy: bool | None = None) -> Array:
-    """Return an array over the memory of an object with `__dlpack__`."""
+    """Return an array over the memory of an object with `__dlpack__`.
+
+    Raises:
+        BufferError: the memory is not on the CPU.
+
+    Examples:
+        >>> rp.from_dlpack(np.arange(3)).tolist()
+        [0, 1, 2]
+    """
     _check_device(device)
     return asarray(np.from_dlpack(x, copy=copy))
 
 
 def full(shape: Shape, fill_value: Number | Array, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
-    """Return an array of one repeated value, which is its fill value: nothing is stored."""
+    """Return an array of one repeated value, which is its fill value: nothing is stored.
+
+    Examples:
+        >>> rp.full((1000, 1000), 2.5)
+        <redpoll.Array shape=(1000, 1000) float64 fill=2.5 lazy>
+    """
     _check_device(device)
     if isinstance(fill_value, Array):
         dtype = fill_value.dtype if dtype is None else dtype
@@ -77,42 +100,85 @@ def full(shape: Shape, fill_value: Number | Array, *, dtype: DTypeLike | None = 
 
 
 def full_like(x: Array, /, fill_value: Number | Array, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
-    """Return an array of one repeated value, with the shape and by default the dtype of `x`."""
+    """Return an array of one repeated value, with the shape and by default the dtype of `x`.
+
+    Examples:
+        >>> rp.full_like(rp.asarray([1, 2]), 7).tolist()
+        [7, 7]
+    """
     return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device)
 
 
 def zeros(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
-    """Return an array of zeros, which stores nothing."""
+    """Return an array of zeros, which stores nothing.
+
+    Examples:
+        >>> rp.zeros((2, 2), dtype=rp.int8).tolist()
+        [[0, 0], [0, 0]]
+    """
     return full(shape, 0, dtype=float64 if dtype is None else dtype, device=device)
 
 
 def ones(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
-    """Return an array of ones, which stores nothing."""
+    """Return an array of ones, which stores nothing.
+
+    Examples:
+        >>> rp.ones(3).tolist()
+        [1.0, 1.0, 1.0]
+    """
     return full(shape, 1, dtype=float64 if dtype is None else dtype, device=device)
 
 
 def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
-    """Return an array of zeros: arrays have no storage that could be left as it is."""
+    """Return an array of zeros: arrays have no storage that could be left as it is.
+
+    Examples:
+        >>> rp.empty(2).tolist()
+        [0.0, 0.0]
+    """
     return zeros(shape, dtype=dtype, device=device)
 
 
 def zeros_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
-    """Return an array of zeros, with the shape and by default the dtype of `x`."""
+    """Return an array of zeros, with the shape and by default the dtype of `x`.
+
+    Examples:
+        >>> rp.zeros_like(rp.asarray([1, 2])).tolist()
+        [0, 0]
+    """
     return full_like(x, 0, dtype=dtype, device=device)
 
 
 def ones_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
-    """Return an array of ones, with the shape and by default the dtype of `x`."""
+    """Return an array of ones, with the shape and by default the dtype of `x`.
+
+    Examples:
+        >>> rp.ones_like(rp.asarray([3.5, 2.5])).tolist()
+        [1.0, 1.0]
+    """
     return full_like(x, 1, dtype=dtype, device=device)
 
 
 def empty_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
-    """Return an array of zeros, with the shape and by default the dtype of `x`."""
+    """Return an array of zeros, with the shape and by default the dtype of `x`.
+
+    Examples:
+        >>> rp.empty_like(rp.asarray([1, 2])).shape
+        (2,)
+    """
     return zeros_like(x, dtype=dtype, device=device)
 
 
 def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
-    """Return the numbers from `start`, by default 0, to `stop`, excluded, in steps of `step`."""
+    """Return the numbers from `start`, by default 0, to `stop`, excluded, in steps of `step`.
+
+    Raises:
+        ValueError: the step is 0.
+
+    Examples:
+        >>> rp.arange(2, 10, 3).tolist()
+        [2, 5, 8]
+    """
     _check_device(device)
     if stop is None:
         start, stop = 0, start
@@ -125,7 +191,15 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
 
 
 def linspace(start: float, stop: float, /, num: int, *, dtype: DTypeLike | None = None, device: str | None = None, endpoint: bool = True) -> Array:
-    """Return `num` numbers at equal distances from `start` to `stop`, by default included."""
+    """Return `num` numbers at equal distances from `start` to `stop`, by default included.
+
+    Raises:
+        ValueError: the number of elements is negative.
+
+    Examples:
+        >>> rp.linspace(0, 1, 5).tolist()
+        [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
     _check_device(device)
     dtype = float64 if dtype is None else as_dtype(dtype)
     if num < 0:
@@ -136,14 +210,28 @@ def linspace(start: float, stop: float, /, num: int, *, dtype: DTypeLike | None 
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
-    """Return the matrix with ones on diagonal `k`, stored sparsely."""
+    """Return the matrix with ones on diagonal `k`, stored sparsely.
+
+    Examples:
+        >>> rp.eye(2, 3, k=1).tolist()
+        [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
     _check_device(device)
     n_cols = n_rows if n_cols is None else n_cols
     return current_session().eye(n_rows, n_cols, k, (float64 if dtype is None else as_dtype(dtype)).name)
 
 
 def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
-    """Return one array for each vector, which repeats it along the modes of the others."""
+    """Return one array for each vector, which repeats it along the modes of the others.
+
+    Raises:
+        ValueError: an array is not a vector, or `indexing` is neither `xy` nor `ij`.
+
+    Examples:
+        >>> x, y = rp.meshgrid(rp.arange(2), rp.arange(3))
+        >>> (10 * y + x).tolist()
+        [[0, 1], [10, 11], [20, 21]]
+    """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is 'xy' or 'ij', found {indexing!r}")
     for array in arrays:
@@ -162,10 +250,26 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
 
 
 def tril(x: Array, /, *, k: int = 0) -> Array:
-    """Return the elements on and below diagonal `k`, and zeros above it."""
+    """Return the elements on and below diagonal `k`, and zeros above it.
+
+    Raises:
+        ValueError: the array has less than 2 modes.
+
+    Examples:
+        >>> rp.tril(rp.ones((2, 2), dtype=rp.int64)).tolist()
+        [[1, 0], [1, 1]]
+    """
     return _core.triangle(x, None, k)
 
 
 def triu(x: Array, /, *, k: int = 0) -> Array:
-    """Return the elements on and above diagonal `k`, and zeros below it."""
+    """Return the elements on and above diagonal `k`, and zeros below it.
+
+    Raises:
+        ValueError: the array has less than 2 modes.
+
+    Examples:
+        >>> rp.triu(rp.ones((2, 2), dtype=rp.int64), k=1).tolist()
+        [[0, 1], [0, 0]]
+    """
     return _core.triangle(x, k, None)

@@ -13,7 +13,15 @@ __all__ = ["astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "ca
 
 
 def astype(x: Array, dtype: DTypeLike, /, *, copy: bool = True, device: str | None = None) -> Array:
-    """Cast the elements to a dtype. Floats saturate and NaN becomes 0; integers wrap."""
+    """Cast the elements to a dtype. Floats saturate and NaN becomes 0; integers wrap.
+
+    Raises:
+        TypeError: redpoll has no such dtype.
+
+    Examples:
+        >>> rp.astype(rp.asarray([1.75, -1.75]), rp.int8).tolist()
+        [1, -1]
+    """
     if device not in (None, "cpu"):
         raise ValueError(f"the only device is 'cpu', found {device!r}")
     dtype = as_dtype(dtype)
@@ -24,12 +32,28 @@ def astype(x: Array, dtype: DTypeLike, /, *, copy: bool = True, device: str | No
 
 
 def broadcast_to(x: Array, /, shape: Sequence[int]) -> Array:
-    """Broadcast an array to a larger shape, without copies."""
+    """Broadcast an array to a larger shape, without copies.
+
+    Raises:
+        ValueError: a size differs and is not 1.
+
+    Examples:
+        >>> rp.broadcast_to(rp.asarray([1, 2]), (2, 2)).tolist()
+        [[1, 2], [1, 2]]
+    """
     return _core.broadcast_to(x, shape)
 
 
 def broadcast_arrays(*arrays: Array) -> list[Array]:
-    """Broadcast arrays to their common shape, without copies."""
+    """Broadcast arrays to their common shape, without copies.
+
+    Raises:
+        ValueError: two sizes of one mode differ, and neither is 1.
+
+    Examples:
+        >>> [x.shape for x in rp.broadcast_arrays(rp.zeros((3, 1)), rp.zeros(2))]
+        [(3, 2), (3, 2)]
+    """
     shape = broadcast_shapes(*(array.shape for array in arrays))
     return [_core.broadcast_to(array, shape) for array in arrays]
 
@@ -39,6 +63,10 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
     Raises:
         ValueError: two sizes of one mode differ, and neither is 1.
+
+    Examples:
+        >>> rp.broadcast_shapes((3, 1), (2,))
+        (3, 2)
     """
     rank = max((len(shape) for shape in shapes), default=0)
     result = [1] * rank

@@ -1,4 +1,7 @@
-"""Elementwise functions: operators of the core by their names, and functions of several operators."""
+"""Elementwise functions: a function for each row of the table, and functions of several operators.
+
+Type checkers read `elementwise.pyi`, which `tools/stubs.py` generates.
+"""
 
 from __future__ import annotations
 
@@ -8,38 +11,13 @@ from .. import _core
 from .._array import Array
 from .._dtypes import isdtype
 from .._typing import ArrayLike
+from ._operators import FUNCTIONS, ElementwiseFunction
 from .creation import zeros_like
 
-#: The names of the standard, and of NumPy, with the names of the operators.
-_OPERATORS = {
-    "abs": "abs", "acos": "acos", "acosh": "acosh", "add": "+", "asin": "asin", "asinh": "asinh", "atan": "atan",
-    "atan2": "atan2", "atanh": "atanh", "bitwise_and": "band", "bitwise_invert": "bnot",
-    "bitwise_left_shift": "shl", "bitwise_or": "bor", "bitwise_right_shift": "shr", "bitwise_xor": "bxor",
-    "cbrt": "cbrt", "ceil": "ceil", "copysign": "copysign", "cos": "cos", "cosh": "cosh", "divide": "/",
-    "equal": "eq", "erf": "erf", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "floor": "floor",
-    "floor_divide": "floordiv", "fmod": "fmod", "greater": "gt", "greater_equal": "ge", "hypot": "hypot",
-    "isfinite": "isfinite", "isinf": "isinf", "isnan": "isnan", "less": "lt", "less_equal": "le",
-    "lgamma": "lgamma", "log": "log", "log10": "log10", "log1p": "log1p", "log2": "log2", "logical_and": "and",
-    "logical_not": "not", "logical_or": "or", "logical_xor": "xor", "maximum": "max", "minimum": "min",
-    "multiply": "*", "negative": "neg", "nextafter": "nextafter", "not_equal": "ne", "pow": "pow",
-    "reciprocal": "reciprocal", "remainder": "rem", "round": "round", "sign": "sign", "signbit": "signbit",
-    "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "square": "square", "subtract": "-", "tan": "tan",
-    "tanh": "tanh", "tgamma": "tgamma", "trunc": "trunc",
-}  # fmt: skip
-
-
-_UNARY = {
-    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_invert", "cbrt", "ceil", "cos", "cosh", "erf",
-    "exp", "exp2", "expm1", "floor", "isfinite", "isinf", "isnan", "lgamma", "log", "log10", "log1p", "log2",
-    "logical_not", "negative", "reciprocal", "round", "sign", "signbit", "sin", "sinh", "sqrt", "square", "tan",
-    "tanh", "tgamma", "trunc",
-}  # fmt: skip
-
-
-def _function(name: str, operator: str) -> Callable[..., Array]:
-    """Return the function of an operator, with the signature of the standard."""
-    apply = _core.Operator(operator)
-    if name in _UNARY:
+def _function(row: ElementwiseFunction) -> Callable[..., Array]:
+    """Return the function of a row of the table, with the signature of the standard."""
+    apply = _core.Operator(row.operator)
+    if row.operands == 1:
 
         def function(x: Array, /) -> Array:
             return apply(x)
@@ -48,18 +26,39 @@ def _function(name: str, operator: str) -> Callable[..., Array]:
         def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
             return apply(x1, x2)
 
-    function.__name__ = function.__qualname__ = name
+    function.__name__ = function.__qualname__ = row.name
     function.__module__ = "redpoll"
-    function.__doc__ = f"Apply the operator `{operator}` elementwise. {_DESCRIPTIONS[operator]}"
+    function.__doc__ = _document(row)
     return function
 
 
+def _document(row: ElementwiseFunction) -> str:
+    """Return the documentation of the function of a row."""
+    shape = " The operands are broadcast to their common shape." if row.operands == 2 else ""
+    return f"""Apply the operator `{row.operator}` elementwise.
+
+    {_DESCRIPTIONS[row.operator]}{shape}
+
+    Raises:
+        TypeError: the operator is not defined for the dtype of an operand.
+
+    Examples:
+        >>> rp.{row.name}({row.arguments}).tolist()
+        {row.result}
+    """
+
+
 _DESCRIPTIONS = dict(_core.operator_names())
-globals().update({name: _function(name, operator) for name, operator in _OPERATORS.items()})
+globals().update({row.name: _function(row) for row in FUNCTIONS})
 
 
 def clip(x: Array, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
-    """Clamp the elements to the range from `min` to `max`; `None` does not limit a side."""
+    """Clamp the elements to the range from `min` to `max`; `None` does not limit a side.
+
+    Examples:
+        >>> rp.clip(rp.asarray([-5, 0, 5]), -1, 3).tolist()
+        [-1, 0, 3]
+    """
     result = x
     for name, bound in (("max", min), ("min", max)):
         if bound is not None:
@@ -69,29 +68,57 @@ def clip(x: Array, /, min: ArrayLike | None = None, max: ArrayLike | None = None
 
 
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Compute `log(exp(x1) + exp(x2))` without intermediate overflow."""
+    """Compute `log(exp(x1) + exp(x2))` without intermediate overflow.
+
+    Examples:
+        >>> rp.logaddexp(rp.asarray([1000.0]), 1000.0).tolist()
+        [1000.6931471805599]
+    """
     larger, smaller = maximum(x1, x2), minimum(x1, x2)  # noqa: F821
     difference = where(larger == smaller, 0.0, smaller - larger)
     return larger + difference.apply("exp").apply("log1p")
 
 
 def positive(x: Array, /) -> Array:
-    """Return the elements as they are."""
+    """Return the elements as they are.
+
+    Examples:
+        >>> rp.positive(rp.asarray([1, -2])).tolist()
+        [1, -2]
+    """
     return x
 
 
 def conj(x: Array, /) -> Array:
-    """Return the complex conjugates, which are the elements themselves as they are real."""
+    """Return the complex conjugates, which are the elements themselves as they are real.
+
+    Examples:
+        >>> rp.conj(rp.asarray([1.0, -2.0])).tolist()
+        [1.0, -2.0]
+    """
     return x
 
 
 def real(x: Array, /) -> Array:
-    """Return the real parts, which are the elements themselves as they are real."""
+    """Return the real parts, which are the elements themselves as they are real.
+
+    Examples:
+        >>> rp.real(rp.asarray([1.0, -2.0])).tolist()
+        [1.0, -2.0]
+    """
     return x
 
 
 def imag(x: Array, /) -> Array:
-    """Return the imaginary parts, which are zeros as the elements are real."""
+    """Return the imaginary parts, which are zeros as the elements are real.
+
+    Raises:
+        TypeError: the elements are not floats.
+
+    Examples:
+        >>> rp.imag(rp.asarray([1.0, -2.0])).tolist()
+        [0.0, 0.0]
+    """
     if not isdtype(x.dtype, "real floating"):
         raise TypeError(f"imag expects an array of floats, found {x.dtype}")
     return zeros_like(x)
@@ -101,8 +128,17 @@ _IF_ELSE = _core.Operator("ifelse")
 
 
 def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return the elements of `x1` where the condition is true, and those of `x2` elsewhere."""
+    """Return the elements of `x1` where the condition is true, and those of `x2` elsewhere.
+
+    Raises:
+        TypeError: the condition is not an array of booleans.
+
+    Examples:
+        >>> x = rp.asarray([1, -2, 3])
+        >>> rp.where(x > 0, x, 0).tolist()
+        [1, 0, 3]
+    """
     return _IF_ELSE(condition, x1, x2)
 
 
-__all__ = [*_OPERATORS, "clip", "logaddexp", "positive", "conj", "real", "imag"]
+__all__ = [*(row.name for row in FUNCTIONS), "clip", "logaddexp", "positive", "conj", "real", "imag"]

@@ -10,7 +10,16 @@ __all__ = ["take", "take_along_axis"]
 
 
 def take(x: Array, indices: ArrayLike, /, *, axis: int | None = None) -> Array:
-    """Return the elements at a vector of coordinates along an axis."""
+    """Return the elements at a vector of coordinates along an axis.
+
+    Raises:
+        IndexError: a coordinate is an integer out of range.
+        ValueError: no axis is given for several modes.
+
+    Examples:
+        >>> rp.take(rp.asarray([5, 6, 7]), rp.asarray([2, 0])).tolist()
+        [7, 5]
+    """
     if axis is None:
         if x.ndim != 1:
             raise ValueError(f"take expects an axis for shape {x.shape}")
@@ -20,5 +29,14 @@ def take(x: Array, indices: ArrayLike, /, *, axis: int | None = None) -> Array:
 
 
 def take_along_axis(x: Array, indices: ArrayLike, /, *, axis: int = -1) -> Array:
-    """Return, for each element of `indices`, the element at that coordinate along an axis."""
+    """Return, for each element of `indices`, the element at that coordinate along an axis.
+
+    Raises:
+        ValueError: the shapes of the other modes differ.
+
+    Examples:
+        >>> x = rp.asarray([[3, 1, 2]])
+        >>> rp.take_along_axis(x, rp.argsort(x)).tolist()
+        [[1, 2, 3]]
+    """
     return _core.take_along_axis(x, indices, axis)

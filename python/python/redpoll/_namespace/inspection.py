@@ -40,5 +40,10 @@ class _Info:
 
 
 def __array_namespace_info__() -> _Info:  # noqa: N807
-    """Return the capabilities, defaults, dtypes and devices of the namespace."""
+    """Return the capabilities, defaults, dtypes and devices of the namespace.
+
+    Examples:
+        >>> rp.__array_namespace_info__().default_dtypes()["integral"]
+        redpoll.int64
+    """
     return _Info()

@@ -36,7 +36,15 @@ def _promoted(arrays: Sequence[Array]) -> list[Array]:
 
 
 def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
-    """Join arrays along an axis; `None` joins them as vectors."""
+    """Join arrays along an axis; `None` joins them as vectors.
+
+    Raises:
+        ValueError: the sizes of another mode differ.
+
+    Examples:
+        >>> rp.concat([rp.asarray([1, 2]), rp.asarray([3])]).tolist()
+        [1, 2, 3]
+    """
     arrays = _promoted(arrays)
     if axis is None:
         arrays, axis = [_core.reshape(array, (array.size,)) for array in arrays], 0
@@ -44,19 +52,43 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
 
 
 def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
-    """Join arrays along a new axis."""
+    """Join arrays along a new axis.
+
+    Raises:
+        ValueError: the shapes differ.
+
+    Examples:
+        >>> rp.stack([rp.asarray([1, 2]), rp.asarray([3, 4])], axis=1).tolist()
+        [[1, 3], [2, 4]]
+    """
     return _core.stack(_promoted(arrays), axis)
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """Return the parts of an array along an axis, without that axis."""
+    """Return the parts of an array along an axis, without that axis.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> [x.tolist() for x in rp.unstack(rp.asarray([[1, 2], [3, 4]]), axis=1)]
+        [[1, 3], [2, 4]]
+    """
     axis = _axis(axis, x.ndim)
     whole = [slice(None)] * axis
     return tuple(x.slice([*whole, k]) for k in range(x.shape[axis]))
 
 
 def expand_dims(x: Array, /, axis: int | Sequence[int]) -> Array:
-    """Insert a mode of size 1, or several."""
+    """Insert a mode of size 1, or several.
+
+    Raises:
+        AxisError: the result has no such axis.
+
+    Examples:
+        >>> rp.expand_dims(rp.zeros((2, 3)), axis=(0, -1)).shape
+        (1, 2, 3, 1)
+    """
     axes = _tuple(axis)
     rank = x.ndim + len(axes)
     axes = sorted(_axis(one, rank) for one in axes)
@@ -68,22 +100,54 @@ def expand_dims(x: Array, /, axis: int | Sequence[int]) -> Array:
 
 
 def squeeze(x: Array, /, axis: int | Sequence[int]) -> Array:
-    """Drop modes of size 1."""
+    """Drop modes of size 1.
+
+    Raises:
+        ValueError: the size of a mode is not 1.
+
+    Examples:
+        >>> rp.squeeze(rp.zeros((1, 3, 1)), axis=(0, 2)).shape
+        (3,)
+    """
     return _core.squeeze(x, axis)
 
 
 def flip(x: Array, /, *, axis: int | Sequence[int] | None = None) -> Array:
-    """Reverse the order of the elements along axes, by default along all."""
+    """Reverse the order of the elements along axes, by default along all.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.flip(rp.asarray([[1, 2], [3, 4]]), axis=1).tolist()
+        [[2, 1], [4, 3]]
+    """
     return _core.flip(x, axis)
 
 
 def permute_dims(x: Array, /, axes: Sequence[int] | None = None) -> Array:
-    """Permute the modes: mode `k` of the result is mode `axes[k]` of the array."""
+    """Permute the modes: mode `k` of the result is mode `axes[k]` of the array.
+
+    Raises:
+        ValueError: `axes` is not a permutation of the axes.
+
+    Examples:
+        >>> rp.permute_dims(rp.zeros((2, 3, 4)), (2, 0, 1)).shape
+        (4, 2, 3)
+    """
     return _core.permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
 
 
 def moveaxis(x: Array, source: int | Sequence[int], destination: int | Sequence[int], /) -> Array:
-    """Move axes to other positions; the other axes keep their order."""
+    """Move axes to other positions; the other axes keep their order.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.moveaxis(rp.zeros((2, 3, 4)), 0, -1).shape
+        (3, 4, 2)
+    """
     source = [_axis(one, x.ndim) for one in _tuple(source)]
     destination = [_axis(one, x.ndim) for one in _tuple(destination)]
     if len(source) != len(destination) or len(set(source)) != len(source) or len(set(destination)) != len(destination):
@@ -95,13 +159,31 @@ def moveaxis(x: Array, source: int | Sequence[int], destination: int | Sequence[
 
 
 def reshape(x: Array, /, shape: Shape, *, copy: bool | None = None) -> Array:
-    """Change the shape and keep the elements in row-major order. One size may be -1."""
+    """Change the shape and keep the elements in row-major order. One size may be -1.
+
+    Raises:
+        ValueError: the number of elements would change.
+
+    Examples:
+        >>> rp.reshape(rp.arange(6), (2, -1)).tolist()
+        [[0, 1, 2], [3, 4, 5]]
+    """
     # A lazy array is never copied, so `copy` has no effect.
     return _core.reshape(x, _tuple(shape))
 
 
 def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
-    """Repeat each element along an axis, by a count for all or by one for each coordinate."""
+    """Repeat each element along an axis, by a count for all or by one for each coordinate.
+
+    Raises:
+        ValueError: the number of counts differs from the size of the axis.
+
+    Examples:
+        >>> rp.repeat(rp.asarray([1, 2]), 2).tolist()
+        [1, 1, 2, 2]
+        >>> rp.repeat(rp.asarray([1, 2]), rp.asarray([0, 3])).tolist()
+        [2, 2, 2]
+    """
     if axis is None:
         x, axis = _core.reshape(x, (x.size,)), 0
     if isinstance(repeats, int):
@@ -113,7 +195,15 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
 
 
 def roll(x: Array, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None) -> Array:
-    """Rotate the elements along axes; without an axis, as a vector."""
+    """Rotate the elements along axes; without an axis, as a vector.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.roll(rp.asarray([1, 2, 3]), 1).tolist()
+        [3, 1, 2]
+    """
     if axis is None:
         return _core.reshape(_core.roll(_core.reshape(x, (x.size,)), shift, 0), x.shape)
     axes, shifts = _tuple(axis), _tuple(shift)
@@ -127,7 +217,12 @@ def roll(x: Array, /, shift: int | Sequence[int], *, axis: int | Sequence[int] |
 
 
 def tile(x: Array, repetitions: Shape, /) -> Array:
-    """Repeat the whole array, with one count for each mode; missing modes are inserted in front."""
+    """Repeat the whole array, with one count for each mode; missing modes are inserted in front.
+
+    Examples:
+        >>> rp.tile(rp.asarray([1, 2]), (2, 2)).tolist()
+        [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
     repetitions = _tuple(repetitions)
     repetitions = (1,) * (x.ndim - len(repetitions)) + repetitions
     if len(repetitions) > x.ndim:
@@ -139,7 +234,12 @@ def pad(
     x: Array, widths: int | Sequence[Sequence[int]], /, *, value: Number = 0, mode: str = "constant",
     constant_values: Number | None = None,
 ) -> Array:  # fmt: skip
-    """Pad each mode with a value, by pairs of widths (before, after), or by one width for all."""
+    """Pad each mode with a value, by pairs of widths (before, after), or by one width for all.
+
+    Examples:
+        >>> rp.pad(rp.asarray([1, 2]), [(1, 2)], value=9).tolist()
+        [9, 1, 2, 9, 9]
+    """
     if mode != "constant":
         raise ValueError(f"arrays are padded with a constant, found the mode {mode!r}")
     if isinstance(widths, int):

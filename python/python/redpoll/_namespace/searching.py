@@ -17,31 +17,71 @@ def _require_elements(name: str, x: Array, axis: int | None) -> None:
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Return the coordinate of the first maximum along an axis, or the row-major index of all."""
+    """Return the coordinate of the first maximum along an axis, or the row-major index of all.
+
+    Raises:
+        ValueError: there are no elements.
+
+    Examples:
+        >>> rp.argmax(rp.asarray([[1, 5], [7, 2]]), axis=1).tolist()
+        [1, 0]
+    """
     _require_elements("argmax", x, axis)
     return _core.reduce(x, "argmax", axis, keepdims)
 
 
 def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Return the coordinate of the first minimum along an axis, or the row-major index of all."""
+    """Return the coordinate of the first minimum along an axis, or the row-major index of all.
+
+    Raises:
+        ValueError: there are no elements.
+
+    Examples:
+        >>> rp.argmin(rp.asarray([3, 1, 2])).item()
+        1
+    """
     _require_elements("argmin", x, axis)
     return _core.reduce(x, "argmin", axis, keepdims)
 
 
 def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Count the elements along axes that are not zero."""
+    """Count the elements along axes that are not zero.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.count_nonzero(rp.asarray([[1, 0], [2, 3]]), axis=1).tolist()
+        [1, 2]
+    """
     return _core.reduce(x, "count_nonzero", axis, keepdims)
 
 
 def nonzero(x: Array, /) -> tuple[Array, ...]:
-    """Return the coordinates of the elements that are not zero, a vector for each mode."""
+    """Return the coordinates of the elements that are not zero, a vector for each mode.
+
+    Raises:
+        ValueError: the array has no modes.
+
+    Examples:
+        >>> [x.tolist() for x in rp.nonzero(rp.asarray([[0, 1], [2, 0]]))]
+        [[0, 1], [1, 0]]
+    """
     if x.ndim == 0:
         raise ValueError("nonzero expects an array with modes, found a number")
     return _core.nonzero(x)
 
 
 def searchsorted(x1: Array, x2: ArrayLike, /, *, side: str = "left", sorter: Array | None = None) -> Array:
-    """Return the positions in a sorted vector at which values keep it sorted."""
+    """Return the positions in a sorted vector at which values keep it sorted.
+
+    Raises:
+        ValueError: `side` is neither `left` nor `right`.
+
+    Examples:
+        >>> rp.searchsorted(rp.asarray([1, 3, 3, 5]), rp.asarray([3, 4]), side="right").tolist()
+        [3, 3]
+    """
     if side not in ("left", "right"):
         raise ValueError(f"side is 'left' or 'right', found {side!r}")
     sorted_values = x1 if sorter is None else x1[sorter]
@@ -49,6 +89,11 @@ def searchsorted(x1: Array, x2: ArrayLike, /, *, side: str = "left", sorter: Arr
 
 
 def isin(x: Array, values: ArrayLike, /, *, invert: bool = False) -> Array:
-    """Return, for each element, whether it is among the values."""
+    """Return, for each element, whether it is among the values.
+
+    Examples:
+        >>> rp.isin(rp.asarray([1, 2, 3]), rp.asarray([3, 1])).tolist()
+        [True, False, True]
+    """
     found = _core.isin(x, values)
     return ~found if invert else found

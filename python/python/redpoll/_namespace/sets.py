@@ -34,23 +34,46 @@ class UniqueInverse(NamedTuple):
 
 
 def unique_all(x: Array, /) -> UniqueAll:
-    """Return the distinct values in ascending order, with indices, inverse indices and counts."""
+    """Return the distinct values in ascending order, with indices, inverse indices and counts.
+
+    Examples:
+        >>> unique = rp.unique_all(rp.asarray([3, 1, 3]))
+        >>> unique.values.tolist(), unique.inverse_indices.tolist()
+        ([1, 3], [1, 0, 1])
+    """
     values, indices, counts, inverse = _core.unique(x)
     return UniqueAll(values, indices, inverse, counts)
 
 
 def unique_counts(x: Array, /) -> UniqueCounts:
-    """Return the distinct values in ascending order, and their counts."""
+    """Return the distinct values in ascending order, and their counts.
+
+    Examples:
+        >>> values, counts = rp.unique_counts(rp.asarray([3, 1, 3]))
+        >>> counts.tolist()
+        [1, 2]
+    """
     values, _, counts, _ = _core.unique(x)
     return UniqueCounts(values, counts)
 
 
 def unique_inverse(x: Array, /) -> UniqueInverse:
-    """Return the distinct values in ascending order, and the index of each element's value."""
+    """Return the distinct values in ascending order, and the index of each element's value.
+
+    Examples:
+        >>> values, inverse = rp.unique_inverse(rp.asarray([3, 1, 3]))
+        >>> inverse.tolist()
+        [1, 0, 1]
+    """
     values, _, _, inverse = _core.unique(x)
     return UniqueInverse(values, inverse)
 
 
 def unique_values(x: Array, /) -> Array:
-    """Return the distinct values in ascending order."""
+    """Return the distinct values in ascending order.
+
+    Examples:
+        >>> rp.unique_values(rp.asarray([3, 1, 3])).tolist()
+        [1, 3]
+    """
     return _core.unique(x)[0]

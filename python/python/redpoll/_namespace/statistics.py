@@ -23,13 +23,29 @@ def _fold(x: Array, name: str, axis: Axis, dtype: DTypeLike | None, keepdims: bo
 
 
 def sum(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
-    """Compute the sum along axes. Integers are added in 64 bits, unless `dtype` says otherwise."""
+    """Compute the sum along axes. Integers are added in 64 bits, unless `dtype` says otherwise.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.sum(rp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+        [4.0, 6.0]
+    """
     return _fold(x, "sum", axis, dtype, keepdims)
 
 
 def prod(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """Compute the product along axes. Integers are multiplied in 64 bits, unless `dtype` says
-    otherwise."""
+    otherwise.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.prod(rp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+        [3.0, 8.0]
+    """
     return _fold(x, "prod", axis, dtype, keepdims)
 
 
@@ -41,27 +57,69 @@ def _extreme(x: Array, name: str, axis: Axis, keepdims: bool) -> Array:
 
 
 def min(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Compute the minimum along axes; NaN if any element is NaN."""
+    """Compute the minimum along axes; NaN if any element is NaN.
+
+    Raises:
+        ValueError: there are no elements.
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.min(rp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+        [1.0, 2.0]
+    """
     return _extreme(x, "min", axis, keepdims)
 
 
 def max(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Compute the maximum along axes; NaN if any element is NaN."""
+    """Compute the maximum along axes; NaN if any element is NaN.
+
+    Raises:
+        ValueError: there are no elements.
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.max(rp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+        [3.0, 4.0]
+    """
     return _extreme(x, "max", axis, keepdims)
 
 
 def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Compute the mean along axes."""
+    """Compute the mean along axes.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.mean(rp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+        [2.0, 3.0]
+    """
     return _core.reduce(x, "mean", axis, keepdims)
 
 
 def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """Compute the variance along axes. `correction` is subtracted from the number of elements."""
+    """Compute the variance along axes. `correction` is subtracted from the number of elements.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.var(rp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+        [1.0, 1.0]
+    """
     return _core.moment(x, "var", axis, correction, keepdims)
 
 
 def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """Compute the standard deviation along axes, with the correction of `var`."""
+    """Compute the standard deviation along axes, with the correction of `var`.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.std(rp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+        [1.0, 1.0]
+    """
     return _core.moment(x, "std", axis, correction, keepdims)
 
 
@@ -70,27 +128,67 @@ def _cast(x: Array, dtype: DTypeLike | None) -> Array:
 
 
 def nansum(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
-    """Compute the sum along axes without NaN."""
+    """Compute the sum along axes without NaN.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.nansum(rp.asarray([1.0, rp.nan, 3.0])).item()
+        4.0
+    """
     return _core.reduce(_cast(x, dtype), "nan_sum", axis, keepdims)
 
 
 def nanprod(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
-    """Compute the product along axes without NaN."""
+    """Compute the product along axes without NaN.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.nanprod(rp.asarray([1.0, rp.nan, 3.0])).item()
+        3.0
+    """
     return _core.reduce(_cast(x, dtype), "nan_prod", axis, keepdims)
 
 
 def nanmin(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Compute the minimum along axes without NaN."""
+    """Compute the minimum along axes without NaN.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.nanmin(rp.asarray([1.0, rp.nan, 3.0])).item()
+        1.0
+    """
     return _core.reduce(x, "nan_min", axis, keepdims)
 
 
 def nanmax(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Compute the maximum along axes without NaN."""
+    """Compute the maximum along axes without NaN.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.nanmax(rp.asarray([1.0, rp.nan, 3.0])).item()
+        3.0
+    """
     return _core.reduce(x, "nan_max", axis, keepdims)
 
 
 def nanmean(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
-    """Compute the mean along axes without NaN."""
+    """Compute the mean along axes without NaN.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.nanmean(rp.asarray([1.0, rp.nan, 3.0])).item()
+        2.0
+    """
     return _core.reduce(_cast(x, dtype), "nan_mean", axis, keepdims)
 
 
@@ -98,7 +196,15 @@ def nanvar(
     x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, correction: float = 0.0, ddof: float = 0.0,
     keepdims: bool = False,
 ) -> Array:  # fmt: skip
-    """Compute the variance along axes without NaN."""
+    """Compute the variance along axes without NaN.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.nanvar(rp.asarray([1.0, rp.nan, 3.0])).item()
+        1.0
+    """
     return _core.moment(_cast(x, dtype), "nan_var", axis, correction or ddof, keepdims)
 
 
@@ -106,27 +212,67 @@ def nanstd(
     x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, correction: float = 0.0, ddof: float = 0.0,
     keepdims: bool = False,
 ) -> Array:  # fmt: skip
-    """Compute the standard deviation along axes without NaN."""
+    """Compute the standard deviation along axes without NaN.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.nanstd(rp.asarray([1.0, rp.nan, 3.0])).item()
+        1.0
+    """
     return _core.moment(_cast(x, dtype), "nan_std", axis, correction or ddof, keepdims)
 
 
 def median(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Compute the median along axes, at once."""
+    """Compute the median along axes, at once.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.median(rp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+        [2.0, 3.0]
+    """
     return _core.quantile(x, 0.5, axis, keepdims)
 
 
 def quantile(x: Array, fraction: float, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Compute a quantile along axes, at once."""
+    """Compute a quantile along axes, at once.
+
+    Raises:
+        ValueError: the fraction is not between 0 and 1.
+
+    Examples:
+        >>> rp.quantile(rp.asarray([1.0, 2.0, 3.0, 4.0, 5.0]), 0.25).item()
+        2.0
+    """
     return _core.quantile(x, fraction, axis, keepdims)
 
 
 def reduce(x: Array, operator: str, /, *, initial: Number, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Fold the elements along axes with the operator of the given name, from `initial`."""
+    """Fold the elements along axes with the operator of the given name, from `initial`.
+
+    Raises:
+        ValueError: there is no such operator.
+
+    Examples:
+        >>> rp.reduce(rp.asarray([[6, 3], [5, 4]]), "band", initial=7, axis=1).tolist()
+        [2, 4]
+    """
     return _core.reduce(x, operator, axis, keepdims, initial)
 
 
 def scan(x: Array, operator: str, /, *, axis: int = -1) -> Array:
-    """Return the partial results of a fold with the operator of the given name."""
+    """Return the partial results of a fold with the operator of the given name.
+
+    Raises:
+        ValueError: there is no such operator.
+
+    Examples:
+        >>> rp.scan(rp.asarray([1, 5, 3, 7]), "max").tolist()
+        [1, 5, 5, 7]
+    """
     return _core.scan(x, operator, axis)
 
 
@@ -150,17 +296,41 @@ def _cumulative(x: Array, name: str, axis: int | None, dtype: DTypeLike | None, 
 
 
 def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False) -> Array:
-    """Compute the partial sums along an axis."""
+    """Compute the partial sums along an axis.
+
+    Raises:
+        ValueError: no axis is given for several modes.
+
+    Examples:
+        >>> rp.cumulative_sum(rp.asarray([1, 2, 3]), include_initial=True).tolist()
+        [0, 1, 3, 6]
+    """
     return _cumulative(x, "sum", axis, dtype, include_initial, 0)
 
 
 def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False) -> Array:
-    """Compute the partial products along an axis."""
+    """Compute the partial products along an axis.
+
+    Raises:
+        ValueError: no axis is given for several modes.
+
+    Examples:
+        >>> rp.cumulative_prod(rp.asarray([1, 2, 3])).tolist()
+        [1, 2, 6]
+    """
     return _cumulative(x, "prod", axis, dtype, include_initial, 1)
 
 
 def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None, append: Array | None = None) -> Array:
-    """Compute the differences of adjacent elements along an axis, `n` times."""
+    """Compute the differences of adjacent elements along an axis, `n` times.
+
+    Raises:
+        AxisError: the array has no such axis.
+
+    Examples:
+        >>> rp.diff(rp.asarray([1, 4, 9])).tolist()
+        [3, 5]
+    """
     from .manipulation import concat
 
     parts = [part for part in (prepend, x, append) if part is not None]

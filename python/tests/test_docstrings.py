@@ -1,0 +1,52 @@
+"""Every public function, class and method is documented by a sentence and an example that runs."""
+
+import doctest
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import redpoll as rp
+
+FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
+CLASSES = (rp.Array, rp.DType, rp.finfo, rp.iinfo)
+#: Classes of which users see instances alone, and the constants.
+WITHOUT_EXAMPLES = {"Array", "Tensor", "Session", "AxisError", "DensificationError"}
+
+
+def public():
+    """Return the documented objects of the namespace and of its classes by their names."""
+    found = {"__array_namespace_info__": rp.__array_namespace_info__}
+    for name, value in vars(rp).items():
+        is_public = not name.startswith("_") and callable(value) and not isinstance(value, rp.DType)
+        if is_public and not isinstance(value, types.ModuleType):
+            found[name] = value
+    for cls in CLASSES:
+        for base in cls.__mro__:
+            if base.__module__.startswith("redpoll") and base.__module__ != "redpoll._core":
+                for name, value in vars(base).items():
+                    if not name.startswith("_") and (callable(value) or isinstance(value, property)):
+                        found[f"{cls.__name__}.{name}"] = value
+    return found
+
+
+PUBLIC = public()
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_documentation(name, monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    text = PUBLIC[name].__doc__
+    assert text, f"{name} has no documentation"
+    summary = text.strip().split("\n\n")[0]
+    assert summary.endswith("."), f"{name}: the summary is not a sentence: {summary}"
+    examples = doctest.DocTestParser().get_doctest(text, {"rp": rp, "np": np, "sp": sp}, name, None, 0)
+    if name in WITHOUT_EXAMPLES:
+        return
+    assert examples.examples, f"{name} has no example"
+    failures = []
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    runner.run(examples, out=failures.append)
+    assert not runner.failures, "".join(failures)
