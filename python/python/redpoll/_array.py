@@ -480,7 +480,7 @@ class Array(NumpyMethods, _core.Array):
         tensor = super().compute()
         levels = [[_elements(part) for part in level] for level in tensor.levels()]
         leaf = [_elements(part) for part in tensor.leaf()]
-        return _restore, (tensor.shape, tensor.dtype, tensor.fill, tensor.format, levels, leaf, self.names)
+        return _restore, (tensor.shape, tensor.dtype, tensor.fill, tensor.format, levels, leaf, self.names, self.labels)
 
 
 def _elements(buffer: _core.SharedBuffer) -> npt.NDArray[Any]:
@@ -496,12 +496,14 @@ def _restore(
     levels: list[list[npt.NDArray[Any]]],
     leaf: list[npt.NDArray[Any]],
     names: tuple[str, ...] | None,
+    labels: tuple[Any, ...] | None,
 ) -> Array:
     """Return the array of a pickled tensor, in the current session."""
     from ._session import current_session
 
     array = current_session().array(_core.Tensor(shape, dtype, fill, format, levels, leaf))
-    return array if names is None else array.at(*names)
+    array = array if names is None else array.at(*names)
+    return array if labels is None else array.with_labels(*labels)
 
 
 _core.register(Array, _interop.convert, AxisError)

@@ -9,13 +9,16 @@ use arrow_array::types::{
     UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array as _, ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, LargeStringArray};
-use arrow_array::{BooleanArray, UInt32Array};
+use arrow_array::{
+    BooleanArray, Date32Array, TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray,
+    TimestampSecondArray, UInt32Array,
+};
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -56,7 +59,7 @@ impl Labels {
 
 #[pymethods]
 impl Labels {
-    /// Makes labels of a sequence of strings, integers, floats or booleans.
+    /// Makes labels of a sequence of strings, integers, floats, booleans or `numpy.datetime64`.
     #[new]
     fn new(labels: Vec<Bound<'_, PyAny>>) -> PyResult<Labels> {
         let Some(first) = labels.first() else { return Ok(Labels::of(Arc::new(LargeStringArray::new_null(0)))) };
@@ -73,7 +76,7 @@ impl Labels {
             let numbers = labels.iter().map(|label| label.extract::<f64>()).collect::<PyResult<Vec<_>>>();
             Arc::new(Float64Array::from(numbers.map_err(|_| mixed())?))
         } else {
-            return Err(mixed());
+            times(&labels)?
         };
         let rows = rows_of(&array).map_err(arrow_exception)?;
         let mut seen = HashMap::with_capacity(rows.num_rows());
@@ -123,6 +126,10 @@ impl Labels {
         PyTuple::new(py, (0..self.values.len()).map(|k| label(py, &self.values, k)).collect::<PyResult<Vec<_>>>()?)
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyType>, (Bound<'py, PyTuple>,))> {
+        Ok((py.get_type::<Labels>(), (self.to_tuple(py)?,)))
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let shown = (0..self.values.len().min(SHOWN)).map(|k| Ok(label(py, &self.values, k)?.repr()?.to_string()));
         let shown = shown.collect::<PyResult<Vec<_>>>()?.join(", ");
@@ -147,7 +154,35 @@ impl Labels {
 }
 
 fn mixed() -> PyErr {
-    PyTypeError::new_err("labels are all strings, integers of 64 bits, floats or booleans; convert them first")
+    let message =
+        "labels are all strings, integers of 64 bits, floats, booleans or `numpy.datetime64`; convert them first";
+    PyTypeError::new_err(message)
+}
+
+/// Returns labels of `numpy.datetime64` as a column of dates or times.
+fn times(labels: &[Bound<'_, PyAny>]) -> PyResult<ArrayRef> {
+    let Some(first) = labels.first() else { return Err(mixed()) };
+    let numpy = first.py().import("numpy")?;
+    let class = numpy.getattr("datetime64")?;
+    for label in labels {
+        if !label.is_instance(&class)? {
+            return Err(mixed());
+        }
+    }
+    let column = numpy.call_method1("array", (labels.to_vec(),))?;
+    let unit: String = column.getattr("dtype")?.str()?.extract()?;
+    let numbers: Vec<i64> = column.call_method1("astype", ("int64",))?.call_method0("tolist")?.extract()?;
+    Ok(match unit.as_str() {
+        "datetime64[D]" => {
+            let days = numbers.iter().map(|day| i32::try_from(*day)).collect::<Result<Vec<_>, _>>();
+            Arc::new(Date32Array::from(days.map_err(|_| mixed())?))
+        }
+        "datetime64[s]" => Arc::new(TimestampSecondArray::from(numbers)),
+        "datetime64[ms]" => Arc::new(TimestampMillisecondArray::from(numbers)),
+        "datetime64[us]" => Arc::new(TimestampMicrosecondArray::from(numbers)),
+        "datetime64[ns]" => Arc::new(TimestampNanosecondArray::from(numbers)),
+        _ => return Err(mixed()),
+    })
 }
 
 /// Returns a label as an object of Python: dates and times as `numpy.datetime64`.

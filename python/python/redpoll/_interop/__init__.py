@@ -1,10 +1,17 @@
 """Arrays of other libraries, both ways, without copies where the layouts agree."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import sys
 
 import numpy as np
 
 from . import numpy as _numpy
+
+if TYPE_CHECKING:
+    from .._array import Array
 
 __all__ = ["convert", "foreign"]
 
@@ -15,7 +22,7 @@ _READERS = (
 )
 
 
-def foreign(value):
+def foreign(value: Any) -> Array | None:
     """Return an array over an array of another library, or `None` for any other object.
 
     The array shares the values of `value` where it can, so `value` must not be changed.
@@ -39,7 +46,7 @@ def foreign(value):
     return None
 
 
-def convert(value):
+def convert(value: Any) -> Any:
     """Return an operand of another library as an array, or `NotImplemented`."""
     array = foreign(value)
     return NotImplemented if array is None else array

@@ -1,18 +1,26 @@
 """Tables in the PyCapsule interface of Arrow, both ways: columns of coordinates and of values."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from collections.abc import Mapping
 
 from .. import _core
 from .._core import ArrowTable, Labels
 from .._session import current_session
 
+if TYPE_CHECKING:
+    from .._array import Array
+    from .._typing import Number
+
 __all__ = ["ArrowTable", "Labels", "as_labels", "from_arrow", "to_arrow"]
 
 
 def from_arrow(
-    table, coordinates, values=None, *, labels=None, shape=None, fill_value=None, format="coo",
-    duplicates="error", nulls="error",
-):  # fmt: skip
+    table: Any, coordinates: Sequence[str], values: str | None = None, *, labels: Mapping[str, Any] | None = None, shape: Sequence[int | None] | None = None, fill_value: Number | None = None, format: str = "coo",
+    duplicates: str = "error", nulls: str = "error",
+) -> Array:  # fmt: skip
     """Return an array of the rows of a table: columns of coordinates, and a column of values.
 
     The table is any object with `__arrow_c_stream__`: a frame of pandas or Polars, a table of
@@ -56,7 +64,7 @@ def from_arrow(
     return array if all(one is None for one in found) else array.with_labels(*found)
 
 
-def as_labels(labels):
+def as_labels(labels: Any) -> Labels:
     """Return a sequence of strings, integers, floats or booleans as labels."""
     if isinstance(labels, Labels):
         return labels
@@ -66,11 +74,12 @@ def as_labels(labels):
     return Labels(list(labels))
 
 
-def to_arrow(array, names=None, *, values="value", labels=None):
+def to_arrow(array: Array, names: Sequence[str] | None = None, *, values: str = "value", labels: Sequence[Any] | None = None) -> ArrowTable:
     """Compute an array and return its stored elements as a table of Arrow.
 
     The table has a column of coordinates for each mode and a column of values. It shares the memory
-    of an array in the format `coo`. A mode with labels becomes a dictionary.
+    of an array in the format `coo`. A mode with labels becomes a dictionary. Elements of a dense
+    array that equal its fill value have no rows.
 
     Args:
         array: the array.
@@ -91,7 +100,7 @@ def to_arrow(array, names=None, *, values="value", labels=None):
     return _core.export_table(array.compute_tensor(), list(names), values, labels)
 
 
-def checked_labels(shape, labels):
+def checked_labels(shape: Sequence[int], labels: Sequence[Any]) -> tuple[Any, ...]:
     """Return labels for each mode of a shape: `Labels`, or a tuple of objects that Arrow lacks."""
     if len(labels) != len(shape):
         raise ValueError(f"expected labels or `None` for each of {len(shape)} modes, found {len(labels)}")

@@ -1,15 +1,25 @@
 """Matrices and vectors of python-graphblas, both ways."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .. import _core
 from .._session import current_session
 from .scipy import from_coordinates
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .._array import Array
+    from .._typing import Number
+
 __all__ = ["from_graphblas", "to_graphblas"]
 
 
-def from_graphblas(array, *, fill_value=0):
+def from_graphblas(array: Any, *, fill_value: Number = 0) -> Array:
     """Return an array of a `Matrix` or `Vector` of python-graphblas.
 
     GraphBLAS has no values for missing elements, so `fill_value` gives them one: the zero of the
@@ -25,14 +35,14 @@ def from_graphblas(array, *, fill_value=0):
     return current_session().array(tensor)
 
 
-def _native(values):
+def _native(values: NDArray[Any]) -> NDArray[Any]:
     """Return values as a contiguous array of a dtype of redpoll."""
     if values.dtype.kind not in "biuf":
         raise TypeError(f"redpoll has no dtype for the elements, which are of {values.dtype}")
     return np.ascontiguousarray(values)
 
 
-def to_graphblas(array):
+def to_graphblas(array: Array) -> Any:
     """Compute an array of one or two modes and return its stored elements as a `Vector` or `Matrix`
     of python-graphblas."""
     import graphblas

@@ -1,12 +1,20 @@
 """Graphs of networkx, both ways: adjacency matrices whose labels are the nodes."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from .arrow import Labels
 from .scipy import from_scipy, to_scipy
+
+if TYPE_CHECKING:
+    from .._array import Array
 
 __all__ = ["from_networkx", "to_networkx"]
 
 
-def from_networkx(graph, nodes=None, *, weight="weight", dtype=None):
+def from_networkx(graph: Any, nodes: Sequence[Any] | None = None, *, weight: str | None = "weight", dtype: DTypeLike | None = None) -> Array:
     """Return the adjacency matrix of a graph, in the format `csr`.
 
     Element `(i, j)` is the weight of the edge from node `i` to node `j`, and 1 without a weight.
@@ -30,7 +38,7 @@ def from_networkx(graph, nodes=None, *, weight="weight", dtype=None):
     return from_scipy(matrix).with_labels(nodes, nodes)
 
 
-def to_networkx(array, nodes=None, *, create_using=None, weight="weight"):
+def to_networkx(array: Array, nodes: Any = None, *, create_using: Any = None, weight: str = "weight") -> Any:
     """Return the graph of an adjacency matrix, with an edge for each stored element.
 
     Args:

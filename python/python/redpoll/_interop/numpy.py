@@ -1,5 +1,9 @@
 """NumPy arrays, with shared memory both ways."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import math
 
 import numpy as np
@@ -8,20 +12,32 @@ from .. import _core
 from .._errors import DensificationError
 from .._session import current_session
 
-_LIMIT = 1 << 30
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    from .._array import Array
+
+_LIMIT: float = 1 << 30
 
 
-def set_dense_limit(nbytes):
+def set_dense_limit(nbytes: int | None) -> None:
     """Set the largest NumPy array, in bytes, to which arrays are converted implicitly.
 
     `numpy.asarray(x)`, NumPy's functions and `scipy_matrix @ x` convert implicitly, `x.todense()`
     does not. The limit is 1 GiB by default; `None` removes it.
+
+    Examples:
+        >>> rp.set_dense_limit(1 << 20)
+        >>> np.asarray(rp.zeros((1000, 1000)))
+        Traceback (most recent call last):
+        redpoll._errors.DensificationError: ...
+        >>> rp.set_dense_limit(1 << 30)
     """
     global _LIMIT
     _LIMIT = math.inf if nbytes is None else nbytes
 
 
-def from_numpy(value, *, copy=False):
+def from_numpy(value: NDArray[Any], *, copy: bool = False) -> Array:
     """Return a dense array over the memory of a NumPy array.
 
     The memory is shared if the elements are contiguous and in native byte order; then the NumPy
@@ -33,12 +49,12 @@ def from_numpy(value, *, copy=False):
     if value.ndim == 0:
         return current_session().full([], value.item(), dtype.name)
     value = np.array(value, dtype, order="C", copy=True if copy else None)
-    levels = [[] for _ in value.shape]
+    levels: list[list[Any]] = [[] for _ in value.shape]
     tensor = _core.Tensor(value.shape, dtype.name, 0, "dense", levels, [value.reshape(-1)])
     return current_session().array(tensor)
 
 
-def to_numpy(tensor):
+def to_numpy(tensor: _core.Tensor) -> NDArray[Any]:
     """Return the elements of a tensor as a NumPy array, which is read-only and shares the memory of
     a dense tensor."""
     if not tensor.is_dense:
@@ -47,7 +63,7 @@ def to_numpy(tensor):
     return np.ndarray(tensor.shape, values.dtype, values)
 
 
-def dense(array, dtype=None, copy=None):
+def dense(array: Array, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
     """Implement `__array__`: compute the array and return its elements, within the limit."""
     nbytes = array.size * array.dtype.itemsize
     if nbytes > _LIMIT:

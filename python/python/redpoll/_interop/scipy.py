@@ -1,9 +1,20 @@
 """Sparse arrays and matrices of SciPy, both ways."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .. import _core
 from .._session import current_session
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .._array import Array
+    from .._typing import Number
 
 __all__ = ["from_scipy", "to_scipy"]
 
@@ -11,12 +22,19 @@ __all__ = ["from_scipy", "to_scipy"]
 _COMPRESSED = ("csr", "csc")
 
 
-def from_scipy(matrix, *, unsorted="sort"):
+def from_scipy(matrix: Any, *, unsorted: str = "sort") -> Array:
     """Return an array over a sparse array or matrix of SciPy, in the format `csr`, `csc` or `coo`.
 
     The values are shared if coordinates ascend without duplicates, and must not be changed then.
     Coordinates are copied, because kernels trust them. Otherwise, `unsorted="sort"` sorts a copy and adds the values of duplicates, and
     `unsorted="refuse"` raises `ValueError`.
+
+    Raises:
+        ValueError: the coordinates are unsorted or repeated, and `unsorted` is "refuse".
+
+    Examples:
+        >>> rp.from_scipy(sp.csr_array([[0, 1], [2, 0]])).tolist()
+        [[0, 1], [2, 0]]
     """
     if unsorted not in ("sort", "refuse"):
         raise ValueError(f"unsorted is 'sort' or 'refuse', found {unsorted!r}")
@@ -41,7 +59,7 @@ def from_scipy(matrix, *, unsorted="sort"):
     return current_session().array(tensor)
 
 
-def ascends(coords):
+def ascends(coords: Sequence[NDArray[Any]]) -> bool:
     """Return whether coordinates ascend lexicographically, without duplicates."""
     if len(coords[0]) < 2:
         return True
@@ -52,7 +70,7 @@ def ascends(coords):
     return bool(ascends.all())
 
 
-def _from_coo(matrix, unsorted):
+def _from_coo(matrix: Any, unsorted: str) -> Array:
     """Return an array of a matrix of coordinates with any number of modes."""
     if not ascends(matrix.coords):
         if unsorted == "refuse":
@@ -62,7 +80,7 @@ def _from_coo(matrix, unsorted):
     return from_coordinates(matrix.coords, matrix.data, matrix.shape)
 
 
-def from_coordinates(coords, data, shape, fill_value=0):
+def from_coordinates(coords: Sequence[NDArray[Any]], data: NDArray[Any], shape: Sequence[int], fill_value: Number = 0) -> Array:
     """Return an array of ascending coordinates, one array for each mode, and their values."""
     index = np.uint32 if max(shape, default=0) < 2**32 else np.uint64
     columns = [np.ascontiguousarray(column, index) for column in coords]
@@ -73,11 +91,18 @@ def from_coordinates(coords, data, shape, fill_value=0):
     return current_session().array(tensor)
 
 
-def to_scipy(array, format="csr", *, matrix=False):
+def to_scipy(array: Array, format: str = "csr", *, matrix: bool = False) -> Any:
     """Return an array of two modes with fill value zero as a sparse array of SciPy.
 
     The result shares the memory of the computed tensor, which is read-only. `matrix` asks for the
     older class, whose `*` is the matrix product.
+
+    Raises:
+        ValueError: the array does not have 2 modes, or its fill value is not 0.
+
+    Examples:
+        >>> rp.to_scipy(rp.eye(3), "csc").nnz
+        3
     """
     import scipy.sparse
 

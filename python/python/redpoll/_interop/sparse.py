@@ -1,15 +1,24 @@
 """Arrays of PyData/Sparse, both ways, with their fill values."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .. import _core
 from .._session import current_session
 from .scipy import ascends, from_coordinates
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .._array import Array
+
 __all__ = ["from_sparse", "to_sparse"]
 
 
-def from_sparse(array):
+def from_sparse(array: Any) -> Array:
     """Return an array over an array of PyData/Sparse: `COO`, `GCXS` or `DOK`, with its fill value.
 
     The values are shared if the coordinates ascend without duplicates, and must not be changed
@@ -36,13 +45,13 @@ def from_sparse(array):
     return from_coordinates(coo.coords, coo.data, coo.shape, fill)
 
 
-def _signed(indices):
+def _signed(indices: NDArray[Any]) -> NDArray[Any]:
     """Return indices in a dtype of 32 or 64 bits."""
     wide = indices.dtype.itemsize > 4 or (len(indices) and int(indices.max()) >= 2**31)
     return np.ascontiguousarray(indices, np.int64 if wide else np.int32)
 
 
-def _compressed_ascends(array):
+def _compressed_ascends(array: Any) -> bool:
     """Return whether the coordinates of every row, or of every column, ascend."""
     rises = np.diff(array.indices.astype(np.int64)) > 0
     # The first element of a row follows the last one of the row before.
@@ -51,7 +60,7 @@ def _compressed_ascends(array):
     return bool(rises.all())
 
 
-def to_sparse(array, format="coo"):
+def to_sparse(array: Array, format: str = "coo") -> Any:
     """Compute an array and return it as a `COO` or `GCXS` of PyData/Sparse, with its fill value."""
     import sparse
 
@@ -76,6 +85,6 @@ def to_sparse(array, format="coo"):
     return coo.asformat(format)
 
 
-def _elements(buffer):
+def _elements(buffer: _core.SharedBuffer) -> NDArray[Any]:
     """Return the elements of a buffer as an array of NumPy that shares them."""
     return np.frombuffer(buffer, buffer.dtype) if len(buffer) else np.empty(0, buffer.dtype)

@@ -148,12 +148,12 @@ def moveaxis(x: Array, source: int | Sequence[int], destination: int | Sequence[
         >>> rp.moveaxis(rp.zeros((2, 3, 4)), 0, -1).shape
         (3, 4, 2)
     """
-    source = [_axis(one, x.ndim) for one in _tuple(source)]
-    destination = [_axis(one, x.ndim) for one in _tuple(destination)]
-    if len(source) != len(destination) or len(set(source)) != len(source) or len(set(destination)) != len(destination):
+    sources = [_axis(one, x.ndim) for one in _tuple(source)]
+    destinations = [_axis(one, x.ndim) for one in _tuple(destination)]
+    if not len(sources) == len(destinations) == len(set(sources)) == len(set(destinations)):
         raise ValueError("moveaxis expects as many different destinations as different sources")
-    order = [mode for mode in range(x.ndim) if mode not in source]
-    for place, mode in sorted(zip(destination, source, strict=True)):
+    order = [mode for mode in range(x.ndim) if mode not in sources]
+    for place, mode in sorted(zip(destinations, sources, strict=True)):
         order.insert(place, mode)
     return _core.permute_dims(x, order)
 

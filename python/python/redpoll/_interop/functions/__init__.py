@@ -1,0 +1,75 @@
+"""NumPy's functions of arrays of redpoll, which `__array_function__` calls.
+
+A function of the namespace with the name and the arguments of NumPy's needs no entry here. The
+others are adapters: they have the name and the arguments of NumPy's, and call the namespace.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ... import _core
+from . import creation, products, reductions, selections, shapes  # noqa: F401
+from .registry import ADAPTERS, namespace
+
+__all__ = ["ADAPTERS", "call"]
+
+#: Names of functions of NumPy that differ from the names of the standard.
+_RENAMED = {
+    "amax": "max", "amin": "min", "around": "round", "concatenate": "concat", "transpose": "permute_dims",
+    "cumsum": "cumulative_sum", "cumprod": "cumulative_prod",
+}  # fmt: skip
+
+
+def call(
+    called: Callable[..., Any], types: Iterable[type], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """Return the result of a function of NumPy, or `NotImplemented`.
+
+    Arrays that may hold arrays of redpoll, such as those of dask, implement the function instead.
+    """
+    if called.__module__ not in ("numpy", "numpy.linalg"):
+        return NotImplemented
+    if not all(issubclass(one, (_core.Array, np.ndarray)) or one.__module__.startswith("sparse") for one in types):
+        return NotImplemented
+    name = called.__name__ if called.__module__ == "numpy" else f"linalg_{called.__name__}"
+    # An argument with its default says nothing about the result.
+    given = dict(kwargs)
+    for key, neutral in _NEUTRAL.items():
+        if key in given and (given[key] is None or isinstance(given[key], (bool, str)) and given[key] in neutral):
+            del given[key]
+    function = ADAPTERS.get(name) or getattr(namespace(), _RENAMED.get(name, name), None)
+    if not callable(function) or isinstance(function, type) or not _accepts(function, len(args), tuple(given)):
+        return NotImplemented
+    return function(*args, **given)
+
+
+#: The values of arguments that change nothing, besides `None`.
+_NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "out": (), "where": (True,), "copy": (), "subok": (True, False), "like": (), "order": ("K", "C"),
+    "casting": ("same_kind", "safe"), "optimize": (True, False), "overwrite_input": (False,), "kind": (), "device": (),
+}  # fmt: skip
+
+
+def _accepts(function: Callable[..., Any], count: int, names: tuple[str, ...]) -> bool:
+    """Return whether a function has arguments of these names, so that others are not implemented."""
+    parameters = _parameters(function)
+    return parameters is None or (count <= parameters[0] and all(name in parameters[1] for name in names))
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> tuple[float, frozenset[str]] | None:
+    """Return the number of positional arguments of a function, and the names of its arguments."""
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    positional = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    count = math.inf if any(p.kind is p.VAR_POSITIONAL for p in found) else len(positional)
+    return count, frozenset(p.name for p in found)
