@@ -51,6 +51,10 @@ impl Operator {
 }
 
 /// Returns the names of all operators, with their descriptions.
+///
+/// Examples:
+///     >>> dict(rp.operator_names())["hypot"]
+///     'sqrt(x^2 + y^2), without intermediate overflow.'
 #[pyfunction]
 pub(crate) fn operator_names() -> Vec<(&'static str, &'static str)> {
     Builtin::ALL.iter().map(|op| (op.name(), op.doc())).collect()

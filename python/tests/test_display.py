@@ -158,3 +158,10 @@ def test_copies_change_apart():
     same(array, [7, 2, 3])
     same(shallow, [1, 2, 3])
     same(deep[0], [1, 2, 3])
+
+
+def test_pickles_and_copies_keep_labels():
+    array = rp.asarray([3.0, 4.0]).with_labels(["ann", "bob"])
+    for other in (pickle.loads(pickle.dumps(array)), copy.copy(array), copy.deepcopy(array)):
+        assert list(other.labels[0]) == ["ann", "bob"]
+        same(other, array)

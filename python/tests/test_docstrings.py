@@ -13,7 +13,9 @@ import redpoll as rp
 FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
 CLASSES = (rp.Array, rp.DType, rp.finfo, rp.iinfo)
 #: Classes of which users see instances alone, and the constants.
-WITHOUT_EXAMPLES = {"Array", "Tensor", "Session", "AxisError", "DensificationError"}
+WITHOUT_EXAMPLES = {"Array", "ArrowTable", "AxisError", "DensificationError", "Labels", "Session", "Tensor"}
+#: The libraries that examples need.
+LIBRARIES = {"graphblas": "graphblas", "networkx": "networkx", "sparse": "sparse"}
 
 
 def public():
@@ -46,6 +48,8 @@ def test_documentation(name, monkeypatch):
     if name in WITHOUT_EXAMPLES:
         return
     assert examples.examples, f"{name} has no example"
+    if library := LIBRARIES.get(name.rpartition("_")[2]):
+        pytest.importorskip(library)
     failures = []
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     runner.run(examples, out=failures.append)

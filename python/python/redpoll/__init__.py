@@ -9,21 +9,45 @@ The package is the namespace of the Python Array API standard, version 2024.12::
     numpy.asarray(b)  # one fused kernel
 """
 
-from math import e, inf, nan, pi
+from collections.abc import Sequence as _Sequence
+from math import e as e
+from math import inf as inf
+from math import nan as nan
+from math import pi as pi
+from os import PathLike as _PathLike
 
-from ._array import Array
-from ._core import Tensor, operator_names
+from ._array import Array as Array
+from ._core import Tensor as Tensor
 from ._core import compute_all as _compute_all
-from ._dtypes import (
-    DType, bool, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
-)  # fmt: skip
-from ._errors import AxisError, DensificationError
-from ._interop.arrow import ArrowTable, Labels, from_arrow, to_arrow
-from ._interop.graphblas import from_graphblas, to_graphblas
-from ._interop.networkx import from_networkx, to_networkx
-from ._interop.numpy import set_dense_limit
-from ._interop.scipy import from_scipy, to_scipy
-from ._interop.sparse import from_sparse, to_sparse
+from ._core import operator_names as operator_names
+from ._dtypes import DType as DType
+from ._dtypes import as_dtype as _as_dtype
+from ._dtypes import bool as bool
+from ._dtypes import float32 as float32
+from ._dtypes import float64 as float64
+from ._dtypes import int8 as int8
+from ._dtypes import int16 as int16
+from ._dtypes import int32 as int32
+from ._dtypes import int64 as int64
+from ._dtypes import uint8 as uint8
+from ._dtypes import uint16 as uint16
+from ._dtypes import uint32 as uint32
+from ._dtypes import uint64 as uint64
+from ._errors import AxisError as AxisError
+from ._errors import DensificationError as DensificationError
+from ._interop.arrow import ArrowTable as ArrowTable
+from ._interop.arrow import Labels as Labels
+from ._interop.arrow import from_arrow as from_arrow
+from ._interop.arrow import to_arrow as to_arrow
+from ._interop.graphblas import from_graphblas as from_graphblas
+from ._interop.graphblas import to_graphblas as to_graphblas
+from ._interop.networkx import from_networkx as from_networkx
+from ._interop.networkx import to_networkx as to_networkx
+from ._interop.numpy import set_dense_limit as set_dense_limit
+from ._interop.scipy import from_scipy as from_scipy
+from ._interop.scipy import to_scipy as to_scipy
+from ._interop.sparse import from_sparse as from_sparse
+from ._interop.sparse import to_sparse as to_sparse
 from ._namespace.creation import *
 from ._namespace.data_types import *
 from ._namespace.elementwise import *
@@ -36,35 +60,84 @@ from ._namespace.sets import *
 from ._namespace.sorting import *
 from ._namespace.statistics import *
 from ._namespace.utility import *
-from ._session import Session, current_session, use_session
+from ._session import Session as Session
+from ._session import current_session as current_session
+from ._session import use_session as use_session
+from ._typing import DTypeLike as _DTypeLike
 
 __array_api_version__ = "2024.12"
 
 newaxis = None
 
 
-def compute(*arrays):
-    """Compute several arrays in one plan, so that shared subexpressions are computed once."""
+def compute(*arrays: Array) -> tuple[Array, ...]:
+    """Compute several arrays in one plan, so that shared subexpressions are computed once.
+
+    Raises:
+        MemoryError: the results exceed the memory limit of the session.
+
+    Examples:
+        >>> x = rp.asarray([1.0, 2.0, 3.0])
+        >>> total, largest = rp.compute(rp.sum(x), rp.max(x))
+        >>> float(total), float(largest)
+        (6.0, 3.0)
+    """
     _compute_all(list(arrays))
     return arrays
 
 
-def random(shape, *, density=None, distribution="uniform", parameters=(0.0, 1.0), dtype=None, format=None, seed=0):
+def random(
+    shape: _Sequence[int],
+    *,
+    density: float | None = None,
+    distribution: str = "uniform",
+    parameters: tuple[float, float] = (0.0, 1.0),
+    dtype: _DTypeLike | None = None,
+    format: str | None = None,
+    seed: int = 0,
+) -> Array:
     """Draw an array of random numbers, which are the same on every machine.
 
     With a density, the array is sparse. The distribution is `uniform` (low, high), `normal` (mean,
     deviation) or `integers` (low, high), with its two parameters.
+
+    Raises:
+        ValueError: there is no such distribution.
+
+    Examples:
+        >>> rp.random((1000, 1000), density=0.001, seed=1).shape
+        (1000, 1000)
+        >>> rp.random((3,), distribution="integers", parameters=(0, 10)).dtype
+        redpoll.int64
     """
+    name = None if dtype is None else _as_dtype(dtype).name
     return current_session().random(
-        shape, density=density, distribution=distribution, parameters=parameters, dtype=dtype, format=format, seed=seed
+        shape, density=density, distribution=distribution, parameters=parameters, dtype=name, format=format, seed=seed
     )
 
 
-def read(path):
-    """Read an array from a file, such as `.npy`, `.npz` or `.mtx`."""
+def read(path: str | _PathLike[str]) -> Array:
+    """Read an array from a file, such as `.npy`, `.npz` or `.mtx`.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file has another format.
+
+    Examples:
+        >>> rp.read("datasets/data/davis.mtx").shape
+        (18, 14)
+    """
     return current_session().read(path)
 
 
-def sample(name):
-    """Return a small real data set that ships with redpoll, such as `karate`."""
+def sample(name: str) -> Array:
+    """Return a small real data set that ships with redpoll, such as `karate`.
+
+    Raises:
+        KeyError: there is no such data set.
+
+    Examples:
+        >>> rp.sample("karate").shape
+        (34, 34)
+    """
     return current_session().sample(name)

@@ -36,6 +36,8 @@ class Array(NumpyMethods, _core.Array):
 
     __slots__ = ("_labels",)
 
+    _labels: tuple[Any, ...]
+
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
 
@@ -123,7 +125,7 @@ class Array(NumpyMethods, _core.Array):
 
         Examples:
             >>> (rp.asarray([1.0, 2.0]) * 3).compute()
-            <redpoll.Array shape=(2,) float64 fill=0.0 format=dense stored=2>
+            <redpoll.Array shape=(2,) float64 fill=0.0 (dense) stored=2>
         """
         super().compute()
         return self
@@ -280,7 +282,7 @@ class Array(NumpyMethods, _core.Array):
         Examples:
             >>> explanation = rp.sum(rp.asarray([1.0, 2.0])).explain()
             >>> [section.title for section in explanation.sections][:2]
-            ['Logic', 'Decisions']
+            ['logic', 'nests']
         """
         return _reports.explain(self, schedule)
 
@@ -480,6 +482,7 @@ class Array(NumpyMethods, _core.Array):
         tensor = super().compute()
         levels = [[_elements(part) for part in level] for level in tensor.levels()]
         leaf = [_elements(part) for part in tensor.leaf()]
+        labels = self.labels and tuple(one if one is None else tuple(one) for one in self.labels)
         return _restore, (tensor.shape, tensor.dtype, tensor.fill, tensor.format, levels, leaf, self.names, self.labels)
 
 

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from ._array import Array
 
 
+def _is_array(item: object) -> TypeGuard[Array]:
+    return isinstance(item, _core.Array)
+
+
 def _is_mask(item: object) -> TypeGuard[Array]:
     return isinstance(item, _core.Array) and item.dtype_name == "bool"
 
@@ -77,7 +81,7 @@ def _check_mask(array: Array, mask: Array, before: list[Any]) -> None:
 
 def _place(item: Any) -> Any:
     """Return an index of the core: arrays of no modes are integers."""
-    if isinstance(item, _core.Array):
+    if _is_array(item):
         if not isdtype(item.dtype, "integral"):
             raise IndexError(f"arrays used as indices are of integers or booleans, found {item.dtype}")
         return int(item) if item.ndim == 0 else item

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import sys
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,7 +41,8 @@ def foreign(value: Any) -> Array | None:
         if isinstance(value, tuple(getattr(loaded, name) for name in classes)):
             from importlib import import_module
 
-            return getattr(import_module(f".{module}", __name__), reader)(value)
+            array: Array = getattr(import_module(f".{module}", __name__), reader)(value)
+            return array
     return None
 
 

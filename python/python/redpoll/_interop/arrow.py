@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-
-from collections.abc import Mapping
 
 from .. import _core
 from .._core import ArrowTable, Labels
@@ -46,6 +45,11 @@ def from_arrow(
     Raises:
         KeyError: the table lacks a column.
         ValueError: coordinates are NULL, negative, repeated or not among the labels.
+
+    Examples:
+        >>> table = rp.eye(2).to_arrow(["i", "j"])
+        >>> rp.from_arrow(table, coordinates=["i", "j"], values="value").tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
     """
     coordinates = [coordinates] if isinstance(coordinates, str) else list(coordinates)
     labels = labels or {}
@@ -87,6 +91,13 @@ def to_arrow(array: Array, names: Sequence[str] | None = None, *, values: str = 
             `dim_1` and so on.
         values: the name of the column of values.
         labels: labels for each mode, or `None` for coordinates, by default `array.labels`.
+
+    Raises:
+        ValueError: the number of names or labels differs from the number of modes.
+
+    Examples:
+        >>> rp.to_arrow(rp.eye(2), ["i", "j"])
+        <redpoll.ArrowTable 2 rows, i: UInt32, j: UInt32, value: Float64>
     """
     if names is None:
         names = array.names or [f"dim_{mode}" for mode in range(array.ndim)]

@@ -24,6 +24,14 @@ def from_graphblas(array: Any, *, fill_value: Number = 0) -> Array:
 
     GraphBLAS has no values for missing elements, so `fill_value` gives them one: the zero of the
     semiring that the array is used with, such as infinity for `min_plus`.
+
+    Raises:
+        TypeError: redpoll has no dtype for the elements.
+
+    Examples:
+        >>> import graphblas
+        >>> rp.from_graphblas(graphblas.Vector.from_coo([1], [2.5], size=3)).tolist()
+        [0.0, 2.5, 0.0]
     """
     if array.ndim == 1:
         places, values = array.to_coo(sort=True)
@@ -44,7 +52,16 @@ def _native(values: NDArray[Any]) -> NDArray[Any]:
 
 def to_graphblas(array: Array) -> Any:
     """Compute an array of one or two modes and return its stored elements as a `Vector` or `Matrix`
-    of python-graphblas."""
+    of python-graphblas.
+
+    Raises:
+        ValueError: the array does not have 1 or 2 modes.
+
+    Examples:
+        >>> import graphblas
+        >>> rp.to_graphblas(rp.eye(3)).nvals
+        3
+    """
     import graphblas
 
     if array.ndim not in (1, 2):
@@ -53,8 +70,11 @@ def to_graphblas(array: Array) -> Any:
     levels = tensor.levels()
     [values] = tensor.leaf()
     # GraphBLAS takes over the memory, so it gets copies.
-    values, *indices = (np.array(np.frombuffer(part, part.dtype)) if len(part) else np.empty(0, part.dtype)
-                        for part in (values, *levels[-1]))  # fmt: skip
+    copies = [
+        np.array(np.frombuffer(memoryview(part), part.dtype)) if len(part) else np.empty(0, part.dtype)
+        for part in (*levels[-1], values)
+    ]
+    indices, elements = copies[:-1], copies[-1]
     if array.ndim == 1:
-        return graphblas.Vector.from_coo(indices[1], values, dtype=values.dtype, size=array.shape[0])
-    return graphblas.Matrix.from_csr(*indices, values, dtype=values.dtype, ncols=array.shape[1])
+        return graphblas.Vector.from_coo(indices[1], elements, dtype=elements.dtype, size=array.shape[0])
+    return graphblas.Matrix.from_csr(*indices, elements, dtype=elements.dtype, ncols=array.shape[1])

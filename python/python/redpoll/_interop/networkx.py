@@ -10,6 +10,7 @@ from .scipy import from_scipy, to_scipy
 
 if TYPE_CHECKING:
     from .._array import Array
+    from .._typing import DTypeLike
 
 __all__ = ["from_networkx", "to_networkx"]
 
@@ -25,6 +26,14 @@ def from_networkx(graph: Any, nodes: Sequence[Any] | None = None, *, weight: str
         nodes: the nodes in the order of rows and columns, by default that of the graph.
         weight: the attribute of edges with the weights; `None` for ones.
         dtype: the dtype of the weights, by default one that all of them fit.
+
+    Raises:
+        networkx.NetworkXError: a node is not in the graph.
+
+    Examples:
+        >>> import networkx
+        >>> rp.from_networkx(networkx.path_graph(3)).tolist()
+        [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     """
     import networkx
 
@@ -46,6 +55,14 @@ def to_networkx(array: Array, nodes: Any = None, *, create_using: Any = None, we
         nodes: the nodes in the order of rows, by default the labels of the array, or numbers.
         create_using: the class of the graph, by default `networkx.Graph`.
         weight: the attribute of edges for the elements.
+
+    Raises:
+        ValueError: the array is not a square matrix.
+
+    Examples:
+        >>> import networkx
+        >>> rp.to_networkx(rp.sample("karate")).number_of_edges()
+        78
     """
     import networkx
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -60,7 +59,7 @@ def to_numpy(tensor: _core.Tensor) -> NDArray[Any]:
     if not tensor.is_dense:
         tensor = tensor.convert("dense")
     [values] = tensor.leaf()
-    return np.ndarray(tensor.shape, values.dtype, values)
+    return np.ndarray(tensor.shape, values.dtype, memoryview(values))
 
 
 def dense(array: Array, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:

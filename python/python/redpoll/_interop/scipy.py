@@ -116,7 +116,7 @@ def to_scipy(array: Array, format: str = "csr", *, matrix: bool = False) -> Any:
     tensor = array.collect(compressed)
     _, [ends, indices] = tensor.levels()
     [values] = tensor.leaf()
-    parts = tuple(np.frombuffer(part, part.dtype) if len(part) else np.empty(0, part.dtype) for part in (values, indices, ends))
+    parts = tuple(np.frombuffer(memoryview(part), part.dtype) if len(part) else np.empty(0, part.dtype) for part in (values, indices, ends))
     cls = getattr(scipy.sparse, f"{compressed}_{'matrix' if matrix else 'array'}")
     result = cls(parts, shape=array.shape)
     return result if compressed == format else result.asformat(format)

@@ -23,6 +23,14 @@ def from_sparse(array: Any) -> Array:
 
     The values are shared if the coordinates ascend without duplicates, and must not be changed
     then. Otherwise the values of duplicates are added.
+
+    Raises:
+        TypeError: redpoll has no dtype for the elements.
+
+    Examples:
+        >>> import sparse
+        >>> rp.from_sparse(sparse.eye(2) + 1).fill_value
+        1.0
     """
     import sparse
 
@@ -61,7 +69,15 @@ def _compressed_ascends(array: Any) -> bool:
 
 
 def to_sparse(array: Array, format: str = "coo") -> Any:
-    """Compute an array and return it as a `COO` or `GCXS` of PyData/Sparse, with its fill value."""
+    """Compute an array and return it as a `COO` or `GCXS` of PyData/Sparse, with its fill value.
+
+    Raises:
+        ValueError: the format is neither `coo` nor `gcxs`.
+
+    Examples:
+        >>> rp.to_sparse(rp.eye(3)).nnz
+        3
+    """
     import sparse
 
     if format not in ("coo", "gcxs"):
@@ -87,4 +103,4 @@ def to_sparse(array: Array, format: str = "coo") -> Any:
 
 def _elements(buffer: _core.SharedBuffer) -> NDArray[Any]:
     """Return the elements of a buffer as an array of NumPy that shares them."""
-    return np.frombuffer(buffer, buffer.dtype) if len(buffer) else np.empty(0, buffer.dtype)
+    return np.frombuffer(memoryview(buffer), buffer.dtype) if len(buffer) else np.empty(0, buffer.dtype)

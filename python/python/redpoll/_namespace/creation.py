@@ -184,9 +184,11 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
         start, stop = 0, start
     if step == 0:
         raise ValueError("the step of a range must not be 0")
-    integers = all(isinstance(bound, int) for bound in (start, stop, step))
     session = current_session()
-    array = session.integers(start, stop, step) if integers else session.floats(start, stop, step)
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+        array = session.integers(start, stop, step)
+    else:
+        array = session.floats(start, stop, step)
     return array if dtype is None else array.cast(as_dtype(dtype).name)
 
 

@@ -14,6 +14,7 @@ from .._typing import ArrayLike
 from ._operators import FUNCTIONS, ElementwiseFunction
 from .creation import zeros_like
 
+
 def _function(row: ElementwiseFunction) -> Callable[..., Array]:
     """Return the function of a row of the table, with the signature of the standard."""
     apply = _core.Operator(row.operator)

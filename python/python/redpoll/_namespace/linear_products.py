@@ -21,7 +21,8 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         >>> rp.matmul(rp.asarray([[1, 2], [3, 4]]), rp.asarray([1, 10])).tolist()
         [21, 43]
     """
-    return x1 @ x2
+    product: Array = x1 @ x2
+    return product
 
 
 def matrix_transpose(x: Array, /) -> Array:
@@ -48,7 +49,7 @@ def tensordot(x1: Array, x2: ArrayLike, /, *, axes: int | tuple[Sequence[int], S
         >>> rp.tensordot(a, b).shape, rp.tensordot(a, b, axes=([1], [0])).shape
         ((2, 5), (2, 4, 4, 5))
     """
-    return _core.tensordot(x1, x2, axes if isinstance(axes, int) else tuple(list(part) for part in axes))
+    return _core.tensordot(x1, x2, axes if isinstance(axes, int) else (list(axes[0]), list(axes[1])))
 
 
 def vecdot(x1: Array, x2: ArrayLike, /, *, axis: int = -1) -> Array:

@@ -89,9 +89,9 @@ def expand_dims(x: Array, /, axis: int | Sequence[int]) -> Array:
         >>> rp.expand_dims(rp.zeros((2, 3)), axis=(0, -1)).shape
         (1, 2, 3, 1)
     """
-    axes = _tuple(axis)
-    rank = x.ndim + len(axes)
-    axes = sorted(_axis(one, rank) for one in axes)
+    given = _tuple(axis)
+    rank = x.ndim + len(given)
+    axes = sorted(_axis(one, rank) for one in given)
     if len(set(axes)) != len(axes):
         raise ValueError(f"an axis is given twice: {axis}")
     for one in axes:
@@ -205,7 +205,7 @@ def roll(x: Array, /, shift: int | Sequence[int], *, axis: int | Sequence[int] |
         [3, 1, 2]
     """
     if axis is None:
-        return _core.reshape(_core.roll(_core.reshape(x, (x.size,)), shift, 0), x.shape)
+        return _core.reshape(_core.roll(_core.reshape(x, (x.size,)), sum(_tuple(shift)), 0), x.shape)
     axes, shifts = _tuple(axis), _tuple(shift)
     if len(shifts) == 1:
         shifts = shifts * len(axes)
@@ -244,4 +244,4 @@ def pad(
         raise ValueError(f"arrays are padded with a constant, found the mode {mode!r}")
     if isinstance(widths, int):
         widths = [(widths, widths)] * x.ndim
-    return _core.pad(x, [tuple(pair) for pair in widths], value if constant_values is None else constant_values)
+    return _core.pad(x, [(before, after) for before, after in widths], value if constant_values is None else constant_values)

@@ -52,7 +52,7 @@ def prod(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keep
 def _extreme(x: Array, name: str, axis: Axis, keepdims: bool) -> Array:
     axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     numbers = [one for one in axes if isinstance(one, int)]
-    if x.names is None and any(-x.ndim <= one < x.ndim and x.shape[one] == 0 for one in axes):
+    if x.names is None and any(-x.ndim <= one < x.ndim and x.shape[one] == 0 for one in numbers):
         raise ValueError(f"{name} of no elements is not defined")
     return _core.reduce(x, name, axis, keepdims)
 

@@ -30,7 +30,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 
 @adapter
-def can_cast(from_: Any, to: Any, casting: str = "safe") -> Any:
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> Any:
     return np.can_cast(getattr(from_, "dtype", from_).numpy, to, casting)
 
 
