@@ -9,6 +9,8 @@ The package is the namespace of the Python Array API standard, version 2024.12::
     numpy.asarray(b)  # one fused kernel
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence as _Sequence
 from math import e as e
 from math import inf as inf
