@@ -24,11 +24,12 @@ pub(crate) struct Session(redpoll::Session);
 
 #[pymethods]
 impl Session {
-    /// Makes a session. `floats` is `strict` (IEEE 754) or `relaxed` (`0 * x` is 0, sums are
-    /// regrouped), `memory_limit` the largest number of bytes of all results, and `threads` the
-    /// number of threads of a run.
+    /// Makes a session. `floats` is `relaxed` (a product with 0 or with an element that is not
+    /// stored is 0, whatever the other element is, and sums are regrouped) or `strict` (IEEE 754),
+    /// `memory_limit` the largest number of bytes of all results, and `threads` the number of
+    /// threads of a run.
     #[new]
-    #[pyo3(signature = (*, floats = "strict", memory_limit = None, threads = None))]
+    #[pyo3(signature = (*, floats = "relaxed", memory_limit = None, threads = None))]
     fn new(floats: &str, memory_limit: Option<usize>, threads: Option<usize>) -> PyResult<Session> {
         let mut config = Config { memory_limit, ..Config::default() };
         config.optimizer.float_mode = match floats {

@@ -1,6 +1,6 @@
 """Redpoll: sparse and structured arrays, lazy and fused, with any fill value.
 
-The package is the namespace of the Python Array API standard, version 2024.12::
+The package is the namespace of the Python Array API standard, versions 2024.12 and 2025.12::
 
     import redpoll as rp
 
@@ -67,7 +67,7 @@ from ._session import current_session as current_session
 from ._session import use_session as use_session
 from ._typing import DTypeLike as _DTypeLike
 
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 newaxis = None
 

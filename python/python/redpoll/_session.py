@@ -15,11 +15,16 @@ _CURRENT = ContextVar("redpoll_session", default=_DEFAULT)
 
 
 def current_session() -> Session:
-    """Return the session of new arrays: by default one with strict floats and no memory limit.
+    """Return the session of new arrays: by default one with relaxed floats and no memory limit.
+
+    Relaxed floats multiply as SciPy's sparse arrays do: a product with an element that is not
+    stored is 0, also where the other element is infinite or NaN. Stored zeros count like absent
+    ones, `0 / 0` and `x / inf` are 0, the sign of a zero is open, and sums are added in any order.
+    `Session(floats="strict")` follows IEEE 754.
 
     Examples:
-        >>> isinstance(rp.current_session(), rp.Session)
-        True
+        >>> (rp.zeros(1) * rp.asarray([rp.inf])).tolist()
+        [0.0]
     """
     return _CURRENT.get()
 
@@ -30,7 +35,7 @@ def use_session(session: Session) -> Iterator[Session]:
 
     Examples:
         >>> with rp.use_session(rp.Session(floats="strict")):
-        ...     (rp.asarray([0.0]) * rp.inf).tolist()
+        ...     (rp.zeros(1) * rp.asarray([rp.inf])).tolist()
         [nan]
     """
     token = _CURRENT.set(session)

@@ -223,7 +223,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLi
     return current_session().eye(n_rows, n_cols, k, (float64 if dtype is None else as_dtype(dtype)).name)
 
 
-def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
+def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
     """Return one array for each vector, which repeats it along the modes of the others.
 
     Raises:
@@ -248,7 +248,7 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
             tuple(slice(None) if k == mode else None for k in range(rank))
         ]
         columns.append(_core.broadcast_to(column, shape))
-    return columns
+    return tuple(columns)
 
 
 def tril(x: Array, /, *, k: int = 0) -> Array:

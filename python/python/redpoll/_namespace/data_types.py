@@ -44,7 +44,7 @@ def broadcast_to(x: Array, /, shape: Sequence[int]) -> Array:
     return _core.broadcast_to(x, shape)
 
 
-def broadcast_arrays(*arrays: Array) -> list[Array]:
+def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
     """Broadcast arrays to their common shape, without copies.
 
     Raises:
@@ -55,7 +55,7 @@ def broadcast_arrays(*arrays: Array) -> list[Array]:
         [(3, 2), (3, 2)]
     """
     shape = broadcast_shapes(*(array.shape for array in arrays))
-    return [_core.broadcast_to(array, shape) for array in arrays]
+    return tuple(_core.broadcast_to(array, shape) for array in arrays)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:

@@ -30,9 +30,9 @@ class _Info:
         self._check(device)
         return {dtype.name: dtype for dtype in ALL if kind is None or isdtype(dtype, kind)}
 
-    def devices(self) -> list[str]:
+    def devices(self) -> tuple[str, ...]:
         """Return the devices."""
-        return ["cpu"]
+        return ("cpu",)
 
     def _check(self, device: str | None) -> None:
         if device not in (None, "cpu"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import _core
 from .._array import Array
 from .._typing import ArrayLike, Axis
+from .creation import asarray
 from .elementwise import where
 
 __all__ = ["argmax", "argmin", "count_nonzero", "isin", "nonzero", "searchsorted", "where"]
@@ -88,12 +89,12 @@ def searchsorted(x1: Array, x2: ArrayLike, /, *, side: str = "left", sorter: Arr
     return _core.searchsorted(sorted_values, x2, side == "right")
 
 
-def isin(x: Array, values: ArrayLike, /, *, invert: bool = False) -> Array:
-    """Return, for each element, whether it is among the values.
+def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
+    """Return, for each element of `x1`, whether it is an element of `x2`.
 
     Examples:
         >>> rp.isin(rp.asarray([1, 2, 3]), rp.asarray([3, 1])).tolist()
         [True, False, True]
     """
-    found = _core.isin(x, values)
+    found = _core.isin(asarray(x1), x2)
     return ~found if invert else found
