@@ -2,16 +2,25 @@
 
 use crate::argument::operator;
 use crate::array::Array;
+use crate::dtype::{name_of, prim_of};
 use crate::operand::OperandValue;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use redpoll::Operand;
-use redpoll::logic::op::{Builtin, Op};
+use redpoll::logic::DType;
+use redpoll::logic::op::{Builtin, Op, UserOp};
 
 /// An operator of redpoll: `Operator("sin")(x)` applies it elementwise.
 #[pyclass(frozen, module = "redpoll._core")]
 pub(crate) struct Operator(Op);
+
+impl Operator {
+    /// Returns the operator of the library.
+    pub(crate) fn op(&self) -> &Op {
+        &self.0
+    }
+}
 
 #[pymethods]
 impl Operator {
@@ -19,6 +28,21 @@ impl Operator {
     #[new]
     fn new(name: &str) -> PyResult<Operator> {
         operator(name).map(Operator)
+    }
+
+    /// Reads the operator of a `define-op` in the text form of plans.
+    #[staticmethod]
+    fn define(text: &str) -> PyResult<Operator> {
+        let op = UserOp::parse(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Operator(op.into()))
+    }
+
+    /// Returns the dtype of the result for arguments of the given dtypes.
+    fn result_dtype(&self, dtypes: Vec<String>) -> PyResult<&'static str> {
+        let dtypes: Vec<DType> = dtypes.iter().map(|name| prim_of(name).map(DType::from)).collect::<PyResult<_>>()?;
+        let signature = self.0.signature(&dtypes).map_err(|error| PyTypeError::new_err(error.to_string()))?;
+        let prim = signature.result.prim();
+        prim.map(name_of).ok_or_else(|| PyTypeError::new_err(format!("'{}' returns a struct", self.0.name())))
     }
 
     /// The name of the operator.

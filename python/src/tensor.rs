@@ -13,8 +13,8 @@ use redpoll::logic::{Format, Prim, TensorType};
 use redpoll::storage::levels::{ArrayClass, level};
 use redpoll::storage::{self, convert};
 
-/// The largest number of elements of a tensor with runs whose entries are counted.
-const MAX_RUN_ENTRIES: u64 = 1 << 26;
+/// The largest number of entries of a tensor whose pattern is counted, in less than a second.
+const MAX_PATTERN_ENTRIES: u64 = 1 << 24;
 
 /// A tensor: the arrays of its levels, outermost first, and of its leaf.
 #[pyclass(frozen, module = "redpoll._core")]
@@ -143,12 +143,16 @@ impl Tensor {
     /// Counts the entries that differ from the fill value, by the cells of a grid over the last mode
     /// and, flattened in row-major order, the modes before it. The counts are in row-major order.
     ///
-    /// Returns `None` if a run may stand for more entries than can be counted.
+    /// Returns `None` if the tensor may have too many entries for a picture that is drawn at once.
     fn pattern(&self, py: Python<'_>, rows: usize, columns: usize) -> PyResult<Option<Vec<u64>>> {
         let ty = self.0.ty();
         let has_runs = ty.format.levels.iter().any(|level| level.kind.traits().runs);
-        let size = ty.shape.iter().fold(1u64, |size, n| size.saturating_mul(*n));
-        let ([leading @ .., last], false) = (&ty.shape[..], has_runs && size > MAX_RUN_ENTRIES) else {
+        // A run may stand for any number of elements.
+        let entries = match has_runs {
+            true => ty.shape.iter().fold(1u64, |size, n| size.saturating_mul(*n)),
+            false => self.0.positions(),
+        };
+        let ([leading @ .., last], true) = (&ty.shape[..], entries <= MAX_PATTERN_ENTRIES) else {
             return Ok(None);
         };
         let height: u128 = leading.iter().map(|n| u128::from(*n)).product();

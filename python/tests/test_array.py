@@ -73,7 +73,7 @@ def test_arrays_are_iterated_along_the_first_mode():
 
 def test_repr_computes_nothing():
     x = rp.zeros((1 << 40, 1 << 40)) + 1.5
-    assert repr(x) == f"<redpoll.Array shape=({1 << 40}, {1 << 40}) float64 fill=1.5>"
+    assert repr(x) == f"<redpoll.Array shape=({1 << 40}, {1 << 40}) float64 fill=1.5 lazy>"
 
 
 def test_assignment_binds_one_array_alone(rng):

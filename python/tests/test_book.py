@@ -43,7 +43,11 @@ def blocks_of(page):
     """Return the fenced blocks of a page, in order."""
     return [
         Block(
-            match["info"].split(), match["text"], page[: match.start("text")].count("\n"), *match.span("text"), match.end()
+            match["info"].split(),
+            match["text"],
+            page[: match.start("text")].count("\n"),
+            *match.span("text"),
+            match.end(),
         )
         for match in BLOCK.finditer(page)
     ]

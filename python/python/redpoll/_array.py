@@ -131,7 +131,7 @@ class Array(NumpyMethods, _core.Array):
         return self
 
     def compute_tensor(self) -> _core.Tensor:
-        """Compute the array like `compute`, and return its tensor: the buffers of its levels and leaf.
+        """Compute the array like `compute`, and return its tensor, which has the buffers.
 
         Examples:
             >>> rp.eye(3).compute_tensor().stored
@@ -248,9 +248,7 @@ class Array(NumpyMethods, _core.Array):
 
     def __index__(self) -> int:
         if self.ndim or self.dtype_name == "bool" or self.dtype_name.startswith("float"):
-            raise TypeError(
-                f"only an array of one integer is an index, found shape {self.shape} of {self.dtype_name}"
-            )
+            raise TypeError(f"only an array of one integer is an index, found shape {self.shape} of {self.dtype_name}")
         return int(super().item())
 
     def __iter__(self) -> Iterator[Array]:
@@ -482,7 +480,6 @@ class Array(NumpyMethods, _core.Array):
         tensor = super().compute()
         levels = [[_elements(part) for part in level] for level in tensor.levels()]
         leaf = [_elements(part) for part in tensor.leaf()]
-        labels = self.labels and tuple(one if one is None else tuple(one) for one in self.labels)
         return _restore, (tensor.shape, tensor.dtype, tensor.fill, tensor.format, levels, leaf, self.names, self.labels)
 
 

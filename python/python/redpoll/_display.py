@@ -22,7 +22,7 @@ _SHADES = 5
 
 
 def text(array: Array) -> str:
-    """Return the type of an array, and the format and number of stored elements if it is computed."""
+    """Return the type of an array, and the format and stored number of a computed array."""
     parts = [f"shape={array.shape}"]
     if array.names is not None:
         parts.append(f"names={array.names}")
@@ -33,7 +33,7 @@ def text(array: Array) -> str:
 
 
 def html(array: Array) -> str:
-    """Return a table of the properties of an array, with a picture of the pattern if it is computed."""
+    """Return a table of the properties of an array, and the pattern of a computed array."""
     shape = " × ".join(map(str, array.shape)) or "()"
     rows = [("shape", shape), ("dtype", array.dtype_name), ("fill value", repr(array.fill_value))]
     if array.names is not None:

@@ -91,7 +91,7 @@ def _layout(
 
 
 def _depths(nodes: list[tuple[str, list[str]]], edges: list[tuple[int, int, list[str]]]) -> list[int]:
-    """Return the depth of each node: below all that it reads, inputs directly above their readers."""
+    """Return the depth of each node: below its sources, and inputs directly above readers."""
     depths = [0] * len(nodes)
     # Each edge leads to a later node, so one pass in order finds the longest paths.
     for source, target, _ in sorted(edges, key=lambda edge: edge[1]):
@@ -103,9 +103,7 @@ def _depths(nodes: list[tuple[str, list[str]]], edges: list[tuple[int, int, list
     return depths
 
 
-def _insert_edges(
-    boxes: list[_Item], depths: list[int], edges: list[tuple[int, int, list[str]]]
-) -> list[list[_Item]]:
+def _insert_edges(boxes: list[_Item], depths: list[int], edges: list[tuple[int, int, list[str]]]) -> list[list[_Item]]:
     """Return layers of the boxes, with layers for labels between them and bends of long edges."""
     layers: list[list[_Item]] = [[] for _ in range(2 * max(depths, default=0) + 1)]
     for box, depth in zip(boxes, depths, strict=True):

@@ -27,7 +27,9 @@ def _shape(shape: Shape) -> tuple[int, ...]:
     return (shape,) if isinstance(shape, int) else tuple(int(size) for size in shape)
 
 
-def asarray(obj: ArrayLike, /, *, dtype: DTypeLike | None = None, device: str | None = None, copy: bool | None = None) -> Array:
+def asarray(
+    obj: ArrayLike, /, *, dtype: DTypeLike | None = None, device: str | None = None, copy: bool | None = None
+) -> Array:
     """Return an array of the elements of an object.
 
     The object is an array, a number, nested sequences of numbers, an array of NumPy, a sparse array
@@ -83,7 +85,9 @@ def from_dlpack(x: ArrayLike, /, *, device: str | None = None, copy: bool | None
     return asarray(np.from_dlpack(x, copy=copy))
 
 
-def full(shape: Shape, fill_value: Number | Array, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
+def full(
+    shape: Shape, fill_value: Number | Array, *, dtype: DTypeLike | None = None, device: str | None = None
+) -> Array:
     """Return an array of one repeated value, which is its fill value: nothing is stored.
 
     Examples:
@@ -99,7 +103,9 @@ def full(shape: Shape, fill_value: Number | Array, *, dtype: DTypeLike | None = 
     return current_session().full(_shape(shape), fill_value, as_dtype(dtype).name)
 
 
-def full_like(x: Array, /, fill_value: Number | Array, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
+def full_like(
+    x: Array, /, fill_value: Number | Array, *, dtype: DTypeLike | None = None, device: str | None = None
+) -> Array:
     """Return an array of one repeated value, with the shape and by default the dtype of `x`.
 
     Examples:
@@ -169,7 +175,15 @@ def empty_like(x: Array, /, *, dtype: DTypeLike | None = None, device: str | Non
     return zeros_like(x, dtype=dtype, device=device)
 
 
-def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
+def arange(
+    start: float,
+    /,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+) -> Array:
     """Return the numbers from `start`, by default 0, to `stop`, excluded, in steps of `step`.
 
     Raises:
@@ -192,7 +206,16 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
     return array if dtype is None else array.cast(as_dtype(dtype).name)
 
 
-def linspace(start: float, stop: float, /, num: int, *, dtype: DTypeLike | None = None, device: str | None = None, endpoint: bool = True) -> Array:
+def linspace(
+    start: float,
+    stop: float,
+    /,
+    num: int,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    endpoint: bool = True,
+) -> Array:
     """Return `num` numbers at equal distances from `start` to `stop`, by default included.
 
     Raises:
@@ -211,7 +234,9 @@ def linspace(start: float, stop: float, /, num: int, *, dtype: DTypeLike | None 
     return array if dtype is float64 else array.cast(dtype.name)
 
 
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike | None = None, device: str | None = None
+) -> Array:
     """Return the matrix with ones on diagonal `k`, stored sparsely.
 
     Examples:
@@ -244,9 +269,11 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
     shape = tuple(arrays[k].shape[0] for k in order)
     columns = []
     for array, mode in zip(arrays, order, strict=True):
-        column = _core.reshape(array, [-1 if k == mode else 1 for k in range(rank)]) if array.size else array[
-            tuple(slice(None) if k == mode else None for k in range(rank))
-        ]
+        column = (
+            _core.reshape(array, [-1 if k == mode else 1 for k in range(rank)])
+            if array.size
+            else array[tuple(slice(None) if k == mode else None for k in range(rank))]
+        )
         columns.append(_core.broadcast_to(column, shape))
     return tuple(columns)
 

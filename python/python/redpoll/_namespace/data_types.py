@@ -9,7 +9,17 @@ from .._array import Array
 from .._dtypes import as_dtype, can_cast, finfo, iinfo, isdtype, result_type
 from .._typing import DTypeLike
 
-__all__ = ["astype", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
+__all__ = [
+    "astype",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "can_cast",
+    "finfo",
+    "iinfo",
+    "isdtype",
+    "result_type",
+]
 
 
 def astype(x: Array, dtype: DTypeLike, /, *, copy: bool = True, device: str | None = None) -> Array:

@@ -244,4 +244,6 @@ def pad(
         raise ValueError(f"arrays are padded with a constant, found the mode {mode!r}")
     if isinstance(widths, int):
         widths = [(widths, widths)] * x.ndim
-    return _core.pad(x, [(before, after) for before, after in widths], value if constant_values is None else constant_values)
+    return _core.pad(
+        x, [(before, after) for before, after in widths], value if constant_values is None else constant_values
+    )

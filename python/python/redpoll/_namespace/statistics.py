@@ -277,7 +277,9 @@ def scan(x: Array, operator: str, /, *, axis: int = -1) -> Array:
     return _core.scan(x, operator, axis)
 
 
-def _cumulative(x: Array, name: str, axis: int | None, dtype: DTypeLike | None, include_initial: bool, initial: Number) -> Array:
+def _cumulative(
+    x: Array, name: str, axis: int | None, dtype: DTypeLike | None, include_initial: bool, initial: Number
+) -> Array:
     from .creation import full
 
     if axis is None:
@@ -296,7 +298,9 @@ def _cumulative(x: Array, name: str, axis: int | None, dtype: DTypeLike | None, 
     return result
 
 
-def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False) -> Array:
+def cumulative_sum(
+    x: Array, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Array:
     """Compute the partial sums along an axis.
 
     Raises:
@@ -309,7 +313,9 @@ def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: DTypeLike | N
     return _cumulative(x, "sum", axis, dtype, include_initial, 0)
 
 
-def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False) -> Array:
+def cumulative_prod(
+    x: Array, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Array:
     """Compute the partial products along an axis.
 
     Raises:
@@ -322,7 +328,9 @@ def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: DTypeLike | 
     return _cumulative(x, "prod", axis, dtype, include_initial, 1)
 
 
-def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None, append: Array | None = None) -> Array:
+def diff(
+    x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None, append: Array | None = None
+) -> Array:
     """Compute the differences of adjacent elements along an axis, `n` times.
 
     Raises:
