@@ -99,3 +99,10 @@ def test_pickles_keep_formats_and_fills():
         same(restored, array)
         assert restored.fill_value == 2.5
     assert pickle.loads(pickle.dumps(array)).compute_tensor().format == array.compute_tensor().format
+
+
+def test_matrices_with_far_more_rows_than_entries_stay_small():
+    matrix = sp.coo_array(([1.0, 2.0], ([5, 1 << 30], [7, 3])), shape=(1 << 31, 1 << 31))
+    array = rp.asarray(matrix)
+    assert array.compute_tensor().nbytes < 1000
+    assert (array.item(5, 7), array.item(1 << 30, 3), array.item(6, 7)) == (1.0, 2.0, 0.0)

@@ -37,6 +37,13 @@ from ._dtypes import uint32 as uint32
 from ._dtypes import uint64 as uint64
 from ._errors import AxisError as AxisError
 from ._errors import DensificationError as DensificationError
+from ._errors import FunctionError as FunctionError
+from ._functions.operators import Op as Op
+from ._functions.operators import map as map
+from ._functions.operators import op as op
+from ._functions.operators import reduce as reduce
+from ._functions.operators import scan as scan
+from ._flow import Drawing as Drawing
 from ._interop.arrow import ArrowTable as ArrowTable
 from ._interop.arrow import Labels as Labels
 from ._interop.arrow import from_arrow as from_arrow
@@ -52,6 +59,7 @@ from ._interop.sparse import from_sparse as from_sparse
 from ._interop.sparse import to_sparse as to_sparse
 from ._namespace.creation import *
 from ._namespace.data_types import *
+from ._namespace.einsum import *
 from ._namespace.elementwise import *
 from ._namespace.indexing import *
 from ._namespace.inspection import *
@@ -62,6 +70,9 @@ from ._namespace.sets import *
 from ._namespace.sorting import *
 from ._namespace.statistics import *
 from ._namespace.utility import *
+from ._reports import Explanation as Explanation
+from ._reports import Profile as Profile
+from ._program import Program as Program
 from ._session import Session as Session
 from ._session import current_session as current_session
 from ._session import use_session as use_session

@@ -28,7 +28,7 @@ class Explanation(str):
     Examples:
         >>> explanation = rp.sum(rp.asarray([1.0, 2.0])).explain()
         >>> explanation.sections[0].title
-        'Logic'
+        'logic'
     """
 
     sections: tuple[Section, ...]

@@ -26,8 +26,8 @@ def from_scipy(matrix: Any, *, unsorted: str = "sort") -> Array:
     """Return an array over a sparse array or matrix of SciPy, in the format `csr`, `csc` or `coo`.
 
     The values are shared if coordinates ascend without duplicates, and must not be changed then.
-    Coordinates are copied, because kernels trust them. Otherwise, `unsorted="sort"` sorts a copy and adds the values of duplicates, and
-    `unsorted="refuse"` raises `ValueError`.
+    Coordinates are copied, because kernels trust them. Otherwise, `unsorted="sort"` sorts a copy
+    and adds the values of duplicates, and `unsorted="refuse"` raises `ValueError`.
 
     Raises:
         ValueError: the coordinates are unsorted or repeated, and `unsorted` is "refuse".
@@ -40,7 +40,8 @@ def from_scipy(matrix: Any, *, unsorted: str = "sort") -> Array:
         raise ValueError(f"unsorted is 'sort' or 'refuse', found {unsorted!r}")
     if matrix.format not in _COMPRESSED:
         matrix = matrix.tocoo()
-        if matrix.ndim != 2:
+        # With far more rows than entries, pointers to the rows would need most of the memory.
+        if matrix.ndim != 2 or matrix.shape[0] > 4 * matrix.nnz + 1024:
             return _from_coo(matrix, unsorted)
         # The conversion sorts and adds, so only a check remains for matrices that must not need it.
         if unsorted == "refuse" and not ascends(matrix.coords):
