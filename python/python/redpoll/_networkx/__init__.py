@@ -1,0 +1,77 @@
+"""The backend of networkx: graph algorithms as products of sparse matrices.
+
+networkx calls the functions of this module when the package is installed and the user asks for it::
+
+    networkx.pagerank(graph, backend="redpoll")
+    networkx.config.backend_priority = ["redpoll"]
+
+The functions have the names, the parameters and the results of those of networkx.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .centrality import (
+    degree_centrality, eigenvector_centrality, in_degree_centrality, katz_centrality, out_degree_centrality, pagerank,
+)  # fmt: skip
+from .components import connected_components, core_number, is_connected, number_connected_components
+from .graph import Graph, convert_from_nx, convert_to_nx
+from .paths import (
+    bfs_layers, descendants_at_distance, single_source_bellman_ford_path_length, single_source_dijkstra_path_length,
+    single_source_shortest_path_length,
+)  # fmt: skip
+from .triangles import average_clustering, clustering, transitivity, triangles
+
+#: The functions of networkx that the backend has.
+ALGORITHMS = (
+    "average_clustering", "bfs_layers", "clustering", "connected_components", "core_number", "degree_centrality",
+    "descendants_at_distance", "eigenvector_centrality", "in_degree_centrality", "is_connected", "katz_centrality",
+    "number_connected_components", "out_degree_centrality", "pagerank", "single_source_bellman_ford_path_length",
+    "single_source_dijkstra_path_length", "single_source_shortest_path_length", "transitivity", "triangles",
+)  # fmt: skip
+
+__all__ = ["ALGORITHMS", "Graph", "can_run", "convert_from_nx", "convert_to_nx", "get_info", "should_run", *ALGORITHMS]
+
+#: Functions whose weights the matrix of a multigraph, which adds parallel edges, does not have.
+_SIMPLE_GRAPHS = frozenset(ALGORITHMS) - {
+    "bfs_layers", "connected_components", "degree_centrality", "descendants_at_distance", "in_degree_centrality",
+    "is_connected", "number_connected_components", "out_degree_centrality", "pagerank",
+    "single_source_shortest_path_length",
+}  # fmt: skip
+
+#: The least number of edges for which products pay for the conversion of the graph.
+_MIN_EDGES = 2000
+
+
+def can_run(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool | str:
+    """Return whether the backend computes a function of these arguments, or the reason if not."""
+    graph = args[0] if args else kwargs.get("G")
+    weight = kwargs.get("weight")
+    if weight is not None and not isinstance(weight, str):
+        return "weights are the names of attributes of edges, not functions"
+    if name in _SIMPLE_GRAPHS and graph is not None and graph.is_multigraph():
+        return "the function has no meaning for the sums of parallel edges"
+    if name in ("transitivity", "average_clustering") and graph is not None and graph.is_directed():
+        return "the function is implemented for undirected graphs"
+    return True
+
+
+def should_run(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool | str:
+    """Return whether a function is worth the conversion of the graph, or the reason if not."""
+    graph = args[0] if args else kwargs.get("G")
+    if isinstance(graph, Graph) or graph is None or graph.number_of_edges() >= _MIN_EDGES:
+        return True
+    return f"the graph has less than {_MIN_EDGES} edges"
+
+
+def get_info() -> dict[str, Any]:
+    """Describe the backend for the documentation of networkx."""
+    return {
+        "backend_name": "redpoll",
+        "project": "redpoll",
+        "package": "redpoll",
+        "short_summary": "Graph algorithms as products of sparse matrices.",
+        "functions": {name: {} for name in ALGORITHMS},
+    }

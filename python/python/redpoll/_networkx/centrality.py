@@ -1,0 +1,152 @@
+"""Centralities: fixed points of a product with the adjacency matrix, and degrees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+import redpoll as rp
+
+from .graph import Graph, by_node
+
+__all__ = [
+    "degree_centrality", "eigenvector_centrality", "in_degree_centrality", "katz_centrality", "out_degree_centrality",
+    "pagerank",
+]  # fmt: skip
+
+
+def _iterate(graph: Graph, start: Any, step: Callable[[Any], Any], max_iter: int, tol: float) -> Any:
+    """Apply a step until the sum of changes is below `tol` for each node."""
+    import networkx
+
+    x = rp.asarray(start)
+    for _ in range(max_iter):
+        following = step(x)
+        change = rp.sum(rp.abs(following - x))
+        rp.compute(following, change)
+        x = following
+        if float(change) < len(graph) * tol:
+            return x
+    raise networkx.PowerIterationFailedConvergence(max_iter)
+
+
+def _vector(graph: Graph, values: Mapping[Any, float], missing: float = 0.0) -> np.ndarray:
+    """Return the values of nodes in order."""
+    return np.array([values.get(node, missing) for node in graph.nodes], float)
+
+
+def pagerank(
+    G: Any,  # noqa: N803
+    alpha: float = 0.85,
+    personalization: Mapping[Any, float] | None = None,
+    max_iter: int = 100,
+    tol: float = 1.0e-6,
+    nstart: Mapping[Any, float] | None = None,
+    weight: str | None = "weight",
+    dangling: Mapping[Any, float] | None = None,
+) -> dict[Any, float]:
+    """Compute the share of time that a random walk spends at each node."""
+    n = len(G)
+    if n == 0:
+        return {}
+    uniform = np.repeat(1.0 / n, n)
+    start = uniform if nstart is None else _vector(G, nstart)
+    jump = uniform if personalization is None else _vector(G, personalization)
+    if jump.sum() == 0:
+        raise ZeroDivisionError
+    jump = rp.asarray(jump / jump.sum())
+    rest = jump if dangling is None else _vector(G, dangling)
+    rest = rest if dangling is None else rp.asarray(rest / rest.sum())
+    totals = rp.sum(G.matrix(weight), axis=1)
+    shares = (1.0 / rp.where(totals == 0, np.inf, totals)).compute()
+    ends = (totals == 0).astype(rp.float64).compute()
+    incoming = G.matrix(weight, transposed=True)
+    factor, restart = rp.asarray(np.float64(alpha)), rp.asarray(np.float64(1 - alpha))
+
+    def step(x: Any) -> Any:
+        return factor * (incoming @ (x * shares) + rp.sum(x * ends) * rest) + restart * jump
+
+    return by_node(G, _iterate(G, start / start.sum(), step, max_iter, tol))
+
+
+def eigenvector_centrality(
+    G: Any,  # noqa: N803
+    max_iter: int = 100,
+    tol: float = 1.0e-6,
+    nstart: Mapping[Any, float] | None = None,
+    weight: str | None = None,
+) -> dict[Any, float]:
+    """Compute the left eigenvector of the largest eigenvalue, with norm 1."""
+    import networkx
+
+    if len(G) == 0:
+        raise networkx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
+    start = np.ones(len(G)) if nstart is None else _vector(G, nstart)
+    if not start.any():
+        raise networkx.NetworkXError("initial vector cannot have all zero values")
+    incoming = G.matrix(weight, transposed=True)
+
+    def step(x: Any) -> Any:
+        product = x + incoming @ x
+        norm = rp.sqrt(rp.sum(product * product))
+        return product / rp.where(norm == 0, 1.0, norm)
+
+    return by_node(G, _iterate(G, start / start.sum(), step, max_iter, tol))
+
+
+def katz_centrality(
+    G: Any,  # noqa: N803
+    alpha: float = 0.1,
+    beta: float | Mapping[Any, float] = 1.0,
+    max_iter: int = 1000,
+    tol: float = 1.0e-6,
+    nstart: Mapping[Any, float] | None = None,
+    normalized: bool = True,
+    weight: str | None = None,
+) -> dict[Any, float]:
+    """Compute the number of walks to each node, with the weight `alpha` for each edge of a walk."""
+    import networkx
+
+    if len(G) == 0:
+        return {}
+    if isinstance(beta, Mapping):
+        if set(beta) != set(G):
+            raise networkx.NetworkXError("beta dictionary must have a value for every node")
+        base = rp.asarray(_vector(G, beta))
+    else:
+        base = rp.asarray(np.full(len(G), float(beta)))
+    start = np.zeros(len(G)) if nstart is None else _vector(G, nstart)
+    incoming, factor = G.matrix(weight, transposed=True), rp.asarray(np.float64(alpha))
+    x = _iterate(G, start, lambda x: factor * (incoming @ x) + base, max_iter, tol)
+    if normalized:
+        norm = rp.sqrt(rp.sum(x * x))
+        x = x / rp.where(norm == 0, 1.0, norm)
+    return by_node(G, x)
+
+
+def _shares_of_degree(graph: Graph, degrees: Any) -> dict[Any, float]:
+    if len(graph) <= 1:
+        return {node: 1 for node in graph}
+    scale = 1.0 / (len(graph) - 1.0)
+    return by_node(graph, rp.asarray(degrees).astype(rp.float64) * scale)
+
+
+def degree_centrality(G: Any) -> dict[Any, float]:  # noqa: N803
+    """Compute the share of the other nodes that each node is joined with."""
+    ones = G.matrix(dtype="int64")
+    degrees = rp.sum(ones, axis=1)
+    # A loop of an undirected graph counts for both of its ends.
+    more = rp.sum(ones, axis=0) if G.is_directed() else rp.diagonal(ones)
+    return _shares_of_degree(G, degrees + more)
+
+
+def in_degree_centrality(G: Any) -> dict[Any, float]:  # noqa: N803
+    """Compute the share of the other nodes with an edge to each node."""
+    return _shares_of_degree(G, rp.sum(G.matrix(dtype="int64"), axis=0))
+
+
+def out_degree_centrality(G: Any) -> dict[Any, float]:  # noqa: N803
+    """Compute the share of the other nodes with an edge from each node."""
+    return _shares_of_degree(G, rp.sum(G.matrix(dtype="int64"), axis=1))
