@@ -95,8 +95,10 @@ def run(page, path, namespace):
     parts += [(line, code, None) for line, code in cells_of(page)]
     outputs = []
     for line, code, k in sorted(parts, key=lambda part: part[0]):
-        # The numbers of lines in a traceback are those of the page.
-        code = compile("\n" * line + code, str(path), "exec")
+        # A file, so that functions have a source, with the numbers of lines of the page.
+        file = Path(f"{path.stem}_{line}.py")
+        file.write_text("\n" * line + code)
+        code = compile(file.read_text(), file.resolve(), "exec")
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
             exec(code, namespace)
