@@ -53,12 +53,12 @@ def pagerank(
         return {}
     uniform = np.repeat(1.0 / n, n)
     start = uniform if nstart is None else _vector(G, nstart)
-    jump = uniform if personalization is None else _vector(G, personalization)
-    if jump.sum() == 0:
+    weights = uniform if personalization is None else _vector(G, personalization)
+    if weights.sum() == 0:
         raise ZeroDivisionError
-    jump = rp.asarray(jump / jump.sum())
-    rest = jump if dangling is None else _vector(G, dangling)
-    rest = rest if dangling is None else rp.asarray(rest / rest.sum())
+    jump = rp.asarray(weights / weights.sum())
+    sinks = weights if dangling is None else _vector(G, dangling)
+    rest = rp.asarray(sinks / sinks.sum())
     totals = rp.sum(G.matrix(weight), axis=1)
     shares = (1.0 / rp.where(totals == 0, np.inf, totals)).compute()
     ends = (totals == 0).astype(rp.float64).compute()

@@ -60,11 +60,11 @@ class Graph:
 
     def is_directed(self) -> bool:
         """Return whether edges have one direction."""
-        return self._directed
+        return bool(self._directed)
 
     def is_multigraph(self) -> bool:
         """Return whether there may be several edges between two nodes."""
-        return self._multigraph
+        return bool(self._multigraph)
 
     def number_of_nodes(self) -> int:
         """Return the number of nodes."""

@@ -50,7 +50,7 @@ def _index(graph: Graph, source: Any) -> int:
 
 def single_source_shortest_path_length(G: Any, source: Any, cutoff: float | None = None) -> dict[Any, int]:  # noqa: N803
     """Compute the number of edges of a shortest path from the source to each node that has one."""
-    lengths = {}
+    lengths: dict[Any, int] = {}
     for distance, layer in enumerate(_layers(G, [_index(G, source)])):
         if cutoff is not None and distance > cutoff:
             break

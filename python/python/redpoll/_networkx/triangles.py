@@ -70,7 +70,7 @@ def average_clustering(
     """Compute the mean of the clustering of nodes."""
     shares = clustering(G, nodes, weight).values()
     counted = [share for share in shares if count_zeros or abs(share) > 0]
-    return sum(counted) / len(counted)
+    return float(sum(counted) / len(counted))
 
 
 def transitivity(G: Any) -> float:  # noqa: N803
