@@ -10,8 +10,8 @@ use redpoll::{Flow, FlowNodeKind};
 type Node = (&'static str, Vec<String>);
 /// An edge of a flow: the indices of its nodes, and the lines of its label.
 type Edge = (usize, usize, Vec<String>);
-/// The measurements of a query: its name, its target, its seconds, and for each output the name, the
-/// number of stored values and the estimate of that number.
+/// The measurements of a query: its name, its target, its seconds, and for each output the name,
+/// the number of stored values and the estimate of that number.
 type Query = (String, Option<&'static str>, f64, Vec<(String, u64, Option<f64>)>);
 
 /// The measurements of a run.

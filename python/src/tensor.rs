@@ -140,8 +140,9 @@ impl Tensor {
         py.detach(|| convert(&self.0, &format)).map(Tensor).map_err(|error| exception(error.into()))
     }
 
-    /// Counts the entries that differ from the fill value, by the cells of a grid over the last mode
-    /// and, flattened in row-major order, the modes before it. The counts are in row-major order.
+    /// Counts the entries that differ from the fill value, by the cells of a grid. The rows are the
+    /// modes before the last one, flattened in row-major order, and the columns the last mode. The
+    /// counts are in row-major order.
     ///
     /// Returns `None` if the tensor may have too many entries for a picture that is drawn at once.
     fn pattern(&self, py: Python<'_>, rows: usize, columns: usize) -> PyResult<Option<Vec<u64>>> {
