@@ -24,7 +24,7 @@ def _simple(graph: Graph, weight: str | None) -> Any:
 
 def _closed_walks(matrix: Any) -> Any:
     """Return the number of closed walks of three edges from each node of a symmetric matrix."""
-    return rp.sum((matrix @ matrix) * matrix, axis=1)
+    return rp.einsum("ij,jk,ik->i", matrix, matrix, matrix)
 
 
 def _selected(graph: Graph, nodes: Any, values: dict[Any, Any]) -> Any:
@@ -76,4 +76,4 @@ def average_clustering(
 def transitivity(G: Any) -> float:  # noqa: N803
     """Compute the share of the pairs of edges with a common node that are part of a triangle."""
     walks, pairs = (sum(counts) for counts in _counts(G, None))
-    return 0 if walks == 0 else walks / pairs
+    return 0 if walks == 0 else float(walks / pairs)
