@@ -1,9 +1,9 @@
 //! Tables in the PyCapsule interface of Arrow, both ways.
 //!
 //! [`read_table`] reads any object with `__arrow_c_stream__`, such as a frame of pandas, Polars,
-//! pyarrow or DuckDB, and [`ArrowTable`] is such an object. [`import_table`] makes a tensor of a table
-//! whose columns are coordinates and values, and [`export_table`] a table of a tensor. Coordinates that
-//! are no integers have [`labels`].
+//! pyarrow or DuckDB, and [`ArrowTable`] is such an object. [`import_table`] makes a tensor of a
+//! table whose columns are coordinates and values, and [`export_table`] a table of a tensor.
+//! Coordinates that are no integers have [`labels`].
 
 pub(crate) mod labels;
 

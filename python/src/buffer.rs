@@ -1,7 +1,7 @@
 //! Memory shared with Python by its buffer protocol, without copies.
 //!
-//! [`values_of`] reads the buffer of a Python object, such as a NumPy array, as an array of redpoll,
-//! and [`SharedBuffer`] gives an array of redpoll to Python as a read-only buffer.
+//! [`values_of`] reads the buffer of a Python object, such as a NumPy array, as an array of
+//! redpoll, and [`SharedBuffer`] gives an array of redpoll to Python as a read-only buffer.
 //!
 //! Kernels trust validated coordinates and booleans, and would read out of bounds if Python changed
 //! them later. So [`coordinates_of`] copies them, unless they belong to a [`SharedBuffer`].
@@ -111,7 +111,7 @@ fn copied(prim: Prim, buffer: &PyUntypedBuffer) -> PyResult<Array> {
     let (len, bytes) = (buffer.item_count(), buffer.len_bytes());
     let mut memory = MutableBuffer::from_len_zeroed(bytes);
     if bytes > 0 {
-        // SAFETY: The contiguous buffer has this many bytes, and is exported until the copy is done.
+        // SAFETY: The contiguous buffer has this many bytes, and is exported until the copy ends.
         // Bytes are copied from raw memory, without a reference to memory that others may write.
         unsafe { std::ptr::copy_nonoverlapping(buffer.buf_ptr().cast::<u8>(), memory.as_mut_ptr(), bytes) };
     }
