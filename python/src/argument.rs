@@ -1,5 +1,6 @@
 //! Arguments of operations: axes, operators and orders.
 
+use crate::operators::Operator;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use redpoll::Axes;
@@ -38,4 +39,32 @@ pub(crate) fn axes(axis: &Bound<'_, PyAny>, keep: bool) -> PyResult<Axes> {
 pub(crate) fn operator(name: &str) -> PyResult<Op> {
     Op::from_name(name)
         .ok_or_else(|| PyValueError::new_err(format!("there is no operator '{name}'; see `redpoll.operator_names()`")))
+}
+
+/// An operator of an operation, by its name or as an object.
+#[derive(FromPyObject)]
+pub(crate) enum OperatorArgument<'py> {
+    Name(String),
+    Object(Bound<'py, Operator>),
+}
+
+impl OperatorArgument<'_> {
+    /// Returns the operator.
+    ///
+    /// # Errors
+    /// Raises `ValueError` if there is no operator of the name.
+    pub(crate) fn find(&self) -> PyResult<Op> {
+        match self {
+            OperatorArgument::Name(name) => operator(name),
+            OperatorArgument::Object(object) => Ok(object.get().op().clone()),
+        }
+    }
+
+    /// Returns the name.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            OperatorArgument::Name(name) => name,
+            OperatorArgument::Object(object) => object.get().op().name(),
+        }
+    }
 }

@@ -16,6 +16,7 @@ mod operand;
 mod operators;
 mod ordered;
 mod products;
+mod program;
 mod reductions;
 mod reports;
 mod run;
@@ -42,6 +43,8 @@ mod _core {
     use crate::ordered::{argsort, argwhere, isin, nonzero, quantile, searchsorted, select, sort, top_k, unique};
     #[pymodule_export]
     use crate::products::{einsum, kron, matmul, outer, tensordot, vecdot};
+    #[pymodule_export]
+    use crate::program::{Program, graph_programs};
     #[pymodule_export]
     use crate::reductions::{diff, moment, norm, reduce, scan};
     #[pymodule_export]

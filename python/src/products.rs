@@ -1,6 +1,6 @@
 //! Products that sum over shared modes.
 
-use crate::argument::operator;
+use crate::argument::OperatorArgument;
 use crate::array::Array;
 use crate::error::exception;
 use crate::operand::{OperandValue, class_name};
@@ -86,13 +86,12 @@ pub(crate) fn kron<'py>(a: &Bound<'py, Array>, b: &Bound<'py, PyAny>) -> PyResul
 
 /// Computes an Einstein summation over the semiring of two operators.
 #[pyfunction]
-#[pyo3(signature = (spec, operands, sum = "+", product = "*"))]
 pub(crate) fn einsum<'py>(
     py: Python<'py>,
     spec: &str,
     operands: Vec<Bound<'py, PyAny>>,
-    sum: &str,
-    product: &str,
+    sum: OperatorArgument<'py>,
+    product: OperatorArgument<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut work = 1;
     let mut arrays: Vec<redpoll::Array> = Vec::with_capacity(operands.len());
@@ -106,6 +105,6 @@ pub(crate) fn einsum<'py>(
     let Some(first) = arrays.first() else {
         return Err(PyValueError::new_err("einsum: expected at least one array"));
     };
-    let result = first.session().einsum_with(spec, &arrays, operator(sum)?, operator(product)?);
+    let result = first.session().einsum_with(spec, &arrays, sum.find()?, product.find()?);
     Array::new(result, work)?.into_python(py)
 }

@@ -1,6 +1,6 @@
 //! Reductions and scans along axes, by names.
 
-use crate::argument::{axes, operator};
+use crate::argument::{OperatorArgument, axes};
 use crate::array::Array;
 use crate::dtype::scalar;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -26,24 +26,25 @@ const REDUCTIONS: [(&str, fn(&redpoll::Array, Axes) -> redpoll::Array); 15] = [
     ("nan_mean", |a, axes| a.nan_mean(axes)),
 ];
 
-/// Folds the values along axes: by a reduction of the standard, such as `sum`, or by the operator
-/// of the given name from `initial`.
+/// Folds the values along axes: by a reduction of the standard, such as `sum`, or by an
+/// operator from `initial`.
 #[pyfunction]
-#[pyo3(signature = (array, name, axis, keepdims = false, initial = None))]
+#[pyo3(signature = (array, operator, axis, keepdims = false, initial = None))]
 pub(crate) fn reduce<'py>(
     array: &Bound<'py, Array>,
-    name: &str,
+    operator: OperatorArgument<'py>,
     axis: &Bound<'py, PyAny>,
     keepdims: bool,
     initial: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let axes = axes(axis, keepdims)?;
     let this = array.get().core();
+    let name = operator.name();
     let result = match (REDUCTIONS.iter().find(|(known, _)| *known == name), initial) {
         (Some((_, reduce)), None) => reduce(&this.inner, axes),
         (_, Some(initial)) => {
             let prim = this.prim.ok_or_else(|| PyTypeError::new_err("an array of structs has no initial value"))?;
-            this.inner.reduce(operator(name)?, scalar(initial, prim)?, axes)
+            this.inner.reduce(operator.find()?, scalar(initial, prim)?, axes)
         }
         (None, None) => {
             let message = format!("there is no reduction '{name}'; an operator also needs an initial value");
@@ -53,21 +54,21 @@ pub(crate) fn reduce<'py>(
     this.derived(array.py(), result)
 }
 
-/// Folds the values along one axis and returns every partial result: `sum`, `prod`, or the name of
-/// an associative operator with an identity.
+/// Folds the values along one axis and returns every partial result: `sum`, `prod`, or an
+/// associative operator with an identity.
 #[pyfunction]
 pub(crate) fn scan<'py>(
     array: &Bound<'py, Array>,
-    name: &str,
+    operator: OperatorArgument<'py>,
     axis: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let axes = axes(axis, false)?;
     let core = array.get().core();
     let inner = &core.inner;
-    let result = match name {
+    let result = match operator.name() {
         "sum" => inner.cumulative_sum(axes),
         "prod" => inner.cumulative_prod(axes),
-        other => inner.scan(operator(other)?, axes),
+        _ => inner.scan(operator.find()?, axes),
     };
     core.derived(array.py(), result)
 }

@@ -18,6 +18,7 @@ from math import nan as nan
 from math import pi as pi
 from os import PathLike as _PathLike
 
+from . import graph as graph
 from ._array import Array as Array
 from ._core import Tensor as Tensor
 from ._core import compute_all as _compute_all

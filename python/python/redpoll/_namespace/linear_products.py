@@ -8,7 +8,7 @@ from .. import _core
 from .._array import Array
 from .._typing import ArrayLike, DTypeLike
 
-__all__ = ["diagonal", "einsum", "kron", "matmul", "matrix_transpose", "outer", "tensordot", "trace", "vecdot"]
+__all__ = ["diagonal", "kron", "matmul", "matrix_transpose", "outer", "tensordot", "trace", "vecdot"]
 
 
 def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -114,24 +114,3 @@ def trace(x: Array, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Ar
     from .statistics import sum
 
     return sum(_core.diagonal(x, offset), axis=-1, dtype=dtype)
-
-
-def einsum(spec: str, /, *operands: ArrayLike, sum: str = "+", product: str = "*") -> Array:
-    """Compute an Einstein summation, by default of products.
-
-    `sum` and `product` name the operators of another semiring, such as `min` and `+` for shortest
-    paths; `operator_names` lists the operators.
-
-    Raises:
-        ValueError: the subscripts are malformed, or two sizes of a letter differ.
-
-    Examples:
-        >>> a = rp.asarray([[0.0, 2.0], [5.0, 0.0]])
-        >>> rp.einsum("ij,jk->ik", a, a).tolist()
-        [[10.0, 0.0], [0.0, 10.0]]
-        >>> rp.einsum("ij,jk->ik", a, a, sum="min", product="+").tolist()
-        [[0.0, 2.0], [5.0, 0.0]]
-    """
-    from .creation import asarray
-
-    return _core.einsum(spec, [asarray(operand) for operand in operands], sum, product)

@@ -9,7 +9,7 @@ from .._typing import Axis, DTypeLike, Number
 
 __all__ = [
     "cumulative_prod", "cumulative_sum", "diff", "max", "mean", "median", "min", "nanmax", "nanmean", "nanmin",
-    "nanprod", "nanstd", "nansum", "nanvar", "prod", "quantile", "reduce", "scan", "std", "sum", "var",
+    "nanprod", "nanstd", "nansum", "nanvar", "prod", "quantile", "std", "sum", "var",
 ]  # fmt: skip
 
 
@@ -249,32 +249,6 @@ def quantile(x: Array, fraction: float, /, *, axis: Axis = None, keepdims: bool 
         2.0
     """
     return _core.quantile(x, fraction, axis, keepdims)
-
-
-def reduce(x: Array, operator: str, /, *, initial: Number, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Fold the elements along axes with the operator of the given name, from `initial`.
-
-    Raises:
-        ValueError: there is no such operator.
-
-    Examples:
-        >>> rp.reduce(rp.asarray([[6, 3], [5, 4]]), "band", initial=7, axis=1).tolist()
-        [2, 4]
-    """
-    return _core.reduce(x, operator, axis, keepdims, initial)
-
-
-def scan(x: Array, operator: str, /, *, axis: int = -1) -> Array:
-    """Return the partial results of a fold with the operator of the given name.
-
-    Raises:
-        ValueError: there is no such operator.
-
-    Examples:
-        >>> rp.scan(rp.asarray([1, 5, 3, 7]), "max").tolist()
-        [1, 5, 5, 7]
-    """
-    return _core.scan(x, operator, axis)
 
 
 def _cumulative(

@@ -1,0 +1,129 @@
+"""The functions that traced functions may call: those of the namespace, of NumPy, `math` and Python."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, reduce
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .._dtypes import BY_NAME
+from .._interop import ufuncs
+from .._namespace._operators import FUNCTIONS
+from .nodes import Node, Trace
+
+__all__ = ["NAMESPACE", "function_of_nodes", "operator_of", "ufunc_of_nodes"]
+
+
+def _trace(operands: Sequence[Any]) -> Trace:
+    return next(operand.trace for operand in operands if isinstance(operand, Node))
+
+
+def _elementwise(name: str) -> Callable[..., Node]:
+    return lambda *operands: _trace(operands).apply(name, *operands)
+
+
+def _where(condition: Any, yes: Any, no: Any) -> Node:
+    return _trace((condition, yes, no)).apply("ifelse", condition, yes, no)
+
+
+def _clip(x: Any, low: Any = None, high: Any = None) -> Any:
+    trace = _trace((x, low, high))
+    x = x if low is None else trace.apply("max", x, low)
+    return x if high is None else trace.apply("min", x, high)
+
+
+def _logaddexp(a: Any, b: Any) -> Node:
+    trace = _trace((a, b))
+    distance = trace.apply("neg", trace.apply("abs", trace.apply("-", a, b)))
+    # The difference of two equal infinities is NaN, and either of them is the result.
+    equal = trace.apply("eq", a, b)
+    larger = trace.apply("max", a, b)
+    return trace.apply("+", larger, _where(equal, math.log(2.0), trace.apply("log1p", trace.apply("exp", distance))))
+
+
+#: Functions of nodes by their names in the namespace of the standard.
+NAMESPACE: dict[str, Callable[..., Any]] = {row.name: _elementwise(row.operator) for row in FUNCTIONS} | {
+    "where": _where,
+    "clip": _clip,
+    "logaddexp": _logaddexp,
+    "positive": lambda x: x,
+    "astype": lambda x, dtype: x.astype(dtype),
+}
+
+#: Operators of the functions of `math`, which do not have names of the standard.
+_MATH = {"fabs": "abs", "gamma": "tgamma"}
+
+#: Functions of `math` that return integers.
+_MATH_INTEGERS = {"floor", "ceil", "trunc"}
+
+_INTEGER = BY_NAME["int64"]
+
+
+def _fold(name: str) -> Callable[..., Any]:
+    def fold(*operands: Any) -> Any:
+        values = operands if len(operands) > 1 else tuple(operands[0])
+        return reduce(lambda a, b: _trace(values).apply(name, a, b), values)
+
+    return fold
+
+
+_BUILTINS: dict[Any, Callable[..., Any]] = {
+    builtins.min: _fold("min"),
+    builtins.max: _fold("max"),
+    builtins.float: lambda x: x.astype("float64"),
+    builtins.int: lambda x: x.astype("int64"),
+    builtins.bool: lambda x: x.astype("bool"),
+    builtins.round: lambda x: _trace([x]).apply("round", x).astype(_INTEGER),
+}
+
+
+@cache
+def _functions() -> dict[Any, Callable[..., Any]]:
+    """Return the functions of nodes by the functions that they stand for."""
+    import redpoll
+
+    found = dict(_BUILTINS)
+    for name, function in vars(math).items():
+        operator = _MATH.get(name, name)
+        if name in _MATH_INTEGERS:
+            found[function] = lambda x, name=name: NAMESPACE[name](x).astype(_INTEGER)
+        elif operator in NAMESPACE:
+            found[function] = NAMESPACE[operator]
+    for name, function in NAMESPACE.items():
+        found[getattr(redpoll, name)] = function
+    return found
+
+
+def function_of_nodes(function: Any) -> Callable[..., Any] | None:
+    """Return the function of nodes for a function of the namespace, of `math` or of Python."""
+    try:
+        return _functions().get(function)
+    except TypeError:  # The function cannot be hashed.
+        return None
+
+
+def ufunc_of_nodes(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Return the value of a ufunc of NumPy, or `NotImplemented`."""
+    name = ufuncs._RENAMED.get(ufunc.__name__, ufunc.__name__)
+    if method != "__call__" or kwargs:
+        return NotImplemented
+    if name in NAMESPACE:
+        return NAMESPACE[name](*inputs)
+    if name in ufuncs._COMPOSED:
+        return ufuncs._COMPOSED[name](SimpleNamespace(**NAMESPACE), *inputs)
+    return NotImplemented
+
+
+def operator_of(function: Any) -> str | None:
+    """Return the name of the operator of a ufunc of NumPy or a function of the namespace."""
+    name = getattr(function, "__name__", None)
+    if isinstance(function, np.ufunc):
+        name = ufuncs._RENAMED.get(function.__name__, function.__name__)
+    elif function_of_nodes(function) is None:
+        return None
+    return next((row.operator for row in FUNCTIONS if row.name == name), None)
