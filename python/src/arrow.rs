@@ -17,7 +17,7 @@ use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::types::{
     ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array as _, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_array::{Array as _, ArrayRef, PrimitiveArray, RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use labels::{Labels, encode};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
@@ -173,13 +173,13 @@ pub(crate) fn import_table<'py>(
         let column = column(&batch, name)?;
         let known = labels[k].cast::<Labels>().ok().map(|labels| labels.get().clone());
         let wanted = known.is_some() || labels[k].extract::<bool>().unwrap_or(false);
-        let (column, labels) = if wanted || !column.data_type().is_integer() {
+        let (column, needed, labels) = if wanted || !column.data_type().is_integer() {
             let (codes, labels) = py.detach(|| encode(name, column, known)).map_err(PyValueError::new_err)?;
-            (codes, Some(labels))
+            (codes, labels.len() as u64, Some(labels))
         } else {
-            (column.clone(), None)
+            let (column, needed) = py.detach(|| owned(column));
+            (column, needed, None)
         };
-        let needed = labels.as_ref().map_or_else(|| extent(&column), |labels| labels.len() as u64);
         sizes.push(shape[k].unwrap_or(needed));
         fields.push(Field::new(name, column.data_type().clone(), true));
         columns.push(column);
@@ -224,11 +224,16 @@ fn column<'a>(batch: &'a RecordBatch, name: &str) -> PyResult<&'a ArrayRef> {
     })
 }
 
-/// Returns the largest coordinate plus 1; negative coordinates are left to the import.
-fn extent(column: &ArrayRef) -> u64 {
-    fn of<T: ArrowPrimitiveType<Native: Into<i128>>>(column: &ArrayRef) -> u64 {
-        let largest = column.as_primitive::<T>().iter().flatten().map(Into::into).max().unwrap_or(-1);
-        u64::try_from(largest + 1).unwrap_or(0)
+/// Returns a copy of a column of coordinates, and the largest coordinate plus 1. Negative
+/// coordinates are left to the import.
+///
+/// The column may share memory with an array of NumPy, which could change after the validation.
+fn owned(column: &ArrayRef) -> (ArrayRef, u64) {
+    fn of<T: ArrowPrimitiveType<Native: Into<i128>>>(column: &ArrayRef) -> (ArrayRef, u64) {
+        let column = column.as_primitive::<T>();
+        let copy = PrimitiveArray::<T>::new(column.values().to_vec().into(), column.nulls().cloned());
+        let largest = copy.iter().flatten().map(Into::into).max().unwrap_or(-1);
+        (Arc::new(copy), u64::try_from(largest + 1).unwrap_or(0))
     }
     match column.data_type() {
         DataType::Int8 => of::<Int8Type>(column),
@@ -239,7 +244,7 @@ fn extent(column: &ArrayRef) -> u64 {
         DataType::UInt16 => of::<UInt16Type>(column),
         DataType::UInt32 => of::<UInt32Type>(column),
         DataType::UInt64 => of::<UInt64Type>(column),
-        _ => 0,
+        _ => (column.clone(), 0),
     }
 }
 

@@ -63,11 +63,15 @@ def test_frames_are_made_of_arrays(library):
         assert ratings.aggregate("user, sum(stars) as s").order("user").fetchall() == [("ann", 2.0), ("bob", 4.0)]
 
 
-def test_columns_of_coordinates_are_shared():
+def test_values_are_shared_and_coordinates_are_not():
+    """The columns may be arrays of NumPy, which a user can change after their validation."""
     places = np.arange(1000, dtype="u4")
     table = pa.table({"i": places, "v": np.ones(1000)})
-    tensor = rp.from_arrow(table, "i", "v").compute_tensor()
+    array = rp.from_arrow(table, "i", "v")
+    tensor = array.compute_tensor()
     assert np.shares_memory(np.asarray(tensor.leaf()[0]), table["v"].chunk(0).to_numpy())
+    places[:] = 2**31
+    same(array, np.ones(1000))
     array = rp.asarray(sp.coo_array(np.eye(3))).reformat("coo")
     values = pa.table(array)["value"].chunk(0).to_numpy()
     assert np.shares_memory(values, np.asarray(array.compute_tensor().leaf()[0]))

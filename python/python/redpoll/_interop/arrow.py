@@ -24,7 +24,7 @@ def from_arrow(
 
     The table is any object with `__arrow_c_stream__`: a frame of pandas or Polars, a table of
     pyarrow, a relation of DuckDB. Without a column of values, the array is true at every row. The
-    columns are shared where their layout allows it.
+    values are shared where their layout allows it, the coordinates are copied.
 
     A column of integers has the coordinates themselves. Every other column gets labels: those of a
     dictionary keep their order, others ascend. `array.labels` has the labels of each mode, and
