@@ -45,6 +45,7 @@ OPERATIONS = {
     "transpose": lambda a: a.transpose("place", "time"),
     "roll": lambda a: a.roll(time=1),
     "shift": lambda a: a.shift(time=1, fill_value=0),
+    "dot": lambda a: xr.dot(a, a, dim="place"),
     "stack": lambda a: a.stack(z=("time", "place")),
 }
 
