@@ -104,6 +104,44 @@ def test_map_takes_names_ufuncs_and_numbers():
     assert rp.map(lambda a: a + 1, 2).item() == 3
 
 
+def pairs(x):
+    total, i = 0.0, 0
+    while i < x:
+        j = 0
+        while j < i:
+            total += i * j
+            j += 1
+        i += 1
+    return total
+
+
+def test_loops_within_loops():
+    text = rp.op(pairs).text("int64")
+    assert text.count("(lit f64 0.0)") == 1, "counters are integers"
+    same(rp.op(pairs)(rp.asarray([3, 5, 0])), [pairs(3), pairs(5), pairs(0)])
+    assert "f64" not in rp.op(sums).text("float32"), "a float takes the dtype of the other floats"
+    # The result at the fill value 0 would take forever.
+    with pytest.raises(TypeError, match="did not end"):
+        rp.op(sums)(rp.zeros(3))
+
+
+def sums(x):
+    total = 0.0
+    while total < 10:
+        total = total + x
+    return total
+
+
+def test_functions_of_numpy_and_of_python():
+    x = rp.asarray([1.5, -2.5])
+    assert rp.map(lambda x: np.where(x > 0, x, 0), x).tolist() == [1.5, 0.0]
+    assert rp.map(lambda x: np.fmax(x, 1), x).tolist() == [1.5, 1.0]
+    assert rp.map(lambda x: divmod(x, 2)[1], x).tolist() == [1.5, 1.5]
+    assert rp.map(lambda x: sum([x, max(x, 1), round(x)]), x).tolist() == [5.0, -3.5]
+    with pytest.raises(FunctionError, match="digits"):
+        rp.map(lambda x: round(x, 1), x)
+
+
 def test_loops_with_several_variables():
     n = np.arange(1, 40)
     expected = np.array([collatz(int(k), 500) for k in n])

@@ -72,13 +72,20 @@ def _fold(name: str) -> Callable[..., Any]:
     return fold
 
 
+def _round(x: Any, digits: int | None = None) -> Any:
+    if digits is not None:
+        raise TypeError("`round` to digits cannot be traced; multiply by a power of 10, round and divide")
+    return x.trace.apply("round", x).astype(_INTEGER)
+
+
 _BUILTINS: dict[Any, Callable[..., Any]] = {
     builtins.min: _fold("min"),
     builtins.max: _fold("max"),
     builtins.float: lambda x: x.astype("float64"),
     builtins.int: lambda x: x.astype("int64"),
     builtins.bool: lambda x: x.astype("bool"),
-    builtins.round: lambda x: _trace([x]).apply("round", x).astype(_INTEGER),
+    builtins.round: _round,
+    builtins.divmod: lambda a, b: (NAMESPACE["floor_divide"](a, b), NAMESPACE["remainder"](a, b)),
 }
 
 
@@ -115,7 +122,7 @@ def ufunc_of_nodes(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: 
     if name in NAMESPACE:
         return NAMESPACE[name](*inputs)
     if name in ufuncs._COMPOSED:
-        return ufuncs._COMPOSED[name](SimpleNamespace(**NAMESPACE), *inputs)
+        return ufuncs._COMPOSED[name](SimpleNamespace(**NAMESPACE), *_trace(inputs).typed(*inputs))
     return NotImplemented
 
 

@@ -198,7 +198,8 @@ def op(function: Callable[..., Any] | None = None, /, **properties: Any) -> Any:
     within a loop.
 
     Names from outside of the function have the values of its first call for these dtypes. Integers
-    wrap, and their quotients by 0 are 0. A loop of more than a million rounds is an error.
+    wrap, and their quotients by 0 are 0. A `while` has to end for every element and for the fill
+    values: a kernel in it cannot be interrupted.
 
     Properties are trusted, and the optimizer uses them: `commutative`, `associative` and
     `idempotent` laws; the `identity` and the `annihilator`, one value for all parameters or values by

@@ -19,7 +19,9 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
-from .._dtypes import BY_NAME
+import numpy as np
+
+from .._dtypes import BY_NAME, DType
 from .._errors import FunctionError
 from .calls import function_of_nodes
 from .nodes import BINARY, COMPARISONS, Loop, Node, Trace, is_number
@@ -57,7 +59,8 @@ def trace_call(
     Raises:
         FunctionError: the function is outside of the subset that is traced.
     """
-    function = inspect.unwrap(function)
+    # Functions of NumPy are wrapped, too, but only the wrapper asks nodes for their result.
+    function = inspect.unwrap(function) if isinstance(function, FunctionType) else function
     tree = function_tree(function) if isinstance(function, FunctionType) else None
     if not isinstance(function, FunctionType) or tree is None:
         # Operators and ufuncs of NumPy apply to nodes without a syntax tree.
@@ -209,7 +212,7 @@ class _Reader:
                 raise self.error(statement, f"the loop changes `{name}`, which is no number")
         if not carried:
             raise self.error(statement, "the loop changes no variable that has a value before the loop")
-        dtypes = [node.dtype for node in self.trace.typed(*(env[name] for name in carried))]
+        dtypes = [self.initial_dtype(env[name], env) for name in carried]
         while True:
             variables = tuple(self.trace.variable(dtype) for dtype in dtypes)
             inner = {**env, **dict(zip(carried, variables, strict=True))}
@@ -231,6 +234,14 @@ class _Reader:
         for name in assigned:
             env[name] = _Unbound(f"`{name}` has a value within the loop of line {statement.lineno} only")
         env.update(zip(carried, results, strict=True))
+
+    def initial_dtype(self, value: Any, env: dict[str, Any]) -> DType:
+        """Return the dtype of a variable before a loop: a float has that of the other floats."""
+        if not isinstance(value, float) or isinstance(value, np.generic):
+            return self.trace.typed(value)[0].dtype
+        nodes = [other for other in env.values() if isinstance(other, Node)]
+        floats = [node for node in nodes if node.dtype.category == "real floating"]
+        return self.trace.typed(value, *floats)[0].dtype
 
     def unwrapped(self, at: ast.AST, value: Any) -> Any:
         if isinstance(value, _Unbound):
