@@ -6,6 +6,7 @@ use crate::error::exception;
 use crate::index::index;
 use crate::operand::{OperandValue, python_array};
 use crate::products::product;
+use crate::promotion;
 use crate::run::run;
 use crate::tensor::{self, Tensor};
 use pyo3::basic::CompareOp;
@@ -74,7 +75,8 @@ impl Core {
 
     /// Applies a unary operator.
     fn unary<'py>(&self, py: Python<'py>, op: Builtin) -> PyResult<Bound<'py, PyAny>> {
-        self.derived(py, self.inner.apply(op, []))
+        let operand = OperandValue::Array(self.inner.clone(), self.work);
+        self.derived(py, promotion::apply(op.into(), &self.inner, vec![operand])?)
     }
 
     /// Applies a binary operator with this array on the left; returns `NotImplemented` for objects
@@ -83,7 +85,8 @@ impl Core {
         let py = other.py();
         let Some(other) = OperandValue::beside(self, other)? else { return not_implemented(py) };
         let work = self.work.saturating_add(other.work());
-        Array::new(self.inner.apply(op, [other.into()]), work)?.into_python(py)
+        let operands = vec![OperandValue::Array(self.inner.clone(), self.work), other];
+        Array::new(promotion::apply(op.into(), &self.inner, operands)?, work)?.into_python(py)
     }
 
     /// Applies a binary operator with this array on the right, as [`Core::left`] does.
@@ -91,7 +94,8 @@ impl Core {
         let py = other.py();
         let Some(other) = OperandValue::beside(self, other)? else { return not_implemented(py) };
         let work = self.work.saturating_add(other.work());
-        Array::new(other.into_array(&self.inner).apply(op, [(&self.inner).into()]), work)?.into_python(py)
+        let operands = vec![other, OperandValue::Array(self.inner.clone(), self.work)];
+        Array::new(promotion::apply(op.into(), &self.inner, operands)?, work)?.into_python(py)
     }
 }
 

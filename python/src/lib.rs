@@ -17,6 +17,7 @@ mod operators;
 mod ordered;
 mod products;
 mod program;
+mod promotion;
 mod reductions;
 mod reports;
 mod run;

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 use redpoll::Operand;
-use redpoll::logic::Scalar;
+use redpoll::logic::{Prim, Scalar};
 
 /// The parts of the Python layer that this module uses.
 struct PythonLayer {
@@ -86,6 +86,14 @@ impl OperandValue {
     /// Returns the work of computing the operand.
     pub(crate) fn work(&self) -> u64 {
         if let OperandValue::Array(_, work) = self { *work } else { 0 }
+    }
+
+    /// Returns the primitive of the operand; `None` for structs and arrays with errors.
+    pub(crate) fn prim(&self) -> Option<Prim> {
+        match self {
+            OperandValue::Array(array, _) => array.dtype().ok()?.prim(),
+            OperandValue::Number(number) => number.dtype().prim(),
+        }
     }
 
     /// Returns the operand as an array of the session of `like`.

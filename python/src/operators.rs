@@ -4,10 +4,10 @@ use crate::argument::operator;
 use crate::array::Array;
 use crate::dtype::{name_of, prim_of};
 use crate::operand::OperandValue;
+use crate::promotion;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use redpoll::Operand;
 use redpoll::logic::DType;
 use redpoll::logic::op::{Builtin, Op, UserOp};
 
@@ -63,9 +63,7 @@ impl Operator {
         let values: Vec<OperandValue> =
             operands.iter().map(|operand| OperandValue::required(&first, &operand)).collect::<PyResult<_>>()?;
         let work = values.iter().fold(0, |work: u64, value| work.saturating_add(value.work()));
-        let mut values = values.into_iter();
-        let Some(head) = values.next() else { unreachable!("one operand is an array") };
-        let result = head.into_array(&first.inner).apply(self.0.clone(), values.map(Operand::from));
+        let result = promotion::apply(self.0.clone(), &first.inner, values)?;
         Array::new(result, work)?.into_python(py)
     }
 

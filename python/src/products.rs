@@ -6,12 +6,23 @@ use crate::error::exception;
 use crate::operand::{OperandValue, class_name};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use redpoll::logic::Prim;
 use redpoll::{Contraction, Operand};
 
 /// Returns a bound of the work of a product: each element of one operand may meet each element of
 /// the other.
 fn product_work(a: u64, b: u64) -> u64 {
     a.saturating_mul(b)
+}
+
+/// Returns a product of two arrays as NumPy does: that of booleans is a boolean.
+fn logical(product: redpoll::Array, operands: [&redpoll::Array; 2]) -> PyResult<redpoll::Array> {
+    for operand in operands {
+        if operand.dtype().map_err(exception)?.prim() != Some(Prim::Bool) {
+            return Ok(product);
+        }
+    }
+    Ok(product.astype(Prim::Bool))
 }
 
 /// Computes the matrix product.
@@ -25,7 +36,7 @@ pub(crate) fn product<'py>(
     if a.rank().map_err(exception)? == 0 || b.rank().map_err(exception)? == 0 {
         return Err(PyValueError::new_err("matmul: expected operands with modes; multiply by a number with `*`"));
     }
-    Array::new(a.matmul(&b), work)?.into_python(py)
+    Array::new(logical(a.matmul(&b), [a, &b])?, work)?.into_python(py)
 }
 
 /// Applies a product of two operands.
@@ -35,8 +46,10 @@ fn of_pair<'py>(
     product: impl FnOnce(&redpoll::Array, Operand) -> redpoll::Array,
 ) -> PyResult<Bound<'py, PyAny>> {
     let b = OperandValue::required(&a.get().core(), b)?;
-    let work = product_work(a.get().core().work, b.work());
-    Array::new(product(&a.get().core().inner, b.into()), work)?.into_python(a.py())
+    let core = a.get().core();
+    let work = product_work(core.work, b.work());
+    let b = b.into_array(&core.inner);
+    Array::new(logical(product(&core.inner, (&b).into()), [&core.inner, &b])?, work)?.into_python(a.py())
 }
 
 /// Computes the matrix product; modes before the last two are broadcast.

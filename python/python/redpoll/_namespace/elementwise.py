@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from .. import _core
 from .._array import Array
-from .._dtypes import isdtype
+from .._dtypes import bool as bool_
 from .._typing import ArrayLike
 from ._operators import FUNCTIONS, ElementwiseFunction
 from .creation import zeros_like
@@ -83,10 +83,15 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def positive(x: Array, /) -> Array:
     """Return the elements as they are.
 
+    Raises:
+        TypeError: the elements are booleans.
+
     Examples:
         >>> rp.positive(rp.asarray([1, -2])).tolist()
         [1, -2]
     """
+    if x.dtype is bool_:
+        raise TypeError("positive is not defined for booleans")
     return x
 
 
@@ -113,15 +118,10 @@ def real(x: Array, /) -> Array:
 def imag(x: Array, /) -> Array:
     """Return the imaginary parts, which are zeros as the elements are real.
 
-    Raises:
-        TypeError: the elements are not floats.
-
     Examples:
         >>> rp.imag(rp.asarray([1.0, -2.0])).tolist()
         [0.0, 0.0]
     """
-    if not isdtype(x.dtype, "real floating"):
-        raise TypeError(f"imag expects an array of floats, found {x.dtype}")
     return zeros_like(x)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .. import _core
 from .._array import Array
-from .._dtypes import as_dtype
+from .._dtypes import as_dtype, isdtype
+from .._dtypes import bool as bool_
 from .._typing import Axis, DTypeLike, Number
 
 __all__ = [
@@ -128,6 +129,11 @@ def _cast(x: Array, dtype: DTypeLike | None) -> Array:
     return x if dtype is None else x.cast(as_dtype(dtype).name)
 
 
+def _without_nan(x: Array, name: str) -> str:
+    """Return the name of a reduction without NaN: integers and booleans have none."""
+    return f"nan_{name}" if isdtype(x.dtype, "real floating") else name
+
+
 def nansum(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """Compute the sum along axes without NaN.
 
@@ -138,7 +144,7 @@ def nansum(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, ke
         >>> rp.nansum(rp.asarray([1.0, rp.nan, 3.0])).item()
         4.0
     """
-    return _core.reduce(_cast(x, dtype), "nan_sum", axis, keepdims)
+    return _core.reduce(_cast(x, dtype), _without_nan(x, "sum"), axis, keepdims)
 
 
 def nanprod(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
@@ -151,7 +157,7 @@ def nanprod(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, k
         >>> rp.nanprod(rp.asarray([1.0, rp.nan, 3.0])).item()
         3.0
     """
-    return _core.reduce(_cast(x, dtype), "nan_prod", axis, keepdims)
+    return _core.reduce(_cast(x, dtype), _without_nan(x, "prod"), axis, keepdims)
 
 
 def nanmin(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -164,7 +170,7 @@ def nanmin(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
         >>> rp.nanmin(rp.asarray([1.0, rp.nan, 3.0])).item()
         1.0
     """
-    return _core.reduce(x, "nan_min", axis, keepdims)
+    return _core.reduce(x, _without_nan(x, "min"), axis, keepdims)
 
 
 def nanmax(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -177,7 +183,7 @@ def nanmax(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
         >>> rp.nanmax(rp.asarray([1.0, rp.nan, 3.0])).item()
         3.0
     """
-    return _core.reduce(x, "nan_max", axis, keepdims)
+    return _core.reduce(x, _without_nan(x, "max"), axis, keepdims)
 
 
 def nanmean(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
@@ -317,4 +323,7 @@ def diff(
     from .manipulation import concat
 
     parts = [part for part in (prepend, x, append) if part is not None]
-    return _core.diff(concat(parts, axis=axis) if len(parts) > 1 else x, n, axis)
+    x = concat(parts, axis=axis) if len(parts) > 1 else x
+    # Booleans differ or not, as in NumPy.
+    result = _core.diff(x, n, axis)
+    return result.cast("int8").apply("band", 1).cast("bool") if x.dtype is bool_ else result

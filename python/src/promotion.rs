@@ -1,0 +1,77 @@
+//! The dtypes in which NumPy applies an operator, where they differ from redpoll's: redpoll computes
+//! with booleans as integers, and shifts in the dtype of the first operand.
+
+use crate::operand::OperandValue;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use redpoll::Operand;
+use redpoll::logic::Prim;
+use redpoll::logic::op::{Builtin, Op, promote};
+
+/// Applies an operator to operands as NumPy does.
+///
+/// # Errors
+/// Raises `TypeError` if NumPy does not define the operator for the dtypes of the operands.
+pub(crate) fn apply(op: Op, like: &redpoll::Array, values: Vec<OperandValue>) -> PyResult<redpoll::Array> {
+    let (op, target) = law(op, &values)?;
+    let mut values = values.into_iter();
+    let Some(first) = values.next() else { return Err(PyTypeError::new_err("expected at least one operand")) };
+    let cast = |value: OperandValue| match target {
+        Some(prim) => value.into_array(like).astype(prim).into(),
+        None => Operand::from(value),
+    };
+    let head = first.into_array(like);
+    let head = if let Some(prim) = target { head.astype(prim) } else { head };
+    Ok(head.apply(op, values.map(cast)))
+}
+
+/// Returns the operator that computes the result, and the dtype to which its operands are cast.
+fn law(op: Op, values: &[OperandValue]) -> PyResult<(Op, Option<Prim>)> {
+    let Op::Builtin(builtin) = op else { return Ok((op, None)) };
+    let shift = matches!(builtin, Builtin::Shl | Builtin::Shr);
+    if !shift && !affected(builtin) {
+        return Ok((op, None));
+    }
+    let booleans = values.iter().all(|value| value.prim() == Some(Prim::Bool));
+    let target = match builtin {
+        _ if !booleans && !shift => None,
+        Builtin::Add => return Ok((Builtin::Or.into(), None)),
+        Builtin::Sub | Builtin::Neg | Builtin::Sign => {
+            let advice = if builtin == Builtin::Sub { "; use `^` or `logical_xor`" } else { "; use `~`" };
+            return Err(PyTypeError::new_err(format!("'{}' is not defined for booleans{advice}", op.name())));
+        }
+        _ if booleans => Some(Prim::I8),
+        _ => shifted(values)?,
+    };
+    Ok((op, target))
+}
+
+/// Returns whether NumPy applies an operator to booleans alone in its own way.
+fn affected(builtin: Builtin) -> bool {
+    matches!(
+        builtin,
+        Builtin::Add
+            | Builtin::Sub
+            | Builtin::Neg
+            | Builtin::Sign
+            | Builtin::Square
+            | Builtin::FloorDiv
+            | Builtin::Rem
+            | Builtin::Fmod
+            | Builtin::Pow
+    )
+}
+
+/// Returns the dtype of a shift: the common one of the arrays, to which numbers adapt.
+fn shifted(values: &[OperandValue]) -> PyResult<Option<Prim>> {
+    let arrays = values.iter().filter(|value| matches!(value, OperandValue::Array(..)));
+    let common = promote(arrays.filter_map(OperandValue::prim));
+    // A number shifts booleans as a 64-bit integer.
+    let common = if common == Some(Prim::Bool) { Some(Prim::I64) } else { common };
+    match common {
+        Some(prim) if prim.is_float() => {
+            Err(PyTypeError::new_err("shifts expect integers of a common dtype; cast the operands with `astype`"))
+        }
+        common => Ok(common),
+    }
+}
