@@ -404,5 +404,5 @@ impl PlanGenerator<'_> {
 
 /// Returns the number of nodes of an expression.
 fn count_nodes(expr: &Expr) -> usize {
-    1 + expr.node().args().iter().map(|arg| count_nodes(arg)).sum::<usize>()
+    1 + expr.node().args().iter().map(count_nodes).sum::<usize>()
 }
