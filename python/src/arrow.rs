@@ -268,7 +268,7 @@ pub(crate) fn export_table(
     let batch = py.detach(|| tensor.to_record_batch(&numbers)).map_err(|error| exception(error.into()))?;
     let mut columns = batch.columns().to_vec();
     for (k, labels) in labels.iter().enumerate() {
-        let Some(labels) = labels.as_ref().map(|labels| labels.get()) else { continue };
+        let Some(labels) = labels.as_ref().map(Bound::get) else { continue };
         let size = tensor.ty().shape.get(k).copied().unwrap_or(0);
         if (labels.len() as u64) < size {
             let message = format!("mode {k} has {size} coordinates, but only {} labels", labels.len());

@@ -4,6 +4,7 @@
 //! that they share with Python ([`buffer`]). Operators are applied by their names, so the module
 //! needs no function for each of them; the functions of the Python Array API standard are in the
 //! Python layer.
+#![allow(clippy::needless_pass_by_value, reason = "functions of Python receive their arguments by value")]
 
 mod argument;
 mod array;

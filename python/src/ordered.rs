@@ -66,7 +66,7 @@ pub(crate) fn unique<'py>(array: &Bound<'py, Array>) -> PyResult<[Bound<'py, PyA
 #[pyfunction]
 pub(crate) fn isin<'py>(array: &Bound<'py, Array>, values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let values = OperandValue::required(&array.get().core(), values)?;
-    let [found] = at_once(array, Some(values), |a, values| Ok([a.isin(&values.expect("the operand"))?]))?;
+    let [found] = at_once(array, Some(values), |a, values| Ok([a.isin(values.expect("the operand"))?]))?;
     Ok(found)
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn searchsorted<'py>(
     let values = OperandValue::required(&sorted.get().core(), values)?;
     let side = if right { Side::Right } else { Side::Left };
     let [found] =
-        at_once(sorted, Some(values), move |a, values| Ok([a.searchsorted(&values.expect("the operand"), side)?]))?;
+        at_once(sorted, Some(values), move |a, values| Ok([a.searchsorted(values.expect("the operand"), side)?]))?;
     Ok(found)
 }
 

@@ -1,4 +1,4 @@
-//! The dtypes in which NumPy applies an operator, where they differ from redpoll's: redpoll computes
+//! The dtypes in which NumPy applies an operator, where they differ from redpoll's. Redpoll computes
 //! with booleans as integers, and shifts in the dtype of the first operand.
 
 use crate::operand::OperandValue;

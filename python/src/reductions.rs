@@ -7,8 +7,11 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use redpoll::Axes;
 
+/// A reduction along axes.
+type Reduction = fn(&redpoll::Array, Axes) -> redpoll::Array;
+
 /// The reductions of the standard, whose dtypes and initial values follow from their names.
-const REDUCTIONS: [(&str, fn(&redpoll::Array, Axes) -> redpoll::Array); 15] = [
+const REDUCTIONS: [(&str, Reduction); 15] = [
     ("sum", |a, axes| a.sum(axes)),
     ("prod", |a, axes| a.prod(axes)),
     ("min", |a, axes| a.min(axes)),

@@ -27,8 +27,8 @@ pub(crate) fn format(text: &str, rank: usize) -> PyResult<Format> {
 
 #[pymethods]
 impl Tensor {
-    /// Makes a tensor of the buffers of its levels, outermost first, and of its leaf. The numbers of
-    /// the leaf are shared; coordinates and booleans are copied, unless they are those of a tensor.
+    /// Makes a tensor of the buffers of its levels, outermost first, and of its leaf. The leaf's
+    /// numbers are shared; coordinates and booleans are copied, unless they are those of a tensor.
     #[new]
     #[pyo3(signature = (shape, dtype, fill, format, levels, leaf))]
     fn new(

@@ -64,16 +64,16 @@ impl Labels {
     fn new(labels: Vec<Bound<'_, PyAny>>) -> PyResult<Labels> {
         let Some(first) = labels.first() else { return Ok(Labels::of(Arc::new(LargeStringArray::new_null(0)))) };
         let array: ArrayRef = if first.is_instance_of::<PyString>() {
-            let texts = labels.iter().map(|label| label.extract::<String>()).collect::<PyResult<Vec<_>>>();
+            let texts = labels.iter().map(PyAnyMethods::extract::<String>).collect::<PyResult<Vec<_>>>();
             Arc::new(LargeStringArray::from_iter_values(texts.map_err(|_| mixed())?))
         } else if first.is_instance_of::<PyBool>() {
-            let bools = labels.iter().map(|label| label.extract::<bool>()).collect::<PyResult<Vec<_>>>();
+            let bools = labels.iter().map(PyAnyMethods::extract::<bool>).collect::<PyResult<Vec<_>>>();
             Arc::new(BooleanArray::from(bools.map_err(|_| mixed())?))
         } else if first.is_instance_of::<PyInt>() {
-            let numbers = labels.iter().map(|label| label.extract::<i64>()).collect::<PyResult<Vec<_>>>();
+            let numbers = labels.iter().map(PyAnyMethods::extract::<i64>).collect::<PyResult<Vec<_>>>();
             Arc::new(Int64Array::from(numbers.map_err(|_| mixed())?))
         } else if first.is_instance_of::<PyFloat>() {
-            let numbers = labels.iter().map(|label| label.extract::<f64>()).collect::<PyResult<Vec<_>>>();
+            let numbers = labels.iter().map(PyAnyMethods::extract::<f64>).collect::<PyResult<Vec<_>>>();
             Arc::new(Float64Array::from(numbers.map_err(|_| mixed())?))
         } else {
             times(&labels)?
