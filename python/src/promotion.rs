@@ -1,5 +1,5 @@
-//! The dtypes in which NumPy applies an operator, where they differ from redpoll's. Redpoll computes
-//! with booleans as integers, and shifts in the dtype of the first operand.
+//! The dtypes in which NumPy applies an operator, where they differ from redpoll's. Redpoll
+//! computes with booleans as integers, and shifts in the dtype of the first operand.
 
 use crate::operand::OperandValue;
 use pyo3::exceptions::PyTypeError;
