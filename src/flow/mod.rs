@@ -87,8 +87,8 @@ pub enum Size {
 }
 
 impl Flow {
-    /// Returns the graph of a drawing: inputs, queries and results are nodes; edges are tensors with
-    /// their formats, protocols and sizes.
+    /// Returns the graph of a drawing: inputs, queries and results are nodes; edges are tensors
+    /// with their formats, protocols and sizes.
     pub fn graph(&self) -> FlowGraph {
         FlowGraph::of(self)
     }

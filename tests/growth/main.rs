@@ -127,6 +127,7 @@ fn every_method_has_a_use() {
         "from_sprs",
         "build",
         "check",
+        "cancelled_by",
         "keep",
         "format",
         "fill",
