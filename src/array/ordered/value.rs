@@ -9,7 +9,7 @@ pub(super) trait OrderedValue: Value + PartialEq {
     /// Compares two values; zeros of both signs are equal.
     fn compare(self, other: Self) -> Ordering;
 
-    /// Returns whether two values are equal, as [`OrderedValue::compare`] does, but without a branch.
+    /// Returns whether two values compare as equal, without a branch.
     fn equals(self, other: Self) -> bool {
         self == other
     }
