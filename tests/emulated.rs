@@ -41,14 +41,16 @@ fn program_files_give_the_values_of_the_host() {
 }
 
 /// The default seeds of random plans; `REDPOLL_SEEDS=LOW..HIGH` selects others.
-const SEEDS: Range<u64> = 0..12;
+const SEEDS: Range<u64> = 0..16;
+/// The least number of plans of the default seeds that run on the device.
+const MIN_RUN: usize = 9;
 
 /// Random plans on a device give the values of the definition.
 #[test]
 fn random_plans_give_the_values_of_the_definition() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
     let seeds = random::requested_seeds().unwrap_or(SEEDS);
-    let (mut equal, mut declined) = (0, 0);
+    let (mut equal, mut run_plans, mut declined) = (0, 0, 0);
     for seed in seeds.clone() {
         let data = [DataKind::Exact, DataKind::General, DataKind::Special][(seed % 3) as usize];
         let parameters =
@@ -66,14 +68,14 @@ fn random_plans_give_the_values_of_the_definition() {
             Err(error) if random::is_rejected(&error.to_string()) => continue,
             run => run.unwrap_or_else(|e| panic!("seed {seed}: {e}")),
         };
+        run_plans += 1;
         for (name, tensor) in &run.outputs {
             let compared = expected[name].compare(&tensor.to_dense_scalars().unwrap(), case.exactness);
             equal += compared.unwrap_or_else(|e| panic!("seed {seed}: `{name}` {e}")).equal;
         }
     }
-    eprintln!("{equal} values are equal, {declined} plans are declined");
-    // A third of the plans have a function that devices do not have.
-    assert!(equal > 0 && 2 * declined <= seeds.end - seeds.start, "{equal} equal, {declined} declined");
+    eprintln!("{equal} values of {run_plans} plans are equal, {declined} plans are declined");
+    assert!(equal > 0 && (seeds != SEEDS || run_plans >= MIN_RUN), "{equal} equal in {run_plans} plans");
 }
 
 /// Returns a square matrix with `size` rows, in which one of five coordinates is stored.

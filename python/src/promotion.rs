@@ -13,7 +13,7 @@ use redpoll::logic::op::{Builtin, Op, promote};
 /// # Errors
 /// Raises `TypeError` if NumPy does not define the operator for the dtypes of the operands.
 pub(crate) fn apply(op: Op, like: &redpoll::Array, values: Vec<OperandValue>) -> PyResult<redpoll::Array> {
-    let (op, target) = law(op, &values)?;
+    let (op, target) = numpy_rule(op, &values)?;
     let mut values = values.into_iter();
     let Some(first) = values.next() else { return Err(PyTypeError::new_err("expected at least one operand")) };
     let cast = |value: OperandValue| match target {
@@ -25,11 +25,12 @@ pub(crate) fn apply(op: Op, like: &redpoll::Array, values: Vec<OperandValue>) ->
     Ok(head.apply(op, values.map(cast)))
 }
 
-/// Returns the operator that computes the result, and the dtype to which its operands are cast.
-fn law(op: Op, values: &[OperandValue]) -> PyResult<(Op, Option<Prim>)> {
+/// Returns the operator by which NumPy's result is computed, and the dtype to which the operands
+/// are cast, if they are cast.
+fn numpy_rule(op: Op, values: &[OperandValue]) -> PyResult<(Op, Option<Prim>)> {
     let Op::Builtin(builtin) = op else { return Ok((op, None)) };
     let shift = matches!(builtin, Builtin::Shl | Builtin::Shr);
-    if !shift && !affected(builtin) {
+    if !shift && !has_boolean_rule(builtin) {
         return Ok((op, None));
     }
     let booleans = values.iter().all(|value| value.prim() == Some(Prim::Bool));
@@ -46,8 +47,8 @@ fn law(op: Op, values: &[OperandValue]) -> PyResult<(Op, Option<Prim>)> {
     Ok((op, target))
 }
 
-/// Returns whether NumPy applies an operator to booleans alone in its own way.
-fn affected(builtin: Builtin) -> bool {
+/// Returns whether NumPy and redpoll differ in an operator on booleans.
+fn has_boolean_rule(builtin: Builtin) -> bool {
     matches!(
         builtin,
         Builtin::Add

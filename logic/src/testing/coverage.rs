@@ -74,7 +74,7 @@ impl Coverage {
             (shape.nested, "case nested aggregates"),
             (case.plan.queries.len() > 1, "case two queries"),
             (outputs > 1, "case two outputs"),
-            (shape.repeated, "case repeated field"),
+            (shape.repeated_field, "case repeated field"),
             (shape.repeated_expr, "case repeated expression"),
             (shape.sizes.contains(&0), "case dimension 0"),
             (shape.sizes.contains(&1), "case dimension 1"),
@@ -111,7 +111,7 @@ impl Coverage {
         let name = match expr.node() {
             Node::Table { fields, ty, .. } => {
                 self.increment(format!("fill {}", fill_class(&ty.fill)));
-                shape.repeated |= (1..fields.len()).any(|k| fields[..k].contains(&fields[k]));
+                shape.repeated_field |= (1..fields.len()).any(|k| fields[..k].contains(&fields[k]));
                 "table"
             }
             Node::Literal(_) => "literal",
@@ -169,7 +169,7 @@ struct CaseShape {
     aggregates: usize,
     nested: bool,
     /// Whether a tensor is read with one field for several modes.
-    repeated: bool,
+    repeated_field: bool,
     /// Whether a join or fold occurs twice.
     repeated_expr: bool,
     joins_and_folds: Vec<Expr>,

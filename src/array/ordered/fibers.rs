@@ -53,15 +53,7 @@ impl StoredFibers {
         }
         let begins_fiber = |k: &usize| kept.iter().any(|mode| coordinates[*mode][k - 1] != coordinates[*mode][*k]);
         let first = 0..values.len().min(1);
-        let starts = match &kept[..] {
-            [] => first.chain([values.len()]).collect(),
-            [mode] => {
-                let list = &coordinates[*mode];
-                let others = (1..).zip(list.windows(2)).filter(|(_, pair)| pair[0] != pair[1]).map(|(k, _)| k);
-                first.chain(others).chain([values.len()]).collect()
-            }
-            _ => first.chain((1..values.len()).filter(begins_fiber)).chain([values.len()]).collect(),
-        };
+        let starts = first.chain((1..values.len()).filter(begins_fiber)).chain([values.len()]).collect();
         let length = along.iter().fold(1, |n, mode| u64::saturating_mul(n, ty.shape[*mode]));
         Ok(StoredFibers { ty, tensor, kept, along: along.to_vec(), length, coordinates, starts, values })
     }

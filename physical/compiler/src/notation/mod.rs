@@ -18,6 +18,7 @@
 //!    names may repeat.
 //! 3. Each `for` has an extent `(lo, hi)` of `i64` expressions over outer indices and variables. An
 //!    inferred extent is a pair of literals, `(0, n)` for a plain subscript. No dimension is open.
+//!    Loops that provably have no rounds are dropped.
 //! 4. Each subscript is a linear form: `atom`, `(* c atom)`, or a flat `(+ term .. c)` of such
 //!    terms. An atom is an index or a variable and occurs at most once; coefficients `c` are
 //!    literals other than 0 and 1. Terms are ordered from the deepest bound atom to the outermost;

@@ -21,6 +21,8 @@ __all__ = ["from_scipy", "to_scipy"]
 #: The formats whose arrays are those of a format of redpoll.
 _COMPRESSED = ("csr", "csc")
 
+_UNSORTED = "the coordinates are unsorted or repeated; pass unsorted='sort' to sort a copy"
+
 
 def from_scipy(matrix: Any, *, unsorted: str = "sort") -> Array:
     """Return an array over a sparse array or matrix of SciPy, in the format `csr`, `csc` or `coo`.
@@ -45,11 +47,11 @@ def from_scipy(matrix: Any, *, unsorted: str = "sort") -> Array:
             return _from_coo(matrix, unsorted)
         # The conversion sorts and adds, so only a check remains for matrices that must not need it.
         if unsorted == "refuse" and not ascends(matrix.coords):
-            raise ValueError("the coordinates are unsorted or repeated; pass unsorted='sort' to sort a copy")
+            raise ValueError(_UNSORTED)
         matrix = matrix.tocsr()
     if not matrix.has_canonical_format:
         if unsorted == "refuse":
-            raise ValueError("the coordinates are unsorted or repeated; pass unsorted='sort' to sort a copy")
+            raise ValueError(_UNSORTED)
         matrix = matrix.copy()
         matrix.sum_duplicates()
     if matrix.ndim == 1:
@@ -75,7 +77,7 @@ def _from_coo(matrix: Any, unsorted: str) -> Array:
     """Return an array of a matrix of coordinates with any number of modes."""
     if not ascends(matrix.coords):
         if unsorted == "refuse":
-            raise ValueError("the coordinates are unsorted or repeated; pass unsorted='sort' to sort a copy")
+            raise ValueError(_UNSORTED)
         matrix = matrix.copy()
         matrix.sum_duplicates()
     return from_coordinates(matrix.coords, matrix.data, matrix.shape)

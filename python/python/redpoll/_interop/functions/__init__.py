@@ -21,10 +21,7 @@ from .registry import ADAPTERS, namespace
 __all__ = ["ADAPTERS", "call"]
 
 #: Names of functions of NumPy that differ from the names of the standard.
-_RENAMED = {
-    "amax": "max", "amin": "min", "around": "round", "concatenate": "concat", "transpose": "permute_dims",
-    "cumsum": "cumulative_sum", "cumprod": "cumulative_prod",
-}  # fmt: skip
+_RENAMED = {"around": "round"}
 
 
 def call(
