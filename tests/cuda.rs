@@ -13,7 +13,7 @@ fn program_files_run_on_a_device_or_are_declined() {
     if let Err(reason) = &device {
         eprintln!("no program ran on a device: {reason}");
     }
-    let (mut accepted, mut declined) = (0, Vec::new());
+    let (mut accepted, mut declined, mut failed) = (0, Vec::new(), Vec::new());
     for (name, file) in program_files() {
         let prepared = prepare(&file);
         let text = cuda_text(&prepared);
@@ -26,9 +26,15 @@ fn program_files_run_on_a_device_or_are_declined() {
         accepted += 1;
         if device.is_ok() {
             let [cpu, found] = [Target::CPU, Target::cuda(0)].map(|target| run_values(&prepared, target));
-            assert_eq!(found, cpu, "{name}");
+            match found {
+                Err(error) => failed.push(format!("{name}: {error}")),
+                Ok(found) if found != cpu.unwrap() => failed.push(format!("{name}: other values than on the CPU")),
+                Ok(_) => {}
+            }
         }
     }
+    // All failures are reported, since a device is rarely at hand.
+    assert!(failed.is_empty(), "{} of {accepted} programs fail:\n{}", failed.len(), failed.join("\n"));
     eprintln!("{accepted} programs are accepted, declined: {}", declined.join(", "));
     assert!(accepted > 3 * declined.len() && accepted > 40, "{accepted} accepted, {declined:?} declined");
 }

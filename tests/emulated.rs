@@ -33,7 +33,7 @@ fn program_files_give_the_values_of_the_host() {
     let mut files = 0;
     for (name, file) in program_files() {
         let prepared = prepare(&file);
-        let [cpu, found] = [Target::CPU, Target::cuda(0)].map(|target| run_values(&prepared, target));
+        let [cpu, found] = [Target::CPU, Target::cuda(0)].map(|target| run_values(&prepared, target).unwrap());
         assert_eq!(found, cpu, "{name}");
         files += 1;
     }

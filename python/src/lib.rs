@@ -1,9 +1,9 @@
 //! The extension module `redpoll._core` of the Python package.
 //!
-//! The module has arrays ([`array`]), sessions ([`session`]), tensors ([`tensor`]) and the buffers
-//! that they share with Python ([`buffer`]). Operators are applied by their names, so the module
-//! needs no function for each of them; the functions of the Python Array API standard are in the
-//! Python layer.
+//! The module has arrays (`array.rs`), sessions (`session.rs`), tensors (`tensor.rs`) and the
+//! buffers that they share with Python (`buffer.rs`). Operators are applied by their names, so the
+//! module needs no function for each of them; the functions of the Python Array API standard are in
+//! the Python layer.
 #![allow(clippy::needless_pass_by_value, reason = "functions of Python receive their arguments by value")]
 
 mod argument;

@@ -2,6 +2,7 @@
 
 use crate::data::ValueKind;
 use crate::program::{CaseChoice, ProgramFile};
+use redpoll::storage::Tensor;
 use redpoll::{Bindings, Prepared, Session, Target};
 use redpoll_logic::{FloatMode, Format, Scalar};
 use std::path::Path;
@@ -39,13 +40,16 @@ pub fn prepare(file: &ProgramFile) -> Prepared {
 
 /// Runs a program and returns the values of all results. Zeros lose their sign, because a sum in
 /// chunks may start from a zero of the other sign.
-pub fn run_values(prepared: &Prepared, target: Target) -> Vec<Vec<Scalar>> {
-    let run = prepared.run_with(target).unwrap();
+///
+/// # Errors
+/// The errors of the run, and of copying results to the host.
+pub fn run_values(prepared: &Prepared, target: Target) -> Result<Vec<Vec<Scalar>>, redpoll::Error> {
+    let run = prepared.run_with(target)?;
     let unsigned = |value: Scalar| match value {
         Scalar::F64(x) => Scalar::F64(x + 0.0),
         Scalar::F32(x) => Scalar::F32(x + 0.0),
         other => other,
     };
-    let all = |tensor: &redpoll::storage::Tensor| tensor.to_dense_scalars().unwrap();
-    run.outputs.iter().map(|(_, tensor)| all(tensor).into_iter().map(unsigned).collect()).collect()
+    let values = |tensor: &Tensor| Ok(tensor.to_dense_scalars()?.into_iter().map(unsigned).collect());
+    run.outputs.iter().map(|(_, tensor)| values(tensor)).collect()
 }
