@@ -8,8 +8,8 @@ fn main() -> Result<(), Error> {
     let edges = session.sample("karate")?.astype(Prim::F64);
     let n = edges.shape()?[0];
 
-    // The walk leaves a node along each of its edges with equal probability. Degrees are at least
-    // 1, so that 0 divided by a degree is 0 and the quotient stays sparse.
+    // The walk leaves a node along each of its edges with equal probability. Degrees are raised to
+    // at least 1, so that 0 divided by a degree is 0 and the quotient stays sparse.
     let walk = (&edges / edges.sum(1).maximum(1.0).expand_dims(1)).t().to_csr();
     walk.compute()?;
     let mut rank = session.full([n], 1.0 / n as f64);

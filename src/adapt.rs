@@ -57,7 +57,8 @@ pub(crate) fn run_first(
     Ok(run)
 }
 
-/// Returns the plan adapted to the outputs of a query, or `None` if it does not change.
+/// Returns the plan adapted to the outputs of the queries up to number `after`, or `None` if the
+/// plan does not change.
 fn replan(
     form: &CompiledForm,
     after: usize,
@@ -87,8 +88,8 @@ fn replan(
     Ok(Some(Arc::new(CompiledForm { kind, executable, schedules, adapted: OnceLock::from(None) })))
 }
 
-/// Returns the results and the tensors that the rest of a plan may read, as planned or after
-/// replanning.
+/// Returns the names of the results, and of the tensors that the stages after number `after` may
+/// read, as planned now or after another replanning.
 fn needed_tensors(form: &CompiledForm, after: usize) -> HashSet<Alias> {
     let rest = form.executable.stages[after + 1..].iter().flat_map(|stage| &stage.reads);
     let needed = form.plan().into_iter().flat_map(|compiled| compiled.adaptive.needed_tensors(after));

@@ -1,8 +1,8 @@
 //! The protocol between the harness and the engines that it measures. Each engine is a long-lived
 //! process; requests and replies are single lines of JSON.
 //!
-//! redpoll, DuckDB and every Python peer are servers of this protocol. Each measures its own time,
-//! around the work alone. A server retains the result of its last run, so that the harness can
+//! redpoll, DuckDB and every Python peer are servers of this protocol. Each server measures the
+//! time of the work alone. A server retains the result of its last run, so that the harness can
 //! check it outside of the measured time.
 
 use crate::checks::Sums;
@@ -26,9 +26,10 @@ pub enum ServerRequest {
     /// Generates the data of a workload and writes them to a folder; sent to redpoll alone. The
     /// reply is [`ServerReply::Generated`] or [`ServerReply::Unsupported`].
     Generate(WorkloadChoice),
-    /// Computes the workload on tiny data by kernels and by the reference interpreter, or by
-    /// DataFusion for queries; sent to redpoll alone. The reply is [`ServerReply::Checked`], with
-    /// the sums of the kernels followed by those of the reference, or [`ServerReply::Unsupported`].
+    /// Computes the workload on tiny data twice: by kernels, and by a reference. The reference is
+    /// the interpreter; for SQL queries, it is DataFusion. Sent to redpoll alone. The reply is
+    /// [`ServerReply::Checked`], with the sums of the kernels followed by those of the reference,
+    /// or [`ServerReply::Unsupported`].
     Verify(WorkloadChoice),
     /// Reads data and builds the formats that run fastest. The reply is [`ServerReply::Loaded`] or
     /// [`ServerReply::Unsupported`].
@@ -179,7 +180,7 @@ pub trait Server {
     /// further requests.
     ///
     /// # Errors
-    /// If the server cannot do what the request asks for.
+    /// If the server cannot fulfil the request.
     fn handle(&mut self, request: ServerRequest) -> Result<ServerReply>;
 }
 
@@ -213,7 +214,7 @@ impl std::fmt::Display for TimeoutError {
 
 impl std::error::Error for TimeoutError {}
 
-/// The harness's handle of a server in its own process.
+/// The harness's handle of a server process.
 pub struct Client {
     process: Child,
     replies: Receiver<String>,

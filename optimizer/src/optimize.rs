@@ -20,8 +20,8 @@ use std::borrow::Cow;
 /// The plan computes the same tensors as the Logic plan, under the laws of
 /// [`OptimizerConfig::float_mode`]. It is a pure function of the arguments. `statistics` describe
 /// the inputs of the plan by name; they change the cost of the plan but not its results. The
-/// exceptions are the facts in [`Report::facts`], which must have the same truth for the inputs of
-/// every run.
+/// exceptions are the facts in [`Report::facts`]: the plan is valid only for inputs that give each
+/// fact the recorded truth value.
 ///
 /// # Errors
 /// Fails when an operator does not fit its arguments, a scan's operator has no identity, a field

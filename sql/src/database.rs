@@ -79,9 +79,9 @@ fn default_config() -> SessionConfig {
 }
 
 impl Database {
-    /// Returns a session whose regions `engine` runs. The configuration is DataFusion's default,
-    /// but with an information schema, and with the files of subfolders in the table of a folder or
-    /// pattern.
+    /// Returns a session in which `engine` runs the claimed regions. The configuration is
+    /// DataFusion's default, with two changes: there is an information schema, and the table of a
+    /// folder or pattern includes the files of subfolders.
     pub fn new(engine: Arc<dyn Engine>) -> Database {
         Database::with_config(engine, default_config())
     }
@@ -155,8 +155,9 @@ impl Database {
         unclaimed_aggregates(plan, self.context.state().config_options(), &self.cache)
     }
 
-    /// Waits until no region is left to prepare. The wait includes regions that are prepared after
-    /// DataFusion's answer to a running query, so it lasts until that query is answered or dropped.
+    /// Waits until no region is left to prepare. Some regions are prepared only after DataFusion
+    /// has answered a running query; then the wait lasts at least until that query is answered or
+    /// dropped.
     pub async fn wait_until_prepared(&self) {
         self.background.wait_until_idle().await;
     }
@@ -174,9 +175,8 @@ impl Database {
         self.execute(statement).await
     }
 
-    /// Returns the rows of a query as a tensor: all columns but the last are coordinates, the last
-    /// is the values. Without a shape, the dimension of each mode is its largest coordinate plus
-    /// one.
+    /// Returns the rows of a query as a tensor: the last column holds the values, the others hold
+    /// coordinates. Without a shape, the dimension of each mode is its largest coordinate plus one.
     ///
     /// # Errors
     /// If the query fails or has no columns, a coordinate is NULL, negative, no integer or outside
@@ -200,8 +200,8 @@ impl Database {
         self.register_table(table, provider)
     }
 
-    /// Registers an aggregate function over a semiring, which regions may contain. A function of
-    /// the same name is replaced.
+    /// Registers the aggregate function of a semiring, and replaces a function of the same name.
+    /// Regions may contain calls of the function.
     pub fn register_semiring(&self, semiring: Semiring) {
         self.context.register_udaf(AggregateUDF::from(SemiringFunction::new(semiring)));
     }

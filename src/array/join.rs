@@ -216,7 +216,7 @@ impl Array {
                 let bounds = before.checked_neg().zip(end).filter(|(low, high)| high >= low);
                 let bounds = bounds.ok_or_else(|| {
                     let size = state.size(mode);
-                    Cause::Shape(format!("widths {before} and {after} leave nothing of mode {mode} of size {size}"))
+                    Cause::Shape(format!("widths {before} and {after} crop more than mode {mode} of size {size} has"))
                 })?;
                 expr = expr.permissive(state.fields()[mode].clone(), bounds, value.clone())?;
             }

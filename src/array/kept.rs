@@ -33,8 +33,8 @@ pub(crate) struct Origin {
     pub(crate) expr: Expr,
     /// The sources of the expression, or `None` if the array is never computed again.
     pub(crate) sources: Option<Sources>,
-    /// The length of the longest chain of computed arrays that ends with this array, without arrays
-    /// that are never computed again.
+    /// The length of the longest chain of computed arrays that ends with this array. Arrays that
+    /// are never computed again do not count.
     pub(crate) depth: usize,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct KeptTensor {
     tensor: Mutex<Option<Tensor>>,
     /// The time of the last read, by the clock of [`next_time`].
     last_read: AtomicU64,
-    /// The tensors of the session that computed this one.
+    /// The kept tensors of the session that computed this tensor.
     session: Weak<KeptTensors>,
 }
 
@@ -147,7 +147,7 @@ impl KeptTensors {
         kept
     }
 
-    /// Returns whether no array of the session is computed.
+    /// Returns whether the session has no [`KeptTensor`].
     pub(crate) fn is_empty(&self) -> bool {
         self.locked().is_empty()
     }
@@ -171,7 +171,7 @@ impl KeptTensors {
         kept
     }
 
-    /// Removes a tensor that is dropped, unless another one took its place.
+    /// Removes a tensor that is dropped, unless another tensor has taken its place.
     fn remove(&self, kept: &KeptTensor) {
         let address = kept.origin.expr.address();
         let mut by_expr = self.locked();

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 /// Show the result of each phase on a plan
 #[derive(clap::Args)]
 #[command(after_help = "\
-A plan depends on the formats and sizes of its tables. Tables without a file hold random numbers; a sparse table has
-about 10 for each coordinate of its first mode. The size of an index is taken from --size, the program, or a table with
-a file; otherwise it is 1000.
+A plan depends on the formats and sizes of its tables. Tables without a file hold random numbers. A sparse table has
+about 10 stored values for each coordinate of its first mode. The size of an index is taken from --size, the program,
+or a table with a file; otherwise it is 1000.
 
 Examples:
   redpoll explain 'y(i) = A(i,j) * x(j)'
@@ -65,7 +65,7 @@ pub(super) struct Args {
     code: CodeArgs,
 }
 
-/// Options for the text that a target generates, at most one of them.
+/// Options that show the code of a target. At most one may be given.
 #[derive(clap::Args)]
 #[group(multiple = false, conflicts_with_all = ["analyze", "output"])]
 struct CodeArgs {

@@ -40,8 +40,8 @@ struct CachedForm {
 #[derive(PartialEq, Eq, Hash)]
 struct CacheKey {
     source: KeySource,
-    /// The properties of the inputs: of a plan in the order of
-    /// [`Plan::inputs`](redpoll_logic::Plan::inputs), of a program by name.
+    /// The properties of the inputs. Those of a plan are in the order of
+    /// [`Plan::inputs`](redpoll_logic::Plan::inputs), those of a program are sorted by name.
     inputs: Vec<InputProperties>,
     /// The schedules and the names of the inputs of a plan, which schedules refer to; `None`
     /// without a schedule.
@@ -126,9 +126,9 @@ fn array_prims(tensor: &Tensor) -> Vec<Prim> {
 }
 
 impl CompilationCache {
-    /// Returns a compiled form that serves a request over these tensors, or `None`. If the form is
-    /// that of a plan, also returns the tensors by the names of its inputs, which may differ from
-    /// those of the request.
+    /// Returns a compiled form that serves a request over these tensors, or `None`. For a plan,
+    /// also returns the tensors under the names that the compiled plan gives its inputs. The
+    /// request may use other names.
     pub(super) fn find(
         &self,
         RequestKey { key, names }: &RequestKey,

@@ -1,5 +1,5 @@
 //! The seeded generator. The same seed gives the same numbers on every machine, so that a failure
-//! is reproduced from its seed.
+//! can be reproduced from its seed.
 
 pub use redpoll_logic::testing::Rng;
 

@@ -29,14 +29,14 @@ pub(super) const WORKLOADS: &[Workload] = &[
     Workload {
         suite: Suite::Image,
         name: "erosion_2",
-        equation: "two rounds of erosion by a square of 3 x 3, from runs to runs",
+        equation: "two rounds of erosion by a square of 3 x 3, with run-length input and result",
         data: pictures::DATA,
         make: erode_runs,
     },
     Workload {
         suite: Suite::Image,
         name: "masked_histogram",
-        equation: "h_b = the number of pixels of a mask of runs with value 16 b to 16 b + 15",
+        equation: "h_b = the number of pixels inside a run-length mask with values from 16 b to 16 b + 15",
         data: pictures::DATA,
         make: masked_histogram,
     },

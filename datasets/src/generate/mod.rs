@@ -98,7 +98,7 @@ pub enum Edges {
 ///
 /// # Errors
 /// Fails if parameters are out of range or contradict each other, values do not fit the dtype, or
-/// the entries exceed the memory.
+/// the entries exceed [`GenerateOptions::memory`].
 pub fn generate(
     generator: &dyn Generator,
     options: &GenerateOptions,

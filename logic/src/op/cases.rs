@@ -50,10 +50,10 @@ fn bound_name(name: &str, fills: &[Scalar]) -> String {
     format!("{name}@{}", words.join(",").replace(char::is_whitespace, "").replace(['(', ')'], "|"))
 }
 
-/// Maximal number of parameters for which all sets of stored arguments are enumerated.
+/// Maximum number of parameters for which all sets of stored arguments are enumerated.
 const MAX_ENUMERATED_PARAMS: usize = 10;
 
-/// Maximal number of applications that try to refute a claim.
+/// Maximum number of applications that try to refute a claim.
 const MAX_TRIALS: usize = 2000;
 
 impl UserOp {
@@ -88,7 +88,7 @@ impl UserOp {
         }
         if n > MAX_ENUMERATED_PARAMS {
             return self.fail(format!(
-                "cases of {n} parameters are too many to prove that they cover everything; add (elsewhere BODY)"
+                "it has {n} parameters, too many to check that its cases cover everything; add (elsewhere BODY)"
             ));
         }
         let sets = || self.iteration().into_iter().chain(self.cases().iter().map(|c| &c.domain));
@@ -102,8 +102,8 @@ impl UserOp {
     }
 
     /// Specializes the operator to the fill values of its arguments, which have the dtypes of its
-    /// parameters. Returns an operator without an iteration unchanged, and drops a claim that the
-    /// definition makes for other fill values only.
+    /// parameters. Returns an operator without an iteration unchanged. Drops a claim if the
+    /// definition makes the claim only for other fill values.
     ///
     /// # Errors
     /// Returns an error if the operator claims the same result everywhere outside its iteration and
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn cases_decide_by_what_differs_from_the_fill() {
+    fn cases_depend_on_the_arguments_that_differ_from_their_fill_values() {
         let text = "(define-op (f (x i64) (y i64)) i64 (* x y) (iteration (intersection x y))
             (case (intersection x (complement y)) x) (elsewhere (- y 1)))";
         let f = op(text).unwrap().bind_fills(&fills([0, 7])).unwrap();

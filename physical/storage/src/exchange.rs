@@ -46,7 +46,7 @@ pub struct Import<'a> {
 }
 
 impl<'a> Import<'a> {
-    /// Returns an import of these columns as COO, which rejects NULLs and duplicates.
+    /// Returns the options that read these columns as COO and reject NULLs and duplicates.
     pub fn new(coordinates: &[&str], value: Option<&str>) -> Import<'a> {
         Import {
             coordinates: coordinates.iter().map(ToString::to_string).collect(),
@@ -154,8 +154,8 @@ impl Tensor {
         Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
     }
 
-    /// Returns the coordinates by tensor mode, and the values, as shared arrays of a COO tensor;
-    /// mapped values are copied. `None` for other formats.
+    /// Returns the coordinates of each mode and the values of a COO tensor, or `None` for other
+    /// formats. The arrays are shared with the tensor, except mapped values, which are copied.
     fn coo_columns(&self) -> Option<(Vec<Array>, Values)> {
         if !is_coo(&self.ty.format) {
             return None;
@@ -187,8 +187,8 @@ impl Tensor {
     /// coordinates of an earlier row.
     ///
     /// # Errors
-    /// Those of [`Tensor::from_triples`], and when columns are missing or have other types, or
-    /// contain NULLs that are not allowed or negative coordinates.
+    /// Those of [`Tensor::from_triples`], and when columns are missing, have other types, or
+    /// contain negative coordinates or forbidden NULLs.
     pub fn from_record_batch(batch: &RecordBatch, import: Import<'_>) -> Result<(Tensor, usize), Error> {
         let indices =
             import.coordinates.iter().map(|name| import_indices(batch, name)).collect::<Result<Vec<_>, _>>()?;

@@ -1,4 +1,5 @@
-//! Entries one by one, and their histograms: entries by coordinate, runs and blocks by length.
+//! Iteration over entries, and histograms of coordinates by degree and of runs and blocks by
+//! length.
 
 use super::Tensor;
 use crate::Error;

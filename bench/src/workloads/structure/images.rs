@@ -32,7 +32,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
     Workload {
         suite: Suite::Structure,
         name: "histogram",
-        equation: "h_b = the number of pixels of a mask with value 16 b to 16 b + 15",
+        equation: "h_b = the number of pixels inside a mask with values from 16 b to 16 b + 15",
         data: DATA,
         make: histogram,
     },

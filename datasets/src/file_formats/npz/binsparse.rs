@@ -3,9 +3,9 @@
 //! Source: the Binsparse specification, version 0.1,
 //! <https://graphblas.org/binsparse-specification>. A tensor is stored as levels, each of one or
 //! more dimensions. A dense level has no arrays. A sparse level has an array `indices_D` for each
-//! of its dimensions `D`, and an array `pointers_to_D` for its first dimension if it is below
-//! another level. The formats with names (`CSR`, `COOR`, ..) are lists of levels, too. Values may
-//! be `iso`: one value for all entries. Complex values and symmetric structures are rejected.
+//! of its dimensions `D`. A sparse level below another level also has an array `pointers_to_D` for
+//! its first dimension. The formats with names (`CSR`, `COOR`, ..) are lists of levels, too. Values
+//! may be `iso`: one value for all entries. Complex values and symmetric structures are rejected.
 
 use super::archive::Archive;
 use super::sparse::{check_length, check_range, expand, pointers};
@@ -20,7 +20,7 @@ use serde_json::Value;
 /// The name of the array with the descriptor, and the key of the descriptor in its JSON text.
 pub(super) const DESCRIPTOR: &str = "binsparse";
 
-/// The names of types.
+/// The type names of the specification, with their primitives.
 pub(super) const TYPES: [(&str, Prim); 11] = [
     ("bint8", Prim::Bool),
     ("int8", Prim::I8),
@@ -83,7 +83,7 @@ pub(super) struct Descriptor {
 }
 
 impl Descriptor {
-    /// Returns the closest layout.
+    /// Returns the layout that is closest to the levels and modes.
     pub(super) fn layout(&self) -> Layout {
         let in_order = self.modes.is_sorted();
         match (&self.levels[..], in_order) {

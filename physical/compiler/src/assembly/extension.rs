@@ -13,14 +13,14 @@ pub trait Extension: Clone + PartialEq + fmt::Debug + 'static {
     /// Calls `f` on each expression directly in the statement, without those in the body.
     fn for_each_expr<'s>(&'s self, f: &mut dyn FnMut(&'s Expr));
 
-    /// Returns the body, which is the body of a loop; `None` if the statement has none.
+    /// Returns the body of a loop, or `None` if the statement is not a loop.
     fn body(&self) -> Option<&[Stmt<Self>]>;
 
-    /// Returns the body, mutably.
+    /// Returns the body of a loop, mutably.
     fn body_mut(&mut self) -> Option<&mut Vec<Stmt<Self>>>;
 
-    /// Calls `f` on each local that the statement assigns, including a loop variable, without those
-    /// that statements of the body assign.
+    /// Calls `f` on each local that the statement itself assigns, including a loop variable. The
+    /// statements of the body are not visited.
     fn for_each_assigned(&self, f: &mut dyn FnMut(Local));
 
     /// Prints the statement with its body.

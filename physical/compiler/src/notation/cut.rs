@@ -34,7 +34,7 @@ pub struct Cut {
     /// The range of its index.
     pub rounds: Range<i64>,
     /// The inputs whose outermost level the loop iterates over: the number of each input, and the
-    /// offset added to the index there.
+    /// offset that its subscript adds to the index.
     pub drivers: Vec<(usize, i64)>,
     /// The numbers of the other inputs with more than one level, over whose fibers inner loops may
     /// iterate.
@@ -44,12 +44,13 @@ pub struct Cut {
     pub repeated: Vec<usize>,
     /// The outputs of the program, in their order, each with its join.
     pub outputs: Vec<(TensorId, Join)>,
-    /// True if results are the same bits wherever the loop is cut. Float folds over rounds may
-    /// differ, since they are rounded in another order. Floats that each round computes by itself
-    /// in shared memory differ at most by the signs of zeros, and only over levels with runs or
-    /// blocks. The reason is that a run or block that is cut in two has other code at its ends. The
-    /// stored entries of sparse outputs may differ too, since fill values within a run are handled
-    /// one by one at its ends.
+    /// True if the results are bit-identical wherever the loop is cut. Three kinds of output may
+    /// depend on the cuts:
+    /// - A float fold over rounds is rounded in the order of the chunks.
+    /// - A float that one round computes may change the sign of a zero, if a level has runs or
+    ///   blocks: the ends of a run or block that is cut in two run other code than its middle.
+    /// - A sparse output may store other entries: fill values within a run are handled one by one
+    ///   at the ends of the run.
     pub exact: bool,
 }
 
@@ -88,7 +89,7 @@ pub enum Obstacle {
     /// This output is read or changes its state within the loop.
     ReadInside(String),
     /// Several rounds may write one element of this output, and the writes are not folds by one
-    /// operator whose partial folds from the fill value can be folded.
+    /// operator that can be regrouped by chunks.
     NotFolded(String),
     /// This output is appended to, and its outermost coordinate is not the index of the loop, or
     /// the outputs of chunks cannot be concatenated.
@@ -106,7 +107,8 @@ impl fmt::Display for Obstacle {
             Obstacle::NotFolded(output) => {
                 write!(
                     f,
-                    "several rounds write one element of `{output}`, but not all by one fold that can be regrouped"
+                    "several rounds write one element of `{output}`, and the writes are not folds by one operator \
+                     that can be regrouped"
                 )
             }
             Obstacle::Appended(output) => {
@@ -367,7 +369,7 @@ impl<'a> BodyAccesses<'a> {
 }
 
 impl BodyAccesses<'_> {
-    /// Returns whether a subscript depends on an index, directly or through the begin of an inner
+    /// Returns whether a subscript depends on an index, directly or through the start of an inner
     /// loop.
     fn depends_on(&self, at: &Expr, index: Index) -> bool {
         let by = |atom: &Atom| match atom {

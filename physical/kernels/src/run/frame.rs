@@ -51,8 +51,8 @@ pub(crate) struct Frame {
     pub(crate) cancel: *const u8,
 }
 
-/// The functions that machine code calls. `host` is the frame's; buffers are numbers in the
-/// function's table.
+/// The functions that machine code calls. `host` is [`Frame::host`]. Buffers are given by their
+/// numbers in the function's table.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Callbacks {
@@ -79,9 +79,9 @@ unsafe extern "C" fn grow(host: *mut c_void, buffer: u32, len: i64) -> i32 {
     status as i32
 }
 
-// A range outside of its buffer is a fault of lowering, which the interpreter reports. Here the
-// access must not happen: the panic that prevents it ends the process at the boundary of
-// `extern "C"`.
+// A range outside of its buffer is a fault of lowering. The interpreter reports such a fault; the
+// functions below panic before they access the memory. The panic ends the process, because it must
+// not unwind through `extern "C"`.
 
 unsafe extern "C" fn sort(host: *mut c_void, buffer: u32, lo: i64, hi: i64) {
     // SAFETY: as in `grow`.

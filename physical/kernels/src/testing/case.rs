@@ -56,7 +56,7 @@ impl FunctionCase {
 /// Returns the toolchain of tests, without a cache on disk.
 ///
 /// # Panics
-/// When there is no C compiler, so that a missing test of the optimizing tier is noticed.
+/// If there is no C compiler, so that the tests of the optimizing tier are not skipped silently.
 pub fn toolchain() -> &'static Toolchain {
     static TOOLCHAIN: LazyLock<Toolchain> =
         LazyLock::new(|| Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() }));
@@ -71,7 +71,7 @@ pub fn toolchain() -> &'static Toolchain {
 fn assert_same(function: &Function, expected: &Invocation, found: &Invocation) {
     for (k, decl) in function.buffers.iter().enumerate() {
         let buffer = Buffer(k as u32);
-        assert_eq!(expected.capacity(buffer), found.capacity(buffer), "room of {}\n{function}", decl.name);
+        assert_eq!(expected.capacity(buffer), found.capacity(buffer), "capacity of {}\n{function}", decl.name);
         for at in 0..expected.len(buffer) {
             let (expected, found) = (expected.element(buffer, at), found.element(buffer, at));
             assert_eq!(expected, found, "{}[{at}]\n{function}", decl.name);

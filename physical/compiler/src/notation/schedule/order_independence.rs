@@ -5,10 +5,10 @@ use super::super::{Access, Index, Program, Stmt, TensorId, Write};
 use redpoll_logic::FloatMode;
 use std::collections::BTreeMap;
 
-/// Checks that the rounds of some loops of a statement can run in any order. No tensor of an outer
-/// scope is both read and written, or changes its state. The writes of such a tensor are folds by
-/// one associative and commutative operator, `init`s, or a single overwrite whose entry each loop
-/// determines.
+/// Checks that the rounds of some loops of a statement can run in any order. Tensors of an outer
+/// scope must not change their state, and must not be both read and written. All writes of such a
+/// tensor must be folds by one associative and commutative operator, or `init`s. A single overwrite
+/// is also allowed if different rounds of each loop overwrite different entries.
 pub(super) fn check_order_independence(
     program: &Program,
     stmt: &Stmt,
@@ -60,7 +60,7 @@ pub(super) fn check_order_independence(
     Ok(())
 }
 
-/// Returns whether the index is the only atom of a subscript, so that different rounds write
+/// Returns whether the index is the only atom of one subscript, so that different rounds write
 /// different entries.
 fn determines(access: &Access, index: Index) -> bool {
     access

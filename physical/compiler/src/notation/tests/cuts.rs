@@ -71,7 +71,8 @@ fn rounds_over_tiles_are_apart() {
 
 #[test]
 fn obstacles_are_reported() {
-    let meet = "several rounds write one element of `s`, but not all by one fold that can be regrouped";
+    let meet =
+        "several rounds write one element of `s`, and the writes are not folds by one operator that can be regrouped";
     for (outputs, body, mode, expected) in [
         (&[SCALAR][..], "(for i (for j (+= (s) (A i j))))", FloatMode::StrictIeee, meet),
         (&[SCALAR], "(for j (= (s) (x j)))", FloatMode::Relaxed, meet),
