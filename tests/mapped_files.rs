@@ -1,5 +1,5 @@
-//! Files in redpoll's own format that are cut or changed while they are open: every use gives the
-//! values that were opened, or an error, and the process goes on.
+//! Files in redpoll's own format that are cut or changed while they are open. Every use returns the
+//! values that the file had when it was opened, or an error; the process does not crash.
 #![allow(clippy::print_stdout, reason = "the child process of a test reports by its output")]
 #![cfg(all(target_os = "linux", feature = "files"))]
 
@@ -106,7 +106,7 @@ fn changed_coordinates_are_never_used() {
     let (early, late) = (session.read(&path).unwrap(), session.read(&path).unwrap());
     assert_eq!(early.sum(..).item::<f64>().unwrap(), total);
     let bytes = fs::read(&path).unwrap();
-    // Beyond the header, everything before the values is `ptr` and `idx`.
+    // Between the header and the values, the file has only `ptr` and `idx`.
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     let modified = file.metadata().unwrap().modified().unwrap();
     file.write_all_at(&[0xee; 4096], 4096).unwrap();

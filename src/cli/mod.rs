@@ -76,7 +76,7 @@ enum Command {
     Sql(sql::Args),
 }
 
-/// Runs the command of the process's command line.
+/// Runs the command that is given on the command line.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -41,7 +41,7 @@ pub struct Prepared {
     /// The tensors, by the names of the inputs of `form`.
     pub(crate) bindings: Bindings,
     pub(crate) timings: Timings,
-    /// The results whose fill values differ from those in the plan, with their fill values.
+    /// The results that get another fill value than in the plan, with the new fill values.
     pub(crate) fills: Vec<(Alias, Scalar)>,
 }
 
@@ -67,8 +67,8 @@ impl Prepared {
         self.current().plan().map(|compiled| &compiled.adaptive.physical)
     }
 
-    /// Returns the decisions of the optimizer and their reasons, after the first run including
-    /// those of the adaptation; `None` for a program.
+    /// Returns the decisions of the optimizer and their reasons, or `None` for a program. After the
+    /// first run, the decisions include those of the adaptation.
     pub fn report(&self) -> Option<&Report> {
         self.current().plan().map(|compiled| &compiled.adaptive.report)
     }
@@ -84,7 +84,7 @@ impl Prepared {
         self.flow_with(&[])
     }
 
-    /// Returns the flow with the profiles of the queries, or without any.
+    /// Returns the flow with the given profiles of queries.
     pub(crate) fn flow_with(&self, profiles: &[QueryProfile]) -> Result<Flow, Error> {
         let form = self.current();
         Flow::new(form.plan().ok_or(Error::NoPlan)?, &form.executable, &self.bindings, profiles)
@@ -150,9 +150,9 @@ impl Prepared {
         executable.run(target, on, &logic, observer)
     }
 
-    /// Returns the target of the next run on the target of the session, and the reason. For
-    /// [`Target::AUTO`], this is a device or the CPU, and a device is queried only if its state may
-    /// matter.
+    /// Returns the target that the next call of [`Prepared::run`] chooses, and the reason. For
+    /// [`Target::AUTO`], the choice is a device or the CPU, and a device is queried only if its
+    /// state may matter.
     pub fn placement(&self) -> Placement {
         self.current().executable.next_placement(&self.bindings)
     }

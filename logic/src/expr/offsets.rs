@@ -1,5 +1,5 @@
-//! Offsets of index maps as parameters, so that plans that differ only in the places of windows are
-//! one plan.
+//! Offsets of index maps as parameters, so that plans that differ only in the offsets of windows
+//! become equal.
 //!
 //! [`find_offsets`] finds the constants of subscripts that [`Plan::lift_constants`] replaces by
 //! parameters. The values of a parameter are those for which the reads stay in bounds, or leave the
@@ -7,9 +7,9 @@
 //!
 //! Maps that read one table along one field share a parameter, and keep the differences of their
 //! offsets. These offsets remain constants:
-//! - offsets along a field that the plan also reads whole, or whose least offset is 0 while some
-//!   map reads more than one coordinate of the field: an expression like `x[1..] - x[..n-1]` is the
-//!   difference of neighbours in all plans
+//! - offsets along a field that the plan also reads whole
+//! - offsets along a field whose least offset is 0, if some map reads more than one coordinate of
+//!   the field: `x[1..] - x[..n-1]` must remain a difference of neighbours
 //! - offsets with a single possible value, such as that of a window that covers the field
 //! - unequal offsets, if some of their reads are out of bounds, as in image filters
 //! - offsets along a field that the plan also reads at a quotient, or entirely out of bounds

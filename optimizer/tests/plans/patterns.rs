@@ -1,4 +1,4 @@
-//! Outputs that share the levels of the operand that stores the same coordinates.
+//! Outputs that share the levels of an operand with the same stored coordinates.
 
 use super::algebra::csr;
 use super::*;
@@ -6,7 +6,7 @@ use redpoll_logic::physical::FormatDisplay;
 use redpoll_logic::{LeafKind, LevelKind};
 use redpoll_optimizer::Subject;
 
-/// Returns the formats of the outputs of a plan, each with the tensor whose levels it shares.
+/// Returns the format of each output of a plan, with the tensor whose levels the output shares.
 fn output_formats(text: &str, inputs: &[InputSpec], config: &OptimizerConfig) -> String {
     let (plan, report) = check_rewritten(text, inputs, config);
     assert_eq!(redpoll_logic::physical::parse(&plan.to_string()).as_ref(), Ok(&plan), "{plan}");

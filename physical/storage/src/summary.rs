@@ -63,9 +63,9 @@ impl Tensor {
         levels.fold(1, |above, (k, format)| level(format.kind).positions(self.level(k), above))
     }
 
-    /// Returns the number of entries of each level as
-    /// [`Level::entries`](crate::levels::Level::entries) defines them, outermost first, mostly read
-    /// off the ends of lists.
+    /// Returns the number of entries of each level, outermost first, as
+    /// [`Level::entries`](crate::levels::Level::entries) defines entries. Of most levels, only the
+    /// ends of lists are read.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`].

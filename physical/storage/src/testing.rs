@@ -36,9 +36,9 @@ pub fn lost_tensor(tensor: &Tensor) -> Tensor {
 }
 
 /// Returns formats of a rank, all with an element leaf: nestings of the general level kinds in all
-/// orders of the modes, coordinate lists at any levels, blocked and skewed formats. Up to two
-/// levels, all nestings of general kinds are included. Of more levels, there are enough nestings
-/// that any two levels have any two kinds.
+/// orders of the modes, coordinate lists at any levels, blocked and skewed formats. Formats of one
+/// or two levels include all nestings of general kinds. Formats of more levels include enough
+/// nestings that every pair of levels has every pair of kinds.
 pub fn formats_of_rank(rank: usize) -> Vec<Format> {
     let mut formats: Vec<Format> = Vec::new();
     for order in orders(rank) {
@@ -68,7 +68,7 @@ fn skewed(rank: usize) -> Vec<Format> {
     ]
 }
 
-/// Returns the nestings of [`formats_of_rank`] over modes in their own order.
+/// Returns the nestings of [`formats_of_rank`] over modes in ascending order.
 pub fn concordant_formats_of_rank(rank: usize) -> Vec<Format> {
     let order: Vec<usize> = (0..rank).collect();
     nestings(rank).into_iter().map(|levels| unsplit_format(levels, &order)).collect()

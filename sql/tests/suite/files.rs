@@ -19,7 +19,7 @@ fn folder(files: &[(&str, &[u8])]) -> TempDir {
     folder
 }
 
-/// Returns the columns and rows of a file's table in a line, or the error.
+/// Returns the columns and rows of a file's table on one line, or the error.
 async fn describe_table(database: &Database, path: &Path) -> String {
     if let Err(error) = database.register_file("t", path).await {
         let text = redpoll::sql::message(&error);
@@ -54,7 +54,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Text of rows in all its forms becomes a table, not a matrix without names and labels.
+/// A text file of rows, in any form, becomes a table with column names, not a matrix.
 #[tokio::test]
 async fn text_files_are_tables_under_any_name() {
     let (commas, tabs) = (&b"id,name\n1,ann\n2,bob\n"[..], &b"id\tname\n1\tann\n2\tbob, jr\n"[..]);

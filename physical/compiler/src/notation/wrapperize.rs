@@ -7,8 +7,8 @@
 //!
 //! Variables bound to linear forms are replaced by the forms. A nonlinear part of a subscript
 //! (`i / b`, `I[i]`) is bound by a `let`, and the subscript uses the variable. The `let` stands
-//! where the last atom of the part is bound, so that lowering finds it as early as possible. A read
-//! is moved out of its statement only if it reads an input, and is provably in bounds or has an
+//! where the last atom of the part is bound, so that the part is evaluated as early as possible. A
+//! read is moved out of its statement only if it reads an input, and is provably in bounds or has an
 //! `outside`. Other occurrences of the part in the scope of the `let` become the variable, too: a
 //! subscript and the conditions on it are evaluated once, and each nested gather adds one `let`.
 
@@ -38,9 +38,9 @@ pub fn wrapperize(program: Program) -> Program {
 
 struct Wrapperizer {
     program: Program,
-    /// The order in which atoms are bound: one more than the number of atoms bound before, then,
-    /// among the variables that this pass binds at one point, the number of the variable. Variables
-    /// that this pass binds outside of everything have depth 0.
+    /// The order in which atoms are bound. The first number is one more than the number of atoms
+    /// bound before; for variables that this pass binds outside of all loops, it is 0. The second
+    /// number orders the variables that this pass binds at the same point.
     depth: HashMap<Atom, (usize, usize)>,
     /// The constant bounds of loops in scope.
     bounds: HashMap<Index, (i64, i64)>,
@@ -165,7 +165,7 @@ impl Wrapperizer {
         }
     }
 
-    /// Returns the variable that is bound to a call here.
+    /// Returns the variable in scope that is bound to the same call.
     fn variable_of(&self, e: &Expr) -> Option<Expr> {
         let Expr::Call(..) = e else { return None };
         let local = self.local_bindings.iter().map(|(var, value)| (value, var));

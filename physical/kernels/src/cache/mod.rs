@@ -11,7 +11,7 @@ use crate::CacheFolder;
 use std::path::PathBuf;
 
 /// Opens the cache on disk, of at most `limit` bytes; the error is the reason why the folder cannot
-/// be used. Returns `None` if there is to be no cache.
+/// be used. Returns `None` if the cache is off.
 pub fn open(cache: &CacheFolder, limit: u64) -> Option<Result<DiskCache, String>> {
     Some(folder(cache)?.and_then(|folder| DiskCache::open(&folder, limit)))
 }
@@ -54,7 +54,7 @@ fn is_checksum(text: &str) -> bool {
     text.len() == 2 * blake3::OUT_LEN && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Returns the folder of the cache on disk; `None` if there is to be no cache.
+/// Returns the folder of the cache on disk, or `None` if the cache is off.
 fn folder(cache: &CacheFolder) -> Option<Result<PathBuf, String>> {
     match cache {
         CacheFolder::Off => None,

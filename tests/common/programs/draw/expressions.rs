@@ -211,7 +211,7 @@ impl ProgramDraft<'_> {
         if coordinates.is_empty() { self.gather(scope, u64::MAX) } else { Some(self.rng.pick(&coordinates).clone()) }
     }
 
-    /// Draws a coordinate below `n`, or any coordinate in the share `unchecked` of the draws.
+    /// Draws a coordinate below `n`, or with a probability of `unchecked` percent any coordinate.
     /// Returns `None` if the scope has no such expression. Subscripts that are indices often follow
     /// the order of the loops, so that many accesses are concordant.
     pub(super) fn coordinate_in_bounds(&mut self, scope: &StatementScope, n: u64, mode: usize) -> Option<String> {

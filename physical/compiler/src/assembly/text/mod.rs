@@ -40,7 +40,7 @@ mod tests {
     use crate::testing::examples::{DOT, MERGE, SPMV};
 
     #[test]
-    fn printed_text_is_what_was_read() {
+    fn printed_text_equals_the_parsed_text() {
         for text in [SPMV, MERGE, DOT] {
             assert_eq!(print(&parse(text).unwrap()), text);
         }
@@ -81,7 +81,7 @@ fn \"two words\"($n, $\"n n\", $\"for\") {
     }
 
     #[test]
-    fn errors_say_where_and_what() {
+    fn errors_have_a_place_and_a_cause() {
         let rows = [
             ("", "assembly text, line 1, column 1: expected `fn`, found the end"),
             ("fn f() {\n  local a: i65", "assembly text, line 2, column 12: expected a type, found `i65`"),

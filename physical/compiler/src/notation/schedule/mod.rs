@@ -7,7 +7,7 @@
 //!
 //! [`TRANSFORMATIONS`] lists the transformations with their effects and preconditions.
 //!
-//! Floats may be added in another order, as everywhere in redpoll in the relaxed float mode.
+//! In the relaxed float mode, a transformation may change the order in which floats are added.
 //!
 //! Source: Kjolstad, "Sparse Tensor Algebra Compilation", chapter 6, except for `lanes`.
 
@@ -115,7 +115,7 @@ fn apply(
     }
 }
 
-/// Checks that no loop has that name.
+/// Checks that no loop has the given name.
 fn check_unused(program: &Program, name: &str) -> Result<(), String> {
     let mut found = false;
     program.body.walk(&mut |s| {
@@ -126,7 +126,7 @@ fn check_unused(program: &Program, name: &str) -> Result<(), String> {
     if found { Err(format!("a loop of `{name}` already exists; choose another name")) } else { Ok(()) }
 }
 
-/// Adds an index of that name.
+/// Adds an index with the given name.
 fn new_index(program: &mut Program, name: &str) -> Result<Index, String> {
     check_unused(program, name)?;
     program.indices.push(name.to_owned());
