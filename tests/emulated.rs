@@ -278,8 +278,8 @@ fn run_with_failures<T>(
     outcomes
 }
 
-/// Whichever call of the driver fails first, the run either succeeds or reports the device, results
-/// are right and memory is freed.
+/// Whichever call of the driver fails first, the run either succeeds with the right results or
+/// returns an error that names the device. In both cases, all memory is freed.
 #[test]
 fn device_failures_are_reported() {
     let device = DEVICE.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Reading of files: decompression, detection of the format, and its reader.
+//! Reading of files: decompression, detection of the format, and the reader of that format.
 
 use crate::compression::Compression;
 use crate::content::{Data, Info};
@@ -53,8 +53,8 @@ impl PartialEq for EntryMemory {
     }
 }
 
-/// Reads a file. The extension determines the format, or else the first bytes of the file do. The
-/// first bytes also determine the compression.
+/// Reads a file. The extension determines the format. If the extension is unknown, the first bytes
+/// of the file determine the format. The first bytes also determine the compression.
 ///
 /// # Errors
 /// Fails if the file is missing, of an unknown format, damaged or invalid, if a value does not fit
@@ -178,7 +178,7 @@ fn decompress(bytes: &[u8], compression: Compression, memory: &Memory) -> Result
     read_all(&mut decoder, "the decompressed file", memory)
 }
 
-/// Reads the header of a file, and only the needed part of the file.
+/// Returns the header of a file. Reads only as much of the file as the header requires.
 ///
 /// # Errors
 /// The errors of [`read`], for the part that is read.
@@ -186,8 +186,8 @@ pub fn info(path: impl AsRef<Path>) -> Result<Info, Error> {
     info_within(path, &Memory::default())
 }
 
-/// Reads the header of a file like [`info`], within a memory limit: formats without a header are
-/// read as a whole.
+/// Returns the header of a file like [`info`], within a memory limit. The limit matters for files
+/// without a header, which are read as a whole.
 ///
 /// # Errors
 /// The errors of [`info`]; also if the memory limit is exceeded.

@@ -20,8 +20,8 @@ pub enum FormatError {
     },
     /// A tensor mode is not determined exactly once by the storage modes.
     #[error(
-        "mode {mode} must be stored once whole, once as outer and, further in, once as inner with the same block, or once \
-         skewed by a mode that is stored whole; found: {found}"
+        "mode {mode} must be stored whole, as an outer part followed by an inner part of the same block, or skewed by a \
+         mode that is stored whole; found: {found}"
     )]
     Mode {
         /// Tensor mode.
@@ -260,8 +260,8 @@ mod tests {
         let (i, j) = (Whole { mode: 0 }, Whole { mode: 1 });
         let outer = |block| Outer { mode: 0, block };
         let inner = |block| Inner { mode: 0, block };
-        let once = "mode 0 must be stored once whole, once as outer and, further in, once as inner with the same block, \
-                    or once skewed by a mode that is stored whole; found: ";
+        let once = "mode 0 must be stored whole, as an outer part followed by an inner part of the same block, or \
+                    skewed by a mode that is stored whole; found: ";
         let skew = |mode, by| Skew { mode, by };
         check(&[], &[], "valid");
         check(&[dense, list], &[j, i], "valid");

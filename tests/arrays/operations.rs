@@ -25,7 +25,7 @@ fn other_functions() {
     check(functions::OTHERS);
 }
 
-/// Checks folds along any axes, also of no elements.
+/// Checks folds along any axes, also over no elements.
 #[test]
 fn folds_along_axes() {
     check(reductions::FOLDS);
@@ -43,8 +43,8 @@ fn coordinates_of_extremes() {
     check(reductions::ARG_EXTREMES);
 }
 
-/// Checks rows with some or only NaN: the coordinate is that of the first NaN, which is also the
-/// value of `min` and `max`.
+/// Checks rows in which some or all elements are NaN: the coordinate of the extreme is that of the
+/// first NaN, and the value of `min` and `max` is NaN.
 #[test]
 fn coordinates_of_extremes_with_nan() {
     check(reductions::ARG_EXTREMES_WITH_NAN);

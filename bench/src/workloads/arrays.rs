@@ -21,7 +21,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
     function("right_shift", "C_ij = A_ij >> B_ij, integers", |_, size| {
         binary(integers(size, 84)?, integers(size, 85)?, 0.0, |a, b| a.bitwise_right_shift(b))
     }),
-    function("power", "C_ij = A_ij ^ B_ij, 0^0 = 1 where none is stored", |_, size| {
+    function("power", "C_ij = A_ij ^ B_ij, 0^0 = 1 where neither is stored", |_, size| {
         let small = |seed| matrix(side(size), seed, Distribution::Integer { low: 1, high: 3 }, Prim::F64);
         binary(small(86)?, small(87)?, 1.0, |a, b| a.pow(b))
     }),

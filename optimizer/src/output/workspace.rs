@@ -4,9 +4,9 @@
 //! Levels such as lists, singletons, blocks and runs are appended to, so all levels from the
 //! outermost to the last such level must be written in order: their loops must be outermost, in the
 //! order of the levels. Dense, hash, byte-map and bit-map levels inside these take writes in any
-//! order. If the loops have another order, the outermost levels whose loops are outermost and in
-//! order are fixed. A workspace over the other levels takes the writes of one iteration of the
-//! loops that bind the fixed levels.
+//! order. If the loops have another order, the levels are fixed, from the outermost on, as long as
+//! their loops are outermost and in order. A workspace over the other levels takes the writes of
+//! one iteration of the loops that bind the fixed levels.
 //!
 //! A pattern leaf stores `true` alone. A fold other than a disjunction may change `true` to
 //! `false`, so it writes into a workspace until the fold is complete.
@@ -99,8 +99,8 @@ pub(crate) fn workspace_kinds(
 ) -> Vec<LevelKind> {
     let dimensions = format.storage_shape(&target.shape);
     let coordinates = storage_coordinates(&target.coordinates, format, &target.shape, sizes, facts.mode());
-    // A level inside an open one may be fixed as well, if its loops are among the outermost
-    // `depth`.
+    // A level is open if one of its loops is not among the outermost `depth` loops. A level inside
+    // an open level may be fixed.
     let is_open = |k: &usize| coordinates[*k].fields().iter().any(|f| !order[..depth].contains(f));
     let mut single = true;
     (levels..format.levels.len())

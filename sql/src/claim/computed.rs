@@ -1,4 +1,4 @@
-//! Expressions over several leaves that are no sums of products. An additional leaf has a row for
+//! Expressions over several leaves that are not sums of products. An additional leaf has a row for
 //! each combination of the values that such expressions read, with the results of the expressions.
 
 use super::builder::RegionBuilder;

@@ -1,4 +1,4 @@
-//! Queries that are a `FROM` alone.
+//! Queries that consist of a `FROM` clause only.
 
 use datafusion::sql::sqlparser::ast::{Select, SelectFlavor, SelectItem, VisitorMut, WildcardAdditionalOptions};
 use std::ops::ControlFlow;

@@ -83,7 +83,7 @@ pub(super) fn read_file_header(stream: &mut dyn Read, memory: &Memory) -> Result
     let tensor = read_header(&schema).map_err(at_file)?;
     let prims = read_columns(&schema, &tensor.ty).map_err(at_file)?;
     let bytes = reader.message()?;
-    // The places of arrays depend on the position, too.
+    // The places of the arrays depend on the position of the data, too.
     hasher.update(&bytes).update(&reader.position.to_le_bytes());
     let message = root_as_message(&bytes).map_err(damaged)?;
     let batch = message.header_as_record_batch();

@@ -82,8 +82,8 @@ fn cancel_inverse(site: &mut MatchSite<'_>, node: &ScopedNode) {
     }
 }
 
-/// Returns whether the shortened term has the fill of the original one, by evaluation in the strict
-/// mode. For `x * y / y` with the fills 0, the fills differ, because `0 * 0 / 0` is NaN.
+/// Returns whether the shortened term has the fill value of the original term. Both are evaluated
+/// in strict mode. For `x * y / y` with the fill values 0, they differ, because `0 * 0 / 0` is NaN.
 fn fills_agree(
     site: &MatchSite<'_>,
     (outer, y): (&Op, &ClassUse),
@@ -98,7 +98,7 @@ fn fills_agree(
     restored.is_some() && restored == of(rest)
 }
 
-/// Drafts the operator on classes, or the class alone if there is one.
+/// Drafts the operator on the classes, or the class alone if there is only one.
 fn call_or_class(op: &Op, mut of: Vec<ClassUse>) -> TermDraft {
     if of.len() == 1 { TermDraft::Class(of.remove(0)) } else { call(op, of) }
 }

@@ -1,8 +1,8 @@
 //! The functions of the mathematical library: a table of names, arities and addresses for every
 //! backend.
 //!
-//! The interpreter calls these functions, and machine code calls the same ones by address. So all
-//! backends that support them agree bit for bit on every machine.
+//! The interpreter calls these functions, and machine code calls the same functions by address. So
+//! all backends that support a function agree bit for bit on every machine.
 
 use super::MathFn;
 use std::sync::OnceLock;
@@ -54,8 +54,8 @@ impl MathFn {
     }
 }
 
-/// The implementations by name: the functions of `libm`, a corrected `acosh`, which `libm` gets
-/// wrong outside of the domain, and `signbit`, which `libm` lacks.
+/// The implementations by name. They are the functions of `libm`, with two exceptions: `acosh`
+/// returns NaN for all arguments below 1, and `libm` has no `signbit`.
 mod functions {
     pub(super) use libm::*;
     pub(super) use redpoll_logic::op::{acosh, acoshf};

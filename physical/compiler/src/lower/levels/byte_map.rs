@@ -2,9 +2,9 @@
 //!
 //! During writing, a scratch list contains the written positions in the order of their first write.
 //! Freezing sorts the list, unless the level is the outermost one and all reads look coordinates
-//! up. Declaring the tensor again clears only the listed positions, so a workspace costs as much as
-//! was written to it; if a level below has arrays, everything below is cleared. Elements without a
-//! mark always have the fill value.
+//! up. Declaring the tensor again clears only the listed positions, so the cost of a workspace is
+//! proportional to its writes. If a level below has arrays, all positions below are cleared.
+//! Elements without a mark always have the fill value.
 
 use super::shared::list::{ListEntries, fill_ends, positions};
 use crate::assembly::{BinaryOp, BufferClass, BufferDecl, BufferRole, Expr, Stmt};
@@ -190,7 +190,7 @@ fn scratch(cx: &Cx<'_>, at: LevelId) -> crate::assembly::Buffer {
 }
 
 /// Returns the entries of a fiber whose positions start at `first`, the child of each, and the code
-/// that finds their range.
+/// that finds the range of the entries.
 fn entries(cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, first: Expr) -> (ListEntries, Looplet, Vec<Stmt>) {
     let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
     let inner = fiber.stored();

@@ -164,7 +164,8 @@ fn single_entry_stepper(cx: &mut Cx<'_>, phases: &[SequencePhase], hi: &Expr) ->
     }
 }
 
-/// Returns `stop` clamped to `[lo, hi]`, where `lo <= hi`, in a local if it is not cheap.
+/// Returns `stop` clamped to `[lo, hi]`, where `lo <= hi`, in a local if the clamped expression is
+/// not cheap.
 fn clamp(cx: &mut Cx<'_>, stop: &Expr, lo: &Expr, hi: &Expr) -> Expr {
     let mut clamped = stop.clone();
     if cx.prover.le(&clamped, lo) {

@@ -5,7 +5,7 @@ use crate::Error;
 use crate::notation::{Program, Stmt};
 use redpoll_logic::cursor::TextPosition;
 
-/// The statements, tensors and transformations of a text, in its order.
+/// The statements, tensors and transformations of a text, in the order of the text.
 #[derive(Clone, Default, Debug)]
 pub struct SourceMap(Vec<SourceEntry>);
 
