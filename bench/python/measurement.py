@@ -1,0 +1,104 @@
+"""The measurement of a workload: calls in turns over the same data, with their times."""
+
+import gc
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from environment import wait_for_compilers
+
+#: The shortest time of a turn, in seconds; shorter calls are repeated.
+TURN = 0.005
+
+#: The numbers of rounds, of which as many run as fit into the budget of a workload.
+MIN_ROUNDS, MAX_ROUNDS = 7, 31
+
+#: The number of rounds with calls that take longer than this, in seconds.
+SLOW_ROUNDS, SLOW = 3, 1.0
+
+#: Calls after which redpoll compiles a plan by the C compiler, and calls that compare its tiers.
+_CALLS_BEFORE, _CALLS_AFTER = 205, 40
+
+#: Calls shorter than this run once unmeasured before each turn, in seconds.
+_UNMEASURED = 0.02
+
+Call = Callable[[], object]
+
+
+@dataclass
+class Times:
+    """The times of one side."""
+
+    #: The time of a call in each round, in seconds, by the clock of the measurement.
+    rounds: list[float] = field(default_factory=list)
+    #: The time of all turns, and the time that all threads of the process ran in them.
+    wall: float = 0.0
+    cpu: float = 0.0
+
+
+def measure(calls: Mapping[str, Call], budget: float, *, clock: str = "wall") -> dict[str, Times]:
+    """Measure calls in rounds in which each side has a turn; the first one differs by round.
+
+    `budget` is the time for all rounds, in seconds. The clock is `wall`, or `cpu` for the time of all
+    threads of the process, which is the better one on a machine that is not quiet.
+    """
+    durations = {name: warmed(call) for name, call in calls.items()}
+    sides = list(calls)
+    repeats = {name: max(1, math.ceil(TURN / durations[name])) for name in sides}
+    round_time = sum(repeats[name] * durations[name] for name in sides)
+    rounds = max(MIN_ROUNDS, min(MAX_ROUNDS, int(budget / round_time)))
+    rounds = SLOW_ROUNDS if max(durations.values()) > SLOW else rounds
+    times = {name: Times() for name in sides}
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        for k in range(rounds):
+            first = k % len(sides)
+            for name in sides[first:] + sides[:first]:
+                _turn((calls[name], repeats[name], durations[name]), times[name], clock)
+    finally:
+        if was_enabled:
+            gc.enable()
+    return times
+
+
+def _turn(turn: tuple[Call, int, float], times: Times, clock: str) -> None:
+    """Measure a turn: a call, its repeats, and about its duration."""
+    call, repeats, duration = turn
+    if duration < _UNMEASURED:
+        call()
+    cpu, start = time.process_time(), time.perf_counter()
+    for _ in range(repeats):
+        call()
+    wall = time.perf_counter() - start
+    cpu = time.process_time() - cpu
+    times.cpu += cpu
+    times.wall += wall
+    times.rounds.append((wall if clock == "wall" else cpu) / repeats)
+
+
+def warmed(call: Call) -> float:
+    """Call until the code that runs in all later calls is compiled; return the time of a call.
+
+    Redpoll compiles a plan in the background after 200 calls or 50 ms, and then compares the
+    compiled kernels in a few calls with those of the first calls.
+    """
+    start = time.perf_counter()
+    for _ in range(_CALLS_BEFORE):
+        call()
+        # Two calls of this length are enough, and further ones of slow sides would take long.
+        if time.perf_counter() - start > 0.25:
+            break
+    call()
+    wait_for_compilers()
+    start = time.perf_counter()
+    shortest = math.inf
+    for _ in range(_CALLS_AFTER):
+        before = time.perf_counter()
+        call()
+        shortest = min(shortest, time.perf_counter() - before)
+        if time.perf_counter() - start > 2.0:
+            break
+    return shortest
