@@ -7,10 +7,11 @@
 //!
 //! Variables bound to linear forms are replaced by the forms. A nonlinear part of a subscript
 //! (`i / b`, `I[i]`) is bound by a `let`, and the subscript uses the variable. The `let` stands
-//! where the last atom of the part is bound, so that the part is evaluated as early as possible. A
-//! read is moved out of its statement only if it reads an input, and is provably in bounds or has an
-//! `outside`. Other occurrences of the part in the scope of the `let` become the variable, too: a
-//! subscript and the conditions on it are evaluated once, and each nested gather adds one `let`.
+//! where the last atom of the part is bound, so that the part is evaluated as early as possible.
+//!
+//! A read is moved out of its statement only if it reads an input, and is provably in bounds or has
+//! an `outside`. Other occurrences of the part in the scope of the `let` become the variable, too:
+//! a subscript and the conditions on it are evaluated once, and each nested gather adds one `let`.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;
