@@ -1,10 +1,13 @@
-"""Dtypes: equality, promotion, limits."""
+"""Dtypes: equality, promotion, limits, and the dtypes of the results of all functions."""
+
+import itertools
 
 import numpy as np
 import pytest
 from conftest import DTYPES
 
 import redpoll as rp
+from redpoll._namespace._operators import FUNCTIONS
 
 
 @pytest.mark.parametrize("name", DTYPES)
@@ -34,3 +37,107 @@ def test_kinds_and_limits():
         rp.isdtype(rp.int8, "integer")
     with pytest.raises(TypeError, match="complex64"):
         rp.zeros(3, dtype="complex64")
+
+
+#: NumPy's names of functions that are called otherwise in the standard.
+NUMPY_NAMES = {
+    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
+    "atanh": "arctanh", "bitwise_invert": "invert", "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift", "pow": "power",
+}  # fmt: skip
+
+
+def dtype_or_error(function, *operands):
+    """Return the name of the dtype of a result, or that of the error."""
+    try:
+        with np.errstate(all="ignore"):
+            return str(function(*operands).dtype)
+    except TypeError:
+        return "TypeError"
+
+
+def of_dtype(name, shape=(2, 2)):
+    return np.ones(shape, name)
+
+
+def expected_dtype(row, names):
+    """Return the dtype of NumPy's function, and that of redpoll where it differs by definition."""
+    function = getattr(np, NUMPY_NAMES.get(row.name, row.name), None)
+    integers = all(np.dtype(name).kind in "biu" for name in names)
+    if function is None or row.name == "reciprocal":
+        # NumPy has no such function, or divides integers to 0: floats are exact.
+        return "float64" if integers else names[0]
+    expected = dtype_or_error(function, *(of_dtype(name) for name in names))
+    if row.name == "round" and names == ("bool",):
+        return "bool"
+    # Functions of floats give `float64` for integers of any width.
+    return "float64" if integers and expected.startswith("float") else expected
+
+
+@pytest.mark.parametrize("row", FUNCTIONS, ids=lambda row: row.name)
+def test_dtypes_of_elementwise_functions_are_those_of_numpy(row):
+    for names in itertools.product(DTYPES, repeat=row.operands):
+        found = dtype_or_error(getattr(rp, row.name), *(rp.asarray(of_dtype(name)) for name in names))
+        assert found == expected_dtype(row, names), names
+
+
+#: Functions of one array, and NumPy's; means and quantiles are computed in a dtype of floats.
+REDUCTIONS = [
+    *((name, getattr(np, name)) for name in ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "median")),
+    *((name, getattr(np, name)) for name in ("mean", "var", "std", "nansum", "nanprod", "nanmin", "nanmax", "nanmean")),
+    *((name, getattr(np, name)) for name in ("nanvar", "nanstd", "trace", "sort", "argsort", "diff", "tril", "triu")),
+    *((name, getattr(np, name)) for name in ("permute_dims", "flip", "matrix_transpose", "diagonal")),
+    ("count_nonzero", lambda x: np.asarray(np.count_nonzero(x))),
+    ("cumulative_sum", lambda x: np.cumulative_sum(x, axis=0)),
+    ("cumulative_prod", lambda x: np.cumulative_prod(x, axis=0)),
+    ("unique_values", np.unique),
+]
+AXIS = {"cumulative_sum": {"axis": 0}, "cumulative_prod": {"axis": 0}}
+
+
+@pytest.mark.parametrize(("name", "function"), REDUCTIONS, ids=[name for name, _ in REDUCTIONS])
+def test_dtypes_of_functions_of_one_array_are_those_of_numpy(name, function):
+    for dtype in DTYPES:
+        found = getattr(rp, name)(rp.asarray(of_dtype(dtype)), **AXIS.get(name, {})).dtype
+        assert found == dtype_or_error(function, of_dtype(dtype)), dtype
+
+
+#: Functions of two arrays, and NumPy's.
+PAIRS = [
+    *((name, getattr(np, name)) for name in ("matmul", "vecdot", "tensordot", "kron")),
+    ("outer", lambda x, y: np.outer(x[0], y[0])),
+    ("concat", lambda x, y: np.concatenate([x, y])),
+    ("stack", lambda x, y: np.stack([x, y])),
+    ("where", lambda x, y: np.where([[True, False]], x, y)),
+    ("einsum", lambda x, y: np.einsum("ij,jk", x, y)),
+    ("isin", np.isin),
+    ("searchsorted", lambda x, y: np.searchsorted(x[0], y)),
+    ("linspace", lambda x, y: np.linspace(0, 1, 2)),
+]
+OF_TWO = {
+    "outer": lambda x, y: rp.outer(x[0], y[0]),
+    "concat": lambda x, y: rp.concat([x, y]),
+    "stack": lambda x, y: rp.stack([x, y]),
+    "where": lambda x, y: rp.where(rp.asarray([[True, False]]), x, y),
+    "einsum": lambda x, y: rp.einsum("ij,jk", x, y),
+    "searchsorted": lambda x, y: rp.searchsorted(x[0], y),
+    "linspace": lambda x, y: rp.linspace(0, 1, 2),
+}
+
+
+@pytest.mark.parametrize(("name", "function"), PAIRS, ids=[name for name, _ in PAIRS])
+def test_dtypes_of_functions_of_two_arrays_are_those_of_numpy(name, function):
+    for x, y in itertools.product(DTYPES, repeat=2):
+        ours = OF_TWO.get(name, getattr(rp, name))
+        found = dtype_or_error(ours, rp.asarray(of_dtype(x)), rp.asarray(of_dtype(y)))
+        assert found == dtype_or_error(function, of_dtype(x), of_dtype(y)), (x, y)
+
+
+@pytest.mark.parametrize("number", [True, 2, 2.5])
+def test_numbers_of_python_adapt_to_arrays_as_in_numpy(number):
+    for name in DTYPES:
+        for function in (np.add, np.multiply, np.divide, np.maximum, np.power, np.less):
+            expected = dtype_or_error(function, of_dtype(name), number)
+            expected = "float64" if expected == "float16" else expected
+            ours = getattr(rp, {"power": "pow"}.get(function.__name__, function.__name__))
+            assert dtype_or_error(ours, rp.asarray(of_dtype(name)), number) == expected, (name, function)

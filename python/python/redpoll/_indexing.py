@@ -52,7 +52,7 @@ def getitem(array: Array, key: Any) -> Array:
     _check_integers(array, items)
     masks = [item for item in items if _is_mask(item)]
     if not masks:
-        return array.slice([_place(item) for item in items])
+        return _sliced(array, [_place(item) for item in items])
     if len(items) == 1:
         [mask] = masks
         if mask.ndim == 0:
@@ -68,7 +68,25 @@ def getitem(array: Array, key: Any) -> Array:
             raise IndexError("a boolean of no modes cannot be combined with other indices")
         else:
             places.append(_place(item))
-    return array.slice(places)
+    return _sliced(array, places)
+
+
+def _sliced(array: Array, places: list[Any]) -> Array:
+    """Return the part of an array, with the modes of index arrays where NumPy has them.
+
+    They replace the first indexed mode, or are the first modes if a slice, `None` or `...` stands
+    between the arrays and integers.
+    """
+    result = array.slice(places)
+    advanced = [k for k, place in enumerate(places) if isinstance(place, int) or _is_array(place)]
+    arrays = [k for k in advanced if _is_array(places[k])]
+    if not arrays or advanced[-1] - advanced[0] == len(advanced) - 1:
+        return result
+    indexed = sum(place is not None and place is not Ellipsis for place in places)
+    sizes = (array.ndim - indexed if place is Ellipsis else not isinstance(place, int) for place in places[: arrays[0]])
+    first, rank = sum(sizes), max(places[k].ndim for k in arrays)
+    order = [*range(first, first + rank), *range(first), *range(first + rank, result.ndim)]
+    return _core.permute_dims(result, order)
 
 
 def _check_mask(array: Array, mask: Array, before: list[Any]) -> None:

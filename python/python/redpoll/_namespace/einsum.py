@@ -11,6 +11,7 @@ from .. import _core
 from .._array import Array
 from .._functions.operators import operator
 from .._dtypes import as_dtype, result_type
+from .._dtypes import bool as bool_
 from .._typing import ArrayLike
 
 __all__ = ["einsum"]
@@ -50,7 +51,11 @@ def einsum(
         spec, arrays = _expand(spec, arrays)
     if not arrays:
         raise ValueError("einsum: expected at least one array")
+    spec, arrays = _aligned(spec, arrays)
     dtype = result_type(*arrays)
+    if dtype is bool_ and (sum, product) == ("+", "*"):
+        # Sums of products of booleans are booleans, as in NumPy.
+        sum, product = "or", "and"
     multiply = operator(product, [dtype, dtype])
     terms = as_dtype(multiply.result_dtype([dtype.name] * 2)) if len(arrays) > 1 else dtype
     if terms is not dtype and len(arrays) > 2:
@@ -98,6 +103,33 @@ def _expand(spec: str, arrays: list[Array]) -> tuple[str, list[Array]]:
     letters = _letter_of(chain(*(names for _, names in kept), result))
     text = ",".join("".join(letters[name] for name in names) for _, names in kept)
     return f"{text}->{''.join(letters[name] for name in result)}", [array for array, _ in kept]
+
+
+def _aligned(spec: str, arrays: list[Array]) -> tuple[str, list[Array]]:
+    """Return subscripts and arrays without modes of size 1 that are broadcast to others of their letter."""
+    inputs, arrow, result = spec.replace(" ", "").partition("->")
+    parts = inputs.split(",")
+    if [len(part) for part in parts] != [array.ndim for array in arrays]:
+        # The core reports how many letters are missing.
+        return spec, arrays
+    sizes: dict[str, int] = {}
+    for part, array in zip(parts, arrays, strict=True):
+        own: dict[str, int] = {}
+        for letter, size in zip(part, array.shape, strict=True):
+            if own.setdefault(letter, size) != size or (size != 1 and sizes.get(letter, 1) not in (1, size)):
+                raise ValueError(f"einsum: mode {letter!r} has several sizes in {spec!r} for shape {array.shape}")
+        sizes.update({letter: size for letter, size in own.items() if sizes.get(letter, 1) == 1})
+    ones = [
+        [k for k, (letter, size) in enumerate(zip(part, array.shape, strict=True)) if size == 1 != sizes[letter]]
+        for part, array in zip(parts, arrays, strict=True)
+    ]
+    if not any(ones):
+        return spec, arrays
+    if not arrow:
+        result = "".join(sorted(letter for letter in sizes if inputs.count(letter) == 1))
+    kept = ["".join(letter for k, letter in enumerate(part) if k not in at) for part, at in zip(parts, ones, strict=True)]
+    squeezed = [_core.squeeze(array, at) if at else array for array, at in zip(arrays, ones, strict=True)]
+    return f"{','.join(kept)}->{result}", squeezed
 
 
 def _letters(part: list[str]) -> list[str]:

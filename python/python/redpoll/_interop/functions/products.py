@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 from typing import Any
 
 from .registry import adapter, as_array, float_dtype, namespace
@@ -50,8 +51,19 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     return namespace().tensordot(as_array(a), as_array(b), axes=axes)
 
 
+def _letters(modes: Any) -> str:
+    """Return the letters of modes that are given as numbers."""
+    return "".join("..." if mode is Ellipsis else string.ascii_letters[mode] for mode in modes)
+
+
 @adapter
-def einsum(subscripts: str, *operands: Any, dtype: Any = None) -> Any:
+def einsum(subscripts: Any, *operands: Any, dtype: Any = None) -> Any:
+    if not isinstance(subscripts, str):
+        # Each operand is followed by the list of its modes, and the last list is that of the result.
+        parts = [subscripts, *operands]
+        last = parts.pop() if len(parts) % 2 else None
+        operands, lists = tuple(parts[::2]), parts[1::2]
+        subscripts = ",".join(map(_letters, lists)) + ("" if last is None else f"->{_letters(last)}")
     arrays = [as_array(one) if dtype is None else as_array(one).astype(dtype) for one in operands]
     return namespace().einsum(subscripts, *arrays)
 
