@@ -385,14 +385,14 @@ class Array(NumpyMethods, _core.Array):
         """
         return redpoll.max(self, axis=axis, keepdims=keepdims)
 
-    def mean(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
-        """Compute the mean along axes; see `redpoll.mean`.
+    def mean(self, axis: Axis = None, *, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
+        """Compute the mean along axes, of the elements in a dtype; see `redpoll.mean`.
 
         Examples:
             >>> rp.asarray([[1, 2], [3, 4]]).mean(axis=0).tolist()
             [2.0, 3.0]
         """
-        return redpoll.mean(self, axis=axis, keepdims=keepdims)
+        return redpoll.mean(self if dtype is None else self.astype(dtype), axis=axis, keepdims=keepdims)
 
     def var(self, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
         """Compute the variance along axes; see `redpoll.var`.

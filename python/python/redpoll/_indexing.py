@@ -27,8 +27,9 @@ def _expand(array: Array, key: Any) -> list[Any]:
     items = key if isinstance(key, tuple) else (key,)
     result = []
     for item in items:
-        if isinstance(item, (list, np.ndarray, np.bool)) or (isinstance(item, bool)):
-            item = array.__array_namespace__().asarray(item)
+        if isinstance(item, (list, np.ndarray, np.bool, bool)):
+            # An empty list has no dtype, and selects nothing.
+            item = array.__array_namespace__().asarray(item, dtype=int64 if isinstance(item, list) and not item else None)
         elif isinstance(item, np.integer):
             item = int(item)
         result.append(item)
@@ -57,6 +58,7 @@ def getitem(array: Array, key: Any) -> Array:
         [mask] = masks
         if mask.ndim == 0:
             return array.slice([None]).slice([slice(0, 1 if bool(mask) else 0)])
+        _check_mask(array, mask, [])
         return _core.select(array, mask)
     # A mask beside other indices stands for the coordinates at which it is true.
     places: list[Any] = []

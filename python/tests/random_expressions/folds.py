@@ -23,6 +23,11 @@ def sums_exactly(dense: np.ndarray, *, squared: bool = False) -> bool:
     return bool((steps == np.round(steps)).all()) and total * (total if squared else 1.0) < limit
 
 
+def _squares_are_finite(dense: np.ndarray) -> bool:
+    """Return whether the squares of all elements are finite."""
+    return dense.dtype.kind != "f" or bool((np.abs(dense.astype(np.float64)) < 1e18).all())
+
+
 def _has_zero(node: Node, axis: Any) -> bool:
     """Return whether no element is folded."""
     shape = node.dense.shape
@@ -60,11 +65,9 @@ def fold(program: Program) -> None:
             and sums_exactly(x.dense)
             and sums_exactly(x.fills)
         )
-    if name in ("mean", "var", "std"):
-        if x.kind == "f" and not (np.isfinite(x.dense).all() and np.abs(x.dense).max(initial=0) < 1e100):
-            raise Skip
-        if x.kind == "f" and not (np.isfinite(x.fills).all() and np.abs(x.fills).max(initial=0) < 1e100):
-            raise Skip
+    squares = name in ("mean", "var", "std")
+    if squares and not (_squares_are_finite(x.dense) and _squares_are_finite(x.fills)):
+        raise Skip
     reference = _reference(name)
     if name in ("var", "std") and _has_zero(x, axis):
         raise Skip
@@ -76,6 +79,7 @@ def fold(program: Program) -> None:
         x,
         exact=exact,
     )
+    node.zeros_open = node.zeros_open or name in ("sum", "prod", "mean")
     if name in ("prod", "var", "std"):
         widen(node)
 
@@ -106,7 +110,7 @@ def nan_fold(program: Program) -> None:
         x,
         exact=exact,
     )
-    node.usable = node.exact
+    node.usable, node.zeros_open = node.exact, True
 
 
 def arg_fold(program: Program) -> None:
@@ -163,6 +167,7 @@ def cumulative(program: Program) -> None:
         exact=exact,
         fill=not x.fills.any() and name == "cumulative_sum",
     )
+    node.zeros_open = True
     widen(node)
 
 

@@ -35,6 +35,8 @@ class Node:
     name: str = ""
     #: The largest absolute value of the operands, by which rounding errors are measured.
     scale: float = 0.0
+    #: Whether the signs of zeros are open: NumPy's sums and products start from +0, or do not.
+    zeros_open: bool = False
     #: The fill value, where NumPy's functions of fill values define it.
     fill: Any = None
 
@@ -166,6 +168,7 @@ class Program:
         array = ours(*([operand.array for operand in operands] if given is None else given))
         node = Node(array, dense, exact and all(operand.exact for operand in operands))
         node.scale = max([_magnitude(dense), *(max(operand.scale, _magnitude(operand.dense)) for operand in operands)])
+        node.zeros_open = any(operand.zeros_open for operand in operands)
         node.usable = self.strict or dense.dtype.kind != "f" or bool(np.isfinite(dense).all())
         assert isinstance(array, rp.Array), f"{name} is a {type(array)}"
         assert array.shape == dense.shape, f"{name} has shape {array.shape}, expected {dense.shape}"
@@ -173,9 +176,15 @@ class Program:
         if constant is not None and constant.size:
             node.fill = _one_value(constant)
             node.scale = max(node.scale, _magnitude(constant))
-            self.check_fill(node)
+            if not self.strict:
+                # That of a lazy array of strict floats is known once it is computed.
+                self.check_fill(node)
         self.text.pop()
         return self.add(node, line)
+
+    def keeps_fill(self, x: Node) -> bool:
+        """Return whether a read at index arrays keeps the fill value, which strict floats lose."""
+        return not self.strict or x.kind != "f" or not x.fills.any()
 
     def check_fill(self, node: Node) -> None:
         """Compare the fill value of an array with that of NumPy's functions, if they define it."""

@@ -201,6 +201,7 @@ def take(program: Program) -> None:
             lambda a: rp.take(a, rp.asarray(indices), axis=axis),
             lambda a: np.take(a, indices, axis),
             x,
+            fill=program.keeps_fill(x),
         )
         return
     shape = tuple(program.integer(0, 2) if k == axis % x.dense.ndim else n for k, n in enumerate(x.dense.shape))
@@ -214,6 +215,7 @@ def take(program: Program) -> None:
         lambda a: rp.take_along_axis(a, rp.asarray(places), axis=axis),
         lambda a: np.take_along_axis(a, places, axis),
         x,
+        fill=program.keeps_fill(x),
     )
 
 
@@ -281,7 +283,7 @@ def index(program: Program) -> None:
         items = tuple(rp.asarray(item) if wrapped and isinstance(item, np.ndarray) else item for item in items)
         return a[items if isinstance(key, tuple) else items[0]]
 
-    program.apply(f"{{}}[{_text(key)}]", ours, lambda a: a[key], x)
+    program.apply(f"{{}}[{_text(key)}]", ours, lambda a: a[key], x, fill=program.keeps_fill(x))
 
 
 def select(program: Program) -> None:
@@ -292,7 +294,11 @@ def select(program: Program) -> None:
     if program.flag() and not mask.ndim:
         raise Skip
     program.apply(
-        f"{{}}[rp.asarray({mask.tolist()})]", lambda a: a[rp.asarray(mask)], lambda a: a[mask], x, fill=bool(mask.any())
+        f"{{}}[rp.asarray({mask.tolist()})]",
+        lambda a: a[rp.asarray(mask)],
+        lambda a: a[mask],
+        x,
+        fill=bool(mask.any()) and program.keeps_fill(x),
     )
 
 

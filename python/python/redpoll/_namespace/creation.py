@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import _core, _interop
 from .._array import Array
-from .._dtypes import as_dtype, float64, int64
+from .._dtypes import DType, as_dtype, float64, int64
 from .._dtypes import bool as bool_
 from .._interop.numpy import from_numpy
 from .._session import current_session
@@ -50,7 +50,7 @@ def asarray(
     _check_device(device)
     dtype = None if dtype is None else as_dtype(dtype)
     if isinstance(obj, Array):
-        return obj if dtype is None or dtype is obj.dtype else obj.cast(dtype.name)
+        return _of_array(obj, dtype, copy)
     if isinstance(obj, (bool, int, float)):
         if copy is False:
             raise ValueError("a number cannot become an array without a copy; pass copy=None")
@@ -69,6 +69,15 @@ def asarray(
             raise TypeError(f"redpoll has no dtype for the elements, which are of {values.dtype}")
         array = from_numpy(values)
     return array if dtype is None or dtype is array.dtype else array.cast(dtype.name)
+
+
+def _of_array(array: Array, dtype: DType | None, copy: bool | None) -> Array:
+    """Return an array in a dtype. With `copy`, an assignment to the result does not change `array`."""
+    if dtype is not None and dtype is not array.dtype:
+        if copy is False:
+            raise ValueError(f"elements of dtype {array.dtype} become {dtype} only by a copy; pass copy=None")
+        return array.cast(dtype.name)
+    return Array(array) if copy else array
 
 
 def from_dlpack(x: ArrayLike, /, *, device: str | None = None, copy: bool | None = None) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import nan
 from typing import NamedTuple
 
 from .. import _core
@@ -33,6 +34,30 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Array
 
 
+def _unique(x: Array) -> UniqueAll:
+    """Return the distinct values. Each NaN is a value of its own, as the standard says."""
+    from .creation import full, ones
+    from .elementwise import isnan, where
+    from .manipulation import concat, reshape
+    from .searching import nonzero
+    from .statistics import cumulative_sum
+
+    values, indices, counts, inverse = _core.unique(x)
+    last = values.size - 1
+    # NaN is the largest value, and one value for the core.
+    if last < 0 or values.item(last) == values.item(last) or counts.item(last) == 1:
+        return UniqueAll(values, indices, inverse, counts)
+    number = int(counts.item(last))
+    is_nan = isnan(reshape(x, (-1,)))
+    places = reshape(last - 1 + cumulative_sum(is_nan, axis=0), x.shape)
+    return UniqueAll(
+        concat([values[:last], full(number, nan, dtype=x.dtype)]),
+        concat([indices[:last], nonzero(is_nan)[0]]),
+        where(reshape(is_nan, x.shape), places, inverse),
+        concat([counts[:last], ones(number, dtype=counts.dtype)]),
+    )
+
+
 def unique_all(x: Array, /) -> UniqueAll:
     """Return the distinct values in ascending order, with indices, inverse indices and counts.
 
@@ -41,8 +66,7 @@ def unique_all(x: Array, /) -> UniqueAll:
         >>> unique.values.tolist(), unique.inverse_indices.tolist()
         ([1, 3], [1, 0, 1])
     """
-    values, indices, counts, inverse = _core.unique(x)
-    return UniqueAll(values, indices, inverse, counts)
+    return _unique(x)
 
 
 def unique_counts(x: Array, /) -> UniqueCounts:
@@ -53,7 +77,7 @@ def unique_counts(x: Array, /) -> UniqueCounts:
         >>> counts.tolist()
         [1, 2]
     """
-    values, _, counts, _ = _core.unique(x)
+    values, _, _, counts = _unique(x)
     return UniqueCounts(values, counts)
 
 
@@ -65,7 +89,7 @@ def unique_inverse(x: Array, /) -> UniqueInverse:
         >>> inverse.tolist()
         [1, 0, 1]
     """
-    values, _, _, inverse = _core.unique(x)
+    values, _, inverse, _ = _unique(x)
     return UniqueInverse(values, inverse)
 
 
@@ -76,4 +100,4 @@ def unique_values(x: Array, /) -> Array:
         >>> rp.unique_values(rp.asarray([3, 1, 3])).tolist()
         [1, 3]
     """
-    return _core.unique(x)[0]
+    return _unique(x).values

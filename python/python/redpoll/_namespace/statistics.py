@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import _core
 from .._array import Array
-from .._dtypes import as_dtype, isdtype
+from .._dtypes import as_dtype, float32, isdtype
 from .._dtypes import bool as bool_
 from .._typing import Axis, DTypeLike, Number
 
@@ -15,7 +15,7 @@ __all__ = [
 
 
 def _fold(x: Array, name: str, axis: Axis, dtype: DTypeLike | None, keepdims: bool) -> Array:
-    """Fold with a sum or a product, which takes the elements in the dtype of the result."""
+    """Compute a sum or a product of elements that are first cast to `dtype`."""
     if dtype is None:
         return _core.reduce(x, name, axis, keepdims)
     dtype = as_dtype(dtype)
@@ -99,6 +99,13 @@ def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     return _core.reduce(x, "mean", axis, keepdims)
 
 
+def _moment(x: Array, name: str, axis: Axis, correction: float, keepdims: bool) -> Array:
+    """Compute a moment. That of `float32` is computed in `float64`, as sums of many squares lose digits."""
+    if x.dtype is not float32:
+        return _core.moment(x, name, axis, correction, keepdims)
+    return _core.moment(x.cast("float64"), name, axis, correction, keepdims).cast("float32")
+
+
 def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Compute the variance along axes. `correction` is subtracted from the number of elements.
 
@@ -109,7 +116,7 @@ def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bo
         >>> rp.var(rp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
         [1.0, 1.0]
     """
-    return _core.moment(x, "var", axis, correction, keepdims)
+    return _moment(x, "var", axis, correction, keepdims)
 
 
 def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
@@ -122,7 +129,7 @@ def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bo
         >>> rp.std(rp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
         [1.0, 1.0]
     """
-    return _core.moment(x, "std", axis, correction, keepdims)
+    return _moment(x, "std", axis, correction, keepdims)
 
 
 def _cast(x: Array, dtype: DTypeLike | None) -> Array:
@@ -130,12 +137,12 @@ def _cast(x: Array, dtype: DTypeLike | None) -> Array:
 
 
 def _without_nan(x: Array, name: str) -> str:
-    """Return the name of a reduction without NaN: integers and booleans have none."""
+    """Return the name of the reduction that ignores NaN; integers and booleans have no NaN."""
     return f"nan_{name}" if isdtype(x.dtype, "real floating") else name
 
 
 def nansum(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
-    """Compute the sum along axes without NaN.
+    """Compute the sum along axes, ignoring NaN.
 
     Raises:
         AxisError: the array has no such axis.
@@ -148,7 +155,7 @@ def nansum(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, ke
 
 
 def nanprod(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
-    """Compute the product along axes without NaN.
+    """Compute the product along axes, ignoring NaN.
 
     Raises:
         AxisError: the array has no such axis.
@@ -161,7 +168,7 @@ def nanprod(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, k
 
 
 def nanmin(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Compute the minimum along axes without NaN.
+    """Compute the minimum along axes, ignoring NaN.
 
     Raises:
         AxisError: the array has no such axis.
@@ -174,7 +181,7 @@ def nanmin(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def nanmax(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Compute the maximum along axes without NaN.
+    """Compute the maximum along axes, ignoring NaN.
 
     Raises:
         AxisError: the array has no such axis.
@@ -187,7 +194,7 @@ def nanmax(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def nanmean(x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
-    """Compute the mean along axes without NaN.
+    """Compute the mean along axes, ignoring NaN.
 
     Raises:
         AxisError: the array has no such axis.
@@ -203,7 +210,7 @@ def nanvar(
     x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, correction: float = 0.0, ddof: float = 0.0,
     keepdims: bool = False,
 ) -> Array:  # fmt: skip
-    """Compute the variance along axes without NaN.
+    """Compute the variance along axes, ignoring NaN.
 
     Raises:
         AxisError: the array has no such axis.
@@ -212,14 +219,14 @@ def nanvar(
         >>> rp.nanvar(rp.asarray([1.0, rp.nan, 3.0])).item()
         1.0
     """
-    return _core.moment(_cast(x, dtype), "nan_var", axis, correction or ddof, keepdims)
+    return _moment(_cast(x, dtype), "nan_var", axis, correction or ddof, keepdims)
 
 
 def nanstd(
     x: Array, /, *, axis: Axis = None, dtype: DTypeLike | None = None, correction: float = 0.0, ddof: float = 0.0,
     keepdims: bool = False,
 ) -> Array:  # fmt: skip
-    """Compute the standard deviation along axes without NaN.
+    """Compute the standard deviation along axes, ignoring NaN.
 
     Raises:
         AxisError: the array has no such axis.
@@ -228,11 +235,11 @@ def nanstd(
         >>> rp.nanstd(rp.asarray([1.0, rp.nan, 3.0])).item()
         1.0
     """
-    return _core.moment(_cast(x, dtype), "nan_std", axis, correction or ddof, keepdims)
+    return _moment(_cast(x, dtype), "nan_std", axis, correction or ddof, keepdims)
 
 
 def median(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Compute the median along axes, at once.
+    """Compute the median along axes. The computation is not lazy.
 
     Raises:
         AxisError: the array has no such axis.
@@ -245,7 +252,7 @@ def median(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def quantile(x: Array, fraction: float, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Compute a quantile along axes, at once.
+    """Compute a quantile along axes. The computation is not lazy.
 
     Raises:
         ValueError: the fraction is not between 0 and 1.
@@ -324,6 +331,6 @@ def diff(
 
     parts = [part for part in (prepend, x, append) if part is not None]
     x = concat(parts, axis=axis) if len(parts) > 1 else x
-    # Booleans differ or not, as in NumPy.
+    # The difference of two booleans is whether they differ, as in NumPy.
     result = _core.diff(x, n, axis)
     return result.cast("int8").apply("band", 1).cast("bool") if x.dtype is bool_ else result

@@ -31,6 +31,8 @@ def compress(condition: Any, a: Any, axis: Any = None) -> Any:
 def where(condition: Any, *values: Any) -> Any:
     if not values:
         return namespace().nonzero(as_array(condition))
+    if len(values) != 2:
+        raise ValueError("where expects both or neither of the values where the condition is true and false")
     numbers = (bool, int, float)
     return namespace().where(as_array(condition), *(one if isinstance(one, numbers) else as_array(one) for one in values))
 
@@ -70,11 +72,14 @@ def searchsorted(a: Any, v: Any, side: str = "left") -> Any:
 @adapter
 def unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, *,
-    equal_nan: bool = False, sorted: bool = True,
+    equal_nan: bool = True, sorted: bool = True,
 ) -> Any:  # fmt: skip
-    if equal_nan and ar.dtype.kind == "f":
-        return NotImplemented
-    values, first, inverse, counts = namespace().unique_all(ar)
+    from ... import _core
+
+    # The core counts NaN as one value.
+    values, first, counts, inverse = _core.unique(ar)
+    if not equal_nan:
+        values, first, inverse, counts = namespace().unique_all(ar)
     parts = ((first, return_index), (inverse, return_inverse), (counts, return_counts))
     results = (values, *(part for part, asked in parts if asked))
     return results[0] if len(results) == 1 else results

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._errors import AxisError
 from ..numpy import dense
 from .registry import ADAPTERS, adapter, as_array, namespace
 
@@ -102,10 +103,18 @@ def transpose(a: Any, axes: Any = None) -> Any:
     return a.transpose() if axes is None else namespace().permute_dims(a, tuple(axis % a.ndim for axis in axes))
 
 
+def checked_axis(axis: int, rank: int) -> int:
+    """Return an axis that counts from the start."""
+    if not -rank <= axis < rank:
+        raise AxisError(f"axis {axis} is out of range for an array of {rank} modes")
+    return axis % rank
+
+
 @adapter
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    first, second = checked_axis(axis1, a.ndim), checked_axis(axis2, a.ndim)
     order = list(range(a.ndim))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
+    order[first], order[second] = second, first
     return namespace().permute_dims(a, order)
 
 
