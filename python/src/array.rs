@@ -9,18 +9,16 @@ use crate::products::product;
 use crate::promotion;
 use crate::run::run;
 use crate::tensor::{self, Tensor};
+use crate::work::Bounds;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyNotImplemented, PyTuple};
-use redpoll::Operand;
 use redpoll::logic::Prim;
-use redpoll::logic::op::Builtin;
+use redpoll::logic::op::{Builtin, Op};
+use redpoll::{Index, Operand, storage};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
-
-/// The work of an operator beside its elements, in elements.
-const OPERATOR_WORK: u64 = 16;
 
 /// A lazy array of redpoll, with what the module asks of it most often.
 pub(crate) struct Core {
@@ -28,8 +26,8 @@ pub(crate) struct Core {
     shape: Box<[u64]>,
     /// The primitive of the dtype; `None` for a struct.
     pub(crate) prim: Option<Prim>,
-    /// An upper bound of the elements that the computation of the array visits, with
-    /// [`OPERATOR_WORK`] for each operator. Kept tensors and sparsity make the true work smaller.
+    pub(crate) bounds: Bounds,
+    /// The work of [`Core::bounds`].
     pub(crate) work: u64,
 }
 
@@ -39,16 +37,48 @@ pub(crate) struct Core {
 pub(crate) struct Array(RwLock<Arc<Core>>);
 
 impl Array {
-    /// Returns the array of an operation on operands of the given work.
+    /// Returns the array of an operation on operands of the given work, which may store every
+    /// element.
     ///
     /// # Errors
     /// Raises the exception of an operation that could not be applied.
     pub(crate) fn new(inner: redpoll::Array, operand_work: u64) -> PyResult<Array> {
+        Array::bounded(inner, |shape| Bounds::new(shape, operand_work, u64::MAX))
+    }
+
+    /// Returns the array of an operation, with bounds for its shape.
+    ///
+    /// # Errors
+    /// Raises the exception of an operation that could not be applied.
+    pub(crate) fn bounded(inner: redpoll::Array, bounds: impl FnOnce(&[u64]) -> Bounds) -> PyResult<Array> {
         let shape = inner.shape().map_err(exception)?.into_boxed_slice();
         let prim = inner.dtype().map_err(exception)?.prim();
-        let size = shape.iter().fold(OPERATOR_WORK, |size, n| size.saturating_mul((*n).max(1)));
-        let work = operand_work.saturating_add(size);
-        Ok(Array(RwLock::new(Arc::new(Core { inner, shape, prim, work }))))
+        let bounds = bounds(&shape);
+        Ok(Array(RwLock::new(Arc::new(Core { inner, shape, prim, bounds, work: bounds.work }))))
+    }
+
+    /// Returns an array over a tensor.
+    ///
+    /// # Errors
+    /// Raises the exception of an array that could not be created.
+    pub(crate) fn over(inner: redpoll::Array, tensor: &storage::Tensor) -> PyResult<Array> {
+        Array::bounded(inner, |shape| Bounds::stored(shape, tensor.positions()))
+    }
+
+    /// Notes that the array is computed, so that expressions read its tensor. Under a memory limit,
+    /// the tensor may be evicted and computed again.
+    pub(crate) fn note_computed(&self, core: &Arc<Core>, tensor: &storage::Tensor) {
+        if core.inner.session().config().memory_limit.is_some() {
+            return;
+        }
+        let Core { inner, shape, prim, .. } = &**core;
+        let bounds = Bounds::stored(shape, tensor.positions());
+        let computed = Core { inner: inner.clone(), shape: shape.clone(), prim: *prim, bounds, work: bounds.work };
+        let mut bound = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        // The object may have been bound to another array meanwhile.
+        if Arc::ptr_eq(&bound, core) {
+            *bound = Arc::new(computed);
+        }
     }
 
     /// Returns the array as an object of the class of the Python layer.
@@ -63,9 +93,17 @@ impl Array {
 }
 
 impl Core {
-    /// Returns the array of an operation on this array alone.
+    /// Returns the array of an operation on this array alone, which may store every element.
     pub(crate) fn derived<'py>(&self, py: Python<'py>, inner: redpoll::Array) -> PyResult<Bound<'py, PyAny>> {
-        Array::new(inner, self.work)?.into_python(py)
+        Array::new(inner, self.work.saturating_add(self.bounds.stored))?.into_python(py)
+    }
+
+    /// Returns the array of an operation on this array alone, which stores at most as many elements
+    /// as this array.
+    pub(crate) fn rearranged<'py>(&self, py: Python<'py>, inner: redpoll::Array) -> PyResult<Bound<'py, PyAny>> {
+        let Bounds { stored, .. } = self.bounds;
+        let visited = self.work.saturating_add(stored);
+        Array::bounded(inner, |shape| Bounds::new(shape, visited, stored))?.into_python(py)
     }
 
     /// Returns the number of elements, stored or not.
@@ -75,8 +113,8 @@ impl Core {
 
     /// Applies a unary operator.
     fn unary<'py>(&self, py: Python<'py>, op: Builtin) -> PyResult<Bound<'py, PyAny>> {
-        let operand = OperandValue::Array(self.inner.clone(), self.work);
-        self.derived(py, promotion::apply(op.into(), &self.inner, vec![operand])?)
+        let operand = OperandValue::Array(self.inner.clone(), self.bounds);
+        self.rearranged(py, promotion::apply(op.into(), &self.inner, vec![operand])?)
     }
 
     /// Applies a binary operator with this array on the left; returns `NotImplemented` for objects
@@ -84,19 +122,34 @@ impl Core {
     fn left<'py>(&self, op: Builtin, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = other.py();
         let Some(other) = OperandValue::beside(self, other)? else { return not_implemented(py) };
-        let work = self.work.saturating_add(other.work());
-        let operands = vec![OperandValue::Array(self.inner.clone(), self.work), other];
-        Array::new(promotion::apply(op.into(), &self.inner, operands)?, work)?.into_python(py)
+        let this = OperandValue::Array(self.inner.clone(), self.bounds);
+        elementwise(op.into(), &self.inner, vec![this, other])?.into_python(py)
     }
 
     /// Applies a binary operator with this array on the right, as [`Core::left`] does.
     fn right<'py>(&self, op: Builtin, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = other.py();
         let Some(other) = OperandValue::beside(self, other)? else { return not_implemented(py) };
-        let work = self.work.saturating_add(other.work());
-        let operands = vec![other, OperandValue::Array(self.inner.clone(), self.work)];
-        Array::new(promotion::apply(op.into(), &self.inner, operands)?, work)?.into_python(py)
+        let this = OperandValue::Array(self.inner.clone(), self.bounds);
+        elementwise(op.into(), &self.inner, vec![other, this])?.into_python(py)
     }
+}
+
+/// Applies an operator elementwise, as NumPy does.
+///
+/// # Errors
+/// Raises the exceptions of [`promotion::apply`].
+pub(crate) fn elementwise(op: Op, like: &redpoll::Array, values: Vec<OperandValue>) -> PyResult<Array> {
+    let bounds: Vec<Bounds> = values.iter().map(OperandValue::bounds).collect();
+    // A product is not stored where an operand with the fill value 0 is not.
+    let is_product = op == Op::Builtin(Builtin::Mul);
+    let sparse: Vec<Bounds> =
+        values.iter().filter(|value| is_product && value.is_sparse()).map(OperandValue::bounds).collect();
+    let result = promotion::apply(op, like, values)?;
+    Array::bounded(result, |shape| match sparse.is_empty() {
+        true => Bounds::elementwise(shape, bounds.into_iter()),
+        false => Bounds::product(shape, &bounds, sparse.into_iter()),
+    })
 }
 
 fn not_implemented(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
@@ -163,14 +216,14 @@ impl Array {
     #[pyo3(signature = (*names))]
     fn at<'py>(&self, py: Python<'py>, names: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
         let core = self.core();
-        core.derived(py, core.inner.at(names))
+        core.rearranged(py, core.inner.at(names))
     }
 
     /// Numbers the modes in the given order of their names.
     #[pyo3(signature = (*names))]
     fn by_position<'py>(&self, py: Python<'py>, names: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
         let core = self.core();
-        core.derived(py, core.inner.by_position(names))
+        core.rearranged(py, core.inner.by_position(names))
     }
 
     /// Applies the operator of the given name to this array and others, or numbers.
@@ -179,22 +232,27 @@ impl Array {
         let (op, core) = (self::operator(operator)?, self.core());
         let values: Vec<OperandValue> =
             others.iter().map(|other| OperandValue::required(&core, &other)).collect::<PyResult<_>>()?;
-        let work = values.iter().fold(core.work, |work, other| work.saturating_add(other.work()));
+        let bounds: Vec<Bounds> = values.iter().map(OperandValue::bounds).chain([core.bounds]).collect();
         let result = core.inner.apply(op, values.into_iter().map(Operand::from));
-        Array::new(result, work)?.into_python(others.py())
+        Array::bounded(result, |shape| Bounds::elementwise(shape, bounds.into_iter()))?.into_python(others.py())
     }
 
     /// Casts the values to the dtype of the given name. Floats saturate, integers wrap.
     fn cast<'py>(&self, py: Python<'py>, dtype: &str) -> PyResult<Bound<'py, PyAny>> {
         let core = self.core();
-        core.derived(py, core.inner.astype(prim_of(dtype)?))
+        core.rearranged(py, core.inner.astype(prim_of(dtype)?))
     }
 
     /// Returns a part of the array, with an index for each mode from the first one on.
     fn slice<'py>(&self, indices: Vec<Bound<'py, PyAny>>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let indices = indices.iter().map(index).collect::<PyResult<Vec<_>>>()?;
         let core = self.core();
-        core.derived(py, core.inner.slice(indices))
+        // Arrays of coordinates may repeat elements.
+        let repeats = |index: &Index| matches!(index, Index::Gather(_) | Index::Take(_));
+        match indices.iter().any(repeats) {
+            true => core.derived(py, core.inner.slice(indices)),
+            false => core.rearranged(py, core.inner.slice(indices)),
+        }
     }
 
     /// Requests a format, such as `csr`, for the tensor of the array.
@@ -215,21 +273,24 @@ impl Array {
     /// Drops stored elements that equal the fill value.
     fn drop_fills<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let core = self.core();
-        core.derived(py, core.inner.drop_fills())
+        core.rearranged(py, core.inner.drop_fills())
     }
 
     /// Computes the array and keeps the tensor, which later expressions read.
     fn compute(&self, py: Python<'_>) -> PyResult<Tensor> {
-        let Core { inner: array, work, .. } = &*self.core();
-        let array = array.clone();
-        run(py, *work, move |cancel| array.cancelled_by(cancel).compute()).map(Tensor)
+        let core = self.core();
+        let array = core.inner.clone();
+        let tensor = run(py, core.work, move |cancel| array.cancelled_by(cancel).compute())?;
+        self.note_computed(&core, &tensor);
+        Ok(Tensor(tensor))
     }
 
     /// Computes the array in a format without keeping the tensor.
     fn collect(&self, py: Python<'_>, format: &str) -> PyResult<Tensor> {
         let core = self.core();
         let array = core.inner.reformat(tensor::format(format, core.shape.len())?);
-        run(py, core.work, move |cancel| array.cancelled_by(cancel).collect()).map(Tensor)
+        let work = core.work.saturating_add(core.bounds.stored);
+        run(py, work, move |cancel| array.cancelled_by(cancel).collect()).map(Tensor)
     }
 
     /// Computes an array of one element and returns the element.
@@ -244,9 +305,10 @@ impl Array {
 
     /// Writes the values to a file, whose extension determines the file format.
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let Core { inner: array, work, .. } = &*self.core();
-        let array = array.clone();
-        run(py, *work, move |cancel| array.cancelled_by(cancel).write(path))
+        let core = self.core();
+        let array = core.inner.clone();
+        let work = core.work.saturating_add(core.bounds.stored);
+        run(py, work, move |cancel| array.cancelled_by(cancel).write(path))
     }
 
     /// Computes the array with transformed loops, and keeps the tensor.
@@ -368,15 +430,15 @@ impl Array {
         let py = other.py();
         let core = self.core();
         let Some(other) = OperandValue::beside(&core, other)? else { return not_implemented(py) };
-        product(py, (&core.inner, core.work), other)
+        product(py, (&core.inner, core.bounds), other)
     }
 
     fn __rmatmul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = other.py();
         let core = self.core();
         let Some(other) = OperandValue::beside(&core, other)? else { return not_implemented(py) };
-        let work = other.work();
-        product(py, (&other.into_array(&core.inner), work), OperandValue::Array(core.inner.clone(), core.work))
+        let bounds = other.bounds();
+        product(py, (&other.into_array(&core.inner), bounds), OperandValue::Array(core.inner.clone(), core.bounds))
     }
 
     fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, comparison: CompareOp) -> PyResult<Bound<'py, PyAny>> {

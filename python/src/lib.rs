@@ -25,6 +25,12 @@ mod run;
 mod session;
 mod shapes;
 mod tensor;
+mod work;
+
+/// The allocator of the module. The system's allocator returns the memory of large results to the
+/// system, whose fresh pages then cost the next result more than its computation.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The core of the package `redpoll`; import `redpoll` instead.
 #[pyo3::pymodule]

@@ -2,6 +2,7 @@
 
 use crate::array::{Array, Core};
 use crate::dtype::number;
+use crate::work::Bounds;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -49,8 +50,8 @@ pub(crate) fn axis_error(message: String) -> PyErr {
 
 /// The value of an operand.
 pub(crate) enum OperandValue {
-    /// An array, with the work of computing it.
-    Array(redpoll::Array, u64),
+    /// An array, with its bounds.
+    Array(redpoll::Array, Bounds),
     /// A number, whose dtype adapts to the arrays that it is combined with.
     Number(Scalar),
 }
@@ -80,12 +81,25 @@ impl OperandValue {
     }
 
     fn of(array: &Core) -> OperandValue {
-        OperandValue::Array(array.inner.clone(), array.work)
+        OperandValue::Array(array.inner.clone(), array.bounds)
     }
 
-    /// Returns the work of computing the operand.
+    /// Returns the bounds of the operand.
+    pub(crate) fn bounds(&self) -> Bounds {
+        if let OperandValue::Array(_, bounds) = self { *bounds } else { Bounds::NUMBER }
+    }
+
+    /// Returns the work of computing the operand and reading it.
     pub(crate) fn work(&self) -> u64 {
-        if let OperandValue::Array(_, work) = self { *work } else { 0 }
+        let Bounds { work, stored, .. } = self.bounds();
+        work.saturating_add(stored)
+    }
+
+    /// Returns whether the operand stores only a part of its elements, and the others are 0.
+    pub(crate) fn is_sparse(&self) -> bool {
+        let OperandValue::Array(array, bounds) = self else { return false };
+        bounds.stored < bounds.size
+            && array.fill().is_ok_and(|fill| fill.prim().is_some_and(|prim| fill == Scalar::zero(prim)))
     }
 
     /// Returns the primitive of the operand; `None` for structs and arrays with errors.

@@ -1,10 +1,9 @@
 //! Operators as functions, found by their names once.
 
 use crate::argument::operator;
-use crate::array::Array;
+use crate::array::{Array, elementwise};
 use crate::dtype::{name_of, prim_of};
 use crate::operand::OperandValue;
-use crate::promotion;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -62,9 +61,7 @@ impl Operator {
         let first = array.get().core();
         let values: Vec<OperandValue> =
             operands.iter().map(|operand| OperandValue::required(&first, &operand)).collect::<PyResult<_>>()?;
-        let work = values.iter().fold(0, |work: u64, value| work.saturating_add(value.work()));
-        let result = promotion::apply(self.0.clone(), &first.inner, values)?;
-        Array::new(result, work)?.into_python(py)
+        elementwise(self.0.clone(), &first.inner, values)?.into_python(py)
     }
 
     fn __repr__(&self) -> String {

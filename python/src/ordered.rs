@@ -18,7 +18,8 @@ fn at_once<'py, const N: usize>(
 ) -> PyResult<[Bound<'py, PyAny>; N]> {
     let (py, this) = (array.py(), array.get().core());
     let inner = this.inner.clone();
-    let work = other.as_ref().map_or(0, OperandValue::work).saturating_add(this.work);
+    let reads = this.work.saturating_add(this.bounds.size);
+    let work = other.as_ref().map_or(0, OperandValue::work).saturating_add(reads);
     let other = other.map(|other| other.into_array(&inner));
     let results = run(py, work, move |cancel| operation(&inner.cancelled_by(cancel), other))?;
     let mut objects = Vec::with_capacity(N);
@@ -87,7 +88,7 @@ pub(crate) fn searchsorted<'py>(
 /// Returns the elements at which a mask is true; the modes of the mask are the first modes.
 #[pyfunction]
 pub(crate) fn select<'py>(array: &Bound<'py, Array>, mask: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {
-    let mask = OperandValue::Array(mask.get().core().inner.clone(), mask.get().core().work);
+    let mask = OperandValue::Array(mask.get().core().inner.clone(), mask.get().core().bounds);
     let [selected] = at_once(array, Some(mask), |a, mask| Ok([a.select(&mask.expect("the mask"))?]))?;
     Ok(selected)
 }
@@ -104,7 +105,8 @@ pub(crate) fn argwhere<'py>(array: &Bound<'py, Array>) -> PyResult<Bound<'py, Py
 pub(crate) fn nonzero<'py>(array: &Bound<'py, Array>) -> PyResult<Bound<'py, PyTuple>> {
     let (py, this) = (array.py(), array.get().core());
     let inner = this.inner.clone();
-    let vectors = run(py, this.work, move |cancel| inner.cancelled_by(cancel).nonzero())?;
+    let vectors =
+        run(py, this.work.saturating_add(this.bounds.size), move |cancel| inner.cancelled_by(cancel).nonzero())?;
     let objects: Vec<_> =
         vectors.into_iter().map(|vector| Array::new(vector, 0)?.into_python(py)).collect::<PyResult<_>>()?;
     PyTuple::new(py, objects)

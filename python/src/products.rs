@@ -4,16 +4,11 @@ use crate::argument::OperatorArgument;
 use crate::array::Array;
 use crate::error::exception;
 use crate::operand::{OperandValue, class_name};
+use crate::work::Bounds;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use redpoll::logic::Prim;
 use redpoll::{Contraction, Operand};
-
-/// Returns a bound of the work of a product: each element of one operand may meet each element of
-/// the other.
-fn product_work(a: u64, b: u64) -> u64 {
-    a.saturating_mul(b)
-}
 
 /// Returns a product of two arrays as NumPy does: that of booleans is a boolean.
 fn logical(product: redpoll::Array, operands: [&redpoll::Array; 2]) -> PyResult<redpoll::Array> {
@@ -28,15 +23,17 @@ fn logical(product: redpoll::Array, operands: [&redpoll::Array; 2]) -> PyResult<
 /// Computes the matrix product.
 pub(crate) fn product<'py>(
     py: Python<'py>,
-    (a, work): (&redpoll::Array, u64),
+    (a, a_bounds): (&redpoll::Array, Bounds),
     b: OperandValue,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let work = product_work(work, b.work());
+    let b_bounds = b.bounds();
     let b = b.into_array(a);
-    if a.rank().map_err(exception)? == 0 || b.rank().map_err(exception)? == 0 {
+    let (a_shape, b_shape) = (a.shape().map_err(exception)?, b.shape().map_err(exception)?);
+    if a_shape.is_empty() || b_shape.is_empty() {
         return Err(PyValueError::new_err("matmul: expected operands with modes; multiply by a number with `*`"));
     }
-    Array::new(logical(a.matmul(&b), [a, &b])?, work)?.into_python(py)
+    let bounds = |shape: &[u64]| Bounds::matrix_product(shape, (a_bounds, &a_shape), (b_bounds, &b_shape));
+    Array::bounded(logical(a.matmul(&b), [a, &b])?, bounds)?.into_python(py)
 }
 
 /// Applies a product of two operands.
@@ -47,15 +44,17 @@ fn of_pair<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let b = OperandValue::required(&a.get().core(), b)?;
     let core = a.get().core();
-    let work = product_work(core.work, b.work());
+    let operands = [core.bounds, b.bounds()];
     let b = b.into_array(&core.inner);
-    Array::new(logical(product(&core.inner, (&b).into()), [&core.inner, &b])?, work)?.into_python(a.py())
+    let result = logical(product(&core.inner, (&b).into()), [&core.inner, &b])?;
+    Array::bounded(result, |shape| Bounds::contraction(shape, operands.into_iter()))?.into_python(a.py())
 }
 
 /// Computes the matrix product; modes before the last two are broadcast.
 #[pyfunction]
 pub(crate) fn matmul<'py>(a: &Bound<'py, Array>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    product(a.py(), (&a.get().core().inner, a.get().core().work), OperandValue::required(&a.get().core(), b)?)
+    let core = a.get().core();
+    product(a.py(), (&core.inner, core.bounds), OperandValue::required(&core, b)?)
 }
 
 /// The modes that a product sums over: a number of modes, or pairs of modes.
@@ -106,18 +105,19 @@ pub(crate) fn einsum<'py>(
     sum: OperatorArgument<'py>,
     product: OperatorArgument<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let mut work = 1;
+    let mut bounds = Vec::with_capacity(operands.len());
     let mut arrays: Vec<redpoll::Array> = Vec::with_capacity(operands.len());
     for operand in &operands {
         let Ok(array) = operand.cast::<Array>() else {
             return Err(PyTypeError::new_err(format!("einsum: expected arrays, found {}", class_name(operand))));
         };
-        work = product_work(work, array.get().core().work);
-        arrays.push(array.get().core().inner.clone());
+        let core = array.get().core();
+        bounds.push(core.bounds);
+        arrays.push(core.inner.clone());
     }
     let Some(first) = arrays.first() else {
         return Err(PyValueError::new_err("einsum: expected at least one array"));
     };
     let result = first.session().einsum_with(spec, &arrays, sum.find()?, product.find()?);
-    Array::new(result, work)?.into_python(py)
+    Array::bounded(result, |shape| Bounds::contraction(shape, bounds.into_iter()))?.into_python(py)
 }

@@ -5,7 +5,7 @@ use crate::error::exception;
 use crate::run::run;
 use crate::session::Session;
 use pyo3::prelude::*;
-use redpoll::Bindings;
+use redpoll::{Bindings, storage};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -71,7 +71,9 @@ impl Program {
             });
             Ok(outputs.collect::<Vec<_>>())
         })?;
-        let array = |(name, tensor)| Ok((name, Array::new(owner.array(tensor), 0)?.into_python(py)?));
+        let array = |(name, tensor): (String, storage::Tensor)| {
+            Ok((name, Array::over(owner.array(tensor.clone()), &tensor)?.into_python(py)?))
+        };
         outputs.into_iter().map(array).collect()
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn reduce<'py>(
             return Err(PyValueError::new_err(message));
         }
     };
-    this.derived(array.py(), result)
+    this.rearranged(array.py(), result)
 }
 
 /// Folds the values along one axis and returns every partial result: `sum`, `prod`, or an
@@ -95,7 +95,7 @@ pub(crate) fn moment<'py>(
         "nan_std" => inner.nan_std(axes, correction),
         _ => return Err(PyValueError::new_err(format!("there is no moment '{name}'"))),
     };
-    core.derived(array.py(), result)
+    core.rearranged(array.py(), result)
 }
 
 /// Computes the norm of the given order along axes.
@@ -107,7 +107,7 @@ pub(crate) fn norm<'py>(
     keepdims: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let core = array.get().core();
-    core.derived(array.py(), core.inner.norm(order, axes(axis, keepdims)?))
+    core.rearranged(array.py(), core.inner.norm(order, axes(axis, keepdims)?))
 }
 
 /// Computes differences of adjacent values along an axis, `order` times.

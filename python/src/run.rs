@@ -1,8 +1,6 @@
 //! Runs of plans without the lock of the interpreter, which Ctrl-C interrupts.
 
-use crate::array::Array;
-#[cfg(doc)]
-use crate::array::Core;
+use crate::array::{Array, Core};
 use crate::error::exception;
 use crate::tensor::Tensor;
 use pyo3::exceptions::PyRuntimeError;
@@ -15,9 +13,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// The largest work of a run on the thread of the caller; see [`Core::work`]. A run of this work
-/// takes less than a millisecond once its plan is compiled, and a thread costs 15 microseconds.
-const INLINE_WORK: u64 = 1 << 16;
+/// The largest work of a run on the thread of the caller; see [`Core::work`]. Once its plan is
+/// compiled, a run of this work takes a few milliseconds, and at most about 50 with expensive
+/// operators, after which Ctrl-C takes effect. A thread costs 30 microseconds and cold caches.
+const INLINE_WORK: u64 = 1 << 20;
 
 /// The interval between two polls for signals.
 const POLL: Duration = Duration::from_millis(20);
@@ -83,7 +82,11 @@ pub(crate) fn compute_all(py: Python<'_>, arrays: Vec<Bound<'_, Array>>) -> PyRe
     let Some(first) = arrays.first() else { return Ok(Vec::new()) };
     let session = first.get().core().inner.session().clone();
     let work = arrays.iter().fold(0, |work: u64, array| work.saturating_add(array.get().core().work));
-    let inner: Vec<redpoll::Array> = arrays.iter().map(|array| array.get().core().inner.clone()).collect();
+    let cores: Vec<Arc<Core>> = arrays.iter().map(|array| array.get().core()).collect();
+    let inner: Vec<redpoll::Array> = cores.iter().map(|core| core.inner.clone()).collect();
     let tensors = run(py, work, move |cancel| session.cancelled_by(cancel).compute_all(&inner))?;
+    for ((array, core), tensor) in arrays.iter().zip(&cores).zip(&tensors) {
+        array.get().note_computed(core, tensor);
+    }
     Ok(tensors.into_iter().map(Tensor).collect())
 }

@@ -47,7 +47,8 @@ impl Session {
 
     /// Returns an array of the values of a tensor.
     fn array<'py>(&self, tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
-        created(tensor.py(), self.0.array(tensor.get().0.clone()))
+        let tensor_of_array = &tensor.get().0;
+        Array::over(self.0.array(tensor_of_array.clone()), tensor_of_array)?.into_python(tensor.py())
     }
 
     /// Returns an array of one repeated value, which stores nothing.

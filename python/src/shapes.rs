@@ -5,6 +5,7 @@ use crate::argument::{axes, operator};
 use crate::array::Array;
 use crate::dtype::scalar;
 use crate::operand::{OperandValue, class_name};
+use crate::work::Bounds;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -12,14 +13,14 @@ use pyo3::prelude::*;
 #[pyfunction]
 pub(crate) fn permute_dims<'py>(array: &Bound<'py, Array>, order: Vec<i64>) -> PyResult<Bound<'py, PyAny>> {
     let core = array.get().core();
-    core.derived(array.py(), core.inner.permute_dims(order))
+    core.rearranged(array.py(), core.inner.permute_dims(order))
 }
 
 /// Changes the shape and keeps the values in row-major order.
 #[pyfunction]
 pub(crate) fn reshape<'py>(array: &Bound<'py, Array>, shape: Vec<i64>) -> PyResult<Bound<'py, PyAny>> {
     let core = array.get().core();
-    core.derived(array.py(), core.inner.reshape(shape))
+    core.rearranged(array.py(), core.inner.reshape(shape))
 }
 
 /// Broadcasts the array to a larger shape.
@@ -33,21 +34,21 @@ pub(crate) fn broadcast_to<'py>(array: &Bound<'py, Array>, shape: Vec<u64>) -> P
 #[pyfunction]
 pub(crate) fn expand_dims<'py>(array: &Bound<'py, Array>, axis: i64) -> PyResult<Bound<'py, PyAny>> {
     let core = array.get().core();
-    core.derived(array.py(), core.inner.expand_dims(axis))
+    core.rearranged(array.py(), core.inner.expand_dims(axis))
 }
 
 /// Drops modes of size 1.
 #[pyfunction]
 pub(crate) fn squeeze<'py>(array: &Bound<'py, Array>, axis: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let core = array.get().core();
-    core.derived(array.py(), core.inner.squeeze(axes(axis, false)?))
+    core.rearranged(array.py(), core.inner.squeeze(axes(axis, false)?))
 }
 
 /// Reverses the order of the elements along axes.
 #[pyfunction]
 pub(crate) fn flip<'py>(array: &Bound<'py, Array>, axis: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let core = array.get().core();
-    core.derived(array.py(), core.inner.flip(axes(axis, false)?))
+    core.rearranged(array.py(), core.inner.flip(axes(axis, false)?))
 }
 
 /// Rotates the elements along axes.
@@ -58,7 +59,7 @@ pub(crate) fn roll<'py>(
     axis: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let core = array.get().core();
-    core.derived(array.py(), core.inner.roll(shift, axes(axis, false)?))
+    core.rearranged(array.py(), core.inner.roll(shift, axes(axis, false)?))
 }
 
 /// Repeats the whole array, with one count for each mode.
@@ -115,20 +116,22 @@ fn join<'py>(
     arrays: &[Bound<'py, PyAny>],
     join: impl FnOnce(&redpoll::Array, Vec<redpoll::Array>) -> redpoll::Array,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let mut work = 0u64;
+    let (mut work, mut stored) = (0u64, 0u64);
     let mut inner = Vec::with_capacity(arrays.len());
     for array in arrays {
         let Ok(array) = array.cast::<Array>() else {
             return Err(PyTypeError::new_err(format!("expected arrays, found {}", class_name(array))));
         };
-        work = work.saturating_add(array.get().core().work);
-        inner.push(array.get().core().inner.clone());
+        let core = array.get().core();
+        work = work.saturating_add(core.work);
+        stored = stored.saturating_add(core.bounds.stored);
+        inner.push(core.inner.clone());
     }
     if inner.is_empty() {
         return Err(PyValueError::new_err("expected at least one array"));
     }
     let first = inner.remove(0);
-    Array::new(join(&first, inner), work)?.into_python(py)
+    Array::bounded(join(&first, inner), |shape| Bounds::new(shape, work, stored))?.into_python(py)
 }
 
 /// Reads the array at the given coordinates along an axis, element by element.
@@ -158,14 +161,14 @@ pub(crate) fn triangle<'py>(
         (Some(k), None) => inner.triu(k),
         (Some(lower), Some(upper)) => inner.band(lower, upper),
     };
-    core.derived(array.py(), result)
+    core.rearranged(array.py(), result)
 }
 
 /// Returns diagonal `k` of the last two modes.
 #[pyfunction]
 pub(crate) fn diagonal<'py>(array: &Bound<'py, Array>, k: i64) -> PyResult<Bound<'py, PyAny>> {
     let core = array.get().core();
-    core.derived(array.py(), core.inner.diagonal(k))
+    core.rearranged(array.py(), core.inner.diagonal(k))
 }
 
 /// Combines the elements whose integer in `places` is equal with an operator, from its identity.

@@ -123,7 +123,7 @@ impl Array {
     /// # Errors
     /// Returns the error of the first operation that could not be applied.
     pub fn shape(&self) -> Result<Vec<u64>, Error> {
-        Ok(self.state()?.shape())
+        self.state.read(ArrayState::shape).map_err(Error::Array)
     }
 
     /// Returns the number of modes.
@@ -131,7 +131,7 @@ impl Array {
     /// # Errors
     /// The errors of [`Array::shape`].
     pub fn rank(&self) -> Result<usize, Error> {
-        Ok(self.state()?.rank())
+        self.state.read(ArrayState::rank).map_err(Error::Array)
     }
 
     /// Returns the type of the values.
@@ -139,7 +139,7 @@ impl Array {
     /// # Errors
     /// The errors of [`Array::shape`].
     pub fn dtype(&self) -> Result<DType, Error> {
-        Ok(self.state()?.expr.info().dtype.clone())
+        self.state.read(|state| state.expr.info().dtype.clone()).map_err(Error::Array)
     }
 
     /// Returns the fill value: the value of all elements that are not stored.
@@ -147,7 +147,7 @@ impl Array {
     /// # Errors
     /// The errors of [`Array::shape`].
     pub fn fill(&self) -> Result<Scalar, Error> {
-        Ok(self.state()?.expr.info().fill.clone())
+        self.state.read(|state| state.expr.info().fill.clone()).map_err(Error::Array)
     }
 
     /// Returns the names of the modes, or `None` if the modes are numbered.

@@ -39,6 +39,11 @@ impl SharedState {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Returns what `read` finds in the state, or the error.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&ArrayState) -> T) -> Result<T, Arc<ArrayError>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(read).map_err(Arc::clone)
+    }
+
     /// Replaces the state by an equal one, if `replacement` returns one.
     pub(crate) fn replace(&self, replacement: impl FnOnce(&ArrayState) -> Option<ArrayState>) {
         let mut shared = self.0.write().unwrap_or_else(PoisonError::into_inner);

@@ -41,9 +41,19 @@ _REDUCTIONS = {
 }  # fmt: skip
 _SCANS = {"add": "+", "multiply": "*", "minimum": "min", "maximum": "max"}
 
+#: The functions of ufuncs by name, found in earlier calls, for calls without options on arrays of
+#: redpoll and numbers of Python.
+_FOUND: dict[str, Callable[..., Any]] = {}
+
 
 def call(namespace: Any, ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Return the result of a method of a ufunc, or `NotImplemented`."""
+    if not kwargs and method == "__call__" and (function := _FOUND.get(ufunc.__name__)) is not None:
+        for one in inputs:
+            if not (isinstance(one, _core.Array) or type(one) in (int, float, bool)):
+                break
+        else:
+            return function(*inputs)
     if kwargs.get("where", True) is not True:
         return NotImplemented
     given = {name: value for name, value in kwargs.items() if name not in ("out", "where")}
@@ -98,6 +108,8 @@ def _call(namespace: Any, name: str, operands: list[Any], given: dict[str, Any])
         return NotImplemented
     if not isinstance(operands[0], _core.Array) and len(operands) == 1:
         operands = [namespace.asarray(operands[0])]
+    if dtype is None and name != "float_power":
+        _FOUND[name] = function
     return function(*operands)
 
 
