@@ -160,6 +160,14 @@ def test_variances_of_float32_do_not_lose_digits(rng):
         np.testing.assert_allclose(float(found), getattr(np, name)(exact), rtol=1e-6)
 
 
+def test_can_cast_of_numpy_follows_the_casting():
+    for source in ("int64", "float64", "int8"):
+        for target in ("int8", "float32", "int64"):
+            for casting in ("no", "safe", "same_kind", "unsafe"):
+                found = np.can_cast(rp.zeros(2, dtype=source), target, casting=casting)
+                assert found == np.can_cast(np.dtype(source), target, casting=casting)
+
+
 def test_the_method_mean_takes_a_dtype(rng):
     values = rng.integers(0, 9, (3, 4))
     for dtype in ("float32", "float64"):

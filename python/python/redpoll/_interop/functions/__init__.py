@@ -36,13 +36,12 @@ def call(
     if not all(issubclass(one, (_core.Array, np.ndarray)) or one.__module__.startswith("sparse") for one in types):
         return NotImplemented
     name = called.__name__ if called.__module__ == "numpy" else f"linalg_{called.__name__}"
-    # An argument with its default says nothing about the result.
-    given = dict(kwargs)
-    for key, neutral in _NEUTRAL.items():
-        if key in given and (given[key] is None or isinstance(given[key], (bool, str)) and given[key] in neutral):
-            del given[key]
     function = ADAPTERS.get(name) or getattr(namespace(), _RENAMED.get(name, name), None)
-    if not callable(function) or isinstance(function, type) or not _accepts(function, len(args), tuple(given)):
+    if not callable(function) or isinstance(function, type):
+        return NotImplemented
+    # An argument with its default says nothing about the result.
+    given = {key: value for key, value in kwargs.items() if not _is_neutral(function, key, value)}
+    if not _accepts(function, len(args), tuple(given)):
         return NotImplemented
     return function(*args, **given)
 
@@ -52,6 +51,16 @@ _NEUTRAL: dict[str, tuple[Any, ...]] = {
     "out": (), "where": (True,), "copy": (), "subok": (True, False), "like": (), "order": ("K", "C"),
     "casting": ("same_kind", "safe"), "optimize": (True, False), "overwrite_input": (False,), "kind": (), "device": (),
 }  # fmt: skip
+
+
+def _is_neutral(function: Callable[..., Any], key: str, value: Any) -> bool:
+    """Return whether a function gives the same result without an argument that it does not have."""
+    if key not in _NEUTRAL or value is None:
+        return key in _NEUTRAL
+    parameters = _parameters(function)
+    if parameters is not None and key in parameters[1]:
+        return False
+    return isinstance(value, (bool, str)) and value in _NEUTRAL[key]
 
 
 def _accepts(function: Callable[..., Any], count: int, names: tuple[str, ...]) -> bool:
