@@ -57,11 +57,12 @@ extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
     const uint32_t lane = RP_LANE(16), mask = RP_MASK(16);
     const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 16;
     if (team >= launch.team_count) return;
-    int32_t status = RP_DONE;
-    for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-        status = rp_cancelled(launch, lane, mask, 16) ? RP_CANCELLED
+    int64_t chunk = team;
+    while (chunk < launch.chunk_count) {
+        const int32_t status = rp_cancelled(launch, lane, mask, 16) ? RP_CANCELLED
             : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
         rp_barrier(mask, 16);
         if (lane == 0) launch.status[chunk] = status;
+        chunk = rp_next_chunk(launch, lane, mask, 16);
     }
 }

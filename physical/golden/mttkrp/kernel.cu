@@ -52,7 +52,8 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
     int64_t chunk_hi = launch.chunks[2 * chunk + 1];
     int64_t p, chunk_2, chunk_3, q, q_end, i, step, hi;
     int64_t mid, q_2, q_end_2, i_2, q_3, q_end_3, i_3, row;
-    int64_t row_2, row_3, first, last;
+    int64_t row_2, row_3, first, last, lane_q;
+    double acc;
     uint32_t rounds = 0;
     first = launch.sections ? launch.sections[2 * chunk] : INT64_MIN / 2;
     last = launch.sections ? launch.sections[2 * chunk + 1] : INT64_MAX / 2;
@@ -92,24 +93,27 @@ static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk
             }
             q_2 = rp_max_i64(B_ptr1[q], first);
             q_end_2 = rp_min_i64(B_ptr1[q + 1], last);
-            while (q_2 < q_end_2) {
-                RP_POLL(32);
-                i_2 = B_idx1[q_2];
-                q_3 = B_ptr2[q_2];
-                q_end_3 = B_ptr2[rp_add_i64(q_2, 1)];
-                while (q_3 < q_end_3) {
-                    RP_POLL(32);
-                    i_3 = B_idx2[q_3];
-                    row = rp_mul_i64(i_2, n8);
-                    row_2 = rp_mul_i64(i_3, n8);
-                    row_3 = rp_mul_i64(i, n8);
-                    rp_barrier(mask, 32);
-                    for (int64_t j = 0 + (int64_t)lane; j < n8; j += 32) {
-                        A_val[row_3 + j] = A_val[row_3 + j] + B_val[q_3] * (C_val[row + j] * D_val[row_2 + j]);
+            row_3 = rp_mul_i64(i, n8);
+            if (q_2 < q_end_2) {
+                rp_barrier(mask, 32);
+                for (int64_t j = 0 + (int64_t)lane; j < n8; j += 32) {
+                    lane_q = q_2;
+                    acc = A_val[row_3 + j];
+                    while (lane_q < q_end_2) {
+                        i_2 = B_idx1[lane_q];
+                        q_3 = B_ptr2[lane_q];
+                        q_end_3 = B_ptr2[rp_add_i64(lane_q, 1)];
+                        while (q_3 < q_end_3) {
+                            i_3 = B_idx2[q_3];
+                            row = rp_mul_i64(i_2, n8);
+                            row_2 = rp_mul_i64(i_3, n8);
+                            acc = acc + B_val[q_3] * (C_val[row + j] * D_val[row_2 + j]);
+                            q_3 = q_3 + 1;
+                        }
+                        lane_q = rp_add_i64(lane_q, 1);
                     }
-                    q_3 = q_3 + 1;
+                    A_val[row_3 + j] = acc;
                 }
-                q_2 = rp_add_i64(q_2, 1);
             }
             q = q + 1;
         }
@@ -121,11 +125,12 @@ extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
     const uint32_t lane = RP_LANE(32), mask = RP_MASK(32);
     const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (team >= launch.team_count) return;
-    int32_t status = RP_DONE;
-    for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-        status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
+    int64_t chunk = team;
+    while (chunk < launch.chunk_count) {
+        const int32_t status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
             : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
         rp_barrier(mask, 32);
         if (lane == 0) launch.status[chunk] = status;
+        chunk = rp_next_chunk(launch, lane, mask, 32);
     }
 }

@@ -217,11 +217,13 @@ extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
     rp_begin_window(launch.windows[12][team], (uint32_t)0, next, lane, 32);
     rp_begin_window(launch.windows[13][team], (double)0.0, next, lane, 32);
     rp_barrier(mask, 32);
-    int32_t status = RP_DONE;
-    for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-        if (status != RP_OUT_OF_CAPACITY) status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
+    int64_t chunk = team;
+    while (chunk < launch.chunk_count) {
+        const int32_t status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
             : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
         rp_barrier(mask, 32);
         if (lane == 0) launch.status[chunk] = status;
+        if (status == RP_OUT_OF_CAPACITY) return;
+        chunk = rp_next_chunk(launch, lane, mask, 32);
     }
 }

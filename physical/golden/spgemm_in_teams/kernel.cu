@@ -197,11 +197,13 @@ extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
     rp_begin_window(launch.windows[11][team], (uint8_t)0, next, lane, 8);
     rp_begin_window(launch.windows[12][team], (double)0.0, next, lane, 8);
     rp_barrier(mask, 8);
-    int32_t status = RP_DONE;
-    for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-        if (status != RP_OUT_OF_CAPACITY) status = rp_cancelled(launch, lane, mask, 8) ? RP_CANCELLED
+    int64_t chunk = team;
+    while (chunk < launch.chunk_count) {
+        const int32_t status = rp_cancelled(launch, lane, mask, 8) ? RP_CANCELLED
             : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
         rp_barrier(mask, 8);
         if (lane == 0) launch.status[chunk] = status;
+        if (status == RP_OUT_OF_CAPACITY) return;
+        chunk = rp_next_chunk(launch, lane, mask, 8);
     }
 }

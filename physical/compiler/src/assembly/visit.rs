@@ -34,17 +34,29 @@ impl Expr {
     /// Substitutes expressions for locals.
     #[must_use]
     pub fn substitute_locals(&self, with: &dyn Fn(Local) -> Expr) -> Expr {
-        let part = |e: &Expr| Box::new(e.substitute_locals(with));
+        self.replace(&|e| match e {
+            Expr::Local(local) => Some(with(*local)),
+            _ => None,
+        })
+    }
+
+    /// Replaces each subexpression for which `with` returns another one. A replaced expression is
+    /// not searched.
+    #[must_use]
+    pub fn replace(&self, with: &dyn Fn(&Expr) -> Option<Expr>) -> Expr {
+        if let Some(other) = with(self) {
+            return other;
+        }
+        let part = |e: &Expr| Box::new(e.replace(with));
         match self {
-            Expr::Const(_) | Expr::Param(_) => self.clone(),
-            Expr::Local(local) => with(*local),
+            Expr::Const(_) | Expr::Local(_) | Expr::Param(_) => self.clone(),
             Expr::Load { buffer, at } => Expr::Load { buffer: *buffer, at: part(at) },
             Expr::Unary(op, e) => Expr::Unary(*op, part(e)),
             Expr::Cast(prim, e) => Expr::Cast(*prim, part(e)),
             Expr::Binary(op, a, b) => Expr::Binary(*op, part(a), part(b)),
             Expr::Compare(op, a, b) => Expr::Compare(*op, part(a), part(b)),
             Expr::Select(c, a, b) => Expr::Select(part(c), part(a), part(b)),
-            Expr::Math(f, args) => Expr::Math(*f, args.iter().map(|e| e.substitute_locals(with)).collect()),
+            Expr::Math(f, args) => Expr::Math(*f, args.iter().map(|e| e.replace(with)).collect()),
         }
     }
 

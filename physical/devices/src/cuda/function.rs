@@ -138,9 +138,13 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
         out.push_str("    return RP_DONE;\n");
     }
     let (beginnings, warp) = (window_beginnings(grid, &uses), lanes.min(WARP));
-    // A chunk that ends for lack of capacity leaves invalid contents in the workspaces of the team.
-    // The team therefore skips its later chunks and reports the same status for them.
-    let guard = if grid.spaces.contains(&MemorySpace::Team) { "if (status != RP_OUT_OF_CAPACITY) " } else { "" };
+    // A chunk that ends for lack of capacity leaves invalid contents in the workspaces of the team,
+    // so the team takes no other chunk.
+    let guard = if grid.spaces.contains(&MemorySpace::Team) {
+        "if (status == RP_OUT_OF_CAPACITY) return;\n        "
+    } else {
+        ""
+    };
     let _ = write!(
         out,
         "}}\n\n\
@@ -149,12 +153,13 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
          const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / {lanes};\n    \
          if (team >= launch.team_count) return;\n\
          {beginnings}    \
-         int32_t status = RP_DONE;\n    \
-         for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {{\n        \
-         {guard}status = rp_cancelled(launch, lane, mask, {lanes}) ? RP_CANCELLED\n            \
+         int64_t chunk = team;\n    \
+         while (chunk < launch.chunk_count) {{\n        \
+         const int32_t status = rp_cancelled(launch, lane, mask, {lanes}) ? RP_CANCELLED\n            \
          : {entry}_chunk(launch, chunk, team, lane, mask);\n        \
          rp_barrier(mask, {lanes});\n        \
-         if (lane == 0) launch.status[chunk] = status;\n    \
+         if (lane == 0) launch.status[chunk] = status;\n        \
+         {guard}chunk = rp_next_chunk(launch, lane, mask, {lanes});\n    \
          }}\n}}\n"
     );
 }

@@ -21,7 +21,12 @@ pub(crate) struct Argument {
     pub(super) words: [u64; 8],
     /// Address of the word that cancels the launch when it is not 0.
     pub(super) cancel: Address,
+    /// Address of the number of the next chunk. Each team begins with the chunk of its own number.
+    pub(super) next_chunk: Address,
 }
+
+/// The status of a chunk that no team has taken: all teams may end for lack of capacity.
+const PENDING: i32 = i32::MAX;
 
 /// A window, with the layout of `rp_window`.
 #[derive(Clone, Copy)]
@@ -148,9 +153,10 @@ impl LaunchTables {
         let of_chunks = if are_cut { launch.sections } else { &[] };
         let params_at = sections + 2 * of_chunks.len();
         let cancel = params_at + params.len();
-        let allocation = memory.pool.allocate(8 * (cancel + 1), memory.requester)?;
+        let next_chunk = cancel + 1;
+        let allocation = memory.pool.allocate(8 * (next_chunk + 1), memory.requester)?;
         let at = |word: usize| allocation.address() + 8 * word as u64;
-        let pending = u64::from(i32::MAX as u32) << 32 | u64::from(i32::MAX as u32);
+        let pending = u64::from(PENDING as u32) << 32 | u64::from(PENDING as u32);
         let mut words = vec![pending; self.status_words()];
         words.extend(self.windows.iter().flat_map(|w| w.words()));
         words.extend(self.starts.iter().map(|start| at(window(*start))));
@@ -159,13 +165,13 @@ impl LaunchTables {
         words.extend(bounds(launch.chunks));
         words.extend(bounds(of_chunks));
         words.extend(params.iter().map(|param| *param as u64));
-        words.push(0);
+        words.extend([0, teams as u64]);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         memory.pool.upload(&bytes, allocation.address(), memory.requester)?;
         let count = launch.chunks.len() as u64;
         let sections = if are_cut { at(sections) } else { 0 };
         let words = [at(addresses), at(params_at), at(chunks), sections, count, teams as u64, at(0), share as u64];
-        Ok((allocation.clone(), Argument { words, cancel: at(cancel) }))
+        Ok((allocation.clone(), Argument { words, cancel: at(cancel), next_chunk: at(next_chunk) }))
     }
 
     /// Downloads statuses and windows, and combines the outcomes of the chunks by
@@ -178,8 +184,11 @@ impl LaunchTables {
         let (statuses, windows) = bytes.split_at(8 * self.status_words());
         let words: Vec<u64> = windows.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
         self.windows = words.chunks(RawWindow::WORDS).map(RawWindow::read).collect();
-        let outcomes = statuses.as_chunks().0[..self.statuses].iter().map(|code| match i32::from_le_bytes(*code) {
+        let codes = statuses.as_chunks().0[..self.statuses].iter().map(|code| i32::from_le_bytes(*code));
+        let is_out_of_capacity = codes.clone().any(|code| code == OUT_OF_CAPACITY);
+        let outcomes = codes.map(|code| match code {
             OUT_OF_CAPACITY => Ok(LaunchOutcome::OutOfCapacity),
+            PENDING if is_out_of_capacity => Ok(LaunchOutcome::OutOfCapacity),
             code => Status::from_code(code)
                 .map(LaunchOutcome::Status)
                 .ok_or(Error::Kernels(KernelError::UnknownStatus(code))),

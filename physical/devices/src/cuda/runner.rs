@@ -159,7 +159,7 @@ impl DeviceRunner {
         let table = self.pool.allocate(bytes.len(), requester)?;
         self.pool.upload(&bytes, table.address(), requester)?;
         let words = [table.address(), moves.len() as u64, size as u64, 0, 0, 0, 0, 0];
-        let result = self.pool.device().stitch(&Argument { words, cancel: 0 }, moves.len());
+        let result = self.pool.device().stitch(&Argument { words, cancel: 0, next_chunk: 0 }, moves.len());
         result.map_err(|failure| self.pool.error(requester.kernel, &failure))?;
         Ok(allocation)
     }

@@ -13,7 +13,7 @@ struct rp_stitch {
     // Bytes of an element.
     long long size;
     // Padding: the arguments of all kernels have the same size.
-    long long padding[6];
+    long long padding[7];
 };
 
 template <typename T> static inline void rp_copy(const rp_move &move) {

@@ -93,6 +93,8 @@ struct rp_launch {
     int64_t share;
     // Not 0 after the launch is cancelled.
     const volatile int32_t *cancel;
+    // The next chunk that no team has taken.
+    uint32_t *next_chunk;
 };
 
 // Memory of a block, divided among its teams.
@@ -245,6 +247,18 @@ static inline bool rp_cancelled(const rp_launch &launch, uint32_t lane, uint32_t
     if (lane == 0) cancelled = *launch.cancel;
     if (lanes > 32) return __syncthreads_or(cancelled) != 0;
     return __shfl_sync(mask, cancelled, 0, lanes) != 0;
+}
+
+// Takes the next chunk; the result is the same in all lanes of the team.
+static inline int64_t rp_next_chunk(const rp_launch &launch, uint32_t lane, uint32_t mask, uint32_t lanes) {
+    uint32_t chunk = 0;
+    if (lane == 0) chunk = atomicAdd(launch.next_chunk, 1u);
+    if (lanes <= 32) return __shfl_sync(mask, chunk, 0, lanes);
+    if (lane == 0) rp_publish(chunk, 0);
+    rp_barrier(mask, lanes);
+    chunk = rp_published<uint32_t>(0);
+    rp_barrier(mask, lanes);
+    return chunk;
 }
 
 // Sorts with a merging network whose comparisons all put the larger element last, so that missing

@@ -40,13 +40,19 @@ pub fn map(function: &Function, spaces: Vec<MemorySpace>, walks: &Walks) -> Grid
 /// Maps a verified function to a grid of teams of `lanes` lanes, a power of two up to 256.
 pub fn map_to(function: &Function, spaces: Vec<MemorySpace>, lanes: u32, walks: &Walks) -> Grid {
     let total_reads = count_reads(function, &function.body);
-    let atomic =
-        (0..).map(Buffer).zip(&spaces).filter(|(b, p)| **p == MemorySpace::Shared && atomic_op(function, *b).is_some());
-    let atomic: HashSet<Buffer> = atomic.map(|(b, _)| b).collect();
+    let atomic = atomic_buffers(function, &spaces);
     let mapping = Mapping { function, total_reads, lanes, atomic, walks };
     let body = mapping.block(&function.body, Nesting::Chunk);
     let body = if lanes == 1 { body } else { with_barriers(function, body) };
     Grid { function: function.clone(), lanes, spaces, list_coordinates: walks.list_coordinates.clone(), body }
+}
+
+/// Returns the buffers that several teams fold into by atomic operations, given the memory spaces.
+pub(super) fn atomic_buffers(function: &Function, spaces: &[MemorySpace]) -> HashSet<Buffer> {
+    let is_atomic = |(buffer, space): &(Buffer, &MemorySpace)| {
+        **space == MemorySpace::Shared && atomic_op(function, *buffer).is_some()
+    };
+    (0..).map(Buffer).zip(spaces).filter(is_atomic).map(|(buffer, _)| buffer).collect()
 }
 
 /// Returns the operator by which every access to a buffer folds a value into an element, if there
@@ -84,7 +90,7 @@ pub(super) fn atomic_op(function: &Function, buffer: Buffer) -> Option<BinaryOp>
 }
 
 /// Returns the operator and the other operand of a store that folds into its element.
-fn fold_of_store<'e>(buffer: Buffer, at: &Expr, value: &'e Expr) -> Option<(BinaryOp, &'e Expr)> {
+pub(super) fn fold_of_store<'e>(buffer: Buffer, at: &Expr, value: &'e Expr) -> Option<(BinaryOp, &'e Expr)> {
     use BinaryOp::{Add, And, Max, Min, Or, Xor};
     let Expr::Binary(op @ (Add | Min | Max | And | Or | Xor), old, value) = value else { return None };
     let is_old = matches!(&**old, Expr::Load { buffer: b, at: a } if *b == buffer && **a == *at);
@@ -171,7 +177,9 @@ impl Mapping<'_> {
             let is_constant = [&lo, &hi].into_iter().all(|bound| matches!(bound, Expr::Const(_)));
             if nesting == Nesting::Spread || is_constant { inside } else { with_poll(ActiveLanes::Lead, inside) }
         };
-        if self.lanes == 1 || nesting == Nesting::Spread || inside.iter().any(|s| s.any(&mut |s| uses_lanes(s))) {
+        let lanes_are_used =
+            !self.walks.interchanged.contains(&var) && inside.iter().any(|s| s.any(&mut |s| uses_lanes(s)));
+        if self.lanes == 1 || nesting == Nesting::Spread || lanes_are_used {
             let body = run_by_all(inside);
             return Stmt::For { var, lo, hi, body };
         }

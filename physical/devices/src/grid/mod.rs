@@ -17,6 +17,7 @@ mod constants;
 mod count;
 mod extension;
 mod independence;
+mod interchange;
 mod interp;
 mod lists;
 mod map;

@@ -1,8 +1,9 @@
 //! The grids of a lowered program: the memory space of each buffer and the launches.
 
 use super::count::{to_counting_function, without_writes};
+use super::interchange::interchange_loops;
 use super::lists::{coordinates_of_cursors, lanes_of_cursors, widen_folds};
-use super::map::{MAX_TEAM_LANES, atomic_op, map, map_to};
+use super::map::{MAX_TEAM_LANES, atomic_buffers, atomic_op, map, map_to};
 use super::nodes::{Grid, MemorySpace};
 use super::rounds::{Walks, walks_to_loops};
 use super::sections::{cut_into_sections, set_section_bounds};
@@ -28,8 +29,8 @@ pub struct GridPlan {
 /// The number of lanes of a team.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TeamSize {
-    /// The maximum over the folds and walks of the function, at least a warp if other loops are
-    /// spread, otherwise one.
+    /// The maximum number of lanes of the folds and walks of the function: at least a warp if other
+    /// loops are spread, and at least one.
     #[default]
     Automatic,
     /// A given number, a power of two up to 256.
@@ -73,9 +74,12 @@ impl GridPlan {
         let cut =
             division.and_then(|division| Some((cut_into_sections(program, lowered, &division, function)?, division)));
         let mode = lists.map_or_else(FloatMode::default, |(_, mode)| mode);
-        let walks = Walks { lanes: cursor_lanes, list_coordinates: coordinates_of_cursors(program, lowered), mode };
+        let list_coordinates = coordinates_of_cursors(program, lowered);
+        let walks = Walks { lanes: cursor_lanes, list_coordinates, mode, ..Walks::none() };
         let grid = |function: &Function, spaces: Vec<MemorySpace>| {
-            let (function, walks) = walks_to_loops(function.clone(), walks.clone());
+            let atomic = atomic_buffers(function, &spaces);
+            let (function, interchanged) = interchange_loops(function.clone(), &|buffer| atomic.contains(&buffer));
+            let (function, walks) = walks_to_loops(function, Walks { interchanged, ..walks.clone() });
             match team_size {
                 TeamSize::Automatic => map(&function, spaces, &walks),
                 TeamSize::Exact(n) => map_to(&function, spaces, n.min(MAX_TEAM_LANES), &walks),

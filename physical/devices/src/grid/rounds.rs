@@ -23,13 +23,17 @@ pub struct Walks {
     pub(super) lanes: Vec<(Local, u16)>,
     /// The variable of each loop whose coordinates are unique, with the array of the coordinates.
     pub(super) list_coordinates: Vec<(Local, Buffer)>,
+    /// The variables of loops that an interchange has made outermost. Lanes share these loops, not
+    /// the loops inside them.
+    pub(super) interchanged: Vec<Local>,
     pub(super) mode: FloatMode,
 }
 
 impl Walks {
     /// Returns an empty set of loops.
     pub fn none() -> Walks {
-        Walks { lanes: Vec::new(), list_coordinates: Vec::new(), mode: FloatMode::default() }
+        let (lanes, list_coordinates, interchanged) = (Vec::new(), Vec::new(), Vec::new());
+        Walks { lanes, list_coordinates, interchanged, mode: FloatMode::default() }
     }
 
     /// Returns the number of lanes for the loop with this variable.

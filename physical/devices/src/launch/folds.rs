@@ -5,8 +5,11 @@
 //! The rows are divided into groups of consecutive rows: either one group of all rows, or a group
 //! for each round that was cut into sections. The result `y` has one row for each group:
 //! ```text
-//! for g, p in group g, j: y[g, j] op= P[p, j]
+//! for j, p: y[j] op= P[p, j]                     one group
+//! for g, p in group g, j: y[g, j] op= P[p, j]    several groups
 //! ```
+//! The rows of one group are as many as the chunks of a launch. So the loop over them is innermost,
+//! where lanes share it if their order does not matter, or outermost if there is one element.
 
 use redpoll_compiler::lower::Draft;
 use redpoll_compiler::notation::{
@@ -33,12 +36,14 @@ pub(super) struct FoldKernels(Mutex<HashMap<FoldKernelKey, Arc<Kernel>>>);
 /// The number of an output; then the numbers of groups, of rows, and of elements in a row.
 type FoldKernelKey = (usize, [u64; 3]);
 
-/// An output whose partial results are folded: its number, type and operator.
+/// An output whose partial results are folded: its number, type and operator, and the mode of
+/// floats. The strict mode folds floats in the order of the rows.
 #[derive(Clone, Copy)]
 pub(super) struct FoldedOutput<'a> {
     pub(super) number: usize,
     pub(super) ty: &'a TensorType,
     pub(super) op: &'a Op,
+    pub(super) mode: FloatMode,
 }
 
 /// The partial results of one output, as a matrix.
@@ -73,12 +78,15 @@ impl FoldKernels {
         let rows = ends.last().copied().unwrap_or(0);
         let elements = arrays.first().map_or(0, Array::len) / rows.max(1);
         let kernel = self.kernel(of, [ends.len(), rows, elements].map(|n| n as u64), backend)?;
-        let types = kernel.program().tensors.iter().map(|decl| decl.ty.clone()).collect::<Vec<_>>();
-        let matrix = Tensor::new_unchecked(types[0].clone(), vec![Vec::new(); 2], arrays);
-        let groups = Array::from_indices(Prim::I32, [0].into_iter().chain(ends).map(|end| end as u64));
-        let members = Array::from_indices(Prim::U32, 0..rows as u64);
-        let groups = Tensor::new_unchecked(types[1].clone(), vec![Vec::new(), vec![groups, members]], Vec::new());
-        let folded = kernel.run_once(&[&matrix, &groups], limits)?.outputs.swap_remove(0);
+        let types: Vec<Arc<TensorType>> = kernel.program().tensors.iter().map(|decl| decl.ty.clone()).collect();
+        let mut inputs = vec![Tensor::new_unchecked(types[0].clone(), vec![Vec::new(); types[0].shape.len()], arrays)];
+        if ends.len() > 1 {
+            let ends = Array::from_indices(Prim::I32, [0].into_iter().chain(ends).map(|end| end as u64));
+            let members = Array::from_indices(Prim::U32, 0..rows as u64);
+            let levels = vec![Vec::new(), vec![ends, members]];
+            inputs.push(Tensor::new_unchecked(types[1].clone(), levels, Vec::new()));
+        }
+        let folded = kernel.run_once(&inputs.iter().collect::<Vec<_>>(), limits)?.outputs.swap_remove(0);
         Ok(folded.leaf().to_vec())
     }
 
@@ -90,63 +98,93 @@ impl FoldKernels {
         if kernels.len() >= MAX_KERNELS {
             kernels.clear();
         }
-        // The strict mode keeps the order of the chunks in folds of floats.
-        let draft = Draft::new(&Arc::new(program(of, shape)?), &[], FloatMode::StrictIeee).without_sizes();
+        let draft = Draft::new(&Arc::new(program(of, shape)?), &[], of.mode).without_sizes();
         let kernel = Arc::new(Kernel::compile(&draft, backend)?);
         kernels.insert((of.number, shape), kernel.clone());
         Ok(kernel)
     }
 }
 
-/// Makes the program that the module documentation shows. The loop over the elements `j` is
-/// outermost if there is one group, and the loop over the groups `g` if there are several.
-fn program(
-    FoldedOutput { ty, op, .. }: FoldedOutput<'_>,
-    [groups, rows, elements]: [u64; 3],
-) -> Result<Program, Error> {
-    let dense = |shape: Vec<u64>| Arc::new(TensorType { format: Format::dense(shape.len()), shape, ..ty.clone() });
-    let of_group = TensorType {
+/// Makes the program that the module documentation shows.
+fn program(of: FoldedOutput<'_>, shape: [u64; 3]) -> Result<Program, Error> {
+    Ok(normalize(if shape[0] == 1 { program_of_rows(of, shape) } else { program_of_groups(of, shape) })?)
+}
+
+/// Returns the type of a dense tensor with the values of the output.
+fn dense(of: FoldedOutput<'_>, shape: Vec<u64>) -> Arc<TensorType> {
+    Arc::new(TensorType { format: Format::dense(shape.len()), shape, ..of.ty.clone() })
+}
+
+/// Returns an access to the tensor with this number.
+fn access(tensor: u32, subscripts: &[Index]) -> Access {
+    let at = |index: &Index| AccessSubscript::in_bounds(Expr::Index(*index));
+    Access { tensor: TensorId(tensor), subscripts: subscripts.iter().map(at).collect() }
+}
+
+/// Puts loops around a statement, the innermost one first, each given by its index and its end.
+fn loops(body: Stmt, indices: &[(Index, u64)]) -> Stmt {
+    indices.iter().fold(body, |body, (index, end)| Stmt::For {
+        index: *index,
+        extent: Some((Expr::int(0), Expr::int(*end as i64))),
+        rounds: Rounds::Ordered,
+        body: Box::new(body),
+    })
+}
+
+/// Makes a program of tensors and loops.
+fn program_of(tensors: Vec<TensorDecl>, indices: &[&str], body: Stmt) -> Program {
+    let indices = indices.iter().map(|name| (*name).to_owned()).collect();
+    Program { tensors, indices, vars: Vec::new(), body, schedule: Vec::new(), block_inputs: Vec::new() }
+}
+
+/// Makes the program for one group.
+fn program_of_rows(of: FoldedOutput<'_>, [_, rows, elements]: [u64; 3]) -> Program {
+    let [p, j] = [0, 1].map(Index);
+    // A loop with one round would hide that all rows fold into one element.
+    let (row, element, ends) = match elements {
+        1 => (vec![p], vec![], vec![(p, rows)]),
+        _ => (vec![p, j], vec![j], vec![(p, rows), (j, elements)]),
+    };
+    let fold = Stmt::Assign {
+        lhs: access(1, &element),
+        write: Write::Fold(of.op.clone()),
+        rhs: Expr::Access(access(0, &row)),
+    };
+    let shape = |indices: &[Index]| indices.iter().map(|i| if *i == p { rows } else { elements }).collect();
+    let tensors = vec![
+        TensorDecl::new("P", dense(of, shape(&row)), Role::Input),
+        TensorDecl::new("y", dense(of, shape(&element)), Role::Output),
+    ];
+    program_of(tensors, &["p", "j"][..row.len()], loops(fold, &ends))
+}
+
+/// Makes the program for several groups.
+fn program_of_groups(of: FoldedOutput<'_>, [groups, rows, elements]: [u64; 3]) -> Program {
+    let members = TensorType {
         shape: vec![groups, rows],
         dtype: DType::Prim(Prim::Bool),
         fill: Scalar::Bool(false),
         format: Format::of_kinds(&[LevelKind::Dense, LevelKind::SparseList], LeafKind::Pattern),
     };
     let [g, p, j] = [0, 1, 2].map(Index);
-    let access = |tensor: u32, subscripts: [Index; 2]| {
-        let at = |index: Index| AccessSubscript::in_bounds(Expr::Index(index));
-        Access { tensor: TensorId(tensor), subscripts: subscripts.map(at).to_vec() }
+    let fold = Stmt::Assign {
+        lhs: access(2, &[g, j]),
+        write: Write::Fold(of.op.clone()),
+        rhs: Expr::Access(access(0, &[p, j])),
     };
-    let rhs = Expr::Access(access(0, [p, j]));
-    let assign = Stmt::Assign { lhs: access(2, [g, j]), write: Write::Fold(op.clone()), rhs };
-    let body = Stmt::If { cond: Expr::Access(access(1, [g, p])), body: Box::new(assign) };
-    let add_loop = |body, (index, end): (Index, u64)| Stmt::For {
-        index,
-        extent: Some((Expr::int(0), Expr::int(end as i64))),
-        rounds: Rounds::Ordered,
-        body: Box::new(body),
-    };
-    let loops = match groups {
-        1 => [(p, rows), (g, groups), (j, elements)],
-        _ => [(j, elements), (p, rows), (g, groups)],
-    };
-    Ok(normalize(Program {
-        tensors: vec![
-            TensorDecl::new("P", dense(vec![rows, elements]), Role::Input),
-            TensorDecl::new("groups", Arc::new(of_group), Role::Input),
-            TensorDecl::new("y", dense(vec![groups, elements]), Role::Output),
-        ],
-        indices: ["g", "p", "j"].map(String::from).to_vec(),
-        vars: Vec::new(),
-        body: loops.into_iter().fold(body, add_loop),
-        schedule: Vec::new(),
-        block_inputs: Vec::new(),
-    })?)
+    let body = Stmt::If { cond: Expr::Access(access(1, &[g, p])), body: Box::new(fold) };
+    let tensors = vec![
+        TensorDecl::new("P", dense(of, vec![rows, elements]), Role::Input),
+        TensorDecl::new("groups", Arc::new(members), Role::Input),
+        TensorDecl::new("y", dense(of, vec![groups, elements]), Role::Output),
+    ];
+    program_of(tensors, &["g", "p", "j"], loops(body, &[(j, elements), (p, rows), (g, groups)]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::{GridPlan, TeamSize};
+    use crate::grid::{Grid, GridPlan, TeamSize};
     use crate::launch::grid_interpreter;
     use redpoll_logic::Scalar;
     use redpoll_logic::op::Builtin;
@@ -159,7 +197,7 @@ mod tests {
     /// Folds groups of rows; each row has two elements.
     fn folded(op: Builtin, fill: Scalar, ends: &[usize], rows: Array) -> Vec<Scalar> {
         let backend = grid_interpreter();
-        let of = FoldedOutput { number: 0, ty: &ty(fill), op: &Op::Builtin(op) };
+        let of = FoldedOutput { number: 0, ty: &ty(fill), op: &Op::Builtin(op), mode: FloatMode::StrictIeee };
         let partials = Partials { ends: ends.to_vec(), arrays: vec![rows] };
         let arrays = FoldKernels::default().fold(of, partials, &backend, &Limits::default()).unwrap();
         (0..arrays[0].len()).map(|k| arrays[0].scalar(k)).collect()
@@ -183,25 +221,37 @@ mod tests {
         assert_eq!(folded(Builtin::Or, Scalar::Bool(false), &[2], any), [false, true].map(Scalar::Bool));
     }
 
+    /// Returns the grid that folds rows of a type.
+    fn grid(prim: Prim, shape: [u64; 3]) -> Grid {
+        let ty = ty(Scalar::zero(prim));
+        let of = FoldedOutput { number: 0, ty: &ty, op: &Op::Builtin(Builtin::Add), mode: FloatMode::StrictIeee };
+        let draft = Draft::new(&Arc::new(program(of, shape).unwrap()), &[], of.mode).without_sizes();
+        GridPlan::of(&draft, TeamSize::Automatic).run
+    }
+
     /// Neighbouring lanes process neighbouring elements, so that their accesses are coalesced.
     #[test]
     fn lanes_share_the_elements() {
         for groups in [1, 7] {
-            let of = FoldedOutput { number: 0, ty: &ty(Scalar::F64(0.0)), op: &Op::Builtin(Builtin::Add) };
-            let draft = Draft::new(&Arc::new(program(of, [groups, 60, 1000]).unwrap()), &[], FloatMode::StrictIeee);
-            let grid = GridPlan::of(&draft, TeamSize::Automatic).run.to_string();
+            let grid = grid(Prim::F64, [groups, 60, 1000]).to_string();
             assert!(grid.contains("lanes 32") && grid.contains("spread j"), "{grid}");
         }
+    }
+
+    /// Lanes share the rows of single integers, whose order does not matter. Floats are folded in
+    /// the order of the rows.
+    #[test]
+    fn lanes_share_the_rows_of_single_integers() {
+        let text = grid(Prim::I64, [1, 8000, 1]).to_string();
+        assert!(text.contains("lanes 16 for p"), "{text}");
+        let text = grid(Prim::F64, [1, 8000, 1]).to_string();
+        assert!(!text.contains("lanes 16 for p"), "{text}");
     }
 
     /// Sizes above 1 do not change the text, so that the same text is compiled only once.
     #[test]
     fn sizes_do_not_change_the_code() {
-        let text = |shape| {
-            let of = FoldedOutput { number: 0, ty: &ty(Scalar::F64(0.0)), op: &Op::Builtin(Builtin::Add) };
-            let draft = Draft::new(&Arc::new(program(of, shape).unwrap()), &[], FloatMode::StrictIeee).without_sizes();
-            GridPlan::of(&draft, TeamSize::Automatic).run
-        };
+        let text = |shape| grid(Prim::F64, shape);
         assert_eq!(text([1, 60, 1000]), text([1, 64, 2000]));
         assert_eq!(text([5, 60, 1]), text([7, 90, 1]));
         assert_ne!(text([5, 60, 1]), text([5, 60, 2]));

@@ -9,7 +9,7 @@ use redpoll_compiler::notation::{ALL_ROUNDS, Join, TensorId};
 use redpoll_kernels::kernel::{PositionSpan, assemble_output, coordinates, element_count};
 use redpoll_kernels::{Error, backend};
 use redpoll_logic::op::Op;
-use redpoll_logic::{Prim, Scalar};
+use redpoll_logic::{FloatMode, Prim, Scalar};
 use redpoll_storage::levels::{Concatenation, level};
 use redpoll_storage::{Array, Tensor};
 use std::cell::OnceCell;
@@ -58,7 +58,7 @@ impl<'a> OutputAssembly<'a> {
                     let Some((_, op)) = cut.next() else {
                         return self.gather(buffer, &[], &[GatherPiece { window: 0, from: 0, len, shift: 0 }]);
                     };
-                    let of = FoldedOutput { number, ty: &kernel.draft().program().tensors[id.index()].ty, op };
+                    let of = self.folded_output((number, id), op);
                     let on_device =
                         grids.run.has_own_memory().then(|| self.join_sections_on_device(buffer, of)).transpose()?;
                     match on_device.flatten() {
@@ -71,6 +71,14 @@ impl<'a> OutputAssembly<'a> {
         }
     }
 
+    /// Returns an output with the mode in which its partial results may be folded.
+    fn folded_output<'o>(&'o self, (number, id): (usize, TensorId), op: &'o Op) -> FoldedOutput<'o> {
+        let draft = self.run.kernel.draft();
+        let exact = draft.lowered().cut.as_ref().is_ok_and(|cut| cut.exact);
+        let mode = if exact { draft.mode() } else { FloatMode::StrictIeee };
+        FoldedOutput { number, ty: &draft.program().tensors[id.index()].ty, op, mode }
+    }
+
     /// Folds a dense output from the partial results of chunks on the processor that computed them.
     fn fold_on_device(&self, (number, id): (usize, TensorId), op: &Op) -> Result<Tensor, Error> {
         let GridRun { kernel, grids, chunks, limits, .. } = *self.run;
@@ -80,7 +88,7 @@ impl<'a> OutputAssembly<'a> {
             self.gather(*buffer, &[], &(0..chunks.len()).map(piece).collect::<Result<Vec<_>, Error>>()?)
         });
         let partials = Partials { ends: vec![chunks.len()], arrays: arrays.collect::<Result<_, _>>()? };
-        let of = FoldedOutput { number, ty: &kernel.draft().program().tensors[id.index()].ty, op };
+        let of = self.folded_output((number, id), op);
         let mut folded = grids.folds.fold(of, partials, &grids.backend, limits)?.into_iter();
         self.tensor(id, |_| Ok(folded.next().expect("the result has the arrays of the partial results")))
     }

@@ -56,7 +56,7 @@ impl Team {
 pub(super) struct Lane {
     pub(super) at: usize,
     pub(super) locals: Vec<u64>,
-    /// The index in the arena of each buffer's window.
+    /// For each buffer, the index of its window in the arena.
     view: Vec<usize>,
     pub(super) state: LaneState,
     /// The lane's partial results of a fold.
@@ -173,7 +173,7 @@ impl<'a> GridMachine<'a> {
             let choice = self.random_below(busy.len() as u64) as usize;
             let team = busy[choice];
             let mut lane = self.random_below(lanes as u64) as usize;
-            // The first lane that can run, from the chosen one on.
+            // Searches for a lane that can run, starting at the chosen lane.
             let runs = |team: &Team, lane: usize| team.lanes[lane].state == LaneState::Running;
             let next = (0..lanes).map(|k| (lane + k) % lanes).find(|lane| runs(&self.teams[team], *lane));
             match next {
@@ -238,7 +238,8 @@ impl<'a> GridMachine<'a> {
         (z ^ (z >> 31)) % n
     }
 
-    /// Returns the window of a buffer for the current chunk of a team, as buffer and number.
+    /// Returns the buffer and the number of its window for the current chunk of a team; `None` for
+    /// buffers without windows.
     fn slot(&self, buffer: usize, team: usize) -> Option<(usize, usize)> {
         let number = match self.program.grid.spaces[buffer] {
             MemorySpace::Input | MemorySpace::Unused => return None,

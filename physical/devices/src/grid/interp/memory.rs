@@ -72,8 +72,8 @@ pub(super) struct Window {
     pub(super) elements: Vec<u64>,
     pub(super) history: Vec<AccessHistory>,
     pub(super) fill: u64,
-    /// For a share of the memory of a block, the index in the arena of the window outside, to which
-    /// the share moves.
+    /// The index in the arena of the window to which the contents move, if this window is a share of
+    /// the memory of a block.
     pub(super) outside: Option<usize>,
     /// Set when elements are uninitialized at first, as in the memory of a block.
     is_uninitialized: bool,
@@ -130,7 +130,8 @@ impl Window {
         }
     }
 
-    /// Returns the position of the first uninitialized element.
+    /// Returns the position of the first element that was never written, if the window began
+    /// uninitialized.
     pub(super) fn unwritten(&self) -> Option<i64> {
         let is_written = |history: &AccessHistory| history.store.is_some();
         let found =

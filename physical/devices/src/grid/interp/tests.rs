@@ -1,5 +1,5 @@
-//! Windows that begin in the memory of a block have the same contents as windows outside, and each
-//! step of their move is needed.
+//! Tests of windows that begin in the memory of a block. They have the same contents as windows
+//! outside of the block, and each step of a move is needed.
 
 use super::ops::LaneStep;
 use super::{BLOCK_BYTES, GridFault, GridProgram};
@@ -11,7 +11,6 @@ use crate::testing::windows::{self, GROWING, ROUNDS, STORED};
 use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::text::parse;
 use redpoll_compiler::assembly::{Buffer, Local, Status};
-use redpoll_logic::FloatMode;
 
 fn program(text: &str, lanes: u32) -> GridProgram {
     let windows = text.matches("owned").count() - 1;
@@ -104,7 +103,7 @@ fn warps_wait_for_each_other_in_folds() {
     check_missing_barriers(&program, |op| matches!(op, LaneStep::CombineFold(_)));
 }
 
-/// Sums of the small values along a list, which lanes fold in a spread loop, and their number.
+/// Sums the small values along a list, and counts them. Lanes fold both in a spread loop.
 const WALKED: &str = "\
 fn walked($n) {
   input x: value f64
@@ -130,7 +129,7 @@ fn walked($n) {
 /// read.
 #[test]
 fn warps_wait_for_each_other_after_walks() {
-    let walks = Walks { lanes: vec![(Local(3), 64)], list_coordinates: vec![], mode: FloatMode::default() };
+    let walks = Walks { lanes: vec![(Local(3), 64)], ..Walks::none() };
     let (function, walks) = walks_to_loops(parse(WALKED).unwrap(), walks);
     let program = |lanes: u32| {
         let grid = map_to(&function, vec![MemorySpace::Input, MemorySpace::Shared], lanes, &walks);

@@ -11,7 +11,6 @@ use crate::grid::{
 };
 use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::{Buffer, Local, Status};
-use redpoll_logic::FloatMode;
 
 /// Sums by coordinate, and the coordinates in the order of their first entry.
 const TOUCHED: &str = "\
@@ -123,7 +122,7 @@ const LIST: Buffer = Buffer(4);
 
 fn grid_of(text: &str, lanes: u32, list: MemorySpace) -> Grid {
     let coordinates = vec![(Q, Buffer(0))];
-    let walks = Walks { lanes: vec![(Q, 4)], list_coordinates: coordinates, mode: FloatMode::default() };
+    let walks = Walks { lanes: vec![(Q, 4)], list_coordinates: coordinates, ..Walks::none() };
     let (function, walks) = walks_to_loops(function(text), walks);
     let (input, chunk) = (MemorySpace::Input, MemorySpace::Chunk);
     map_to(&function, vec![input, input, chunk, chunk, list, chunk], lanes, &walks)

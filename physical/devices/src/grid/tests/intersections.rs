@@ -64,7 +64,7 @@ const Q: Local = Local(2);
 
 /// Returns the walk of the leading list, in four lanes.
 fn walks(mode: FloatMode) -> Walks {
-    Walks { lanes: vec![(Q, 4)], list_coordinates: vec![], mode }
+    Walks { lanes: vec![(Q, 4)], mode, ..Walks::none() }
 }
 
 /// Returns the products for a team of four lanes.

@@ -221,7 +221,7 @@ static int __ffsll(long long number) {
 }
 
 struct emulated_argument {
-    unsigned long long words[9];
+    unsigned long long words[10];
 };
 
 [[noreturn]] static void emulated_start() {

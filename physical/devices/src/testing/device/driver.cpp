@@ -501,7 +501,7 @@ result cuLaunchKernel(function *of, unsigned blocks, unsigned y, unsigned z, uns
     if (!is_flat || blocks == 0 || threads == 0 || threads > MAX_THREADS || shared > MAX_SHARED) return INVALID_VALUE;
     // All kernels have one argument of this size.
     struct argument {
-        uint64_t words[9];
+        uint64_t words[10];
     } kept;
     std::memcpy(&kept, arguments[0], sizeof kept);
     const function run = *of;

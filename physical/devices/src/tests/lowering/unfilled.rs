@@ -1,4 +1,5 @@
-//! Buffers without initial fill values, which debug builds fill with garbage: results are the same.
+//! Tests of buffers that lowering leaves without initial fill values. Debug builds fill them with
+//! garbage, and the results must not change.
 
 use super::check;
 use redpoll_compiler::lower::{LoweringOptions, lower};
@@ -14,10 +15,10 @@ const TENSORS: &str = "(input A (type (shape 4 6) f64 0.0 dense)) (input S (type
     (input x (type (shape 6) f64 0.0 dense)) (output E (type (shape 4 6) f64 0.0 dense))";
 
 #[test]
-fn set_in_loops_over_all_modes() {
+fn outputs_that_loops_set_completely_are_unfilled() {
     for body in [
         "(for i (for j (init (E i j) (* (A i j) (x j)))))",
-        // The value may also be the fill value: out of bounds, and everywhere.
+        // The assigned value may be the fill value: where a read is out of bounds, or at all elements.
         "(for i (range 0 4) (for j (range 0 6) (init (E i j) (* (x j) (A (outside 0.0 (+ i -1)) j)))))",
         "(for i (range 0 4) (for j (range 0 6) (init (E i j) (+ (A i (outside 0.0 (+ j 2))) (x (outside 0.0 (+ j -3)))))))",
         "(for i (range 0 4) (for j (range 0 6) (init (E i j) 0.0)))",
@@ -35,7 +36,7 @@ fn set_in_loops_over_all_modes() {
 }
 
 #[test]
-fn not_set_everywhere() {
+fn outputs_that_loops_set_only_partly_are_filled() {
     for body in [
         "(for i (for j (+= (E i j) (A i j))))",
         "(for i (for j (if (gt (x j) 0.0) (init (E i j) (A i j)))))",
@@ -66,7 +67,7 @@ fn a_decided_fold_leaves_no_element_out() {
 }
 
 #[test]
-fn appended_with_their_values() {
+fn levels_that_are_appended_with_their_values_are_unfilled() {
     let tensors = "(input A (type (shape 4 6) f64 0.0 csr)) (input B (type (shape 4 6) f64 0.0 csr))
         (input x (type (shape 4) f64 0.0 dense))";
     for (format, body, expected) in [
@@ -82,7 +83,7 @@ fn appended_with_their_values() {
     }
 }
 
-/// An element is not read before its fold only if one loop computes the whole fold.
+/// A fold reads its element first, unless one loop computes the whole fold.
 #[test]
 fn elements_that_one_loop_folds_are_not_read_before() {
     let tensors = "(input S (type (shape 4 6) f64 0.0 csr)) (input x (type (shape 6) f64 0.0 dense))
