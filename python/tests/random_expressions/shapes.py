@@ -120,6 +120,7 @@ def repeat(program: Program) -> None:
         lambda a: rp.repeat(a, ours, axis=axis),
         lambda a: np.repeat(a, count, axis),
         x,
+        fill=program.keeps_fill(x),
     )
 
 
