@@ -7,7 +7,7 @@ use crate::notes::Note;
 use crate::prepare::Prepared;
 use crate::timings::Timings;
 use redpoll_compiler::assembly::Counts;
-use redpoll_logic::Alias;
+use redpoll_logic::{Alias, plural};
 use redpoll_storage::Tensor;
 use std::fmt;
 use std::time::Duration;
@@ -145,7 +145,8 @@ impl fmt::Display for Profile {
                 None => writeln!(f)?,
             }
             for output in &query.outputs {
-                write!(f, "    {}: {} stored values", output.alias, output.stored)?;
+                let values = plural(output.stored, "value", "values");
+                write!(f, "    {}: {} stored {values}", output.alias, output.stored)?;
                 match output.estimated {
                     Some(n) => writeln!(f, ", estimated {n:.0}")?,
                     None => writeln!(f)?,

@@ -132,7 +132,7 @@ fn stored_fill_values_are_counted_separately() {
     let found = &json(&sandbox.run(&["run", "p.rp", "--bind", "A=a.mtx:csr", "--json"]))["outputs"]["C"];
     assert_eq!((&found["stored"], &found["nonfill"]), (&2.into(), &1.into()));
     let result = sandbox.run(&["run", "p.rp", "--bind", "A=a.mtx:csr"]);
-    assert!(result.out.contains("1 values other than 0.0, 2 stored"), "{}", result.out);
+    assert!(result.out.contains("1 value other than 0.0, 2 stored"), "{}", result.out);
 }
 
 /// The JSON object has outputs, seconds and memory.

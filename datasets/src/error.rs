@@ -2,7 +2,7 @@
 
 use crate::memory::ReadError;
 use crate::text::quote;
-use redpoll_logic::Prim;
+use redpoll_logic::{Prim, plural};
 use std::path::PathBuf;
 use std::{fmt, io};
 
@@ -262,11 +262,6 @@ impl fmt::Display for Count {
             None => f.write_str("more than 2^64"),
         }
     }
-}
-
-/// Returns the word for a count: `one` for 1, `many` for other counts.
-pub(crate) fn plural(count: u64, one: &'static str, many: &'static str) -> &'static str {
-    if count == 1 { one } else { many }
 }
 
 /// A fault and its position. The caller that opened the file adds the file name.

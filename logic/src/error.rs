@@ -206,6 +206,6 @@ fn suggestion(similar: &[String]) -> String {
 }
 
 /// Returns the word for a count: `one` for 1, `many` for other counts.
-pub(crate) fn plural(count: usize, one: &'static str, many: &'static str) -> &'static str {
+pub fn plural(count: u64, one: &'static str, many: &'static str) -> &'static str {
     if count == 1 { one } else { many }
 }

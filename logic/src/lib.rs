@@ -36,7 +36,7 @@ mod verify;
 
 pub use affine::{Affine, Parameter, Subscript, is_ascending_mixed_radix};
 pub use dtype::{DType, Prim, StructType};
-pub use error::Error;
+pub use error::{Error, plural};
 pub use expr::{ComputedFills, Expr, IndexMap, Info, LiftedConstant, LiftedPlan, Node};
 pub use field::{Alias, Field};
 pub use format::{Format, LeafKind, StorageMode, TensorType};

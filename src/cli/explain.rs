@@ -9,6 +9,7 @@ use super::summary::PEAK_DESCRIPTION;
 use crate::{Detail, Error, Explanation, Flow, OutputProfile, Prepared, Profile, Section, Target};
 use clap::ValueEnum;
 use indicatif::HumanBytes;
+use redpoll_logic::plural;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -184,8 +185,7 @@ fn analyze(prepared: &Prepared, loaded: &LoadedPlan, args: &Args, out: &mut impl
 fn results(profile: &Profile) -> String {
     let outputs = profile.queries.iter().flat_map(|query| &query.outputs);
     let line = |output: &OutputProfile| {
-        let plural = if output.stored == 1 { "" } else { "s" };
-        format!("{}: {} stored value{plural}\n", output.alias, output.stored)
+        format!("{}: {} stored {}\n", output.alias, output.stored, plural(output.stored, "value", "values"))
     };
     outputs.map(line).collect()
 }

@@ -3,7 +3,7 @@
 use super::failure::CommandFailure;
 use super::style::TerminalStyle;
 use crate::logic::physical::FormatDisplay;
-use crate::logic::{Alias, Scalar};
+use crate::logic::{Alias, Scalar, plural};
 use crate::storage::Tensor;
 use crate::{Prepared, Run};
 use indicatif::HumanBytes;
@@ -90,8 +90,9 @@ fn result(name: &Alias, tensor: &Tensor) -> Result<String, CommandFailure> {
     };
     let shape: Vec<String> = ty.shape.iter().map(u64::to_string).collect();
     let (nonfill, stored) = (tensor.count_differing_from_fill()?, tensor.count_stored()?);
+    let values = plural(nonfill, "value", "values");
     Ok(format!(
-        "{name}    {} {}, {nonfill} values other than {}, {stored} stored{sum}, format {}",
+        "{name}    {} {}, {nonfill} {values} other than {}, {stored} stored{sum}, format {}",
         shape.join(" x "),
         ty.dtype,
         ty.fill,

@@ -4,6 +4,7 @@ use super::{Flow, FlowQuery, FlowRead, Size};
 use crate::profile::OutputProfile;
 use redpoll_compiler::assembly::Counts;
 use redpoll_logic::physical::{Access, FormatDisplay, Protocol, Workspace};
+use redpoll_logic::plural;
 use std::fmt;
 
 impl fmt::Display for Flow {
@@ -38,7 +39,7 @@ impl fmt::Display for FlowQuery {
 
 impl fmt::Display for OutputProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} values", self.alias, self.stored)?;
+        write!(f, "{}: {} {}", self.alias, self.stored, plural(self.stored, "value", "values"))?;
         match (self.estimated, self.q_error()) {
             (Some(estimated), Some(q)) => write!(f, ", estimated {estimated:.0}, q-error {q:.2}"),
             _ => Ok(()),
@@ -57,9 +58,14 @@ impl fmt::Display for FlowRead {
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Size::Exact(stored) => write!(f, "{stored} values"),
-            Size::Estimated(estimated) => write!(f, "about {estimated:.0} values"),
-            Size::Measured { estimated, stored } => write!(f, "{stored} values, estimated {estimated:.0}"),
+            Size::Exact(stored) => write!(f, "{stored} {}", plural(*stored, "value", "values")),
+            Size::Estimated(estimated) => {
+                let rounded = estimated.round_ties_even();
+                write!(f, "about {rounded} {}", plural(rounded as u64, "value", "values"))
+            }
+            Size::Measured { estimated, stored } => {
+                write!(f, "{stored} {}, estimated {estimated:.0}", plural(*stored, "value", "values"))
+            }
         }
     }
 }

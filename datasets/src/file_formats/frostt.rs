@@ -12,12 +12,12 @@
 
 use super::shared::{self, NumberText};
 use crate::content::{Content, Data, Info, Layout, MAX_DIMENSION, MAX_RANK};
-use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError, plural};
+use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
 use crate::file_format::{FileFormat, WriteOptions};
 use crate::memory::{Growth, Memory, read_all};
 use crate::text::TextCursor;
 use crate::values::{Values, match_values};
-use redpoll_logic::Scalar;
+use redpoll_logic::{Scalar, plural};
 use std::io::{Read, Write};
 
 pub(crate) static FROSTT: FileFormat = FileFormat {

@@ -54,7 +54,7 @@ pub(crate) fn infer(node: &Node, mode: FloatMode) -> Result<Info, Error> {
 fn table(tensor: &Alias, ty: &TensorType, fields: &[Field]) -> Result<Info, Error> {
     let rank = ty.shape.len();
     if fields.len() != rank {
-        let expected = format!("{rank} {}, one per mode of `{tensor}`", plural(rank, "field", "fields"));
+        let expected = format!("{rank} {}, one per mode of `{tensor}`", plural(rank as u64, "field", "fields"));
         return Err(Error::Fields { node: "table", found: fields.to_vec(), expected });
     }
     let mut info = Info {

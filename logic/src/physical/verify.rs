@@ -130,7 +130,7 @@ impl QueryScope<'_> {
     ) -> CheckResult {
         if let Some(t) = temporaries.iter().find(|t| t.depth > loops.len()) {
             let count = loops.len();
-            let noun = plural(count, "loop", "loops");
+            let noun = plural(count as u64, "loop", "loops");
             return Err(format!("temporaries at depth {}, but the nest has {count} {noun}", t.depth));
         }
         for t in temporaries {

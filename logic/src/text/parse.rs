@@ -95,7 +95,7 @@ fn collect_free(s: &Sexpr, bound: &mut Vec<String>, free: &mut Vec<(Alias, Vec<F
             Some((_, first)) if first.len() == fields.len() => {}
             Some((_, first)) => {
                 let (found, before) = (fields.len(), first.len());
-                let noun = plural(found, "field", "fields");
+                let noun = plural(found as u64, "field", "fields");
                 let message = format!("`{alias}` is read with {found} {noun}, but was read with {before} before");
                 return Err(s.error(message));
             }

@@ -5,8 +5,7 @@ use super::rearrange::rearrange;
 use super::triples::sorted_entries;
 use super::{Account, Array, Duplicates, MemoryBudget, Status, Tensor, Values, charge_buffer};
 use crate::Error;
-use crate::error::plural;
-use redpoll_logic::{Format, LeafKind, Scalar, StorageMode, TensorType};
+use redpoll_logic::{Format, LeafKind, Scalar, StorageMode, TensorType, plural};
 use std::sync::Arc;
 
 /// Converts a tensor to another format with the same shape, dtype, fill value and elements.

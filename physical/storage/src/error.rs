@@ -1,7 +1,7 @@
 //! The error type of this crate.
 
 use crate::Status;
-use redpoll_logic::{DType, FormatError};
+use redpoll_logic::{DType, FormatError, plural};
 
 /// Errors of tensors: of their construction, conversion and exchange.
 #[derive(Debug, thiserror::Error)]
@@ -146,9 +146,4 @@ pub enum Error {
     /// device.
     #[error(transparent)]
     OnDevice(Box<dyn std::error::Error + Send + Sync>),
-}
-
-/// Returns the words for a count: `one` for 1, `many` for other counts.
-pub(crate) fn plural(count: u64, one: &'static str, many: &'static str) -> &'static str {
-    if count == 1 { one } else { many }
 }

@@ -3,9 +3,8 @@
 use super::values::check_bools;
 use super::{Array, Tensor};
 use crate::Error;
-use crate::error::plural;
 use crate::levels::{self, Fibers, level};
-use redpoll_logic::{LeafKind, TensorType};
+use redpoll_logic::{LeafKind, TensorType, plural};
 use std::sync::Arc;
 
 impl Tensor {

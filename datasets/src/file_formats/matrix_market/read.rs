@@ -2,11 +2,11 @@
 
 use super::header::{COMMENT, header, missing_size_line};
 use crate::content::{Data, Info, Layout, Symmetry, element_count};
-use crate::error::{Count, Fault, LocatedFault, Location, plural};
+use crate::error::{Count, Fault, LocatedFault, Location};
 use crate::memory::Memory;
 use crate::text::TextCursor;
 use crate::values::Values;
-use redpoll_logic::Prim;
+use redpoll_logic::{Prim, plural};
 
 pub(super) fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
     let mut cursor = TextCursor::new(bytes, COMMENT);

@@ -4,10 +4,10 @@ use super::archive::Archive;
 use super::binsparse::{self, Descriptor};
 use super::header::NpyHeader;
 use crate::content::{Data, Info, Layout, MAX_DIMENSION, MAX_RANK, element_count};
-use crate::error::{Count, Fault, LocatedFault, Location, plural};
+use crate::error::{Count, Fault, LocatedFault, Location};
 use crate::memory::bytes_of;
 use crate::values::{Values, map_values};
-use redpoll_logic::{Prim, Scalar};
+use redpoll_logic::{Prim, Scalar, plural};
 
 /// Scheme by which a sparse array lists its entries.
 pub(super) enum Scheme {

@@ -131,7 +131,7 @@ impl ExprBuilder<'_> {
         };
         if ty.shape.len() != indices.len() {
             let (rank, found) = (ty.shape.len(), indices.len());
-            let (modes, indices) = (plural(rank, "mode", "modes"), plural(found, "index", "indices"));
+            let (modes, indices) = (plural(rank as u64, "mode", "modes"), plural(found as u64, "index", "indices"));
             let message = format!("`{name}` has {rank} {modes}, but is read with {found} {indices}");
             return Err(Error::Syntax(message));
         }

@@ -74,7 +74,7 @@ pub(super) fn free_tables(text: &str) -> Result<Vec<(Alias, Vec<Field>)>, Error>
                 Some((_, first)) if first.len() == indices.len() => {}
                 Some((_, first)) => {
                     let (found, before) = (indices.len(), first.len());
-                    let noun = plural(found, "index", "indices");
+                    let noun = plural(found as u64, "index", "indices");
                     let message = format!("`{name}` is read with {found} {noun}, but was read with {before} before");
                     return Err(Error::Syntax(message).with_position(at.line, at.column));
                 }

@@ -10,9 +10,8 @@
 use super::dense::full_positions;
 use super::shared::list::check_len;
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData};
-use crate::error::plural;
 use crate::{Array, Error, Indices, filled_vec};
-use redpoll_logic::LevelFormat;
+use redpoll_logic::{LevelFormat, plural};
 use std::ops::Range;
 
 /// The bit map level kind.

@@ -2,10 +2,9 @@
 //! checks that further kinds share.
 
 use super::blocks::check_offsets;
-use crate::error::plural;
 use crate::levels::{ArrayClass, Fibers, LevelData, array_prim};
 use crate::{Array, Error, Indices, filled_vec};
-use redpoll_logic::LevelFormat;
+use redpoll_logic::{LevelFormat, plural};
 use std::ops::Range;
 
 /// The arrays `ptr` and `idx`, and the number of entries.
