@@ -159,7 +159,7 @@ fn lower_with<'p>(
         clear_locals(&mut cx, &redeclared);
     }
     let body = cx.finish();
-    let unfilled = unfilled::unfilled(&cx);
+    let unfilled = unfilled::unfilled(&cx, &body);
     let function = Function {
         name: "kernel".into(),
         buffers: cx.buffers,

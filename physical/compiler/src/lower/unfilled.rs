@@ -5,17 +5,17 @@
 
 use super::cx::Cx;
 use super::level::AssembleMode;
-use crate::assembly::Buffer;
-use crate::notation::{Access, Expr, Index, Program, Role, Stmt, TensorDecl, TensorId, Write};
-use redpoll_logic::{LeafKind, LevelKind, StorageMode};
+use crate::assembly::{Buffer, Stmt as AssemblyStmt};
+use crate::notation::{Access, AccessSubscript, Bounds, Expr, Index, Program, Role, Stmt, TensorDecl, TensorId, Write};
+use redpoll_logic::{LeafKind, LevelFormat, LevelKind, StorageMode};
 use redpoll_storage::levels::{ArrayClass, level};
 
 /// Returns the buffers whose new elements may have any contents: values of outputs whose elements
-/// are all set, and arrays that lists append to.
-pub(super) fn unfilled(cx: &Cx<'_>) -> Vec<Buffer> {
+/// are all set, and arrays that lists append to. `body` is the code of the function.
+pub(super) fn unfilled(cx: &Cx<'_>, body: &[AssemblyStmt]) -> Vec<Buffer> {
     let mut buffers = Vec::new();
     for (id, code) in cx.program.outputs().map(|id| (id, cx.tensor(id))) {
-        if code.fully_set {
+        if code.fully_set || is_set_along_pattern(cx.program, id) && code.leaf.iter().all(|leaf| stores(body, *leaf)) {
             buffers.extend_from_slice(&code.leaf);
         }
         if code.assemble_mode != AssembleMode::New {
@@ -57,20 +57,83 @@ pub(super) fn is_fully_set(program: &Program, id: TensorId) -> bool {
     if decl.role != Role::Output || !is_plain(decl) {
         return false;
     }
-    let Some(SoleAssignment { lhs: set, write: Write::Init, loops, conditional: false }) =
+    let Some(SoleAssignment { lhs, write: Write::Init, loops, conditional: false, .. }) =
         sole_assignment(&program.body, id)
     else {
         return false;
     };
-    let covers = |k: usize, at: &Expr| {
-        let all = Some((Expr::int(0), Expr::int(decl.ty.shape[k] as i64)));
+    sets_each_coordinate(lhs, &loops, &decl.ty.shape)
+        && !has_leading_level(program, &loops.iter().map(|(index, _)| *index).collect::<Vec<_>>())
+}
+
+/// Returns whether loops over whole modes, one for each subscript, run an assignment once at every
+/// coordinate of a tensor with the given sizes of storage modes.
+fn sets_each_coordinate(lhs: &Access, loops: &EnclosingLoops<'_>, sizes: &[u64]) -> bool {
+    let covers = |at: &Expr, size: u64| {
+        let all = Some((Expr::int(0), Expr::int(size as i64)));
         matches!(at, Expr::Index(index) if loops.iter().any(|(own, extent)| own == index && **extent == all))
     };
-    let each_once = |index: &Index| set.subscripts.iter().filter(|s| s.at == Expr::Index(*index)).count() == 1;
-    set.subscripts.len() == loops.len()
-        && set.subscripts.iter().enumerate().all(|(k, s)| covers(k, &s.at))
+    let each_once = |index: &Index| lhs.subscripts.iter().filter(|s| s.at == Expr::Index(*index)).count() == 1;
+    lhs.subscripts.len() == loops.len()
+        && lhs.subscripts.iter().zip(sizes).all(|(s, size)| covers(&s.at, *size))
         && loops.iter().all(|(index, _)| each_once(index))
-        && !has_leading_level(program, &loops.iter().map(|(index, _)| *index).collect::<Vec<_>>())
+}
+
+/// Returns whether a tensor is an output with the pattern of an input, and one unconditional
+/// assignment sets all of its stored elements: in loops over whole modes, which walk the input
+/// alone, to a value of the input at the same coordinates and of dense inputs.
+///
+/// Lowering drops such an assignment only if its value is a constant, and then everywhere.
+fn is_set_along_pattern(program: &Program, id: TensorId) -> bool {
+    let decl = &program.tensors[id.index()];
+    let format = &decl.ty.format;
+    let is_walked = |level: &LevelFormat| match level.kind {
+        LevelKind::Dense => true,
+        LevelKind::SparseList => level.unique,
+        _ => false,
+    };
+    let Some(input) = decl.pattern.filter(|_| format.leaf == LeafKind::Element && format.levels.iter().all(is_walked))
+    else {
+        return false;
+    };
+    let Some(SoleAssignment { lhs, rhs, write: Write::Init, loops, conditional: false }) =
+        sole_assignment(&program.body, id)
+    else {
+        return false;
+    };
+    sets_each_coordinate(lhs, &loops, &format.storage_shape(&decl.ty.shape))
+        && is_elementwise(program, rhs, &|access| {
+            let at = |access: &Access| access.subscripts.iter().map(|s| s.at.clone()).collect::<Vec<_>>();
+            access.tensor == input && at(access) == at(lhs)
+        })
+        && rhs.accesses().iter().any(|access| access.tensor == input)
+}
+
+/// Returns whether a value is made of constants, of elements of dense inputs within their bounds,
+/// and of other accesses that are accepted. The values of locals may be known where nothing has
+/// been added to them.
+fn is_elementwise(program: &Program, value: &Expr, accepts: &impl Fn(&Access) -> bool) -> bool {
+    match value {
+        Expr::Literal(_) => true,
+        Expr::Index(_) | Expr::Var(_) => false,
+        Expr::Call(_, args) => args.iter().all(|arg| is_elementwise(program, arg, accepts)),
+        Expr::Access(access) => {
+            let is_plain = |s: &AccessSubscript| {
+                s.outside.is_none()
+                    && matches!(s.bounds, Bounds::Proved)
+                    && matches!(s.at, Expr::Index(_) | Expr::Literal(_))
+            };
+            let decl = &program.tensors[access.tensor.index()];
+            let is_dense = decl.role == Role::Input && decl.ty.format.is_dense();
+            accepts(access) || is_dense && access.subscripts.iter().all(is_plain)
+        }
+    }
+}
+
+/// Returns whether code stores into a buffer.
+fn stores(body: &[AssemblyStmt], buffer: Buffer) -> bool {
+    let mut is_store = |stmt: &AssemblyStmt| matches!(stmt, AssemblyStmt::Store { buffer: own, .. } if *own == buffer);
+    body.iter().any(|stmt| stmt.any(&mut is_store))
 }
 
 /// Returns whether a tensor has levels of its own, at least one, which are all dense with values
@@ -108,6 +171,7 @@ type EnclosingLoops<'a> = Vec<(Index, &'a Option<(Expr, Expr)>)>;
 /// The only assignment that writes a tensor.
 struct SoleAssignment<'a> {
     lhs: &'a Access,
+    rhs: &'a Expr,
     write: &'a Write,
     /// The enclosing loops, outermost first.
     loops: EnclosingLoops<'a>,
@@ -149,8 +213,8 @@ fn find<'a>(
         Stmt::Where { consumer, producer } => {
             find(producer, id, loops, conditional).or_else(|| find(consumer, id, loops, conditional))
         }
-        Stmt::Assign { lhs, write, .. } if lhs.tensor == id => {
-            Some(SoleAssignment { lhs, write, loops: loops.clone(), conditional })
+        Stmt::Assign { lhs, write, rhs } if lhs.tensor == id => {
+            Some(SoleAssignment { lhs, rhs, write, loops: loops.clone(), conditional })
         }
         _ => None,
     }

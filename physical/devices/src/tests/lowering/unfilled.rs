@@ -104,3 +104,40 @@ fn elements_that_one_loop_folds_are_not_read_before() {
         assert_eq!(function.contains("= y.val["), read, "{body}\n{function}");
     }
 }
+
+/// Values at the stored entries of an input need no fill if the loops walk that input alone.
+#[test]
+fn values_along_the_pattern_of_an_input_are_unfilled() {
+    let tensors = |format: &str| {
+        format!(
+            "(input A (type (shape 4 6) f64 0.0 dense)) (input S (type (shape 4 6) f64 0.0 {format}))
+            (input B (type (shape 4 6) f64 0.0 csr)) (input x (type (shape 6) f64 0.0 dense))
+            (output E (type (shape 4 6) f64 0.0 {format})) (pattern E S)"
+        )
+    };
+    for (format, body, expected) in [
+        ("csr", "(for i (for j (init (E i j) (* (S i j) 2.0))))", 1),
+        ("csr", "(for i (for j (init (E i j) (* (S i j) (+ (x j) 1.0)))))", 1),
+        ("csr", "(for i (for j (init (E i j) (* (A i j) (S i j)))))", 1),
+        ("dcsr", "(for i (for j (init (E i j) (* (S i j) 2.0))))", 1),
+        ("csc", "(for j (for i (init (E j i) (* 2.0 (S j i)))))", 1),
+        // The value is a constant, so that nothing is stored.
+        ("csr", "(for i (for j (init (E i j) (* (S i j) 0.0))))", 0),
+        ("csr", "(for i (for j (if (gt (x j) 0.0) (init (E i j) (S i j)))))", 0),
+        ("csr", "(for i (range 1 4) (for j (range 0 6) (init (E i j) (S i j))))", 0),
+        ("csr", "(for i (for j (+= (E i j) (S i j))))", 0),
+        // The value is 0 at some stored entries, where lowering drops the assignment.
+        ("csr", "(for i (for j (init (E i j) (* (S i j) (B i j)))))", 0),
+        ("csr", "(for i (range 0 4) (for j (range 0 6) (init (E i j) (* (S i j) (A (outside 0.0 (+ i -1)) j)))))", 0),
+        // The value is 0 if nothing is added to the local.
+        (
+            "csr",
+            "(local t f64 0.0) (for i (for j (where (init (E i j) (* (S i j) t)) (for k (+= t (* (B i k) (x k)))))))",
+            0,
+        ),
+        // Not every entry of other formats is walked.
+        ("(dense (byte-map (element)))", "(for i (for j (init (E i j) (* (S i j) 2.0))))", 0),
+    ] {
+        assert_eq!(unfilled(&format!("(program {} {body})", tensors(format))), expected, "{format} {body}");
+    }
+}
