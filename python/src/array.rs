@@ -13,7 +13,7 @@ use crate::work::Bounds;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyNotImplemented, PyTuple};
+use pyo3::types::{PyInt, PyNotImplemented, PyTuple};
 use redpoll::logic::Prim;
 use redpoll::logic::op::{Builtin, Op};
 use redpoll::{Index, Operand, storage};
@@ -419,7 +419,13 @@ impl Array {
     }
 
     fn __pow__<'py>(&self, other: &Bound<'py, PyAny>, modulo: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        if modulo.is_none() { self.core().left(Builtin::Pow, other) } else { not_implemented(other.py()) }
+        if !modulo.is_none() {
+            return not_implemented(other.py());
+        }
+        // The exponent is a parameter of the kernel, so the kernel would call the power function.
+        let is_two = other.is_exact_instance_of::<PyInt>() && other.eq(2)?;
+        let core = self.core();
+        if is_two { core.unary(other.py(), Builtin::Square) } else { core.left(Builtin::Pow, other) }
     }
 
     fn __rpow__<'py>(&self, other: &Bound<'py, PyAny>, modulo: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
