@@ -26,8 +26,8 @@ from workloads import WORKLOADS
 #: The largest share of the time of all turns of a side in which its threads ran.
 MAX_CPU_SHARE = 1.05
 
-#: The longest call of a peer that is measured, in seconds.
-LONGEST = 10.0
+#: The longest first call of a peer whose later calls are measured, in seconds.
+LONGEST = 30.0
 
 
 def arguments() -> argparse.Namespace:
@@ -99,6 +99,9 @@ def run(selected: list[tuple[Workload, str]], options: argparse.Namespace) -> Re
             # Libraries warn about zeros in divisions and about results that become dense.
             warnings.simplefilter("ignore")
             measure_one(one, inputs, sides, budget, results, total)
+        if options.json:
+            # An interrupted run keeps what it has measured.
+            results.write(options.json)
     results.cpu_shares = {name: cpu / wall for name, (cpu, wall) in total.items() if wall > 0}
     for name, share in results.cpu_shares.items():
         if share > MAX_CPU_SHARE:

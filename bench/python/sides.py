@@ -111,7 +111,7 @@ class PyDataSparse:
     def to_host(self, result: Any) -> Any:
         if not isinstance(result, self.module.SparseArray):
             return np.asarray(result)
-        return result.todense() if result.size <= MAX_DENSE else result.tocsr()
+        return result.todense() if result.size <= MAX_DENSE else result.asformat("coo").tocsr()
 
 
 class FinchTensor:

@@ -28,12 +28,12 @@ def median(numbers: Sequence[float]) -> float:
 
 
 def ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Ratio:
-    """Return the ratio of two sides that ran in turns, from the ratio of each round.
+    """Return the ratio of two sides that ran in turns, from the ratio of each round in which both ran.
 
     Both ends of the interval are measured ratios. The interval covers the median of any
     distribution with a probability of at least 95%; below six rounds it is the whole range.
     """
-    ratios = sorted(a / b for a, b in zip(numerators, denominators, strict=True))
+    ratios = sorted(a / b for a, b in zip(numerators, denominators, strict=False))
     rank = interval_rank(len(ratios))
     return Ratio(median(ratios), ratios[rank], ratios[-1 - rank])
 
