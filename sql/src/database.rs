@@ -15,6 +15,7 @@ use crate::statement::on_deep_stack;
 use crate::table::{TensorFactory, TensorFileFactory, TensorTable, tensor_of_rows};
 use crate::tables::{SchemaTables, replace_table};
 use datafusion::arrow::compute::concat_batches;
+use datafusion::catalog::TableProvider;
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
@@ -138,6 +139,12 @@ impl Database {
         &self.context
     }
 
+    /// Returns the same database over another DataFusion session, whose state is derived from that
+    /// of this one.
+    pub(crate) fn with_context(&self, context: SessionContext) -> Database {
+        Database { context, ..self.clone() }
+    }
+
     /// Returns every aggregate of an optimized plan that is not claimed, with the reason.
     ///
     /// ```
@@ -211,7 +218,17 @@ impl Database {
     /// # Errors
     /// If the schema of the table does not exist, or takes no tables.
     pub fn register_table(&self, table: &str, provider: TensorTable) -> Result<(), Error> {
-        replace_table(&self.context.state(), table, Arc::new(provider))
+        self.register_provider(table, Arc::new(provider))
+    }
+
+    /// Registers a table of DataFusion, and replaces a table of the same name. A concurrent query
+    /// finds either of both.
+    ///
+    /// # Errors
+    /// If the schema of the table does not exist, or takes no tables, or Arrow cannot decode a
+    /// run-end encoded column.
+    pub fn register_provider(&self, table: &str, provider: Arc<dyn TableProvider>) -> Result<(), Error> {
+        replace_table(&self.context.state(), table, provider)
             .map_err(|e| Error::Declaration { table: table.to_string(), message: e.to_string() })
     }
 }

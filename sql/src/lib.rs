@@ -41,6 +41,7 @@
 
 #![forbid(unsafe_code)]
 
+mod added_tables;
 pub mod aggregates;
 pub mod claim;
 pub mod columns;

@@ -1,6 +1,7 @@
 //! The tables of a schema, replaced in one step: a concurrent reader finds either the old or the
 //! new table.
 
+use crate::added_tables::AddedTables;
 use crate::columns::{ColumnStore, FileTable};
 use crate::run_ends::plain_table;
 use async_trait::async_trait;
@@ -48,12 +49,26 @@ impl SchemaTables {
         }
     }
 
+    /// Returns the columns of files that the session keeps.
+    pub(crate) fn columns(&self) -> &Arc<ColumnStore> {
+        &self.columns
+    }
+
     fn read(&self) -> RwLockReadGuard<'_, HashMap<String, Arc<dyn TableProvider>>> {
         self.tables.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, HashMap<String, Arc<dyn TableProvider>>> {
         self.tables.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the tables of a schema of a session, below the tables that were added to them.
+pub(crate) fn schema_tables(schema: &Arc<dyn SchemaProvider>) -> Option<&SchemaTables> {
+    let any: &dyn Any = &**schema;
+    match any.downcast_ref::<AddedTables>() {
+        Some(added) => schema_tables(&added.base),
+        None => any.downcast_ref(),
     }
 }
 
@@ -81,8 +96,7 @@ impl NamedFileVersion {
 /// has.
 pub(crate) fn named_file_version(state: &SessionState, table: &str) -> Option<NamedFileVersion> {
     let schema = state.schema_for_ref(TableReference::bare(table)).ok()?;
-    let any: &dyn Any = &*schema;
-    let files = any.downcast_ref::<SchemaTables>()?.named_files.read().unwrap_or_else(PoisonError::into_inner);
+    let files = schema_tables(&schema)?.named_files.read().unwrap_or_else(PoisonError::into_inner);
     files.get(table).map(|file| file.version)
 }
 
@@ -98,8 +112,7 @@ pub(crate) fn add_named_file(
     provider: Arc<dyn TableProvider>,
 ) -> Result<()> {
     let schema = state.schema_for_ref(TableReference::bare(table))?;
-    let any: &dyn Any = &*schema;
-    match any.downcast_ref::<SchemaTables>() {
+    match schema_tables(&schema) {
         Some(tables) => {
             let file = NamedFileTable { version, table: session_table(provider, &tables.columns)? };
             let mut files = tables.named_files.write().unwrap_or_else(PoisonError::into_inner);
@@ -115,7 +128,10 @@ pub(crate) fn add_named_file(
 ///
 /// # Errors
 /// If Arrow cannot decode an array.
-fn session_table(table: Arc<dyn TableProvider>, columns: &Arc<ColumnStore>) -> Result<Arc<dyn TableProvider>> {
+pub(crate) fn session_table(
+    table: Arc<dyn TableProvider>,
+    columns: &Arc<ColumnStore>,
+) -> Result<Arc<dyn TableProvider>> {
     let any: Arc<dyn Any + Send + Sync> = table.clone();
     if let Ok(listing) = any.downcast::<ListingTable>() {
         return Ok(Arc::new(FileTable::new(listing, columns.clone())));
@@ -135,8 +151,7 @@ pub(crate) fn replace_table(state: &SessionState, table: &str, provider: Arc<dyn
     let reference = TableReference::from(table);
     let name = reference.table().to_owned();
     let schema = state.schema_for_ref(reference)?;
-    let any: &dyn Any = &*schema;
-    match any.downcast_ref::<SchemaTables>() {
+    match schema_tables(&schema) {
         Some(tables) => {
             let table = session_table(provider, &tables.columns)?;
             tables.write().insert(name, table);
