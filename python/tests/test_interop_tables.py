@@ -159,6 +159,8 @@ def test_no_rows_and_no_modes():
     empty = rp.from_arrow(pa.table({"i": pa.array([], pa.int32()), "v": pa.array([], pa.float32())}), "i", "v")
     assert (empty.shape, empty.dtype) == ((0,), rp.float32)
     assert pa.table(empty).num_rows == 0
+    labelled = rp.from_arrow(pa.table({"c": pa.array([], pa.dictionary(pa.int32(), pa.string()))}), "c")
+    assert (labelled.shape, len(labelled.labels[0])) == ((0,), 0)
     assert pa.table(rp.sum(rp.asarray([1.0, 2.0]))).to_pydict() == {"value": [3.0]}
     dense = rp.asarray([[1, 0], [0, 2]])
     assert pa.table(dense.to_arrow(["i", "j"])).to_pydict() == {"i": [0, 1], "j": [0, 1], "value": [1, 2]}

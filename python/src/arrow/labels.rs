@@ -259,7 +259,9 @@ pub(super) fn encode(name: &str, column: &ArrayRef, known: Option<Labels>) -> Re
     // The distinct names of the column, or at least fewer of them, and the name of each row.
     let (names, rows): (ArrayRef, Option<Vec<usize>>) = match column.as_any_dictionary_opt() {
         Some(dictionary) if dictionary.values().null_count() == 0 => {
-            (plain(dictionary.values()), Some(dictionary.normalized_keys()))
+            // A column without NULLs over an empty dictionary has no rows.
+            let keys = if dictionary.values().is_empty() { Vec::new() } else { dictionary.normalized_keys() };
+            (plain(dictionary.values()), Some(keys))
         }
         Some(_) => return Err(format!("column '{name}': its dictionary has a NULL; drop that label")),
         None => (plain(column), None),
