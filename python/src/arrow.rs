@@ -45,6 +45,12 @@ impl ArrowTable {
     pub(crate) fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> ArrowTable {
         ArrowTable { schema, batches }
     }
+
+    /// Returns the batches.
+    #[cfg(feature = "sql")]
+    pub(crate) fn batches(&self) -> &[RecordBatch] {
+        &self.batches
+    }
 }
 
 #[pymethods]
@@ -52,8 +58,8 @@ impl ArrowTable {
     /// Reads the table of an object with `__arrow_c_stream__`.
     #[new]
     fn read(object: &Bound<'_, PyAny>) -> PyResult<ArrowTable> {
-        let batch = read_table(object)?;
-        Ok(ArrowTable::new(batch.schema(), vec![batch]))
+        let (schema, batches) = read_batches(object)?;
+        Ok(ArrowTable::new(schema, batches))
     }
 
     /// The names of the columns.
@@ -101,6 +107,22 @@ impl ArrowTable {
 /// # Errors
 /// Raises `TypeError` if the object has no such method, and `ValueError` if the stream fails.
 pub(crate) fn read_table(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
+    let (schema, batches) = read_batches(object)?;
+    match <[RecordBatch; 1]>::try_from(batches) {
+        Ok([batch]) => Ok(batch),
+        Err(batches) => {
+            let batch = object.py().detach(|| arrow_select::concat::concat_batches(&schema, &batches));
+            batch.map_err(arrow_exception)
+        }
+    }
+}
+
+/// Reads the schema and the record batches of an object with `__arrow_c_stream__`, whose columns
+/// are shared.
+///
+/// # Errors
+/// Raises the exceptions of [`read_table`].
+pub(crate) fn read_batches(object: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, Vec<RecordBatch>)> {
     let py = object.py();
     let Ok(export) = object.getattr("__arrow_c_stream__") else {
         let message = format!(
@@ -115,16 +137,10 @@ pub(crate) fn read_table(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     // SAFETY: A capsule of this name points to a stream that follows the C interface of Arrow. The
     // reader moves the stream out of the capsule, whose destructor then finds it released.
     let reader = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr()) }.map_err(arrow_exception)?;
+    let schema = reader.schema();
     // A producer may need the lock of the interpreter on its own threads.
-    let batch = py.detach(move || {
-        let schema = reader.schema();
-        let batches = reader.collect::<Result<Vec<_>, _>>()?;
-        match <[RecordBatch; 1]>::try_from(batches) {
-            Ok([batch]) => Ok(batch),
-            Err(batches) => arrow_select::concat::concat_batches(&schema, &batches),
-        }
-    });
-    batch.map_err(arrow_exception)
+    let batches = py.detach(move || reader.collect::<Result<Vec<_>, _>>());
+    Ok((schema, batches.map_err(arrow_exception)?))
 }
 
 /// Makes a tensor of the rows of a table, and the labels of each mode, or `None` for a mode whose

@@ -1,7 +1,8 @@
 //! The extension module `redpoll._core` of the Python package.
 //!
 //! The module has arrays (`array.rs`), sessions (`session.rs`), tensors (`tensor.rs`) and the
-//! buffers that they share with Python (`buffer.rs`). Operators are applied by their names, so the
+//! buffers that they share with Python (`buffer.rs`). With the feature `sql` it has databases
+//! (`database.rs`), too. Operators are applied by their names, so the
 //! module needs no function for each of them; the functions of the Python Array API standard are in
 //! the Python layer.
 #![allow(clippy::needless_pass_by_value, reason = "functions of Python receive their arguments by value")]
@@ -10,6 +11,8 @@ mod argument;
 mod array;
 mod arrow;
 mod buffer;
+#[cfg(feature = "sql")]
+mod database;
 mod dtype;
 mod error;
 mod index;
@@ -43,6 +46,9 @@ mod _core {
     use crate::arrow::{ArrowTable, export_table, import_table};
     #[pymodule_export]
     use crate::buffer::SharedBuffer;
+    #[cfg(feature = "sql")]
+    #[pymodule_export]
+    use crate::database::_sql;
     #[pymodule_export]
     use crate::operand::register;
     #[pymodule_export]

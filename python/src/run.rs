@@ -9,7 +9,7 @@ use redpoll::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -46,11 +46,21 @@ pub(crate) fn run<T: Send + 'static>(
         let result = py.detach(|| catch_unwind(AssertUnwindSafe(|| compute(&cancel))));
         return result.map_err(|_| defect())?.map_err(exception);
     }
-    let (sender, mut receiver) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let flag = cancel.clone();
     // The caller may have been interrupted and gone, so a result that nobody receives is dropped.
     let thread = move || drop(sender.send(compute(&flag)));
     thread::Builder::new().name("redpoll run".to_owned()).stack_size(STACK).spawn(thread)?;
+    wait(py, receiver, || cancel.store(true, Ordering::Relaxed))?.map_err(exception)
+}
+
+/// Waits for the result of a computation on another thread, while this thread polls for signals.
+/// `cancel` tells the computation to end.
+///
+/// # Errors
+/// Raises the exception of a signal handler, such as `KeyboardInterrupt`, and `RuntimeError` if the
+/// computation ended without a result.
+pub(crate) fn wait<T: Send>(py: Python<'_>, mut receiver: Receiver<T>, cancel: impl FnOnce()) -> PyResult<T> {
     loop {
         let result;
         (receiver, result) = py.detach(move || {
@@ -58,12 +68,12 @@ pub(crate) fn run<T: Send + 'static>(
             (receiver, result)
         });
         match result {
-            Ok(result) => return result.map_err(exception),
+            Ok(result) => return Ok(result),
             Err(RecvTimeoutError::Disconnected) => return Err(defect()),
             Err(RecvTimeoutError::Timeout) => {}
         }
         if let Err(interrupt) = py.check_signals() {
-            cancel.store(true, Ordering::Relaxed);
+            cancel();
             py.detach(move || drop(receiver.recv_timeout(GRACE)));
             return Err(interrupt);
         }

@@ -19,7 +19,7 @@ const UNKNOWN_WORK: u64 = u64::MAX;
 
 /// A configuration with a cache of compiled plans. Arrays of several sessions can be combined; the
 /// session of the first array computes the result.
-#[pyclass(frozen, module = "redpoll._core")]
+#[pyclass(frozen, weakref, module = "redpoll._core")]
 pub(crate) struct Session(pub(crate) redpoll::Session);
 
 #[pymethods]

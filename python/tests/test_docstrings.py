@@ -13,9 +13,10 @@ import redpoll as rp
 FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
 CLASSES = (rp.Array, rp.DType, rp.finfo, rp.iinfo)
 #: Classes whose objects come from functions, which have the examples.
-WITHOUT_EXAMPLES = {"Array", "ArrowTable", "Labels", "Op", "Session", "Tensor"}
-#: The libraries that examples need.
+WITHOUT_EXAMPLES = {"Array", "ArrowTable", "Labels", "Op", "QueryResult", "Session", "Tensor"}
+#: The libraries that examples need, and the module of builds with SQL.
 LIBRARIES = {"graphblas": "graphblas", "networkx": "networkx", "sparse": "sparse"}
+LIBRARIES |= dict.fromkeys(["Database", "database", "sql"], "redpoll._core._sql")
 
 
 def public():

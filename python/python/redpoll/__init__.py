@@ -77,6 +77,14 @@ from ._program import Program as Program
 from ._session import Session as Session
 from ._session import current_session as current_session
 from ._session import use_session as use_session
+from ._sql import Database as Database
+from ._sql import MissingSqlError as MissingSqlError
+from ._sql import QueryResult as QueryResult
+from ._sql import SqlError as SqlError
+from ._sql import SqlNameError as SqlNameError
+from ._sql import SqlSyntaxError as SqlSyntaxError
+from ._sql import current_database as current_database
+from ._sql import sql as sql
 from ._typing import DTypeLike as _DTypeLike
 
 __array_api_version__ = "2025.12"

@@ -1,0 +1,604 @@
+"""SQL over frames, files and arrays: `sql`, and the class `Database`.
+
+Builds of the extension module without SQL have no submodule `_core._sql`; then both raise
+`MissingSqlError`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
+from os import PathLike, fspath
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from . import _core, _interop
+from ._array import Array
+from ._core import ArrowTable, Session
+from ._dtypes import as_dtype
+from ._functions.operators import Op, op, operator
+from ._interop.arrow import from_arrow, to_arrow
+from ._reports import Explanation
+from ._session import current_session
+
+if TYPE_CHECKING:
+    from ._typing import DTypeLike
+
+__all__ = [
+    "Database",
+    "MissingSqlError",
+    "QueryResult",
+    "SqlError",
+    "SqlNameError",
+    "SqlSyntaxError",
+    "current_database",
+    "sql",
+]
+
+#: The number of rows that the text and the HTML of a result show.
+_SHOWN = 10
+#: Packages whose frames and tables keep the rows of a table that they export.
+_IMMUTABLE = {"duckdb", "polars", "pyarrow", "redpoll"}
+
+_Lookup = Callable[[str, str, bool], Any]
+
+
+class MissingSqlError(ImportError):
+    """The error of `sql` and `Database` in a build of redpoll without SQL."""
+
+    __module__ = "redpoll"
+
+
+class SqlError(ValueError):
+    """A statement that cannot be planned, or that fails.
+
+    Failures of other kinds have Python's own classes: `MemoryError` where the memory limit does not
+    suffice, and `OSError` for files.
+    """
+
+    __module__ = "redpoll"
+
+
+class SqlSyntaxError(SqlError):
+    """A text that is not SQL; the message has the line and the column."""
+
+    __module__ = "redpoll"
+
+
+class SqlNameError(SqlError, LookupError):
+    """A table, a column or a function that does not exist."""
+
+    __module__ = "redpoll"
+
+
+def _sql_module() -> Any:
+    """Return the submodule of the extension module with SQL."""
+    module = getattr(_core, "_sql", None)
+    if module is None:
+        raise MissingSqlError(
+            "this build of redpoll has no SQL; install the wheel with SQL, which `python/sql.sh` in the sources of "
+            "redpoll builds"
+        )
+    return module
+
+
+class QueryResult:
+    """The rows of a query.
+
+    Every library with the PyCapsule interface of Arrow reads them without a copy:
+    `pyarrow.table(result)`, `polars.DataFrame(result)`, `pandas.DataFrame.from_arrow(result)`,
+    `duckdb.from_arrow(result)`.
+    """
+
+    def __init__(self, table: ArrowTable) -> None:
+        self._table = table
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return self._table.column_names
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        return len(self), len(self.columns)
+
+    def __len__(self) -> int:
+        return self._table.num_rows
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.fetchall())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._table.__arrow_c_schema__()
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return the rows as tuples of Python objects, with `None` for NULL.
+
+        Dates and times are objects of `datetime`, whose times count microseconds.
+
+        Raises:
+            TypeError: Python has no class for the values of a column.
+
+        Examples:
+            >>> rp.sql("SELECT 1 AS a, 'x' AS b").fetchall()
+            [(1, 'x')]
+        """
+        rows: list[tuple[Any, ...]] = _sql_module().rows(self._table)
+        return rows
+
+    def item(self) -> Any:
+        """Return the value of a result with one row and one column.
+
+        Raises:
+            ValueError: the result has another shape.
+
+        Examples:
+            >>> rp.sql("SELECT 6 * 7").item()
+            42
+        """
+        if self.shape != (1, 1):
+            raise ValueError(f"expected one row of one column, found a result of shape {self.shape}")
+        return self.fetchall()[0][0]
+
+    def to_arrow(self) -> Any:
+        """Return the rows as a `pyarrow.Table`.
+
+        Examples:
+            >>> rp.sql("SELECT 1 AS a").to_arrow().column_names
+            ['a']
+        """
+        import pyarrow as pa
+
+        return pa.table(self)
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a `pandas.DataFrame`.
+
+        Examples:
+            >>> list(rp.sql("SELECT 1 AS a").to_pandas()["a"])
+            [1]
+        """
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return the rows as a `polars.DataFrame`.
+
+        Examples:
+            >>> rp.sql("SELECT 1 AS a").to_polars()["a"].to_list()
+            [1]
+        """
+        import polars as pl
+
+        return pl.DataFrame(self)
+
+    def to_array(self, coordinates: Sequence[str] | None = None, values: str | None = None, **options: Any) -> Array:
+        """Return an array of columns of coordinates, and of a column of values.
+
+        By default, the last column has the values, and all others the coordinates.
+
+        Args:
+            coordinates: the name of a column for each mode; without `values`, the array is then
+                true at every row.
+            values: the name of the column of values.
+            options: the options of `from_arrow`, such as `shape`, `fill_value` and `format`.
+
+        Raises:
+            KeyError: there is no such column.
+            ValueError: coordinates are NULL, negative or repeated, or values are NULL.
+
+        Examples:
+            >>> rp.sql("SELECT * FROM (VALUES (0, 1, 2.5), (1, 0, 4.0))").to_array().tolist()
+            [[0.0, 2.5], [4.0, 0.0]]
+        """
+        if coordinates is None:
+            rest = [name for name in self.columns if name != values]
+            if values is None:
+                if not rest:
+                    raise ValueError("expected a column of values, found a result without columns")
+                values = rest.pop()
+            coordinates = rest
+        return from_arrow(self._table, coordinates, values, **options)
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        if not columns:
+            return "<redpoll.QueryResult without columns>"
+        cells = [[name, *texts] for name, texts in zip(self.columns, self._shown_columns(), strict=True)]
+        widths = [max(map(len, column)) for column in cells]
+        lines = [
+            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+            for row in zip(*cells, strict=True)
+        ]
+        return "\n".join([*lines, f"[{_count(rows, 'row')}, {_count(columns, 'column')}]"])
+
+    def _repr_html_(self) -> str:
+        rows, columns = self.shape
+        shown = list(zip(*self._shown_columns(), strict=True))
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+        body = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in shown)
+        caption = f"redpoll.QueryResult: {_count(rows, 'row')}, {_count(columns, 'column')}"
+        return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _shown_columns(self) -> list[list[str]]:
+        """Return the texts of the first rows, by columns."""
+        rows = _sql_module().cells(self._table, 0, _SHOWN)
+        if len(self) > _SHOWN:
+            rows.append([".."] * len(self.columns))
+        return [[row[column].replace("\n", " ") for row in rows] for column in range(len(self.columns))]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+class Database:
+    """Tables, and SQL over them.
+
+    Redpoll runs aggregates over joins in its own kernels, and DataFusion the rest of a plan;
+    `explain` shows both. A database may be used by several threads at once.
+
+    Args:
+        session: the session whose configuration, memory limit and compiled plans the database
+            uses, by default the current one.
+        variables: whether a name that is neither a table nor an argument is looked up among the
+            variables of the caller of `sql`.
+
+    Raises:
+        MissingSqlError: this build of redpoll has no SQL.
+
+    Examples:
+        >>> with rp.Database() as db:
+        ...     db.register("e", rp.sample("karate"), columns=["a", "b"])
+        ...     db.sql("SELECT count(*) FROM e x JOIN e y ON x.b = y.a JOIN e z ON y.b = z.a AND z.b = x.a").item()
+        270
+    """
+
+    def __init__(self, *, session: Session | None = None, variables: bool = True) -> None:
+        self._core: Any = _sql_module().Database(current_session() if session is None else session)
+        self._variables = variables
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Drop all tables, with the rows and the compiled queries that the database keeps.
+
+        Examples:
+            >>> db = rp.Database()
+            >>> db.close()
+            >>> db.tables()
+            Traceback (most recent call last):
+            redpoll.SqlError: the database is closed
+        """
+        self._core = None
+
+    @property
+    def _open(self) -> Any:
+        if self._core is None:
+            raise SqlError("the database is closed")
+        return self._core
+
+    def register(self, name: str, table: Any, *, columns: Sequence[str] | None = None) -> None:
+        """Register a table, and replace a table of the same name.
+
+        Args:
+            name: the name; it is in lower case in statements, unless it has quotes.
+            table: a frame of pandas or Polars, a table of pyarrow, a relation of DuckDB, or another
+                object with `__arrow_c_stream__`; an array of redpoll, NumPy, SciPy or another
+                library; or the path of a file, a folder or a pattern of files.
+            columns: the names of the columns of an array: one for each mode, and optionally one for
+                the values.
+
+        An array is a table with a row for each stored element: a column for each mode, named as
+        the mode, or `i0`, `i1` and so on, and the column `value`. A mode with labels has them
+        as values. An array is computed by this call. The elements of a dense array that equal its
+        fill value have no rows.
+
+        The rows of a table of Polars or pyarrow, and of an array, are shared, and those of pandas
+        are copied, because a frame of pandas can be changed in place.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            TypeError: the object is no table.
+            SqlError: the file is damaged, or the columns do not fit the array.
+
+        Examples:
+            >>> db = rp.Database()
+            >>> db.register("m", rp.eye(3), columns=["row", "col", "x"])
+            >>> db.sql("SELECT sum(x) FROM m WHERE row > 0").item()
+            2.0
+        """
+        if isinstance(table, (str, PathLike)):
+            if columns is not None:
+                raise TypeError("the columns of a file have names; `CREATE EXTERNAL TABLE` renames those of a tensor")
+            self._open.register_file(name, fspath(table))
+        else:
+            self._open.register(name, self._table(table, columns))
+
+    def register_function(self, function: Any, *, name: str | None = None) -> None:
+        """Register a function of rows: an operator of `redpoll.op`, or a Python function.
+
+        Its arguments are numbers or booleans, and its value is NULL if an argument is. The function
+        is traced once for each combination of dtypes, and compiled. A function of the same name is
+        replaced. `sql` finds operators among arguments and variables without a registration.
+
+        Raises:
+            FunctionError: the function cannot be traced; see `op`. A call in a statement raises it.
+
+        Examples:
+            >>> db = rp.Database()
+            >>> db.register_function(lambda x: x if x < 5 else 5, name="capped")
+            >>> db.sql("SELECT capped(column1) FROM (VALUES (3), (8))").fetchall()
+            [(3,), (5,)]
+        """
+        found = function if isinstance(function, Op) else op(function)
+        self._open.register_function(name or found.function.__name__, _function(found))
+
+    def register_semiring(self, name: str, *, sum: Any, product: Any, dtype: DTypeLike = "float64") -> None:
+        """Register an aggregate function over a semiring.
+
+        `name(x, y, ..)` combines the arguments of a row by `product`, and folds the rows by `sum`,
+        inside the kernels of a join. Both are operators, by name or by `redpoll.op`, that are
+        declared commutative and associative; `sum` is idempotent, such as `min`, and `product`
+        distributes over it.
+
+        Raises:
+            SqlError: the operators lack one of these properties.
+
+        Examples:
+            >>> db = rp.Database()
+            >>> db.register_semiring("shortest", sum="min", product="+")
+            >>> db.sql("SELECT shortest(column1, column2) FROM (VALUES (1, 9), (4, 2))").item()
+            6.0
+        """
+        kind = as_dtype(dtype)
+        self._open.register_semiring(name, operator(sum, [kind, kind]), operator(product, [kind, kind]), kind.name)
+
+    def drop(self, name: str) -> None:
+        """Drop a table.
+
+        Raises:
+            SqlNameError: there is no such table.
+
+        Examples:
+            >>> db = rp.Database()
+            >>> db.register("m", rp.eye(3))
+            >>> db.drop("m")
+            >>> db.tables()
+            []
+        """
+        if not self._open.drop(name):
+            raise SqlNameError(f"there is no table `{name}`; the tables are {', '.join(self.tables()) or 'none'}")
+
+    def tables(self) -> list[str]:
+        """Return the names of the tables.
+
+        Examples:
+            >>> db = rp.Database()
+            >>> _ = db.sql("CREATE TABLE t AS VALUES (1)")
+            >>> db.tables()
+            ['t']
+        """
+        names: list[str] = self._open.tables()
+        return names
+
+    def sql(self, text: str, /, **tables: Any) -> QueryResult:
+        """Run statements, and return the rows of the last one.
+
+        The arguments by name are tables and operators for this call alone; they hide registered
+        tables of the same names. Other names that the database does not know are looked up among
+        the local and global variables of the caller: frames, arrays, and operators of `op`.
+        Unquoted names are in lower case, and find a variable in another case, if it is the only
+        one.
+
+        Ctrl-C ends the query. Other threads run meanwhile.
+
+        Raises:
+            SqlSyntaxError: the text is not SQL; then no statement has run.
+            SqlNameError: a table, a column or a function does not exist.
+            SqlError: a statement cannot be planned, or fails.
+            MemoryError: the query needs more than the memory limit of the session.
+
+        Examples:
+            >>> db = rp.Database()
+            >>> db.sql("SELECT i0, sum(value) AS s FROM m GROUP BY i0 ORDER BY i0", m=rp.eye(2))
+            i0  s
+            0   1.0
+            1   1.0
+            [2 rows, 2 columns]
+        """
+        return self._run(text, tables, _variables(1) if self._variables else {})
+
+    def execute(self, text: str, /, **tables: Any) -> None:
+        """Run statements for their effects, as `sql` does.
+
+        Examples:
+            >>> db = rp.Database()
+            >>> db.execute("CREATE TABLE t AS VALUES (1), (2); INSERT INTO t VALUES (3)")
+            >>> db.sql("SELECT count(*) FROM t").item()
+            3
+        """
+        self._run(text, tables, _variables(1) if self._variables else {})
+
+    def explain(self, text: str, /, *, analyze: bool = False, **tables: Any) -> Explanation:
+        """Return the plan of a statement.
+
+        Lines that begin with `Redpoll` are regions that run in the kernels of redpoll. The last
+        section has the reasons why aggregates are not among them, if there are such aggregates.
+
+        Args:
+            text: the statement.
+            analyze: whether to run the statement, and to show its measurements.
+            tables: tables and operators, as in `sql`.
+
+        Examples:
+            >>> db = rp.Database()
+            >>> db.register("e", rp.sample("karate"))
+            >>> _ = db.sql("SET redpoll.claim = 'always'")
+            >>> plan = db.explain("SELECT count(*) FROM e x JOIN e y ON x.i1 = y.i0")
+            >>> "Redpoll: groups=[], aggregates=[count(*)]" in plan
+            True
+        """
+        lookup = self._lookup(tables, _variables(1) if self._variables else {})
+        return Explanation(self._open.explain(text, lookup, analyze))
+
+    def _run(self, text: str, tables: Mapping[str, Any], variables: Mapping[str, Any]) -> QueryResult:
+        return QueryResult(self._open.sql(text, self._lookup(tables, variables)))
+
+    def _table(self, value: Any, columns: Sequence[str] | None = None) -> Any:
+        """Return an object as a table of the core."""
+        if isinstance(value, Database):
+            raise TypeError("expected a table, found a database")
+        is_frame = hasattr(value, "__arrow_c_stream__") and not isinstance(value, Array)
+        if is_frame:
+            if columns is not None:
+                raise TypeError("a frame has names of columns; rename them there")
+            is_immutable = type(value).__module__.partition(".")[0] in _IMMUTABLE
+            return _sql_module().Table(value, not is_immutable)
+        array = _as_array(value)
+        names = list(columns) if columns is not None else None
+        if names is None and array.names is not None:
+            names = [*array.names, "value"]
+        if array.labels is not None and any(one is not None for one in array.labels):
+            names = names or [*(f"i{mode}" for mode in range(array.ndim)), "value"]
+            if len(names) != array.ndim + 1:
+                raise SqlError(
+                    f"expected {array.ndim + 1} names of columns for an array with labels, found {len(names)}"
+                )
+            return _sql_module().Table(to_arrow(array, names[:-1], values=names[-1]), False)
+        return self._open.table_of_array(array, names)
+
+    def _lookup(self, tables: Mapping[str, Any], variables: Mapping[str, Any]) -> _Lookup:
+        """Return the function that finds the tables and operators of statements."""
+
+        def lookup(kind: str, name: str, is_known: bool) -> Any:
+            given = _find(tables, name)
+            if kind == "function":
+                if isinstance(given, Op):
+                    return _function(given)
+                found = None if is_known else _find(variables, name, lambda value: isinstance(value, Op))
+                return None if found is None else _function(found)
+            if given is not None and not isinstance(given, Op):
+                return self._table(given)
+            found = None if is_known else _find(variables, name, _is_table)
+            return None if found is None else self._table(found)
+
+        return lookup
+
+    def __repr__(self) -> str:
+        if self._core is None:
+            return "<redpoll.Database, closed>"
+        return f"<redpoll.Database of {_count(len(self.tables()), 'table')}>"
+
+
+def _find(values: Mapping[str, Any], name: str, accepts: Callable[[Any], bool] = lambda value: True) -> Any:
+    """Return the value of a name, or that of its only spelling in another case."""
+    if name in values and accepts(values[name]):
+        return values[name]
+    found = [value for key, value in values.items() if key.lower() == name and key != name and accepts(value)]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_table(value: Any) -> bool:
+    """Return whether a variable is a table: a frame, or an array of another library."""
+    if isinstance(value, (type, np.generic)):
+        return False
+    if isinstance(value, Array) or hasattr(value, "__arrow_c_stream__"):
+        return True
+    return isinstance(value, np.ndarray) or _interop.foreign(value) is not None
+
+
+def _as_array(value: Any) -> Array:
+    from ._namespace.creation import asarray
+
+    if isinstance(value, (bool, int, float)) or not (_is_table(value) or isinstance(value, (list, tuple))):
+        raise TypeError(
+            f"expected a table, an array or the path of a file, found {type(value).__name__}; a table has "
+            "`__arrow_c_stream__`, such as a frame of pandas, Polars, pyarrow or DuckDB"
+        )
+    return asarray(value)
+
+
+def _variables(depth: int) -> Mapping[str, Any]:
+    """Return the variables of the caller of the function that calls this one."""
+    frame = sys._getframe(depth + 1)
+    return ChainMap(dict(frame.f_locals), frame.f_globals)
+
+
+#: The functions of SQL of operators. An operator keeps its function, by which the database finds
+#: compiled queries again.
+_FUNCTIONS: WeakKeyDictionary[Op, Any] = WeakKeyDictionary()
+
+
+def _function(function: Op) -> Any:
+    """Return an operator as a function of SQL."""
+    if function not in _FUNCTIONS:
+        # The function must not keep the operator alive by the dictionary.
+        specialize = Op(function.function, function.properties).specialize
+        _FUNCTIONS[function] = _sql_module().Function(lambda names: specialize([as_dtype(name) for name in names]))
+    return _FUNCTIONS[function]
+
+
+#: The default database of each session.
+_DATABASES: WeakKeyDictionary[Session, Database] = WeakKeyDictionary()
+
+
+def current_database() -> Database:
+    """Return the database of `redpoll.sql`: one for each session.
+
+    Raises:
+        MissingSqlError: this build of redpoll has no SQL.
+
+    Examples:
+        >>> rp.current_database().register("unit", rp.eye(2))
+        >>> rp.sql("SELECT count(*) FROM unit").item()
+        2
+        >>> rp.current_database().drop("unit")
+    """
+    session = current_session()
+    if session not in _DATABASES:
+        _DATABASES.setdefault(session, Database(session=session))
+    return _DATABASES[session]
+
+
+def sql(text: str, /, *, variables: bool = True, **tables: Any) -> QueryResult:
+    """Run statements of SQL in the current database, and return the rows of the last one.
+
+    The arguments by name are tables and operators for this call; see `Database.sql`. A table named
+    `variables` must be registered.
+
+    Args:
+        text: the statements, separated by `;`.
+        variables: whether other names are looked up among the variables of the caller.
+        tables: frames, arrays, and operators of `op`.
+
+    Raises:
+        MissingSqlError: this build of redpoll has no SQL.
+        SqlSyntaxError: the text is not SQL; then no statement has run.
+        SqlNameError: a table, a column or a function does not exist.
+        SqlError: a statement cannot be planned, or fails.
+
+    Examples:
+        >>> friends = rp.sample("karate").at("a", "b")
+        >>> rp.sql("SELECT a, count(*) AS friends FROM friends GROUP BY a ORDER BY 2 DESC, 1 LIMIT 2")
+        a   friends
+        33  17
+        0   16
+        [2 rows, 2 columns]
+    """
+    database = current_database()
+    return database._run(text, tables, _variables(1) if variables else {})
