@@ -222,7 +222,7 @@ impl Database {
     }
 
     /// Registers a table of DataFusion, and replaces a table of the same name. A concurrent query
-    /// finds either of both.
+    /// finds either the old or the new table.
     ///
     /// # Errors
     /// If the schema of the table does not exist, or takes no tables, or Arrow cannot decode a

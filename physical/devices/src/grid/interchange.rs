@@ -3,7 +3,11 @@
 //!
 //! A product of a sparse matrix and a dense one adds a row of the dense matrix for each entry:
 //! ```text
-//! while q < end { i = idx[q]; for j in 0..n { y[r + j] = y[r + j] + a[q] * b[i * n + j] }; q = q + 1 }
+//! while q < end {
+//!     i = idx[q]
+//!     for j in 0..n { y[r + j] = y[r + j] + a[q] * b[i * n + j] }
+//!     q = q + 1
+//! }
 //! ```
 //! Lanes share the rounds of `j`. Each entry then loads and stores the elements of `y`, and the
 //! lanes wait for each other between two entries. After the interchange, each lane takes a `j`, and
@@ -319,8 +323,8 @@ mod tests {
     use redpoll_compiler::assembly::text::parse;
     use redpoll_compiler::assembly::{BufferRole, Signature, VecBuffers, interpret, verify};
 
-    /// A product of a matrix of lists and a dense matrix of two parameters. `TYPE` and `ZERO`
-    /// stand for the type of the values and its zero, `ENTRY` for the work for an entry, and `AFTER`
+    /// A product of a matrix of lists and a dense matrix, with two parameters. `TYPE` and `ZERO`
+    /// stand for the type of the values and its zero, `ENTRY` for the work of an entry, and `AFTER`
     /// for the code after a list.
     const PRODUCT: &str = "\
 fn product($rows, $columns) {

@@ -18,7 +18,7 @@ const TENSORS: &str = "(input A (type (shape 4 6) f64 0.0 dense)) (input S (type
 fn outputs_that_loops_set_completely_are_unfilled() {
     for body in [
         "(for i (for j (init (E i j) (* (A i j) (x j)))))",
-        // The assigned value may be the fill value: where a read is out of bounds, or at all elements.
+        // The assigned value may be the fill value: where a read is out of bounds, or everywhere.
         "(for i (range 0 4) (for j (range 0 6) (init (E i j) (* (x j) (A (outside 0.0 (+ i -1)) j)))))",
         "(for i (range 0 4) (for j (range 0 6) (init (E i j) (+ (A i (outside 0.0 (+ j 2))) (x (outside 0.0 (+ j -3)))))))",
         "(for i (range 0 4) (for j (range 0 6) (init (E i j) 0.0)))",
