@@ -184,3 +184,13 @@ def test_errors_of_keys_and_axes_are_those_of_numpy():
             np.swapaxes(x, *axes)
     with pytest.raises(ValueError, match="both or neither"):
         np.where(x, x)
+
+
+def test_fill_values_of_strict_floats():
+    with rp.use_session(STRICT):
+        z = rp.zeros(4)
+        for function in (rp.divide, rp.remainder, rp.floor_divide, rp.fmod):
+            assert np.isnan(function(z, z).fill_value), "the fill value of a lazy array"
+        x = rp.asarray([-2.0, 0.0, 0.0, -0.25]).refill(-0.25)
+        for part in (x[rp.asarray([3])], rp.take(x, rp.asarray([3, 0]), axis=0), x[x < 0], rp.sort(x)):
+            assert part.fill_value == -0.25 and part.compute().fill_value == -0.25

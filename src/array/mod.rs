@@ -94,7 +94,7 @@ pub(crate) use kept::KeptTensors;
 
 use crate::error::Error;
 use crate::session::Session;
-use redpoll_logic::{DType, Field, Scalar};
+use redpoll_logic::{DType, Field, FloatMode, Scalar};
 use state::{ArrayState, ModeStyle, SharedState};
 use std::panic::Location;
 use std::sync::Arc;
@@ -142,12 +142,16 @@ impl Array {
         self.state.read(|state| state.expr.info().dtype.clone()).map_err(Error::Array)
     }
 
-    /// Returns the fill value: the value of all elements that are not stored.
+    /// Returns the fill value in the float mode of the session: the value of all elements that are
+    /// not stored.
     ///
     /// # Errors
     /// The errors of [`Array::shape`].
     pub fn fill(&self) -> Result<Scalar, Error> {
-        self.state.read(|state| state.expr.info().fill.clone()).map_err(Error::Array)
+        match self.session.config().optimizer.float_mode {
+            FloatMode::Relaxed => self.state.read(|state| state.expr.info().fill.clone()).map_err(Error::Array),
+            mode => self.state()?.expr.fill_in(mode).map_err(Error::Verify),
+        }
     }
 
     /// Returns the names of the modes, or `None` if the modes are numbered.

@@ -8,7 +8,7 @@ use super::state::{ArrayState, ModeStyle, position, positions};
 use super::{Array, Operand};
 use crate::session::Session;
 use redpoll_logic::op::{Builtin, Op};
-use redpoll_logic::{Affine, DType, Expr, Field, FloatMode, IndexMap, Prim, Scalar, Subscript};
+use redpoll_logic::{Affine, ComputedFills, DType, Expr, Field, FloatMode, IndexMap, Prim, Scalar, Subscript};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// Index of one mode in [`Array::slice`]; [`index!`](crate::index) makes lists of indices.
@@ -346,8 +346,11 @@ fn read_at_strict(expr: &Expr, at: &[(Field, Expr)], prim: Prim) -> Result<Expr,
     }
     let found = Expr::aggregate(Builtin::Add, zero(-0.0), value, at.iter().map(|(f, _)| f.clone()))?;
     let inside = Expr::mapjoin(Builtin::And, inside)?;
-    Ok(Expr::mapjoin(Builtin::IfElse, [inside, found.clone(), Expr::literal(zero(0.0))])?
-        .reorder(found.info().fields.clone())?)
+    let read = Expr::mapjoin(Builtin::IfElse, [inside, found.clone(), Expr::literal(zero(0.0))])?;
+    let read = read.reorder(found.info().fields.clone())?;
+    // The fill value of the sum is a multiple of that of the expression.
+    let fill = expr.fill_in(FloatMode::StrictIeee)?;
+    Ok(if read.info().fill == fill { read } else { read.refill(Some(fill), ComputedFills::Keep)? })
 }
 
 impl Index {

@@ -1,7 +1,7 @@
 //! Parameters at the limits of their types: they work, or an error gives the reason. Nothing
 //! panics, wraps or runs forever.
 
-use redpoll::logic::{FloatMode, Format, Prim};
+use redpoll::logic::{FloatMode, Format, Prim, Scalar};
 use redpoll::{Array, Config, Index, Session, index};
 
 /// Returns the values of an array that can be computed.
@@ -207,6 +207,29 @@ fn strict_quotients_of_one_matrix_keep_its_entries() {
         let values = quotient.to_vec::<f64>().unwrap();
         assert_eq!(values.iter().map(|value| value.is_nan()).collect::<Vec<_>>(), [true, false, true, true]);
         assert_eq!(values[1], 1.0);
+    }
+}
+
+/// In the strict mode, a lazy array reports the fill value that it has when it is computed. A read
+/// at arrays of coordinates keeps the fill value.
+#[test]
+fn strict_fill_values_are_those_of_the_results() {
+    let mut config = Config::default();
+    config.optimizer.float_mode = FloatMode::StrictIeee;
+    let session = Session::new(config);
+    let eye = session.eye(2, 2, 1, Prim::F64);
+    let rows = session.vector([1i64, 0, 1, 0]);
+    for (array, expected) in [
+        (&eye / &eye, f64::NAN),
+        (eye.refill(-0.25).take(&rows, 0), -0.25),
+        (&eye.refill(-0.25).take(&rows, 0) * 2.0, -0.5),
+    ] {
+        let lazy = array.fill().unwrap();
+        let computed = array.collect().unwrap().ty().fill.clone();
+        for fill in [lazy, computed] {
+            let Scalar::F64(fill) = fill else { panic!("{fill} is no float") };
+            assert!(fill == expected || fill.is_nan() && expected.is_nan(), "{fill}, expected {expected}");
+        }
     }
 }
 

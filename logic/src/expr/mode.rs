@@ -11,6 +11,7 @@ use crate::field::Alias;
 use crate::format::TensorType;
 use crate::mode::FloatMode;
 use crate::plan::{Plan, Query};
+use crate::scalar::Scalar;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -33,10 +34,24 @@ impl Plan {
     }
 }
 
+impl Expr {
+    /// Returns the fill value in a float mode.
+    ///
+    /// # Errors
+    /// The errors of [`Plan::to_mode`].
+    pub fn fill_in(&self, mode: FloatMode) -> Result<Scalar, Error> {
+        if mode == self.mode() {
+            return Ok(self.info().fill.clone());
+        }
+        let mut conversion = ModeConversion { mode, results: HashMap::new(), converted: HashMap::new() };
+        Ok(conversion.expr(self)?.info().fill.clone())
+    }
+}
+
 struct ModeConversion {
     mode: FloatMode,
     /// Fill values of the results so far.
-    results: HashMap<Alias, crate::scalar::Scalar>,
+    results: HashMap<Alias, Scalar>,
     /// Converted expressions by address, because plans share subexpressions.
     converted: HashMap<usize, Expr>,
 }

@@ -37,7 +37,7 @@ def sort(program: Program) -> None:
         lambda a: getattr(rp, name)(a, axis=axis, descending=descending),
         numpy,
         x,
-        fill=name == "sort" and program.keeps_fill(x),
+        fill=name == "sort",
     )
 
 

@@ -176,15 +176,9 @@ class Program:
         if constant is not None and constant.size:
             node.fill = _one_value(constant)
             node.scale = max(node.scale, _magnitude(constant))
-            if not self.strict:
-                # That of a lazy array of strict floats is known once it is computed.
-                self.check_fill(node)
+            self.check_fill(node)
         self.text.pop()
         return self.add(node, line)
-
-    def keeps_fill(self, x: Node) -> bool:
-        """Return whether a read at index arrays keeps the fill value, which strict floats lose."""
-        return not self.strict or x.kind != "f" or not x.fills.any()
 
     def check_fill(self, node: Node) -> None:
         """Compare the fill value of an array with that of NumPy's functions, if they define it."""

@@ -120,7 +120,6 @@ def repeat(program: Program) -> None:
         lambda a: rp.repeat(a, ours, axis=axis),
         lambda a: np.repeat(a, count, axis),
         x,
-        fill=program.keeps_fill(x),
     )
 
 
@@ -202,7 +201,6 @@ def take(program: Program) -> None:
             lambda a: rp.take(a, rp.asarray(indices), axis=axis),
             lambda a: np.take(a, indices, axis),
             x,
-            fill=program.keeps_fill(x),
         )
         return
     shape = tuple(program.integer(0, 2) if k == axis % x.dense.ndim else n for k, n in enumerate(x.dense.shape))
@@ -216,7 +214,6 @@ def take(program: Program) -> None:
         lambda a: rp.take_along_axis(a, rp.asarray(places), axis=axis),
         lambda a: np.take_along_axis(a, places, axis),
         x,
-        fill=program.keeps_fill(x),
     )
 
 
@@ -284,7 +281,7 @@ def index(program: Program) -> None:
         items = tuple(rp.asarray(item) if wrapped and isinstance(item, np.ndarray) else item for item in items)
         return a[items if isinstance(key, tuple) else items[0]]
 
-    program.apply(f"{{}}[{_text(key)}]", ours, lambda a: a[key], x, fill=program.keeps_fill(x))
+    program.apply(f"{{}}[{_text(key)}]", ours, lambda a: a[key], x)
 
 
 def select(program: Program) -> None:
@@ -299,7 +296,7 @@ def select(program: Program) -> None:
         lambda a: a[rp.asarray(mask)],
         lambda a: a[mask],
         x,
-        fill=bool(mask.any()) and program.keeps_fill(x),
+        fill=bool(mask.any()),
     )
 
 

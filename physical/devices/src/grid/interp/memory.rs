@@ -72,8 +72,8 @@ pub(super) struct Window {
     pub(super) elements: Vec<u64>,
     pub(super) history: Vec<AccessHistory>,
     pub(super) fill: u64,
-    /// The index in the arena of the window to which the contents move, if this window is a share of
-    /// the memory of a block.
+    /// If this window is a share of the memory of a block: the index in the arena of the window to
+    /// which the contents move.
     pub(super) outside: Option<usize>,
     /// Set when elements are uninitialized at first, as in the memory of a block.
     is_uninitialized: bool,
