@@ -1,4 +1,4 @@
-"""The transformers for scikit-learn: its own checks, its own results, and a pipeline."""
+"""Tests of the transformers for scikit-learn: its estimator checks, its results, and a pipeline."""
 
 import numpy as np
 import pytest
