@@ -104,7 +104,7 @@ impl OperatorFunction {
 
     /// Applies the operator to columns without NULLs.
     fn apply(&self, columns: &[ArrayRef], result: &DataType) -> Result<ArrayRef> {
-        let rows = columns.first().map_or(0, |column| column.len());
+        let rows = columns.first().map_or(0, Array::len);
         if rows == 0 {
             return Ok(new_empty_array(result));
         }
