@@ -1,4 +1,5 @@
-//! SQL: databases of tables, as the submodule `redpoll._core._sql` of builds with the feature `sql`.
+//! SQL: databases of tables, as the submodule `redpoll._core._sql` of builds with the feature
+//! `sql`.
 //!
 //! A database keeps the tables that are registered. The tables of a call, which the Python layer
 //! finds among arguments and variables, belong to the statements of this call alone, so calls on
