@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from html import escape
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -17,14 +16,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from . import _core, _interop
+from . import _interop
 from ._array import Array
-from ._core import ArrowTable, Session
+from ._core import Session
 from ._dtypes import as_dtype
 from ._functions.operators import Op, op, operator
-from ._interop.arrow import from_arrow, to_arrow
+from ._interop.arrow import to_arrow
 from ._reports import Explanation
 from ._session import current_session
+from ._sql_result import MissingSqlError, QueryResult, SqlError, SqlNameError, SqlSyntaxError, count, sql_module
 
 if TYPE_CHECKING:
     from ._typing import DTypeLike
@@ -40,204 +40,10 @@ __all__ = [
     "sql",
 ]
 
-#: The number of rows that the text and the HTML of a result show.
-_SHOWN = 10
 #: Packages whose frames and tables keep the rows of a table that they export.
 _IMMUTABLE = {"duckdb", "polars", "pyarrow", "redpoll"}
 
 _Lookup = Callable[[str, str, bool], Any]
-
-
-class MissingSqlError(ImportError):
-    """The error of `sql` and `Database` in a build of redpoll without SQL."""
-
-    __module__ = "redpoll"
-
-
-class SqlError(ValueError):
-    """A statement that cannot be planned, or that fails.
-
-    Failures of other kinds have Python's own classes: `MemoryError` where the memory limit does not
-    suffice, and `OSError` for files.
-    """
-
-    __module__ = "redpoll"
-
-
-class SqlSyntaxError(SqlError):
-    """A text that is not SQL; the message has the line and the column."""
-
-    __module__ = "redpoll"
-
-
-class SqlNameError(SqlError, LookupError):
-    """A table, a column or a function that does not exist."""
-
-    __module__ = "redpoll"
-
-
-def _sql_module() -> Any:
-    """Return the submodule of the extension module with SQL."""
-    module = getattr(_core, "_sql", None)
-    if module is None:
-        raise MissingSqlError(
-            "this build of redpoll has no SQL; install the wheel with SQL, which `python/sql.sh` in the sources of "
-            "redpoll builds"
-        )
-    return module
-
-
-class QueryResult:
-    """The rows of a query.
-
-    Every library with the PyCapsule interface of Arrow reads them without a copy:
-    `pyarrow.table(result)`, `polars.DataFrame(result)`, `pandas.DataFrame.from_arrow(result)`,
-    `duckdb.from_arrow(result)`.
-    """
-
-    def __init__(self, table: ArrowTable) -> None:
-        self._table = table
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns."""
-        return self._table.column_names
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The numbers of rows and columns."""
-        return len(self), len(self.columns)
-
-    def __len__(self) -> int:
-        return self._table.num_rows
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        return iter(self.fetchall())
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._table.__arrow_c_stream__(requested_schema)
-
-    def __arrow_c_schema__(self) -> object:
-        return self._table.__arrow_c_schema__()
-
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        """Return the rows as tuples of Python objects, with `None` for NULL.
-
-        Dates and times are objects of `datetime`, whose times count microseconds.
-
-        Raises:
-            TypeError: Python has no class for the values of a column.
-
-        Examples:
-            >>> rp.sql("SELECT 1 AS a, 'x' AS b").fetchall()
-            [(1, 'x')]
-        """
-        rows: list[tuple[Any, ...]] = _sql_module().rows(self._table)
-        return rows
-
-    def item(self) -> Any:
-        """Return the value of a result with one row and one column.
-
-        Raises:
-            ValueError: the result has another shape.
-
-        Examples:
-            >>> rp.sql("SELECT 6 * 7").item()
-            42
-        """
-        if self.shape != (1, 1):
-            raise ValueError(f"expected one row of one column, found a result of shape {self.shape}")
-        return self.fetchall()[0][0]
-
-    def to_arrow(self) -> Any:
-        """Return the rows as a `pyarrow.Table`.
-
-        Examples:
-            >>> rp.sql("SELECT 1 AS a").to_arrow().column_names
-            ['a']
-        """
-        import pyarrow as pa
-
-        return pa.table(self)
-
-    def to_pandas(self) -> Any:
-        """Return the rows as a `pandas.DataFrame`.
-
-        Examples:
-            >>> list(rp.sql("SELECT 1 AS a").to_pandas()["a"])
-            [1]
-        """
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> Any:
-        """Return the rows as a `polars.DataFrame`.
-
-        Examples:
-            >>> rp.sql("SELECT 1 AS a").to_polars()["a"].to_list()
-            [1]
-        """
-        import polars as pl
-
-        return pl.DataFrame(self)
-
-    def to_array(self, coordinates: Sequence[str] | None = None, values: str | None = None, **options: Any) -> Array:
-        """Return an array of columns of coordinates, and of a column of values.
-
-        By default, the last column has the values, and all others the coordinates.
-
-        Args:
-            coordinates: the name of a column for each mode; without `values`, the array is then
-                true at every row.
-            values: the name of the column of values.
-            options: the options of `from_arrow`, such as `shape`, `fill_value` and `format`.
-
-        Raises:
-            KeyError: there is no such column.
-            ValueError: coordinates are NULL, negative or repeated, or values are NULL.
-
-        Examples:
-            >>> rp.sql("SELECT * FROM (VALUES (0, 1, 2.5), (1, 0, 4.0))").to_array().tolist()
-            [[0.0, 2.5], [4.0, 0.0]]
-        """
-        if coordinates is None:
-            rest = [name for name in self.columns if name != values]
-            if values is None:
-                if not rest:
-                    raise ValueError("expected a column of values, found a result without columns")
-                values = rest.pop()
-            coordinates = rest
-        return from_arrow(self._table, coordinates, values, **options)
-
-    def __repr__(self) -> str:
-        rows, columns = self.shape
-        if not columns:
-            return "<redpoll.QueryResult without columns>"
-        cells = [[name, *texts] for name, texts in zip(self.columns, self._shown_columns(), strict=True)]
-        widths = [max(map(len, column)) for column in cells]
-        lines = [
-            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-            for row in zip(*cells, strict=True)
-        ]
-        return "\n".join([*lines, f"[{_count(rows, 'row')}, {_count(columns, 'column')}]"])
-
-    def _repr_html_(self) -> str:
-        rows, columns = self.shape
-        shown = list(zip(*self._shown_columns(), strict=True))
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
-        body = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in shown)
-        caption = f"redpoll.QueryResult: {_count(rows, 'row')}, {_count(columns, 'column')}"
-        return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-    def _shown_columns(self) -> list[list[str]]:
-        """Return the texts of the first rows, by columns."""
-        rows = _sql_module().cells(self._table, 0, _SHOWN)
-        if len(self) > _SHOWN:
-            rows.append([".."] * len(self.columns))
-        return [[row[column].replace("\n", " ") for row in rows] for column in range(len(self.columns))]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 class Database:
@@ -263,7 +69,7 @@ class Database:
     """
 
     def __init__(self, *, session: Session | None = None, variables: bool = True) -> None:
-        self._core: Any = _sql_module().Database(current_session() if session is None else session)
+        self._core: Any = sql_module().Database(current_session() if session is None else session)
         self._variables = variables
 
     def __enter__(self) -> Self:
@@ -468,7 +274,7 @@ class Database:
             if columns is not None:
                 raise TypeError("a frame has names of columns; rename them there")
             is_immutable = type(value).__module__.partition(".")[0] in _IMMUTABLE
-            return _sql_module().Table(value, not is_immutable)
+            return sql_module().Table(value, not is_immutable)
         array = _as_array(value)
         names = list(columns) if columns is not None else None
         if names is None and array.names is not None:
@@ -479,7 +285,7 @@ class Database:
                 raise SqlError(
                     f"expected {array.ndim + 1} names of columns for an array with labels, found {len(names)}"
                 )
-            return _sql_module().Table(to_arrow(array, names[:-1], values=names[-1]), False)
+            return sql_module().Table(to_arrow(array, names[:-1], values=names[-1]), False)
         return self._open.table_of_array(array, names)
 
     def _lookup(self, tables: Mapping[str, Any], variables: Mapping[str, Any]) -> _Lookup:
@@ -502,7 +308,7 @@ class Database:
     def __repr__(self) -> str:
         if self._core is None:
             return "<redpoll.Database, closed>"
-        return f"<redpoll.Database of {_count(len(self.tables()), 'table')}>"
+        return f"<redpoll.Database of {count(len(self.tables()), 'table')}>"
 
 
 def _find(values: Mapping[str, Any], name: str, accepts: Callable[[Any], bool] = lambda value: True) -> Any:
@@ -549,7 +355,7 @@ def _function(function: Op) -> Any:
     if function not in _FUNCTIONS:
         # The function must not keep the operator alive by the dictionary.
         specialize = Op(function.function, function.properties).specialize
-        _FUNCTIONS[function] = _sql_module().Function(lambda names: specialize([as_dtype(name) for name in names]))
+        _FUNCTIONS[function] = sql_module().Function(lambda names: specialize([as_dtype(name) for name in names]))
     return _FUNCTIONS[function]
 
 
