@@ -4,7 +4,7 @@
 use crate::work::Work;
 use redpoll_logic::physical::{FormatDisplay, Workspace};
 use redpoll_logic::statistics::Fact;
-use redpoll_logic::{Alias, Field, TensorType};
+use redpoll_logic::{Alias, Field, TensorType, plural};
 use std::fmt;
 use std::sync::Arc;
 
@@ -226,13 +226,9 @@ impl fmt::Display for Decision {
             writeln!(f, "  rewritten by {name}: {equation}")?;
         }
         for output in &self.outputs {
-            write!(
-                f,
-                "  {} stored as {}, about {:.0} values",
-                output.alias,
-                FormatDisplay(&output.ty.format),
-                output.stored()
-            )?;
+            let stored = output.stored().round_ties_even();
+            let values = plural(stored as u64, "value", "values");
+            write!(f, "  {} stored as {}, about {stored} {values}", output.alias, FormatDisplay(&output.ty.format))?;
             if let Some(w) = &output.workspace {
                 let loops = if w.depth == 1 { "loop" } else { "loops" };
                 write!(f, ", through a workspace {} inside {} {loops}", FormatDisplay(&w.format), w.depth)?;

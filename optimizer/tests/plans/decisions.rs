@@ -181,7 +181,7 @@ fn large_triangles() {
         &expect![[r#"
             t
               loops i j k at cost 47255108
-              t stored as (), about 1 values
+              t stored as (), about 1 value
         "#]],
     );
 }
