@@ -158,3 +158,14 @@ def test_threads_do_not_cancel_each_other():
     for thread in threads:
         thread.join()
     assert len(results) == 4
+
+
+def test_assignment_keeps_the_fill_value() -> None:
+    """The value that is assigned differs from the fill value, so it is among the stored elements of other libraries."""
+    sparse = pytest.importorskip("scipy.sparse")
+    x = rp.asarray(sparse.csr_array(np.eye(3)))
+    x[0, 1] = 10.0
+    assert x.fill_value == 0
+    expected = np.eye(3)
+    expected[0, 1] = 10.0
+    np.testing.assert_array_equal(x.to_scipy("csr").todense(), expected)

@@ -139,6 +139,7 @@ def setitem(array: Array, key: Any, value: Any) -> None:
         last = _core.scatter(xp.arange(places.size, dtype=int64), places, array.size, "max")
         assigned = xp.reshape(xp.take(value, xp.maximum(last, 0), axis=0), array.shape)
         result = xp.where(xp.reshape(last >= 0, array.shape), assigned, array)
-    result = result.cast(array.dtype.name)
+    # The value may have another fill value, which would make a sparse array dense.
+    result = result.cast(array.dtype.name).refill(array.fill_value)
     result.compute()
     array.assign(result)
