@@ -185,29 +185,30 @@ impl<X: Extension> Stmt<X> {
 }
 
 impl Stmt {
-    /// Renames the locals that the statement and nested ones read or assign.
-    pub fn rename(&mut self, to: &dyn Fn(Local) -> Local) {
-        let renamed = |e: &mut Expr| *e = e.substitute_locals(&|l| Expr::Local(to(l)));
+    /// Calls `f` on each expression directly in the statement, without those in bodies.
+    pub(crate) fn for_each_expr_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         match self {
-            Stmt::Assign(local, e) => {
-                *local = to(*local);
-                renamed(e);
-            }
-            Stmt::If { cond: e, .. } | Stmt::While { cond: e, .. } | Stmt::Grow { len: e, .. } => renamed(e),
-            Stmt::For { var, lo, hi, .. } => {
-                *var = to(*var);
-                [lo, hi].into_iter().for_each(renamed);
+            Stmt::Assign(_, e) | Stmt::If { cond: e, .. } | Stmt::While { cond: e, .. } | Stmt::Grow { len: e, .. } => {
+                f(e);
             }
             Stmt::Store { at: a, value: b, .. }
+            | Stmt::For { lo: a, hi: b, .. }
             | Stmt::Sort { lo: a, hi: b, .. }
-            | Stmt::SortBy { lo: a, hi: b, .. } => [a, b].into_iter().for_each(renamed),
-            Stmt::Lanes(fold) => {
-                (fold.acc, fold.var) = (to(fold.acc), to(fold.var));
-                [&mut fold.lo, &mut fold.hi, &mut fold.value].into_iter().for_each(renamed);
-            }
+            | Stmt::SortBy { lo: a, hi: b, .. } => [a, b].into_iter().for_each(f),
+            Stmt::Lanes(fold) => [&mut fold.lo, &mut fold.hi, &mut fold.value].into_iter().for_each(f),
             Stmt::Break | Stmt::Swap(..) | Stmt::Return(_) => {}
             Stmt::Extension(never) => match *never {},
         }
+    }
+
+    /// Renames the locals that the statement and nested ones read or assign.
+    pub fn rename(&mut self, to: &dyn Fn(Local) -> Local) {
+        match self {
+            Stmt::Assign(local, _) | Stmt::For { var: local, .. } => *local = to(*local),
+            Stmt::Lanes(fold) => (fold.acc, fold.var) = (to(fold.acc), to(fold.var)),
+            _ => {}
+        }
+        self.for_each_expr_mut(&mut |e| *e = e.substitute_locals(&|l| Expr::Local(to(l))));
         self.bodies_mut().into_iter().flatten().flatten().for_each(|s| s.rename(to));
     }
 }

@@ -57,6 +57,8 @@ pub(crate) struct Cx<'p> {
     out: Vec<Stmt>,
     /// The bounds of the chunk, until the lowering of the loop that the chunk cuts.
     chunk: Option<(Local, Local)>,
+    /// The end of the loop that the chunk cuts, once that loop is lowered.
+    chunk_end: Option<Expr>,
     /// The average number of entries in lists, by level, if rounds of intersections are to be
     /// independent.
     pub(crate) lengths: Option<&'p MeanLengths>,
@@ -99,6 +101,7 @@ impl<'p> Cx<'p> {
             emitted: 0,
             out: Vec::new(),
             chunk: None,
+            chunk_end: None,
             lengths: None,
             sizes: Vec::new(),
             checks: bounds_checks(program),
@@ -358,6 +361,16 @@ impl<'p> Cx<'p> {
     /// Takes the bounds of the chunk to which the next loop is cut.
     pub(crate) fn take_chunk(&mut self) -> Option<(Expr, Expr)> {
         self.chunk.take().map(|(lo, hi)| (Expr::Local(lo), Expr::Local(hi)))
+    }
+
+    /// Sets the end of the loop that the chunk cuts.
+    pub(crate) fn set_chunk_end(&mut self, end: Expr) {
+        self.chunk_end = Some(end);
+    }
+
+    /// Returns the end of the loop that the chunk cuts.
+    pub(crate) fn chunk_end(&self) -> Option<&Expr> {
+        self.chunk_end.as_ref()
     }
 
     /// Binds a loop index to a value.

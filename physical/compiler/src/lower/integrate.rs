@@ -170,7 +170,8 @@ pub(crate) fn repeat_operator(op: &Op, dtype: &redpoll_logic::DType, cx: &Cx<'_>
     Some((tail, repeat))
 }
 
-fn has_while_or_swap(tree: &Tree) -> bool {
+/// Returns whether the tree has a `while` loop or exchanges tensors.
+pub(crate) fn has_while_or_swap(tree: &Tree) -> bool {
     match tree {
         Tree::While { .. } | Tree::Swap(..) => true,
         Tree::Block(items) => items.iter().any(has_while_or_swap),

@@ -12,7 +12,7 @@ use crate::assembly::{BinaryOp, CompareOp, Expr, Function, LaneFold, Local, Loca
 use redpoll_logic::{FloatMode, Prim, Scalar};
 
 /// Number of lanes of a fold: two 512-bit vectors, or eight 128-bit vectors, of 64-bit values.
-const LANES: u16 = 16;
+pub(super) const LANES: u16 = 16;
 /// Limit on the number of nodes in the value that a round of a walk folds. Locals of the round are
 /// substituted into the value in full.
 const MAX_VALUE_NODES: usize = 64;
@@ -177,13 +177,14 @@ fn is_assigned_before(name: &Local, named: &[Stmt], stmt: &Stmt) -> bool {
 }
 
 /// Returns the number of nodes in an expression.
-fn count_nodes(e: &Expr) -> usize {
+pub(super) fn count_nodes(e: &Expr) -> usize {
     let mut count = 1;
     e.for_each_child(&mut |child| count += count_nodes(child));
     count
 }
 
-fn count_reads(body: &[Stmt], reads: &mut [usize]) {
+/// Counts the reads of each local in statements.
+pub(super) fn count_reads(body: &[Stmt], reads: &mut [usize]) {
     fn of_expr(e: &Expr, reads: &mut [usize]) {
         if let Expr::Local(l) = e {
             reads[l.index()] += 1;

@@ -10,6 +10,7 @@
 
 mod assign;
 mod cleanup;
+mod collapse;
 mod constants;
 mod convert;
 mod cx;
@@ -168,7 +169,14 @@ fn lower_with<'p>(
         chunk,
         body,
     };
-    let function = fold_walks_in_lanes(cleanup(function), &cx.walks, options.mode);
+    let mut function = cleanup(function);
+    // The lanes of a device share the walk of each fiber.
+    if lengths.is_none() {
+        let walks;
+        (function, walks) = collapse::collapse(function, options.mode);
+        cx.walks.extend(walks);
+    }
+    let function = fold_walks_in_lanes(function, &cx.walks, options.mode);
     let (checks, failure) = (cx.checks, cx.failure);
     let specials = specials.tensors;
     LoweredFunction {

@@ -60,6 +60,13 @@ pub(crate) fn gallop_back_by(cx: &mut Cx<'_>, (start, r): (&Expr, Local), above:
     cx.push_if(lt(start, &local(r)), first, Vec::new());
 }
 
+/// Moves `end` down to the first element of `idx[q..end]` that is not below `i`.
+pub(crate) fn drop_from(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, Local), i: &Expr) {
+    let (lo, i) = (cx.new_local("lo", Prim::I64), cx.name("i", i));
+    cx.assign(lo, plus(&local(q), -1));
+    bisect(cx, (lo, end), &|at| lt(&load(idx, at), &i));
+}
+
 /// Moves `hi` down to the first element that is not below. Element `lo` is below; element `hi`, if
 /// it exists, is not.
 fn bisect(cx: &mut Cx<'_>, (lo, hi): (Local, Local), below: &dyn Fn(Expr) -> Expr) {

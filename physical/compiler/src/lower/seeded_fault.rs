@@ -39,6 +39,8 @@ faults! {
         StepCondition in "lower/looplets/stepper.rs": "Stepper: every access steps in every round.";
         Remainder in "lower/looplets/stepper.rs": "Stepper: the extent after the last entry is dropped.";
         BeyondExtent in "lower/looplets/stepper.rs": "Stepper: an entry beyond the extent is consumed.";
+        CollapsedEnd in "lower/collapse/mod.rs": "Collapse: the fiber of the last round is left out.";
+        GapCount in "lower/looplets/gaps.rs": "Gaps together: the entries of a list count as gaps, too.";
         CatchUp in "lower/looplets/stepper.rs": "Jumper: accesses that lag do not catch up.";
         SegmentGap in "lower/looplets/segments.rs": "Segments: a gap covers the entry after it.";
         SegmentBlock in "lower/looplets/segments.rs": "Segments: a gap covers the block after it.";

@@ -117,6 +117,7 @@ fn lower_for(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) {
     });
     if let Some((first, last)) = cx.take_chunk() {
         bounds = [max(&bounds[0], &first), min(&bounds[1], &last)].map(|b| cx.name("chunk", &b));
+        cx.set_chunk_end(bounds[1].clone());
     }
     let [lo, hi] = bounds;
     cx.unbind_index(*index);

@@ -58,6 +58,8 @@ impl LevelLowering for BitMap {
             }),
             first: int(0),
             rest: fill,
+            entries: None,
+            limit: None,
         });
         stepping_looplet(preamble, stepper, protocol)
     }
@@ -92,6 +94,8 @@ impl LevelLowering for BitMap {
             }),
             first: sub(&int(1), &dimension),
             rest: fill,
+            entries: None,
+            limit: None,
         });
         Some(stepping_looplet(preamble, stepper, protocol))
     }

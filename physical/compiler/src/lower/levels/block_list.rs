@@ -213,6 +213,8 @@ fn stepper(
         seek: Rc::new(move |cx, i| gallop(cx, idx, (q, &end), i)),
         first: int(0),
         rest: fill,
+        entries: None,
+        limit: None,
     }
 }
 
@@ -255,6 +257,8 @@ fn backward(
         }),
         first: sub(&int(1), dimension),
         rest: fill,
+        entries: None,
+        limit: None,
     }
 }
 

@@ -56,6 +56,7 @@ pub(crate) struct SequencePhase {
 }
 
 /// Chunks found during iteration: a cursor over stored entries in ascending order.
+#[derive(Clone)]
 pub(crate) struct Stepper {
     /// The condition that there is a current entry.
     pub(crate) more: Expr,
@@ -75,6 +76,11 @@ pub(crate) struct Stepper {
     pub(crate) first: Expr,
     /// The cursor after the last entry.
     pub(crate) rest: AccessCursor,
+    /// The number of entries from the current one on, if each is a spike at a coordinate of its own
+    /// and the number is known in advance.
+    pub(crate) entries: Option<Expr>,
+    /// Code that drops all entries from a coordinate on.
+    pub(crate) limit: Option<SeekFn>,
 }
 
 /// A looplet and the accesses that share it: equal accesses have one head.

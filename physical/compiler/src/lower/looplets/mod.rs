@@ -9,6 +9,7 @@
 //! order narrows extents and lets fill values annihilate terms before loops are emitted.
 
 pub(crate) mod accept_run;
+mod gaps;
 pub(crate) mod lead;
 pub(crate) mod lookup;
 mod looplet;
@@ -24,7 +25,7 @@ pub(crate) mod thunk;
 pub(crate) mod truncate;
 pub(crate) mod violation;
 
-pub(crate) use looplet::{Head, LookupFn, LoopExtent, Looplet, SequencePhase, Stepper};
+pub(crate) use looplet::{Head, LookupFn, LoopExtent, Looplet, SeekFn, SequencePhase, Stepper};
 
 use super::cx::Cx;
 use super::short_circuit::EarlyExit;

@@ -161,6 +161,8 @@ fn single_entry_stepper(cx: &mut Cx<'_>, phases: &[SequencePhase], hi: &Expr) ->
         seek: Rc::new(move |cx, i| cx.assign(pending, lt(i, &end))),
         first: begin.clone(),
         rest: rest.clone(),
+        entries: None,
+        limit: None,
     }
 }
 

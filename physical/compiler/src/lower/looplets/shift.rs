@@ -8,7 +8,7 @@
 //! This file also has the guard of permissive reads, a sequence of the outside, the inside and the
 //! outside again.
 
-use super::{LookupFn, Looplet, SequencePhase, Stepper};
+use super::{LookupFn, Looplet, SeekFn, SequencePhase, Stepper};
 use crate::assembly::build::{
     add, ceil_div, exact_div, int, is_multiple, le, local, lt, max, mul, or, plus, sub, truth,
 };
@@ -117,6 +117,11 @@ impl Shift {
             seek: Rc::new(move |cx, i| seek(cx, &shift.coordinate(i))),
             first: self.end(&s.first),
             rest: s.rest.clone(),
+            entries: s.entries.clone(),
+            limit: s.limit.clone().map(|limit| {
+                let shift = self.clone();
+                Rc::new(move |cx: &mut Cx<'_>, i: &Expr| limit(cx, &shift.coordinate(i))) as SeekFn
+            }),
         }
     }
 
@@ -174,6 +179,8 @@ impl Shift {
             // A seek finds the first entry that an index selects, so it is always needed.
             first: int(i64::MIN),
             rest: s.rest.clone(),
+            entries: None,
+            limit: None,
         }
     }
 

@@ -34,7 +34,8 @@
 //!     }
 //! ```
 
-use super::{LoopExtent, Looplet, LoopletNest, SequencePhase, Stepper, lead, lower_loop, segments, switch, truncate};
+use super::{LoopExtent, Looplet, LoopletNest, SequencePhase, Stepper};
+use super::{gaps, lead, lower_loop, segments, switch, truncate};
 use crate::assembly::build::{and, as_truth, eq, int, local, lt, max, min, not, or, plus, truth};
 use crate::assembly::{Expr, Local, Stmt};
 use crate::lower::cx::Cx;
@@ -129,8 +130,12 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest) {
             w.stepper.seek.clone()(cx, &nest.extent.lo);
         }
     }
+    end_at_chunk(cx, nest, &mut walkers);
     if let Some(leader) = lead::leader(cx, nest, &walkers) {
         return lead::lower(cx, nest, walkers, leader);
+    }
+    if gaps::lower(cx, nest, &mut walkers) {
+        return;
     }
     let blocks = walkers.iter().filter(|w| w.is_block() && !w.needed).count();
     let many = blocks > switch::MAX_BRANCHES - usize::from(nest.body.has_loop());
@@ -143,6 +148,21 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest) {
     } else {
         let parts = 1 + u32::from(!has_no_effect_when_exhausted(cx, nest, &walkers));
         cx.with_copies(parts, |cx| step(cx, nest, walkers));
+    }
+}
+
+/// Drops the entries of a list after the end of the chunk, so that no round compares its coordinate
+/// with that end. Nothing after the loop reads the entries. If several lists are walked, the search
+/// for each end would be more code than the comparison; on a device, a chunk may have few entries.
+fn end_at_chunk(cx: &mut Cx<'_>, nest: &LoopletNest, walkers: &mut [Walker]) {
+    let hi = &nest.extent.hi;
+    let [walker] = walkers else { return };
+    if cx.lengths.is_some() || cx.chunk_end() != Some(hi) || cx.prover.le(&walker.stepper.bound, hi) {
+        return;
+    }
+    if let Some(limit) = walker.stepper.limit.clone() {
+        limit(cx, hi);
+        walker.stepper = Rc::new(Stepper { bound: hi.clone(), ..(*walker.stepper).clone() });
     }
 }
 

@@ -4,7 +4,7 @@ use crate::lower::{LoweringOptions, lower};
 use crate::testing::{GOLDEN, golden_program};
 
 /// The programs whose Assembly is a golden file.
-const PROGRAMS: [&str; 10] = [
+const PROGRAMS: [&str; 13] = [
     "spmv",
     "spmv_in_lanes",
     "spgemm",
@@ -15,6 +15,9 @@ const PROGRAMS: [&str; 10] = [
     "sum_of_runs",
     "xor_with_fill_true",
     "histogram_of_bytes",
+    "sum_of_tensor",
+    "sum_of_coo",
+    "largest_element",
 ];
 
 /// Returns the code of a program's kernel, without declarations.

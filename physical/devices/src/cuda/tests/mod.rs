@@ -9,10 +9,11 @@ mod resident;
 mod shares;
 
 use crate::grid::{Grid, GridPlan, TeamSize};
-use redpoll_compiler::lower::{ListLengths, LoweringOptions, lower};
+use redpoll_compiler::lower::{Draft, ListLengths};
 use redpoll_compiler::notation::Program;
 use redpoll_compiler::testing::normal_form;
 use redpoll_logic::FloatMode;
+use std::sync::Arc;
 
 /// Returns the grids of a program.
 fn grids(text: &str) -> Vec<Grid> {
@@ -21,13 +22,8 @@ fn grids(text: &str) -> Vec<Grid> {
 
 /// Returns the grids of a program in normal form.
 fn grids_of(program: &Program) -> Vec<Grid> {
-    let plan = GridPlan::of_function(
-        program,
-        &lower(program, &[], LoweringOptions::default()),
-        TeamSize::Automatic,
-        Some((&ListLengths::default(), FloatMode::default())),
-    );
-    plan.grids().cloned().collect()
+    let draft = Draft::new(&Arc::new(program.clone()), &[], FloatMode::default()).with_lists(ListLengths::default());
+    GridPlan::of(&draft, TeamSize::Automatic).grids().cloned().collect()
 }
 
 /// Programs whose outputs are gathered in every way.

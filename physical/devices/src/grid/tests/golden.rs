@@ -2,9 +2,10 @@
 
 use crate::grid::{GridPlan, TeamSize};
 use crate::tests::lowering::appends;
-use redpoll_compiler::lower::{ListLengths, LoweringOptions, lower};
+use redpoll_compiler::lower::{Draft, ListLengths};
 use redpoll_compiler::testing::{GOLDEN, golden_program, skewed};
 use redpoll_logic::FloatMode;
+use std::sync::Arc;
 
 /// Programs of the golden files, which have comments on their grids.
 const PROGRAMS: [&str; 6] = ["spmv", "spgemm", "mttkrp", "dense_products", "counts_of_columns", "column_sums"];
@@ -24,13 +25,8 @@ const SKEWED: [(&str, &str); 5] = [
 
 /// Returns the grids of a program of the golden files.
 fn plan(name: &str) -> GridPlan {
-    let program = golden_program(name);
-    GridPlan::of_function(
-        &program,
-        &lower(&program, &[], LoweringOptions::default()),
-        TeamSize::Automatic,
-        Some((&ListLengths::default(), FloatMode::default())),
-    )
+    let draft = Draft::new(&Arc::new(golden_program(name)), &[], FloatMode::default());
+    GridPlan::of(&draft.with_lists(ListLengths::default()), TeamSize::Automatic)
 }
 
 /// Returns the code of grids, without declarations.

@@ -72,6 +72,8 @@ impl ListEntries {
             seek: Rc::new(move |cx, i| gallop_back(cx, idx, (&local(start), r), &sub(&int(0), i))),
             first: sub(&int(1), &self.dimension),
             rest: fill,
+            entries: None,
+            limit: None,
         });
         let body = match protocol {
             Protocol::Gallop if unique => Looplet::Jumper(stepper),

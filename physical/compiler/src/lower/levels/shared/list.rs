@@ -2,11 +2,12 @@
 //! that append.
 
 use crate::assembly::{Buffer, Expr, Local, Stmt};
-use crate::lower::search::{gallop, hit};
+use crate::lower::looplets::SeekFn;
+use crate::lower::search::{drop_from, gallop, hit};
 use crate::lower::seeded_fault::SeededFault;
 use crate::lower::{
     AccessCursor, AssembleMode, Cx, Fiber, LevelId, Looplet, Stepper, count, eq, int, load, local, lt, max, plus,
-    select, truth,
+    select, sub, truth,
 };
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::{LevelFormat, Prim};
@@ -101,6 +102,7 @@ impl ListEntries {
             let save = vec![Stmt::Assign(start, local(q))];
             return Looplet::Thunk { preamble: save, body: Rc::new(lookup), epilogue: Vec::new() };
         }
+        let entries = self.format.unique.then(|| sub(&end, &local(q)));
         let stepper = Stepper {
             more: lt(&local(q), &end),
             current: vec![Stmt::Assign(coordinate, load(idx, local(q)))],
@@ -111,6 +113,8 @@ impl ListEntries {
             seek: Rc::new(move |cx, i| gallop(cx, idx, (q, &end), i)),
             first: int(0),
             rest: fill,
+            entries,
+            limit: self.limit(),
         };
         match protocol {
             Protocol::Gallop => Looplet::Jumper(Rc::new(stepper)),
@@ -136,9 +140,18 @@ impl ListEntries {
             seek: Rc::new(move |cx, i| gallop(cx, idx, (q, &end), i)),
             first: int(0),
             rest: fill,
+            entries: None,
+            limit: self.limit(),
         };
         let preamble = vec![Stmt::Assign(run_end, int(0))];
         Looplet::Thunk { preamble, body: Rc::new(Looplet::Stepper(Rc::new(stepper))), epilogue: Vec::new() }
+    }
+
+    /// Returns the code that drops the entries from a coordinate on.
+    fn limit(&self) -> Option<SeekFn> {
+        let (q, idx) = (self.q, self.idx);
+        let Expr::Local(end) = self.end else { return None };
+        Some(Rc::new(move |cx, i| drop_from(cx, idx, (q, end), i)))
     }
 
     /// Returns code that finds the end of the run of coordinates equal to the one at `q`.

@@ -83,6 +83,8 @@ impl RunArrays {
             seek: Rc::new(move |cx, i| gallop(cx, self.right, (q, &end), &plus(i, 1))),
             first: int(0),
             rest: fill,
+            entries: None,
+            limit: None,
         }));
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
     }
@@ -130,6 +132,8 @@ impl RunArrays {
             }),
             first: sub(&int(1), &cx.level(at).dimension),
             rest: fill,
+            entries: None,
+            limit: None,
         }));
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
     }

@@ -1,0 +1,141 @@
+//! Collapse: a loop over fibers and the walk of each fiber become one walk, if the positions of the
+//! fibers follow each other.
+//!
+//! ```text
+//! for i in [lo, hi) { q = ptr[i]; end = ptr[i + 1]; while q < end { body; q = q + 1 } }
+//!     =  if lo < hi { q = ptr[lo]; end = ptr[hi]; while q < end { body; q = q + 1 } }
+//!                                                             i, end not in body
+//! for i in [lo, hi) { for j in [0, n) { body(i * n + j) } }
+//!     =  if lo < hi { q = lo * n; end = hi * n; while q < end { body(q); q = q + 1 } }
+//! ```
+//! A fiber ends where the next one begins, so the rounds of the body stay the same, in the same
+//! order. A nest over several levels becomes one walk. Folds before the walk that may run in another
+//! order than the walk get a loop of their own.
+//!
+//! A walk that is in no other loop covers all positions of a chunk. Such a walk is long, so a fold
+//! of one value runs in lanes ([`super::lanes`]).
+
+mod polynomial;
+mod walk;
+
+use super::cleanup::cleanup;
+use super::lanes::{LANES, count_reads};
+use super::seeded_fault::SeededFault;
+use crate::assembly::build::{local, lt, plus};
+use crate::assembly::{Expr, Function, Local, LocalDecl, Stmt};
+use redpoll_logic::{FloatMode, Prim};
+use walk::{Recognizer, Walk, assigns_any, at, is_ascending, reads_unchanged};
+
+/// Returns the function with collapsed loops, and the cursors of the walks that are to be folded in
+/// lanes, with the number of lanes.
+pub(super) fn collapse(mut f: Function, mode: FloatMode) -> (Function, Vec<(Local, u16)>) {
+    let mut reads = vec![0; f.locals.len()];
+    count_reads(&f.body, &mut reads);
+    let (locals, body) = (std::mem::take(&mut f.locals), std::mem::take(&mut f.body));
+    let recognizer = Recognizer { mode, reads: &reads, locals: &locals };
+    let mut pass = Pass {
+        recognizer,
+        depth: 0,
+        conditions: Vec::new(),
+        ends: Vec::new(),
+        lanes: Vec::new(),
+        positions: Vec::new(),
+        is_changed: false,
+    };
+    let body = pass.block(body);
+    let Pass { ends, lanes, positions, is_changed, .. } = pass;
+    f = Function { locals: [locals, ends].concat(), body, ..f };
+    positions.into_iter().for_each(|l| f.locals[l.index()].name = "q".into());
+    (if is_changed { cleanup(f) } else { f }, lanes)
+}
+
+struct Pass<'a> {
+    recognizer: Recognizer<'a>,
+    /// Number of loops around the current statement.
+    depth: usize,
+    /// Conditions that hold at the current statement.
+    conditions: Vec<Expr>,
+    /// New locals, after those of the function.
+    ends: Vec<LocalDecl>,
+    lanes: Vec<(Local, u16)>,
+    /// Loop variables that were coordinates and are positions now.
+    positions: Vec<Local>,
+    is_changed: bool,
+}
+
+impl Pass<'_> {
+    fn block(&mut self, stmts: Vec<Stmt>) -> Vec<Stmt> {
+        let mut out = Vec::with_capacity(stmts.len());
+        for stmt in stmts {
+            match stmt {
+                Stmt::For { var, lo, hi, body } => match self.recognizer.of_fibers(var, &body) {
+                    Some(walk) => self.push_fibers(walk, (var, lo, hi), &mut out),
+                    None => {
+                        let body = self.loop_body(body);
+                        out.push(Stmt::For { var, lo, hi, body });
+                    }
+                },
+                Stmt::While { cond, body } => match self.recognizer.of_positions(&cond, &body) {
+                    Some((walk, q, end)) => {
+                        let mut then = Vec::new();
+                        self.push_walk(walk, (q, &local(q), &end), &mut then);
+                        then.push(Stmt::Assign(q, end));
+                        out.push(Stmt::If { cond, then, other: Vec::new() });
+                    }
+                    None => {
+                        let body = self.loop_body(body);
+                        out.push(Stmt::While { cond, body });
+                    }
+                },
+                Stmt::If { cond, then, other } => {
+                    let holds = !assigns_any(&then, &mut |l| cond.mentions(l)) && reads_unchanged(&cond, &then);
+                    self.conditions.extend(holds.then(|| cond.clone()));
+                    let then = self.block(then);
+                    self.conditions.truncate(self.conditions.len() - usize::from(holds));
+                    let other = self.block(other);
+                    out.push(Stmt::If { cond, then, other });
+                }
+                other => out.push(other),
+            }
+        }
+        out
+    }
+
+    fn loop_body(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
+        self.depth += 1;
+        let body = self.block(body);
+        self.depth -= 1;
+        body
+    }
+
+    /// Appends the loops in place of `for var in lo..hi`, each of whose rounds is the walk.
+    fn push_fibers(&mut self, mut walk: Walk, (var, lo, hi): (Local, Expr, Expr), out: &mut Vec<Stmt>) {
+        let folds = std::mem::take(&mut walk.folds);
+        if !folds.is_empty() {
+            out.push(Stmt::For { var, lo: lo.clone(), hi: hi.clone(), body: folds });
+        }
+        let cond = lt(&lo, &hi);
+        let mut code = Vec::new();
+        self.push_walk(walk, (var, &lo, &hi), &mut code);
+        match is_ascending(&lo, &hi) || self.conditions.contains(&cond) {
+            true => out.extend(code),
+            false => out.push(Stmt::If { cond, then: code, other: Vec::new() }),
+        }
+    }
+
+    /// Appends the walk of all rounds of a loop over `var` from `lo` to `hi`, where `lo <= hi`.
+    fn push_walk(&mut self, walk: Walk, (var, lo, hi): (Local, &Expr, &Expr), out: &mut Vec<Stmt>) {
+        let end = walk.end_local.unwrap_or_else(|| {
+            self.ends.push(LocalDecl { name: "q_end".into(), prim: Prim::I64 });
+            Local((self.recognizer.locals.len() + self.ends.len() - 1) as u32)
+        });
+        let last = if SeededFault::CollapsedEnd.is_active() { plus(hi, -1) } else { hi.clone() };
+        out.push(Stmt::Assign(end, at(&walk.begin, var, &last)));
+        out.push(Stmt::Assign(walk.cursor, at(&walk.begin, var, lo)));
+        out.push(Stmt::While { cond: lt(&local(walk.cursor), &local(end)), body: walk.body });
+        self.positions.extend(walk.is_row.then_some(walk.cursor));
+        let lanes = walk.lanes.or((self.depth == 0).then_some(LANES));
+        self.lanes.extend(lanes.map(|lanes| (walk.cursor, lanes)));
+        self.is_changed = true;
+    }
+}

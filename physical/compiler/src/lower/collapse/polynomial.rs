@@ -1,0 +1,90 @@
+//! Index expressions as polynomials of their loads, locals and parameters, modulo 2^64.
+
+use crate::assembly::{BinaryOp, Expr, Local};
+use redpoll_logic::Scalar;
+
+/// A product of factors with a coefficient.
+type Monomial<'e> = (Vec<&'e Expr>, i64);
+
+/// Returns whether two `i64` expressions are equal as polynomials.
+pub(super) fn are_equal(a: &Expr, b: &Expr) -> bool {
+    let mut difference: Vec<Monomial<'_>> = Vec::new();
+    let of_b = monomials(b).into_iter().map(|(factors, c)| (factors, c.wrapping_neg()));
+    for (factors, c) in monomials(a).into_iter().chain(of_b) {
+        match difference.iter_mut().find(|(other, _)| have_equal_factors(&factors, other)) {
+            Some((_, sum)) => *sum = sum.wrapping_add(c),
+            None => difference.push((factors, c)),
+        }
+    }
+    difference.iter().all(|(_, c)| *c == 0)
+}
+
+/// Returns whether the expression is the sum of the local and a polynomial without the local.
+pub(super) fn is_offset_of(e: &Expr, var: Local) -> bool {
+    let (with, without): (Vec<_>, Vec<_>) =
+        monomials(e).into_iter().partition(|(factors, _)| factors.iter().any(|f| f.mentions(var)));
+    let is_var = |(factors, c): &Monomial<'_>| *c == 1 && factors[..] == [&Expr::Local(var)];
+    !without.is_empty() && with.len() == 1 && with.iter().all(is_var)
+}
+
+/// Returns the products of which the expression is the sum.
+fn monomials(e: &Expr) -> Vec<Monomial<'_>> {
+    match e {
+        Expr::Const(Scalar::I64(c)) => vec![(Vec::new(), *c)],
+        Expr::Binary(op @ (BinaryOp::Add | BinaryOp::Sub), a, b) => {
+            let sign = if *op == BinaryOp::Add { 1 } else { -1 };
+            let right = monomials(b).into_iter().map(|(factors, c)| (factors, c.wrapping_mul(sign)));
+            monomials(a).into_iter().chain(right).collect()
+        }
+        Expr::Binary(BinaryOp::Mul, a, b) => {
+            let (left, right) = (monomials(a), monomials(b));
+            let pairs = left.iter().flat_map(|x| right.iter().map(move |y| (x, y)));
+            pairs.map(|((x, c), (y, d))| ([&x[..], y].concat(), c.wrapping_mul(*d))).collect()
+        }
+        atom => vec![(vec![atom], 1)],
+    }
+}
+
+/// Returns whether two products have the same factors, in any order.
+fn have_equal_factors(a: &[&Expr], b: &[&Expr]) -> bool {
+    let mut rest = b.to_vec();
+    a.len() == b.len()
+        && a.iter().all(|x| match rest.iter().position(|y| are_equal_atoms(x, y)) {
+            Some(found) => {
+                rest.swap_remove(found);
+                true
+            }
+            None => false,
+        })
+}
+
+fn are_equal_atoms(x: &Expr, y: &Expr) -> bool {
+    match (x, y) {
+        (Expr::Load { buffer, at }, Expr::Load { buffer: other, at: other_at }) => {
+            buffer == other && are_equal(at, other_at)
+        }
+        _ => x == y,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assembly::Buffer;
+    use crate::assembly::build::{add, int, load, local, mul, plus, sub};
+
+    #[test]
+    fn polynomials_ignore_the_order_and_grouping_of_sums_and_products() {
+        let [i, j, n] = [0, 1, 2].map(|k| local(Local(k)));
+        let row = |i: &Expr| mul(i, &n);
+        assert!(are_equal(&add(&row(&plus(&i, 1)), &j), &add(&add(&j, &n), &mul(&n, &i))));
+        assert!(!are_equal(&row(&plus(&i, 1)), &row(&i)));
+        assert!(are_equal(&sub(&i, &i), &int(0)));
+        let ptr = |at: &Expr| load(Buffer(0), at.clone());
+        assert!(are_equal(&ptr(&add(&row(&i), &n)), &ptr(&row(&plus(&i, 1)))));
+        assert!(!are_equal(&ptr(&i), &load(Buffer(1), i.clone())));
+        assert!(is_offset_of(&add(&row(&i), &j), Local(1)));
+        assert!(!is_offset_of(&add(&row(&j), &j), Local(1)), "`j` is also a factor");
+        assert!(!is_offset_of(&ptr(&j), Local(1)));
+    }
+}
