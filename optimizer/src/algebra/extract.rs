@@ -56,8 +56,8 @@ pub(super) struct Extraction<'g, 'c> {
     best: FxHashMap<Id, NodeChoice>,
     /// For each class, the root node of a term of the least depth.
     simplest: FxHashMap<Id, NodeChoice>,
-    /// The terms of these nodes, built on demand; estimates of a plain term hold for its whole
-    /// class.
+    /// The terms of the nodes in `simplest`, built on demand; estimates of a plain term hold for
+    /// its whole class.
     plain_terms: FxHashMap<Id, Option<Rc<PlainTerm>>>,
     loop_costs: FxHashMap<Id, f64>,
     body_rounds: FxHashMap<Id, f64>,
@@ -73,7 +73,7 @@ pub(super) struct Extraction<'g, 'c> {
     own_costs: FxHashMap<(Id, usize), Option<f64>>,
 }
 
-/// A term that represents its class.
+/// The term of the simplest nodes, which represents its class in estimates.
 struct PlainTerm {
     term: Term,
     /// The fields of the slots of the class; fields of one name have one size in all plain terms.

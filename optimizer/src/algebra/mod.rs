@@ -81,8 +81,8 @@ pub(crate) struct CandidateNest {
     rules: Vec<&'static str>,
 }
 
-/// Returns the candidates as a replacement. Its note has the new nests, the costs before and after,
-/// the size of the graph and the rules that were used.
+/// Returns the candidates as a replacement. The note of the replacement shows the new nests, the
+/// costs before and after, the size of the graph and the rules that were used.
 fn replacement(candidates: Vec<CandidateNest>, original_cost: f64, graph_size: &str) -> Replacement {
     let cost: f64 = candidates.iter().map(|candidate| candidate.cost).sum();
     let mut text: String = candidates.iter().map(|candidate| format!("{}\n", candidate.nest)).collect();

@@ -1,5 +1,5 @@
-//! The greedy plan: eliminates fields one by one, always the one whose factors join over the fewest
-//! coordinates.
+//! The greedy plan: eliminates fields one by one, at each step the field whose factors join over
+//! the fewest coordinates.
 //!
 //! The greedy plan is added before the rules that spread aggregates are applied, so that a limit
 //! of that round never loses the plan. Source of the measure: greedy orders of variable elimination

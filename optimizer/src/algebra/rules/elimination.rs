@@ -64,7 +64,7 @@ fn pull(site: &mut MatchSite<'_>, node: &ScopedNode) {
     }
 }
 
-/// A fold whose operator can be regrouped. Folds of its parts start from `identity`.
+/// A fold whose operator can be regrouped. Folds of parts of its argument start from `identity`.
 struct FreeFold<'n> {
     op: &'n Op,
     init: &'n Scalar,
