@@ -6,7 +6,7 @@ use crate::level::LevelKind;
 use crate::scalar::Scalar;
 
 /// The reason why a format, or its combination with shape, dtype and fill value, is invalid. The
-/// caller's fault.
+/// caller is at fault.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
