@@ -25,9 +25,9 @@ pub struct Array {
 enum ArrayMemory {
     Host(Buffer),
     Device(Arc<DeviceBytes>),
-    /// In a file, until it is loaded.
+    /// Bytes of a file, loaded when they are first read.
     Deferred(Arc<DeferredBytes>),
-    /// Pages of a file.
+    /// Bytes of a mapped file.
     Mapped(Buffer, Arc<dyn SourceFile>),
 }
 
@@ -236,7 +236,7 @@ impl Array {
         (self.prim == Prim::Bool).then(|| self.buffer().as_slice())
     }
 
-    /// Returns an array that reads the same bytes as another primitive. Returns `None` if the
+    /// Returns an array of the same bytes with the element type `prim`. Returns `None` if the
     /// widths differ, `prim` is `bool`, or mapped floats would become whole numbers. A negative
     /// `i32` index becomes a `u32` index of at least 2^31.
     pub fn reinterpret(&self, prim: Prim) -> Option<Array> {

@@ -109,9 +109,9 @@ pub(super) fn build_group(
     Ok(parents)
 }
 
-/// Returns the levels from `k` up to the first unique one. Only the coordinates of all of them
-/// together identify a position, since a level that is not unique has one position for each entry
-/// of its singletons.
+/// Returns the group of levels from level `k` up to the first unique level. Only the coordinates of
+/// the whole group identify a position, since a level that is not unique has one position for each
+/// entry of the singletons below.
 pub(super) fn group_at(ty: &TensorType, k: usize) -> Range<usize> {
     let levels = &ty.format.levels;
     let end = (k..levels.len()).find(|&l| levels[l].unique).expect("the last level of a valid format is unique");
@@ -119,7 +119,7 @@ pub(super) fn group_at(ty: &TensorType, k: usize) -> Range<usize> {
 }
 
 /// Builds level `k`, a level of runs. Adjacent coordinates with equal children form one run, which
-/// keeps the entries of its first coordinate; the others are dropped.
+/// keeps the entries of its first coordinate; the other entries are dropped.
 fn build_runs(
     ty: &TensorType,
     kind: &dyn RunLevel,

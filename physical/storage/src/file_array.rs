@@ -15,7 +15,7 @@ pub trait ArrayLoader: Debug + Send + Sync {
     /// Returns the number of bytes.
     fn bytes(&self) -> usize;
 
-    /// Reads the bytes, aligned for any element.
+    /// Reads the bytes into a buffer that is aligned for any element type.
     ///
     /// # Errors
     /// [`Error::InFile`] if the bytes are not those that were validated, or cannot be read.

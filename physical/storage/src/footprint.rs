@@ -24,7 +24,8 @@ pub struct Survey {
 const MAX_ELEMENTS: u64 = 1 << 28;
 
 impl Tensor {
-    /// Returns the number of bytes of all arrays. Buffers shared with other tensors count in each.
+    /// Returns the number of bytes of all arrays. A buffer that several tensors share is counted
+    /// for each of them.
     pub fn bytes(&self) -> u64 {
         self.arrays().map(|array| array.bytes() as u64).sum()
     }

@@ -184,9 +184,9 @@ impl Tensor {
         self.arrays().try_for_each(Array::check_file)
     }
 
-    /// Copies to the host the arrays that give the number of positions before an outermost
-    /// coordinate: those of the outermost level, and all arrays of positions, such as the ends of
-    /// lists. Loads all arrays that are in a file, as [`Tensor::fetch`] does.
+    /// Copies to the host the arrays that give the number of positions before a coordinate of the
+    /// outermost level. These are the arrays of that level, and all arrays of positions, such as
+    /// the ends of lists. Loads all arrays that are in a file, as [`Tensor::fetch`] does.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`].
@@ -211,8 +211,8 @@ impl Tensor {
         Ok(())
     }
 
-    /// Returns whether all arrays of a device have been copied to the host. Arrays in files count
-    /// as on the host.
+    /// Returns whether all arrays on devices have been copied to the host. An array in a file
+    /// counts as an array on the host.
     pub fn is_on_host(&self) -> bool {
         self.arrays().filter_map(Array::device_bytes).all(|bytes| bytes.is_on_host())
     }

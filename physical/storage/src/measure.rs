@@ -2,7 +2,7 @@
 //! in the tensor.
 //!
 //! Modes are storage modes, except in a [`Fact`], which has tensor modes. Tensors are immutable, so
-//! statistics stay valid as long as a clone of the tensor exists.
+//! statistics stay valid while a clone of the tensor exists.
 
 use super::sort::{bits_below, sort_numbers};
 use super::statistics_cache::{Census, StoredCounts, get_or_compute};
@@ -15,10 +15,11 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// Number of coordinates up to which every mode has counts and a marginal. A longer mode has them
-/// only if the tensor has at least as many bytes, since the counts take memory for each coordinate.
+/// only if the tensor has at least as many bytes as the mode has coordinates, since the counts take
+/// memory for each coordinate.
 const SMALL_DIMENSION: u64 = 1 << 16;
-/// Average length of runs beyond which no census is taken, since it visits each coordinate of each
-/// run.
+/// Average length of runs beyond which no census is taken, since a census visits each coordinate of
+/// each run.
 const MAX_RUN_LENGTH: u64 = 64;
 /// Number of rows beyond which a matrix is sorted to test it for symmetry.
 const MAX_MATCHED_ROWS: u64 = 1 << 26;
@@ -177,7 +178,7 @@ impl Tensor {
     }
 
     /// Returns the number of stored elements for each coordinate of a storage mode, including
-    /// padding. `None` unless the set has exactly one mode, and for a mode that is too long.
+    /// padding. `None` if the set does not have exactly one mode, or if its mode is too long.
     fn counts(&self, modes: ModeSet) -> Option<&[u32]> {
         let [mode] = modes.iter().collect::<Vec<_>>()[..] else { return None };
         self.all_counts().by_mode.get(mode)?.as_deref()
@@ -190,8 +191,8 @@ impl Tensor {
                 true => self.count_below(0, 0..1, &mut by_mode),
                 false => self.element_count(),
             };
-            // For a last level of runs, `count_below` counts differences between adjacent
-            // coordinates. The counts are the prefix sums of these differences.
+            // If the last level stores runs, `count_below` returns the differences between the
+            // counts of adjacent coordinates. The counts are the prefix sums of these differences.
             if let Some(Some(counts)) = by_mode.last_mut().filter(|_| self.last_runs().is_some()) {
                 let mut sum = 0u32;
                 counts.iter_mut().for_each(|count| {
@@ -212,8 +213,8 @@ impl Tensor {
 
     /// Returns the census of a set of modes; `None` as for [`Tensor::distinct`].
     ///
-    /// If the elements have distinct coordinates in the set, or in a part of it, the counts of
-    /// elements already give the census.
+    /// If the elements have distinct coordinates in the modes of the set, or in some of these
+    /// modes, the counts of elements already give the census.
     fn census(&self, modes: ModeSet) -> Option<Arc<Census>> {
         get_or_compute(&self.statistics.censuses, modes, || {
             let all = self.all_counts();
@@ -286,8 +287,8 @@ impl Tensor {
         census.by_mode.as_ref().unwrap_or(&self.all_counts().by_mode).get(mode)?.as_deref()
     }
 
-    /// Returns whether a mode with this many coordinates is short enough for a counter for each of
-    /// them.
+    /// Returns whether a mode with this many coordinates is short enough for one counter per
+    /// coordinate.
     fn can_count_coordinates(&self, coordinates: u64) -> bool {
         coordinates <= SMALL_DIMENSION.max(self.bytes())
     }
@@ -298,8 +299,8 @@ impl Tensor {
     }
 
     /// Counts the elements below the positions `fiber` for each coordinate of each mode from
-    /// `depth` on, and returns their total. The counts of a last level of runs are differences
-    /// between adjacent coordinates.
+    /// `depth` on, and returns their total. If the last level stores runs, `counts` has the
+    /// differences between the counts of its adjacent coordinates.
     fn count_below(&self, depth: usize, fiber: Range<u64>, counts: &mut [Option<Vec<u32>>]) -> u64 {
         let Some((own, inner)) = counts.split_first_mut() else { return fiber.end - fiber.start };
         let kind = level(self.ty.format.levels[depth].kind);
@@ -331,9 +332,9 @@ impl Tensor {
         all
     }
 
-    /// Returns whether a fact is true of the tensor. Also returns `false` if a symmetric tensor
-    /// stores a fill value at coordinates that are not stored when exchanged, if the test exhausts
-    /// memory, or if the arrays cannot be fetched.
+    /// Returns whether a fact is true of the tensor. Also returns `false` if the test exhausts
+    /// memory, if the arrays cannot be fetched, or if a symmetric tensor stores a fill value at
+    /// some coordinates but no element at the exchanged coordinates.
     pub fn holds(&self, fact: Fact) -> bool {
         if self.fetch().is_err() {
             return false;

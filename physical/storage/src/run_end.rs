@@ -1,7 +1,7 @@
 //! Exchange with Arrow run-end encoded arrays: run-length vectors, whose ends and values are shared
 //! without copies.
 //!
-//! Both encodings have the exclusive end and the value of each run. Ends of 16 bits are widened,
+//! Both encodings store the exclusive end and the value of each run. Ends of 16 bits are widened,
 //! the ends of a slice are rebased to its start, and booleans, which Arrow packs into bits, are
 //! copied.
 
@@ -38,7 +38,8 @@ impl Tensor {
         let tensor = convert(self, &run_length_format())?;
         let (ptr, right) = (tensor.levels[0][0].indices(), &tensor.levels[0][1]);
         let (first, count) = (ptr.get(0) as usize, (ptr.get(1) - ptr.get(0)) as usize);
-        // The array is independent of files that are mapped.
+        // The values are copied if they are mapped: the file may change while the Arrow array is in
+        // use.
         let leaf: Vec<Array> = tensor.leaf.iter().map(|a| a.slice(first, count).copied()).collect();
         let values = export(&tensor.ty.dtype, &mut leaf.iter())?;
         let right = right.slice(first, count).copied();

@@ -27,7 +27,7 @@ fn check(tensor: &Tensor, sample: &TensorSample) {
     }
 }
 
-/// Returns the number of stored entries of the sample with the fill value.
+/// Returns the number of entries of the sample that have the fill value.
 fn explicit_fills(sample: &TensorSample) -> usize {
     sample.entries.len() - sample.model().len()
 }
@@ -87,7 +87,7 @@ proptest! {
         }
     }
 
-    /// Reads of windows return the first elements inside, in storage order, in every format.
+    /// Reading a window returns its first elements, in storage order, in every format.
     #[test]
     fn windows_contain_the_elements_within(
         sample in (0usize..4).prop_flat_map(any_sample),
@@ -221,7 +221,7 @@ fn single_entries_convert_from_and_to_every_format() {
         let sample = TensorSample { shape: vec![6, 6], dtype: DType::I64, fill: Scalar::I64(7), entries };
         for other in LevelKind::general() {
             let below = Format::of_kinds(&[other, single], LeafKind::Element);
-            // If the kind is above, only one row is stored.
+            // If the outer level has the single kind, it can store only one row.
             let first = TensorSample {
                 entries: sample.entries.iter().filter(|(p, _)| p[0] == 3).cloned().collect(),
                 ..sample.clone()
@@ -293,7 +293,8 @@ fn unordered_input_is_sorted() {
     assert_eq!(error, "invalid tensor: coordinates [3, 1] are stored more than once");
 }
 
-/// Slices of Arrow arrays are read: `ptr[0]` exceeds 0, and arrays are longer than positions.
+/// Slices of Arrow arrays are read: `ptr[0]` exceeds 0, and arrays have more elements than there
+/// are positions.
 #[test]
 fn sliced_lists_are_read() {
     use crate::Array;
@@ -433,7 +434,7 @@ fn tables_convert_whatever_the_order_of_arrival() {
     let triples = Triples { shape: vec![9], coordinates: vec![vec![2, 5]], values: vec![20.0, 50.0].into() };
     let (sorted, _) = Tensor::from_triples(ty(LevelKind::Hash), &triples, Duplicates::Error).unwrap();
     let [ptr, idx, pos, table, parent, coordinate] = &sorted.levels[0][..] else {
-        panic!("the arrays of a hash level")
+        panic!("expected the arrays of a hash level")
     };
     let list = |array: &Array| (0..array.len()).map(|k| array.indices().get(k as u64)).collect::<Vec<u64>>();
     let reversed = |array: &Array| Array::from_indices(array.prim(), list(array).into_iter().rev());
