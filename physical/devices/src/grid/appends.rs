@@ -9,7 +9,7 @@
 //!
 //! The exact conditions are:
 //! - counters are increased by constants, in one block that is in no inner loop;
-//! - nothing reads a counter but the statements of this block before the increase;
+//! - only the statements of this block before the increase read a counter;
 //! - growth in the body is in this block, up to a counter plus a constant;
 //! - the arrays that are stored into at a counter have no other accesses in the body, and the
 //!   positions of two rounds differ.

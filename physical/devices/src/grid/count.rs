@@ -14,7 +14,7 @@ pub(super) struct CountingFunction {
 }
 
 /// Returns the function without stores into `buffers`, except those on whose contents the counts
-/// depend, and without the code that computes the stored values alone.
+/// depend, and without the code that only the removed stores need.
 pub(super) fn to_counting_function(function: &Function, buffers: &HashSet<Buffer>) -> CountingFunction {
     let mut retained = HashSet::new();
     loop {

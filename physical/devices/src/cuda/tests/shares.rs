@@ -25,7 +25,8 @@ fn product(level: &str, output: &str) -> (Draft, Vec<Tensor>) {
     )))
 }
 
-/// Workspaces of every kind agree in shares that they never have, outgrow, or stay within.
+/// Workspaces of every kind agree without a share, in shares that they outgrow, and in shares that
+/// they stay within.
 #[test]
 fn workspaces_agree_in_any_share() {
     let drafts = ["hash", "byte-map", "dense"].map(|level| product(level, "csr"));
@@ -85,7 +86,7 @@ fn first_output(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Scalar> {
     outputs[0].to_dense_scalars().unwrap()
 }
 
-/// A window that leaves the memory of its block keeps its elements.
+/// If a window loses its elements when it leaves the memory of its block, the results differ.
 #[test]
 fn a_move_without_a_copy_is_found() {
     let edit = |text: String| {

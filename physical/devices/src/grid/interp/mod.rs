@@ -151,8 +151,8 @@ pub(crate) trait GridRunner: Send + Sync {
 
 /// Number of teams of interpreted grids.
 const TEAMS: usize = 3;
-/// Bytes of block memory for a team, chosen by the seed: few, which windows soon outgrow, many, or
-/// none.
+/// Bytes of block memory for a team, chosen by the seed: so few that windows soon outgrow their
+/// shares, many, or none.
 const BLOCK_BYTES: [usize; 4] = [200, 72, 1 << 14, 0];
 
 /// A grid prepared for interpretation.
