@@ -21,8 +21,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// Runs a plan for the first time. If the run succeeds, the adapted plan, if there is one, is
-/// stored with the original.
+/// Runs a plan for the first time. A successful run stores the adapted plan, if there is one, with
+/// the original plan.
 pub(crate) fn run_first(
     form: &Arc<CompiledForm>,
     requested: Target,
@@ -57,7 +57,7 @@ pub(crate) fn run_first(
     Ok(run)
 }
 
-/// Returns the plan adapted to the outputs of the queries up to number `after`, or `None` if the
+/// Returns the plan adapted to the outputs of the queries up to query `after`, or `None` if the
 /// plan does not change.
 fn replan(
     form: &CompiledForm,
@@ -88,8 +88,8 @@ fn replan(
     Ok(Some(Arc::new(CompiledForm { kind, executable, schedules, adapted: OnceLock::from(None) })))
 }
 
-/// Returns the names of the results, and of the tensors that the stages after number `after` may
-/// read, as planned now or after another replanning.
+/// Returns the names of the results and of the tensors that the stages after stage `after` may
+/// read, with the current plan or after another replanning.
 fn needed_tensors(form: &CompiledForm, after: usize) -> HashSet<Alias> {
     let rest = form.executable.stages[after + 1..].iter().flat_map(|stage| &stage.reads);
     let needed = form.plan().into_iter().flat_map(|compiled| compiled.adaptive.needed_tensors(after));

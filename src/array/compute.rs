@@ -42,11 +42,12 @@ impl Array {
     /// read the tensor. Call the method for results that are read more than once and cost more to
     /// compute than to read.
     ///
-    /// The tensor is dropped with the array, its clones and the arrays built from them that are not
-    /// computed themselves. Until then, it counts against the memory limit of the session. If the
-    /// limit is reached, the least recently read tensors are evicted, and expressions that need an
-    /// evicted tensor compute it again. For this, the inputs of the array are kept as well.
-    /// `session.array(t)` of a collected tensor `t` keeps the tensor alone.
+    /// The tensor is dropped once the array, its clones, and all arrays built from them have been
+    /// dropped or, in the case of built arrays, computed themselves. Until then, it counts against
+    /// the memory limit of the session. If the limit is reached, the least recently read tensors
+    /// are evicted, and expressions that need an evicted tensor compute it again. For this, the
+    /// inputs of the array are kept as well. `session.array(t)` of a collected tensor `t` keeps the
+    /// tensor alone.
     ///
     /// Values, dtypes, fill values and requested formats of results do not depend on the tensors
     /// that are kept, except for the order in which floats are added. Formats that no expression
@@ -70,7 +71,7 @@ impl Array {
         Ok(self.session.compute_all([self])?.swap_remove(0))
     }
 
-    /// Keeps the tensor of the array, which a session has computed.
+    /// Keeps `tensor`, which the session has computed, as the tensor of the array.
     pub(super) fn keep(&self, session: &Session, tensor: &Tensor) {
         let mode = session.config().optimizer.float_mode;
         self.state.replace(|state| {
@@ -80,8 +81,8 @@ impl Array {
                 }
                 return None;
             }
-            // The dtype of a number depends on the arrays that it is combined with, so its tensor
-            // is not kept.
+            // The dtype of a number depends on the arrays that the number is combined with, so the
+            // tensor of a number is not kept.
             if state.expr.info().weak {
                 return None;
             }

@@ -13,8 +13,8 @@ use redpoll_logic::{Affine, DType, Expr, Field, IndexMap, Prim, Scalar, Subscrip
 /// a kernel.
 const MAX_NESTED_ORDER: usize = 4;
 
-/// Highest order that is accepted, unless the result is empty. The weights of this order are finite
-/// floats.
+/// Highest order that is accepted, unless the result is empty. Up to this order, the weights are
+/// finite floats.
 const MAX_ORDER: usize = 1000;
 
 /// Takes the differences of adjacent elements along a mode, `order` times.

@@ -1,4 +1,4 @@
-//! Sums of products in Einstein notation, over any pair of operators.
+//! Sums of products in Einstein notation, with any two operators in place of sum and product.
 
 use super::error::Cause;
 use super::reduce::identity;

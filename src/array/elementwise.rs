@@ -102,7 +102,7 @@ impl Array {
             let floats = states.iter().map(|s| if integers { s.to_float() } else { Ok(s.clone()) });
             let states = &floats.collect::<Result<Vec<ArrayState>, Cause>>()?[..];
             let [x, y] = states else { unreachable!("two operands") };
-            // Equal operands have the difference 0 by definition, because `inf - inf` is NaN.
+            // The difference of equal operands is set to 0, because `inf - inf` is NaN.
             let difference = map(Builtin::IfElse, &[map(Builtin::Eq, states)?, zero, map(Builtin::Sub, states)?])?;
             let down = map(Builtin::Neg, &[map(Builtin::Abs, &[difference])?])?;
             let rest = map(Builtin::Log1p, &[map(Builtin::Exp, &[down])?])?;

@@ -12,12 +12,12 @@ use redpoll_storage::{Import, Tensor, Triples, convert};
 use std::panic::Location;
 
 impl Session {
-    /// Returns an array of the rows of a record batch, read as a list of coordinates. Integer
-    /// columns hold the coordinate in each mode, and `value` names the column of values; without
-    /// one, every row is `true`.
+    /// Returns an array with an entry for each row of a record batch. `coordinates` names an
+    /// integer column for each mode, and `value` names the column of values. Without a column of
+    /// values, every value is `true`.
     ///
-    /// Each size is the largest coordinate plus 1, and the fill value is zero. NULLs are rejected.
-    /// Columns are shared where possible.
+    /// The size of each mode is the largest coordinate plus 1, and the fill value is zero. NULLs
+    /// are rejected. The array shares the memory of the columns where possible.
     ///
     /// ```
     /// use redpoll::{DuplicatePolicy, Session};

@@ -98,7 +98,7 @@ impl Array {
 /// The names of the coordinates in each mode, or `None` for a mode without names.
 pub type CoordinateNames = Vec<Option<Arc<Dictionary>>>;
 
-/// An array in a file, with options of reading; see [`Session::scan`].
+/// An array in a file, with the options for reading it; see [`Session::scan`].
 #[derive(Clone, Debug)]
 #[must_use = "a scan reads nothing until `array` or `read` is called"]
 pub struct FileScan {
@@ -122,7 +122,8 @@ impl FileScan {
         self
     }
 
-    /// Sets the file format, which overrides the name and the first bytes.
+    /// Sets the file format. By default, the name or the first bytes of the file determine the
+    /// format.
     pub fn file_format(mut self, file_format: &'static FileFormat) -> FileScan {
         self.options.file_format = Some(file_format);
         self
@@ -236,7 +237,7 @@ pub(crate) struct ScannedFile {
 }
 
 impl ScannedFile {
-    /// Returns the tensor; the first call reads it.
+    /// Returns the tensor; the first call reads the file.
     ///
     /// # Errors
     /// The errors of [`FileScan::read`]; also if the type of the tensor has changed after the

@@ -12,7 +12,7 @@ use redpoll_storage::Tensor;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Resolves expressions to be computed by one plan.
+/// The resolution of the expressions that one plan computes.
 pub(super) struct Resolver<'k> {
     kept_tensors: &'k KeptTensors,
     mode: FloatMode,

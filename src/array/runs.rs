@@ -89,8 +89,8 @@ mod tests {
         assert_eq!(session.runs(3, [[(0, 1.0)]; 0]).shape().unwrap(), [0, 3]);
     }
 
-    /// Asserts that runs that do not cover a row, or do not ascend within it, are errors, which
-    /// name the row.
+    /// Asserts that runs that do not cover their row or do not ascend cause an error that names the
+    /// row.
     #[test]
     fn incomplete_runs_are_errors() {
         for (columns, runs, message) in [

@@ -1,5 +1,5 @@
-//! Shapes: modes permuted, inserted, dropped, merged and split. These operations copy nothing: they
-//! are maps of coordinates, which are fused into the loops that read the array.
+//! Changes of shape: modes are permuted, inserted, dropped, merged or split. These operations copy
+//! nothing: they are maps of coordinates, which are fused into the loops that read the array.
 
 use super::axes::axis;
 use super::error::Cause;
@@ -243,7 +243,8 @@ pub(crate) fn reshape_modes(state: &ArrayState, target: &[u64]) -> Result<ArrayS
     state.number_modes(expr, &positions(target.len()))
 }
 
-/// Merges some fields into one and splits it into others, outermost first.
+/// Merges the fields `old` into one field, and splits this field into the fields `new`, outermost
+/// first.
 fn regroup(mut expr: Expr, old: &[Field], new: &[(Field, u64)]) -> Result<Expr, Cause> {
     let merged = Field::from("merged");
     match old {

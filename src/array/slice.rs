@@ -1,4 +1,4 @@
-//! Indexing: parts of arrays by coordinates, ranges, new modes, and lists of coordinates.
+//! Indexing of arrays by coordinates, ranges, new modes, and lists of coordinates.
 
 use super::align::map;
 use super::error::Cause;
@@ -34,12 +34,12 @@ pub enum Index {
     NewAxis,
     /// A list of coordinates to gather; negative ones count from the end.
     Take(Vec<i64>),
-    /// A mask of the coordinates to keep, as long as the mode.
+    /// A mask of the coordinates to keep, with one value for each coordinate of the mode.
     Mask(Vec<bool>),
-    /// An array of integer coordinates to gather. Negative ones count from the end, and the value
-    /// out of bounds is zero. The modes of this array replace the indexed mode. Several arrays,
-    /// lists and masks are aligned, and their modes replace the first mode that one of them
-    /// indexes.
+    /// An array of integer coordinates to gather. Negative coordinates count from the end, and the
+    /// value at a coordinate out of bounds is zero. The modes of this array replace the indexed
+    /// mode. Several arrays, lists and masks are aligned, and their modes replace the first mode
+    /// that one of them indexes.
     Gather(Array),
 }
 
@@ -61,8 +61,8 @@ macro_rules! index {
 }
 
 impl Array {
-    /// Returns a part of the array, with one [`Index`] per mode from the first one on. Modes
-    /// without an index are whole.
+    /// Returns a part of the array, selected by one [`Index`] per mode. The last modes may lack an
+    /// index; they are whole.
     ///
     /// ```
     /// use redpoll::{index, Index};
@@ -105,9 +105,9 @@ impl Array {
         })
     }
 
-    /// Reads, for each element of `indices`, the array at that coordinate along `axis`. The other
-    /// modes of both arrays have equal sizes. A negative coordinate counts from the end; the value
-    /// out of bounds is zero.
+    /// Reads one value of the array for each element of `indices`, which is the coordinate of the
+    /// value along `axis`. The other modes of both arrays must have equal sizes. A negative
+    /// coordinate counts from the end; the value at a coordinate out of bounds is zero.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -160,8 +160,8 @@ fn slice(session: &Session, state: &ArrayState, indices: Vec<Index>) -> Result<A
     if ellipses == 0 {
         all.extend(std::iter::repeat_n(Index::from(..), rank - index_count));
     }
-    // Modes are processed from the last one on, so that dropped and inserted modes do not shift
-    // those still to come.
+    // Modes are processed from last to first, so that dropped and inserted modes do not shift the
+    // modes that are processed later.
     let mut gathers: Vec<(usize, ArrayState)> = Vec::new();
     let mut part = state.clone();
     let mut mode = rank;
@@ -200,7 +200,7 @@ fn slice(session: &Session, state: &ArrayState, indices: Vec<Index>) -> Result<A
             }
             Index::Ellipsis => unreachable!("ellipses were expanded"),
         };
-        // Shifts the modes of gathers further right.
+        // Dropped and inserted modes shift the gathered modes to their right.
         let shift = part.rank() as i64 - rank_before as i64;
         let shifted = gathers.iter_mut().filter(|(at, _)| *at > mode || (*at == mode && shift > 0));
         shifted.for_each(|(at, _)| *at = (*at as i64 + shift) as usize);
@@ -279,12 +279,12 @@ fn resolve_coordinates(coordinates: &ArrayState, size: u64) -> Result<ArrayState
     map(Builtin::IfElse, &[before, from_end, coordinates])
 }
 
-/// Gathers at coordinates of some modes. The modes of the coordinates replace the first gathered
-/// mode.
+/// Gathers values at coordinates of the given modes. The modes of the arrays of coordinates replace
+/// the first gathered mode.
 fn gather(state: &ArrayState, gathers: &[(usize, ArrayState)], mode: FloatMode) -> Result<ArrayState, Cause> {
     let (coordinates, _) =
         super::align::align(&gathers.iter().map(|(_, coordinates)| coordinates.clone()).collect::<Vec<_>>())?;
-    // Aligned expressions lack their own broadcast modes of size 1.
+    // An aligned expression lacks the modes of size 1 along which it is broadcast.
     let rank = gathers.iter().map(|(_, coordinates)| coordinates.rank()).max().unwrap_or(0);
     let coordinate_fields: Vec<Field> = (0..rank).map(|k| Field::from(format!("coordinate{k}"))).collect();
     let mut order: Vec<Field> = Vec::new();
@@ -313,9 +313,8 @@ fn gather(state: &ArrayState, gathers: &[(usize, ArrayState)], mode: FloatMode) 
     ArrayState { style: ModeStyle::Positional, sources, ..state.clone() }.number_modes(expr, &order)
 }
 
-/// Reads an expression at coordinates of fields:
-/// `aggregate(choose, 0, ifelse(f = coordinate and .., x, 0), f ..)`. The masks make the fold a
-/// read at `coordinate`.
+/// Reads an expression `x` at a coordinate of each given field `f`: `aggregate(choose, 0, ifelse(f
+/// = coordinate and .., x, 0), f ..)`. The masks make the fold a read at `coordinate`.
 fn read_at(expr: Expr, at: &[(Field, Expr)], mode: FloatMode) -> Result<Expr, Cause> {
     let prim = expr.info().dtype.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?;
     if prim.is_float() && mode == FloatMode::StrictIeee {
@@ -348,7 +347,7 @@ fn read_at_strict(expr: &Expr, at: &[(Field, Expr)], prim: Prim) -> Result<Expr,
     let inside = Expr::mapjoin(Builtin::And, inside)?;
     let read = Expr::mapjoin(Builtin::IfElse, [inside, found.clone(), Expr::literal(zero(0.0))])?;
     let read = read.reorder(found.info().fields.clone())?;
-    // The fill value of the sum is a multiple of that of the expression.
+    // The fill value of the sum is a multiple of the fill value of the expression.
     let fill = expr.fill_in(FloatMode::StrictIeee)?;
     Ok(if read.info().fill == fill { read } else { read.refill(Some(fill), ComputedFills::Keep)? })
 }

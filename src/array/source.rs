@@ -62,8 +62,8 @@ impl Session {
         self.dense([values.len() as u64], values)
     }
 
-    /// Returns an array of the given entries, each a coordinate per mode and a value, with fill
-    /// value zero. Values at equal coordinates are added.
+    /// Returns an array of the given entries, with fill value zero. An entry has a coordinate per
+    /// mode and a value. Values at equal coordinates are added.
     ///
     /// ```
     /// use redpoll::logic::Format;

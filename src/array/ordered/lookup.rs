@@ -23,8 +23,8 @@ pub enum Side {
 struct SortedValues<T> {
     /// The stored values, and the fill value.
     sorted: StoredValues<T>,
-    /// The number of elements before each stored value, and that of all stored elements; `None` if
-    /// each value has one element.
+    /// The number of elements before each stored value, followed by the number of all stored
+    /// elements; `None` if each value stands for one element.
     counts_before: Option<Vec<u64>>,
 }
 
@@ -137,7 +137,8 @@ impl Array {
     }
 }
 
-/// Returns whether values of a primitive type can represent a number, rounded if both are floats.
+/// Returns whether values of a primitive type can represent a number. Floats can represent every
+/// number, with rounding.
 fn can_represent(prim: Prim, number: &Scalar) -> bool {
     match (prim.is_float(), number.to_i128()) {
         (true, _) => true,

@@ -117,7 +117,8 @@ impl Array {
     }
 }
 
-/// Returns the quantile of each fiber with stored values, and that of a fiber without any.
+/// Returns the quantile of each fiber with stored values, and the quantile of a fiber without
+/// stored values.
 fn quantiles<T: OrderedValue>(fibers: &StoredFibers, fraction: f64, nan: NanPolicy) -> (Vec<f64>, f64) {
     let (mut values, fill): (Vec<T>, T) = (fibers.values(), value_of(&fibers.ty.fill));
     let quantile = |values: &mut [T]| {
