@@ -70,11 +70,10 @@ pub fn optimize(
     plan_with_rewrite(plan, statistics, config, &mut algebra::rewrite)
 }
 
-/// Makes a physical plan by the plain path, without rewriting and without choosing layouts
+/// Makes a physical plan without rewriting, and without choosing the layouts of all queries
 /// together.
 ///
-/// The result is the unoptimized side of differential tests. [`OptimizerConfig::subjects`] has no
-/// effect.
+/// This function serves differential tests. [`OptimizerConfig::subjects`] has no effect.
 ///
 /// # Errors
 /// The errors of [`optimize`].

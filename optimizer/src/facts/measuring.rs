@@ -1,6 +1,6 @@
-//! The budget of measuring. Statistics that take a pass over a tensor are requested as long as the
-//! passes cost no more than the queries that need them. The costs of these queries are estimated
-//! without the statistics.
+//! The budget of measuring. Statistics that take a pass over a tensor are requested only while the
+//! passes cost no more than the queries that need the statistics. The costs of these queries are
+//! estimated without the statistics.
 //!
 //! Tensors are measured only while a plan is made or adapted, before or during its first run.
 //! Measuring cannot gain more than the cost of the unmeasured query, so a measured first run takes

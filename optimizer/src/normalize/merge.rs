@@ -4,7 +4,7 @@
 //! to loop names, the later one reads nothing that the earlier one or a nest in between writes, and
 //! the loops of both may have any order. If no value contains a fold, the outputs that fold
 //! continue to fold in place. Otherwise all folds become temporaries, provided that no access is
-//! discordant with the outputs' loops outermost.
+//! discordant in an order with the outputs' loops outermost.
 
 use crate::access::fit::{LevelUse, fit};
 use crate::term::sizes::Sizes;

@@ -71,8 +71,8 @@ type Env = HashMap<Field, FieldBinding>;
 #[derive(Clone)]
 struct FieldBinding {
     coordinate: ModeCoordinate,
-    /// The size of the field. An enclosing expression may determine it where only a `coordinate`
-    /// mentions the field.
+    /// The size of the field. An enclosing expression may determine this size where only a
+    /// `coordinate` mentions the field.
     size: u64,
 }
 
@@ -286,7 +286,7 @@ impl Normalizer<'_> {
     /// is not a loop, or if a coordinate of the scan would be computed more than once.
     ///
     /// The value is `scan(op, x, i)[i] = op(.. op(op(identity, x[0]), x[1]) .., x[i])`. If the fill
-    /// of `x` decides the result, as 0 does in a product, the scan has its fill wherever `x` has.
+    /// of `x` decides the result, as 0 does in a product, the scan is fill wherever `x` is.
     fn scan(
         &mut self,
         expr: &Expr,

@@ -15,7 +15,7 @@ use redpoll_logic::{Affine, Field, Scalar};
 
 impl OrderSearch<'_> {
     /// Reduces the lists that the last loop of an order walks to their windows; returns the work of
-    /// entering them `entries` times.
+    /// entering the windows `entries` times.
     pub(crate) fn restrict_to_window(&self, order: &[usize], entries: f64, walked: &mut [ListLevel]) -> Work {
         let mut work = Work::NONE;
         let Some(last) = order.last() else { return work };
@@ -53,7 +53,8 @@ impl OrderSearch<'_> {
     }
 }
 
-/// Collects the comparisons of coordinates each of which, when false, gives a term its fill.
+/// Collects the comparisons of coordinates that must all be true for a term to differ from its
+/// fill.
 fn collect_comparisons<'t>(facts: &Facts, term: &'t Term, found: &mut Vec<&'t Term>) {
     match term.node() {
         Node::Call(..) if as_comparison(term).is_some() => {
