@@ -205,7 +205,8 @@ impl ConstantLifter {
         let Some(prim) = value.dtype().prim() else { return Ok(expr.clone()) };
         let candidates: Vec<Scalar> = REPRESENTATIVES.iter().filter_map(|x| representative(*x, prim)).collect();
         let keeping = candidates.iter().find(|candidate| keeps_fill(candidate));
-        // If the fill values of the other arguments decide the result, no claim is needed.
+        // If the fill values of the other arguments decide the result, no claim (see
+        // [`Op::claiming`]) is needed.
         let mut known: Vec<Option<Scalar>> = fills.iter().cloned().map(Some).collect();
         known[position] = None;
         let is_decided = op.constant_result(&signature, &known, expr.mode()).as_ref() == Some(&expr.info().fill);

@@ -50,10 +50,10 @@ pub enum DtypeRule {
     /// Arguments are promoted and must be integers or `bool`; the result has their dtype.
     Bits,
     /// An integer (`bool` becomes `i64`) and a count of any integer dtype (`bool` becomes `u8`);
-    /// the result has the dtype of the first.
+    /// the result has the dtype of the first argument.
     Shift,
     /// A float (integers and `bool` become `f64`) and an exponent of any integer dtype (`bool`
-    /// becomes `u8`); the result has the dtype of the first.
+    /// becomes `u8`); the result has the dtype of the first argument.
     Scale,
     /// Arguments are promoted; the result is `bool`.
     Order,

@@ -175,7 +175,8 @@ fn truth(x: &Scalar) -> bool {
     matches!(x.cast(Prim::Bool), Some(Scalar::Bool(true)))
 }
 
-/// Returns whether the value equals the zero of its dtype; for a struct, whether all members do.
+/// Returns whether the value equals the zero of its dtype; for a struct, returns whether all
+/// members are zero.
 pub(super) fn is_zero(x: &Scalar) -> bool {
     x.flatten().iter().all(|v| v.to_f64() == Some(0.0))
 }
@@ -184,7 +185,7 @@ pub(super) fn is_zero(x: &Scalar) -> bool {
 pub(super) fn order(x: &Scalar, y: &Scalar) -> Option<Ordering> {
     match (x.to_i128(), y.to_i128()) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),
-        // Both have the same float dtype, whose values `f64` represents exactly.
+        // Both values have the same float dtype, whose values `f64` represents exactly.
         _ => x.to_f64()?.partial_cmp(&y.to_f64()?),
     }
 }

@@ -461,7 +461,7 @@ fn common_semirings_are_distributive() {
     ] {
         assert!(distributes(f, g, dtype, Relaxed), "{f} distributes over {g} on {dtype}");
     }
-    // Wraps, rounding or signs break these laws.
+    // Wrapping, rounding or signs break these laws.
     for (f, g, dtype, mode) in [
         ("+", "min", Prim::I64, Relaxed),
         ("*", "max", Prim::I64, Relaxed),
