@@ -1,4 +1,4 @@
-//! Signals that end the process: unfinished files are removed first.
+//! Handlers of signals that end the process; they remove unfinished files first.
 
 use crate::datasets::remove_unfinished;
 use crate::kernels::c::stop_compilers;

@@ -222,7 +222,7 @@ impl PlanArgs {
         self.plan.as_ref().expect("the parser requires a plan")
     }
 
-    /// Adds the name of the plan's file to errors of its text.
+    /// Adds the name of the file of the plan to errors in the text of the plan.
     pub(super) fn in_plan(&self, error: Error) -> CommandFailure {
         match error {
             Error::Parse(e) => CommandFailure::Error { error: format!("{}: {e}", self.source()).into(), hint: None },
@@ -270,7 +270,7 @@ impl PlanArgs {
     }
 }
 
-/// Writes the transformations that `--schedule` takes.
+/// Writes the transformations that `--schedule` accepts.
 pub(super) fn write_schedule_table(out: &mut impl Write) -> Result<(), CommandFailure> {
     let style = TerminalStyle::of(&io::stdout());
     for TransformationText { forms, effect, precondition } in TRANSFORMATIONS {
@@ -291,7 +291,7 @@ fn subject_parser() -> impl TypedValueParser<Value = Subject> {
         .map(move |name| named(name).expect("the parser accepts only names of subjects"))
 }
 
-/// Returns the note on a file whose entries repeat coordinates; `None` if none does.
+/// Returns the note on a file with repeated coordinates; `None` if no coordinates are repeated.
 pub(super) fn repetition_note(file: &Path, repeated: usize) -> Option<String> {
     let file = file.display();
     (repeated > 0).then(|| format!("{file}: {repeated} entries have repeated coordinates; their values were added"))

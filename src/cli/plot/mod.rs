@@ -147,7 +147,8 @@ pub(super) fn plot(args: &Args, memory: &Memory, out: &mut impl Write) -> Result
     Ok(writeln!(out, "{}    {} of {shape} {}", file.display(), args.kind, opened.tensor.ty().dtype)?)
 }
 
-/// Returns the name of a picture: that of the data without its extensions, and the kind.
+/// Returns the default name of a picture: the name of the data file without its extensions,
+/// followed by the kind.
 fn default_name(file: &Path, kind: PlotKind) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
@@ -181,7 +182,7 @@ fn draw(tensor: &Tensor, args: &Args, caption: Caption<'_>) -> Result<Scene, Com
     }
 }
 
-/// Returns the modes of a pattern: those of the option, or the first two.
+/// Returns the modes of a pattern: the modes of the option, or else the first two modes.
 fn pattern_modes(modes: &[usize], rank: usize) -> Result<PatternModes, CommandFailure> {
     match (modes, rank) {
         ([], 0) => Ok(PatternModes { vertical: None, horizontal: None }),
@@ -236,7 +237,7 @@ fn draw_lengths(tensor: &Tensor, kind: PlotKind, caption: Caption<'_>, size: u32
     Ok(bars::draw(&[Series { name: kind.to_string(), histogram }], &titles, caption, &details, size))
 }
 
-/// Returns the sum of all counted numbers.
+/// Returns the sum of the numbers in a histogram, each multiplied by its count.
 fn total(histogram: &Histogram) -> u64 {
     histogram.iter().map(|(number, count)| number * count).sum()
 }

@@ -27,7 +27,8 @@ impl PatternModes {
     }
 }
 
-/// Shortest side of a pattern in pixels: strips of long matrices remain visible.
+/// Minimum length of a side of a pattern in pixels, so that long and narrow matrices remain
+/// visible.
 const SHORTEST: u32 = 48;
 /// Least size of cells that are drawn with gaps between them, in pixels.
 const SEPARATE: u32 = 8;
@@ -64,7 +65,7 @@ impl PatternAxis {
         (u128::from(coordinate) * u128::from(self.cells) / u128::from(self.size.max(1))) as u32
     }
 
-    /// Returns ticks at round coordinates, in the middle of small cells.
+    /// Returns ticks at round coordinates, each shifted by half a cell.
     fn ticks(self, count: u64) -> Vec<Tick> {
         let step = round_step(self.size, count);
         let coordinates = (0..).map_while(|k: u64| k.checked_mul(step)).take_while(|i| *i < self.size);

@@ -36,7 +36,7 @@ pub(super) enum Part {
     },
     /// A line of text.
     Text(Text),
-    /// An image of its own.
+    /// An image.
     Raster { x: u32, y: u32, raster: Raster },
 }
 
@@ -51,16 +51,16 @@ pub(super) struct Rectangle {
 
 /// A line of text.
 pub(super) struct Text {
-    /// The place of the part of the text that the anchor names.
+    /// The horizontal position of the anchor.
     pub(super) x: u32,
-    /// The middle of the line.
+    /// The vertical position of the middle of the line.
     pub(super) y: u32,
     pub(super) anchor: Anchor,
     pub(super) colour: Colour,
     pub(super) text: String,
 }
 
-/// Part of a text that lies at its place.
+/// Point of a text that lies at the horizontal position of the text.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,

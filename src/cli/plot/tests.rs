@@ -119,7 +119,8 @@ fn all_shapes_are_drawn() {
     check(&scene(&scalar, &[]));
 }
 
-/// Asserts that a pixel with several entries is darker, and that the scale has their number.
+/// Asserts that a pixel with several entries is darker than a pixel with one entry, and that the
+/// scale of shades ends with the largest number of entries of a pixel.
 #[test]
 fn crowded_pixels_are_darker() {
     let mut entries: Vec<Vec<u64>> = (0..50).map(|k| vec![k, k]).collect();
@@ -226,7 +227,7 @@ fn wide_ranges_are_logarithmic() {
     );
 }
 
-/// Asserts that texts of images are ink on paper, with a question mark for characters that the font
+/// Asserts that texts of images are drawn in ink, with a question mark for characters that the font
 /// lacks.
 #[test]
 fn texts_are_drawn() {

@@ -112,7 +112,7 @@ fn end_action(statement: &str, terminal: bool) -> EndAction {
     }
 }
 
-/// Action of a line.
+/// Action that a line of input requests.
 #[derive(PartialEq, Eq, Debug)]
 enum LineAction {
     /// Nothing until more lines are read.
