@@ -57,7 +57,7 @@ pub(crate) struct Cx<'p> {
     out: Vec<Stmt>,
     /// The bounds of the chunk, until the lowering of the loop that the chunk cuts.
     chunk: Option<(Local, Local)>,
-    /// The average number of entries in lists, by level, if rounds of intersections are to be
+    /// The average number of entries in lists, by level, if rounds of intersections must be
     /// independent.
     pub(crate) lengths: Option<&'p MeanLengths>,
     /// The sizes of storage modes, each with its parameter; without 0 and 1.
@@ -133,8 +133,8 @@ impl<'p> Cx<'p> {
         self.push(Stmt::While { cond, body: unrolled });
     }
 
-    /// Records that the loop with condition `more` on a cursor is to be folded in lanes, if the
-    /// program requests them.
+    /// Records the cursor of the loop with condition `more` for a fold in lanes, if the program
+    /// requests lanes for the loop.
     pub(crate) fn request_lanes(&mut self, index: Index, more: &Expr) {
         if let (Some(lanes), Expr::Compare(CompareOp::Lt, cursor, _)) = (self.lanes(index), more)
             && let Expr::Local(cursor) = **cursor
@@ -165,8 +165,8 @@ impl<'p> Cx<'p> {
         let coordinate = match &violation.coordinate {
             Coordinate::Value(coordinate) => coordinate.clone(),
             Coordinate::Affine { index, scale, offset, first } => {
-                // A loop whose rounds are all equal is lowered as its first round, with no index
-                // bound.
+                // A loop whose rounds are all equal is lowered as its first round alone; its index
+                // then has no value.
                 let round = index.and_then(|i| self.index(i)).unwrap_or(first);
                 add(&mul(&int(*scale), round), offset)
             }
@@ -268,15 +268,16 @@ impl<'p> Cx<'p> {
         in_long_code || copies.saturating_mul(1 + body.count_loops()) > self.max_copies
     }
 
-    /// Emits code and returns whether there is any.
+    /// Calls `emit` and returns whether it emitted any code.
     pub(crate) fn emits_code(&mut self, emit: impl FnOnce(&mut Self)) -> bool {
         let before = self.out.len();
         emit(self);
         self.out.len() > before
     }
 
-    /// Returns an `i64` expression that is cheap to repeat: unless `e` is cheap, its base is
-    /// assigned to a local. Bounds proved of the base carry over to the local.
+    /// Returns an `i64` expression that equals `e` and is cheap to repeat. If `e` is not cheap, its
+    /// base (`e` without a constant term) is assigned to a local, which inherits the bounds proved
+    /// of the base.
     pub(crate) fn name(&mut self, label: &str, e: &Expr) -> Expr {
         if is_cheap(e) {
             return e.clone();
@@ -291,8 +292,8 @@ impl<'p> Cx<'p> {
         build::plus(&named, offset)
     }
 
-    /// Returns a `bool` expression that is cheap to repeat: one that reads memory is assigned to a
-    /// local.
+    /// Returns a `bool` expression that equals `e` and is cheap to repeat. If `e` reads memory, its
+    /// value is assigned to a local.
     pub(crate) fn name_bool(&mut self, label: &str, e: &Expr) -> Expr {
         if is_register_only(e) {
             return e.clone();
@@ -331,8 +332,8 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// Emits code that runs if `lo < hi`: without a guard if `lo < hi` is proved, and not at all if
-    /// it is disproved.
+    /// Emits code that runs if `lo < hi`. The code has no guard if `lo < hi` is proved; no code is
+    /// emitted if `lo < hi` is disproved.
     pub(crate) fn if_below(&mut self, lo: &Expr, hi: &Expr, emit: impl FnOnce(&mut Self)) {
         if self.prover.lt(lo, hi) {
             return emit(self);

@@ -9,7 +9,7 @@ use redpoll_logic::FloatMode;
 use redpoll_storage::levels::{full_positions, level};
 use std::sync::Arc;
 
-/// A lowered program. Clones share its parts.
+/// A lowered program. Clones share the program and its function.
 #[derive(Clone)]
 pub struct Draft {
     program: Arc<Program>,
@@ -147,8 +147,8 @@ impl Draft {
 /// Checks that the positions of all tensors of a program can be counted.
 ///
 /// # Errors
-/// [`TooManyPositions`](redpoll_storage::Error::TooManyPositions) for the first level with too
-/// many.
+/// [`TooManyPositions`](redpoll_storage::Error::TooManyPositions) for the first level with too many
+/// positions.
 fn check_sizes(program: &Program) -> Result<(), redpoll_storage::Error> {
     for decl in &program.tensors {
         let mut levels = decl.ty.format.levels.iter().zip(decl.ty.format.storage_shape(&decl.ty.shape));

@@ -39,7 +39,7 @@ pub(crate) enum AssembleMode {
 pub(crate) struct Parents {
     /// The number of parent positions.
     pub(crate) count: Expr,
-    /// The range of parent positions below which this call may have written.
+    /// The range of parent positions whose fibers this call may have written.
     pub(crate) written: (Expr, Expr),
 }
 
@@ -69,13 +69,13 @@ pub(crate) trait LevelLowering: Sync {
     /// Returns the looplet of a fiber for writes.
     fn write(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet;
 
-    /// Starts writing: no coordinate is stored.
+    /// Starts writing: afterwards, no coordinate is stored.
     fn declare(&self, cx: &mut Cx<'_>, at: LevelId);
 
     /// Makes room for the fibers below the parent positions `lo..hi`.
     fn assemble(&self, cx: &mut Cx<'_>, at: LevelId, range: (&Expr, &Expr), mode: AssembleMode);
 
-    /// Ends writing and returns the number of own positions.
+    /// Ends writing and returns the number of positions of the level.
     fn freeze(&self, cx: &mut Cx<'_>, at: LevelId, parents: &Parents) -> Expr;
 
     /// Returns the comparison of fibers while the level is written; `None` if the level has no such
@@ -84,8 +84,8 @@ pub(crate) trait LevelLowering: Sync {
         None
     }
 
-    /// Returns the number of elements of each frozen array, given the numbers of parent and own
-    /// positions.
+    /// Returns the number of elements of each frozen array, given the number of parent positions
+    /// and the number of positions of the level.
     fn lengths(&self, cx: &Cx<'_>, at: LevelId, positions: (&Expr, &Expr)) -> Vec<Expr>;
 }
 

@@ -137,7 +137,7 @@ fn lower_with<'p>(
     for (k, source) in tables.params.iter().enumerate() {
         if let ParamSource::Dimension(n) = source {
             let param = crate::assembly::Expr::Param(crate::assembly::Param(k as u32));
-            // The sizes 0 and 1 decide the shape of the code; all other sizes share it.
+            // The sizes 0 and 1 change the shape of the code; all other sizes share one shape.
             if *n <= 1 {
                 cx.prover.assume_eq(&param, &int(*n as i64));
             } else {
@@ -191,7 +191,7 @@ fn param_name(source: &ParamSource) -> String {
     }
 }
 
-/// Sets the position counters of tensors whose declarations reset memory to 0, so that the first
+/// Sets to 0 the position counters of tensors whose declarations reset memory, so that the first
 /// declaration finds nothing to clear.
 fn reset_counters(cx: &mut Cx<'_>) {
     for k in 0..cx.tensors.len() {
@@ -203,8 +203,8 @@ fn reset_counters(cx: &mut Cx<'_>) {
     }
 }
 
-/// Restores the memory of locals that are declared again to its initial state, with which the next
-/// chunk begins.
+/// Resets the memory of locals that are declared again, because the next chunk expects this memory
+/// in its initial state.
 fn clear_locals(cx: &mut Cx<'_>, redeclared: &[TensorId]) {
     let locals = redeclared.iter().filter(|t| cx.program.tensors[t.index()].role == Role::Local);
     for local in locals.copied().collect::<Vec<_>>() {
@@ -212,8 +212,8 @@ fn clear_locals(cx: &mut Cx<'_>, redeclared: &[TensorId]) {
     }
 }
 
-/// Adds the buffer of lengths, unless there are no outputs and no checks. Assigns each output its
-/// elements in that buffer, and a failed check its record.
+/// Adds the buffer of lengths if there are outputs or checks. Reserves elements of this buffer for
+/// each output and for the record of a failed check.
 fn record_lengths(cx: &mut Cx<'_>, tables: &mut FunctionTables) {
     let outputs: Vec<usize> = cx.program.outputs().map(TensorId::index).collect();
     if outputs.is_empty() && cx.checks.is_empty() {

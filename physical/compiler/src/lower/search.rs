@@ -37,12 +37,12 @@ pub(crate) fn gallop_back(cx: &mut Cx<'_>, idx: Buffer, (start, r): (&Expr, Loca
     gallop_back_by(cx, (start, r), &|at| lt(&i, &load(idx, at)));
 }
 
-/// Moves `r` like [`gallop_back`], over elements `start..r` in which those that are `above` come
-/// last.
+/// Moves `r` like [`gallop_back`], where `above` tests the element at a position. The elements that
+/// pass the test come last in `start..r`.
 pub(crate) fn gallop_back_by(cx: &mut Cx<'_>, (start, r): (&Expr, Local), above: &dyn Fn(Expr) -> Expr) {
     let step = cx.new_local("step", Prim::I64);
     let leap = cx.block(|cx| {
-        // During the search, `r` is an element that is above.
+        // During the search, the element at `r` is above.
         cx.assign(r, plus(&local(r), -1));
         cx.assign(step, int(1));
         let before = super::build::sub(&local(r), &local(step));

@@ -1,10 +1,10 @@
 //! Simplification by operator properties, between any two steps of lowering.
 //!
-//! Accesses whose cursor is a fill value are literals. The operator table
-//! ([`redpoll_logic::op::Op::simplify`]) says which calls these literals decide, annihilate or
-//! leave unchanged. Writes that change nothing are dropped, and so are statements that become
-//! empty. Iteration spaces arise in this way: intersections, unions and complements have no rules
-//! of their own.
+//! Accesses whose cursor is a fill value are literals. By the operator table
+//! ([`redpoll_logic::op::Op::simplify`]), calls with such arguments become a literal, one of their
+//! arguments, or a simpler call. Writes that change nothing are dropped, and so are statements that
+//! become empty. Iteration spaces arise in this way: intersections, unions and complements have no
+//! rules of their own.
 
 use super::constants::Constants;
 use super::cx::Cx;
@@ -74,7 +74,7 @@ const MAX_OPEN_ARGUMENTS: usize = 10;
 struct SimplifyPass<'a, 'p> {
     cx: &'a Cx<'p>,
     state: &'a LoweringState,
-    /// True if fill values are assigned to outputs whose memory is left unfilled.
+    /// True if assignments of fill values to outputs with unfilled memory are kept.
     fills: bool,
     /// The tensors whose elements all have one known value at this point.
     constants: Constants,

@@ -70,7 +70,7 @@ impl LevelLowering for BitMap {
         let mut bounds = vec![Stmt::Assign(start, first.clone()), Stmt::Assign(r, add(&first, &dimension))];
         bounds.extend(scan.backward(r, &local(start)));
         let mut preamble = if_present(cx, fiber, bounds, (start, r));
-        // Unreachable code after the last entry reads `q`, too, so it is assigned.
+        // Unreachable code after the last entry reads `q`, too, so `q` is assigned.
         preamble.push(Stmt::Assign(q, int(0)));
         let inner = fiber.stored();
         let fill = cx.fill(at.tensor);

@@ -1,4 +1,5 @@
-//! Code of byte maps: walked, galloped or followed. Writes may come in any order.
+//! Code of byte maps, which are read by walking, galloping or following. Writes may come in any
+//! order.
 //!
 //! During writing, a scratch list contains the written positions in the order of their first write.
 //! Freezing sorts the list, unless the level is the outermost one and all reads look coordinates
@@ -157,8 +158,8 @@ impl LevelLowering for ByteMap {
     }
 }
 
-/// Returns the looplet of a fiber whose positions start at `first`, and whose stored coordinates
-/// are marked.
+/// Returns the lookup in a fiber whose positions start at `first`; `marked` tests whether a
+/// position is stored.
 pub(super) fn map_lookup(
     cx: &mut Cx<'_>,
     at: LevelId,

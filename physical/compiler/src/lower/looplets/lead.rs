@@ -26,11 +26,11 @@ use crate::lower::state::AccessCursor;
 use redpoll_logic::Prim;
 use std::collections::HashSet;
 
-/// Average number of entries below which a list does not lead: it has too little work for several
-/// lanes.
+/// Average number of entries below which a list does not lead: such a list has too little work for
+/// several lanes.
 const MIN_LENGTH: f64 = 2.0;
 
-/// Returns the walker that leads and its cursor, if rounds are to be independent.
+/// Returns the walker that leads and its cursor, if rounds must be independent.
 pub(super) fn leader(cx: &Cx<'_>, nest: &LoopletNest, walkers: &[Walker]) -> Option<(usize, Local)> {
     let lengths = cx.lengths.filter(|_| nest.early_exit.is_none())?;
     let ends_within = |w: &Walker| cx.prover.le(&w.stepper.bound, &nest.extent.hi);

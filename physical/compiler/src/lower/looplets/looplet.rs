@@ -40,7 +40,7 @@ pub(crate) type LookupFn = Rc<dyn Fn(&mut Cx<'_>, &Expr) -> Looplet>;
 /// A function that returns the looplet of a write of one value to all of `[lo, hi)`.
 pub(crate) type AcceptRunFn = Rc<dyn Fn(&mut Cx<'_>, &Expr, &Expr) -> Looplet>;
 
-/// A function that returns code which moves a stepper on if a `bool` is true.
+/// A function that returns code which moves a stepper to its next entry if a `bool` is true.
 pub(crate) type NextFn = Rc<dyn Fn(&Expr) -> Vec<Stmt>>;
 
 /// A function that emits code which moves a stepper to a coordinate.
@@ -84,7 +84,7 @@ pub(crate) struct Head {
     pub(crate) members: Vec<AccessId>,
 }
 
-/// The extent of a loop and the index that it binds; `None` for a lookup outside loops.
+/// The extent of a loop and the index that the loop binds. A lookup outside loops has no index.
 #[derive(Clone, Debug)]
 pub(crate) struct LoopExtent {
     pub(crate) index: Option<Index>,

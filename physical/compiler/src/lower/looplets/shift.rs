@@ -1,12 +1,12 @@
 //! Shift: a looplet at `scale * i + offset` in place of `i`. The structure of the looplet is
 //! preserved, so slices, strides and convolutions cost nothing.
 //!
-//! Indices select one coordinate in `scale`, so a chunk that ends at the coordinate `stop` ends at
-//! the index `ceil((stop - offset) / scale)`. Chunks between the coordinates of two indices vanish,
-//! and a stepper skips entries that no index selects.
+//! Indices select every `scale`-th coordinate, so a chunk that ends at the coordinate `stop` ends
+//! at the index `ceil((stop - offset) / scale)`. Chunks between the coordinates of two adjacent
+//! indices vanish, and a stepper skips entries that no index selects.
 //!
-//! This file also has the guard of permissive reads, a sequence of the outside, the inside and the
-//! outside again.
+//! This file also has the guard of permissive reads, a sequence of three phases: before, in and
+//! after the bounds.
 
 use super::{LookupFn, Looplet, SequencePhase, Stepper};
 use crate::assembly::build::{
@@ -43,8 +43,8 @@ impl Shift {
         is_multiple(&sub(coordinate, &self.offset), self.scale)
     }
 
-    /// Returns the looplet, described in coordinates of its level up to `stop`, in terms of the
-    /// index.
+    /// Returns a looplet in terms of the index, given the looplet in coordinates of its level, in
+    /// which it ends at `stop`.
     pub(crate) fn apply(&self, cx: &mut Cx<'_>, looplet: &Looplet, stop: &Expr) -> Looplet {
         match looplet {
             Looplet::Run(_) | Looplet::Null => looplet.clone(),
@@ -206,7 +206,7 @@ pub(crate) enum OutOfBoundsEffect {
     Read(AccessCursor),
     /// The write has no effect.
     None,
-    /// The run ends, unless the fiber is absent: then the access reads the fill value.
+    /// The run ends. If the fiber is absent, the access reads the fill value instead.
     Violation {
         /// The number of the check.
         site: u32,
