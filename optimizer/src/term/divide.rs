@@ -1,5 +1,5 @@
 //! Quotients and remainders of coordinates: resolves `form / b` and `form mod b` after the fields
-//! of the form have been split into blocks, and finds splits that make them affine.
+//! of the form have been split into blocks, and finds splits that make `form / b` affine.
 
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, Node, Read, Term};
@@ -44,7 +44,7 @@ impl Sizes {
             }
             _ => return None,
         };
-        // Terms wrap around on overflow, forms do not.
+        // Terms wrap around on overflow, but affine forms do not.
         let empty = found.form().terms.iter().any(|(f, _)| self.get(f) == Some(0));
         (empty || found.range(&|f| self.get(f)).is_some()).then_some(found)
     }
@@ -113,7 +113,7 @@ impl Sizes {
     }
 
     /// Returns the splits after which each term whose coefficient is not a multiple of `by` stays
-    /// below `by`; none if such a coefficient is negative or does not divide `by`.
+    /// below `by`; no splits if such a coefficient is negative or does not divide `by`.
     fn block_splits(&self, form: &Affine, by: i64) -> Vec<(Field, u64)> {
         let mut found = Vec::new();
         for (field, c) in form.terms.iter().filter(|(_, c)| c % by != 0) {
