@@ -24,8 +24,8 @@ pub enum Error {
     /// The text is not a schedule. The fault is its author's.
     #[error("schedule, {0}; `redpoll run --schedule-table` lists the transformations")]
     Schedule(#[source] redpoll_logic::Error),
-    /// A schedule names a query that the plan does not have, or names none although the plan has
-    /// several results. The fault is its author's.
+    /// A schedule names a query that the plan does not have, or names no query although the plan
+    /// has several results. The fault is its author's.
     #[error("{}; its queries are {}", scheduled_query(.query), name_list(.queries))]
     ScheduledQuery {
         /// The query that the schedule names.

@@ -120,11 +120,11 @@ fn kernel_sections(
     Ok(sections)
 }
 
-/// Returns the text of all kernels as one unit, if the level of detail requests it and the target
-/// generates one.
+/// Returns the text of all kernels as one unit, if the level of detail requests the text and the
+/// target generates such a unit.
 fn source_section(executable: &Executable, detail: Detail) -> Result<Option<Section>, Error> {
     if detail == Detail::Code(Target::OPTIMIZING) {
-        // An edited text replaces the generated one.
+        // Edited C text replaces the generated text.
         return Ok(Some(section("c", executable.optimizing_tier.text(&executable.stages)?)));
     }
     let Some(backend) = backend(executable, detail)? else { return Ok(None) };

@@ -26,9 +26,9 @@ pub(crate) fn run_kernel(
 }
 
 /// Runs the kernel of loops in the tier that its trial assigns, and records the time if the trial
-/// needs it. Until the optimizing tier is compiled, the instant tier runs. Then inputs of other
-/// layouts than the expected ones run in the optimizing tier, without a trial. Returns the outcome
-/// and the tier.
+/// needs it. The instant tier runs until the optimizing tier is compiled. After that, inputs with
+/// unexpected layouts run in the optimizing tier, without a trial. Returns the outcome and the
+/// tier.
 pub(crate) fn run_in_tiers(
     loops: &StageLoops,
     inputs: &[&Tensor],

@@ -26,7 +26,7 @@ const MIN_RUNS: u64 = 200;
 pub(crate) struct OptimizingTier {
     pub(crate) toolchain: Arc<Toolchain>,
     pub(crate) mode: FloatMode,
-    /// A text that replaces the emitted one.
+    /// Edited C text, which replaces the generated text.
     pub(crate) edited_text: Option<String>,
     runs: AtomicU64,
     nanos: AtomicU64,

@@ -23,7 +23,7 @@ use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Maximum number of kernels of some loops for other than the expected layouts.
+/// Maximum number of kernels that [`StageLoops`] keeps for inputs with unexpected layouts.
 const OTHER_KERNELS: NonZeroUsize = NonZeroUsize::new(4).expect("not zero");
 
 /// One query, or a program in Notation, with its kernels. Clones share the kernels.
@@ -38,7 +38,7 @@ pub(crate) struct Stage {
     /// The estimated bytes of the written tensors, in the order of the query's outputs; empty for a
     /// program.
     pub(crate) output_bytes: Vec<(Alias, f64)>,
-    /// The tensors that are read here for the last time and are not results.
+    /// The tensors that the stage reads and that neither a later stage nor the user needs.
     pub(crate) last_read: Vec<Alias>,
     /// The work that computes the outputs.
     pub(crate) work: StageWork,
@@ -251,7 +251,7 @@ impl StageLoops {
         let layout = |t: &TensorDecl| {
             let layout = layouts.expected_layout(&t.name, &t.ty);
             let Some((of, levels)) = block_inputs.shared_levels(&t.name) else { return layout };
-            let of = program.tensors.iter().find(|t| t.name == of.as_str()).expect("bounds of blocks are of an input");
+            let of = program.tensors.iter().find(|t| t.name == of.as_str()).expect("block bounds belong to an input");
             let shared = layouts.expected_layout(&of.name, &of.ty).levels.into_iter().take(levels);
             InputLayout { levels: shared.chain(layout.levels.into_iter().skip(levels)).collect(), ..layout }
         };
@@ -377,7 +377,7 @@ pub(crate) struct Layouts<'b> {
 }
 
 impl Layouts<'_> {
-    /// Starts with the layouts of bound tensors.
+    /// Creates the expected layouts from the bound tensors.
     pub(crate) fn of(bindings: &Bindings) -> Layouts<'_> {
         Layouts { bindings, shared: HashMap::new(), specials: HashMap::new() }
     }

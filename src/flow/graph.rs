@@ -9,7 +9,7 @@ use std::collections::HashMap;
 /// The nodes of a drawing of a flow, and the edges between them.
 #[derive(Clone, Debug)]
 pub struct FlowGraph {
-    /// The inputs, queries and results; each query stands after the nodes that it reads.
+    /// The inputs, queries and results. The nodes that a query reads precede the query.
     pub nodes: Vec<FlowNode>,
     /// The tensors that are passed between nodes.
     pub edges: Vec<FlowEdge>,

@@ -46,8 +46,8 @@ pub struct FlowQuery {
     pub is_conversion: bool,
     /// The tensors that the query reads.
     pub reads: Vec<FlowRead>,
-    /// The index of the loop that is cut into chunks for threads, or the obstacle. `None` for
-    /// conversions without a schedule.
+    /// The index of the loop that is cut into chunks for threads, or the obstacle that prevents
+    /// chunks. `None` for conversions without a schedule.
     pub chunks: Option<Result<String, Obstacle>>,
     /// The adaptation after this query, if the rest of the plan was replanned.
     pub adaptation: Option<Adaptation>,

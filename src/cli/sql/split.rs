@@ -69,7 +69,8 @@ pub(super) fn split_statements(text: &str) -> Vec<StatementText> {
 mod tests {
     use super::*;
 
-    /// Asserts that only complete statements run.
+    /// Asserts that a text is complete only if its last statement ends with a semicolon outside of
+    /// strings and comments.
     #[test]
     fn only_complete_statements_run() {
         for (text, expected) in [
