@@ -221,7 +221,7 @@ impl Scalar {
     }
 
     /// Builds a value of `dtype` from its leaf values, depth first; `None` if `parts` has too few
-    /// values or one of another type.
+    /// values, or a value of another type.
     pub fn unflatten(dtype: &DType, parts: &mut dyn Iterator<Item = Scalar>) -> Option<Scalar> {
         match dtype {
             DType::Prim(p) => parts.next().filter(|s| s.prim() == Some(*p)),

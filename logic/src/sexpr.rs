@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 512;
 /// An s-expression and its position.
 #[derive(Clone, Debug)]
 pub struct Sexpr {
-    /// Position of its first character.
+    /// Position of the first character.
     pub position: TextPosition,
     /// The atom, string or list.
     pub kind: SexprKind,

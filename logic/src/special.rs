@@ -23,8 +23,8 @@ impl Special {
     /// All special values.
     pub const ALL: Special = Special(7);
 
-    /// Returns the set with the value if it is special; for a struct, the set of its members'
-    /// special values.
+    /// Returns the set with the value if the value is special; for a struct, the set of its
+    /// members' special values.
     pub fn of_scalar(value: &Scalar) -> Special {
         value.flatten().iter().fold(Special::NONE, |set, part| {
             set.union(match part {
@@ -89,7 +89,7 @@ impl Special {
         Special(self.0 & 4 | self.0 >> 1 & 1 | self.0 << 1 & 2)
     }
 
-    /// Returns the set, with both infinities added if the set has one of them.
+    /// Returns the set, with both infinities added if the set has an infinity.
     pub fn with_both_infinities(self) -> Special {
         if self.intersects(Special::INFINITE) { self.union(Special::INFINITE) } else { self }
     }

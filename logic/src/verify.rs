@@ -12,7 +12,7 @@
 //! 7. Every field of a query has a size.
 //! 8. User-defined operators of the same name are equal, and none has the name of a built-in
 //!    operator.
-//! 9. The plan produces at least one result, each result once, and every result is bound.
+//! 9. The plan produces at least one result, and each result once. A query binds every result.
 
 use crate::affine::Parameter;
 use crate::error::Error;

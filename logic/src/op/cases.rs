@@ -315,7 +315,7 @@ mod tests {
         for (x, y, expected) in [(2, 3, 6), (2, 7, 2), (0, 3, 2), (0, 7, 6)] {
             assert_eq!(f.eval(&fills([x, y]), FloatMode::default()), Ok(Scalar::I64(expected)), "f({x}, {y})");
         }
-        assert_eq!(op(&op(text).unwrap().to_sexpr().to_string()).unwrap(), op(text).unwrap(), "the definition reads back");
+        assert_eq!(op(&op(text).unwrap().to_sexpr().to_string()).unwrap(), op(text).unwrap(), "f reads back");
         let bound = op(&f.to_sexpr().to_string()).unwrap();
         assert_eq!(bound, f, "the bound operator reads back");
     }

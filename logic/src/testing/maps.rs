@@ -16,7 +16,7 @@ pub(super) fn random_map(g: &mut PlanGenerator<'_>, arg: Expr) -> Option<Expr> {
     }
     let at = g.rng.index(fields.len());
     let (field, size) = (fields[at].clone(), sizes[at] as i64);
-    // Candidates for introduced fields: those of the pool, without the unmapped fields of the
+    // Candidates for introduced fields: the fields of the pool, without the unmapped fields of the
     // argument.
     let free = |g: &PlanGenerator<'_>, mapped: &[&Field]| -> Vec<(Field, u64)> {
         let is_unmapped = |f: &Field| fields.contains(f) && !mapped.contains(&f);

@@ -12,9 +12,9 @@ pub struct FileIdentity {
     size: u64,
     /// The time of the last modification of the content, in seconds and nanoseconds.
     modified: (i64, i64),
-    /// The time of the last change of content or attributes. Programs cannot set it.
+    /// The time of the last change of content or attributes. Programs cannot set this time.
     changed: (i64, i64),
-    /// The number of names of the file.
+    /// The number of names (hard links) of the file.
     links: u64,
 }
 
