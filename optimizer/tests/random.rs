@@ -1,5 +1,5 @@
-//! Random plans over random formats: the plain path preserves their results, and its plans pass the
-//! verifier.
+//! Random plans over random formats: their physical plans, without rewriting, have the same results
+//! and pass the verifier.
 //!
 //! Plans join tensors of up to three modes, with folds (also inside maps), index maps, masks,
 //! several queries, requested formats and pinned loop orders. A least number of plans with each
@@ -241,7 +241,7 @@ impl Generator {
         let count = 1 + self.random.below(3);
         for k in 0..count {
             let mut expr = match self.queries.last() {
-                // A sibling of the last query, which may share a pass with it.
+                // A function of the last query's expression, which may share a pass with this query.
                 Some(last) if self.random.chance(20) => {
                     Expr::mapjoin(Builtin::Square, [last.expr.clone()]).unwrap_or_else(|_| last.expr.clone())
                 }

@@ -45,7 +45,7 @@ fn long_walks_are_folded_in_lanes() {
     assert_eq!(plain(norms, &rows(73.0)), "j in 4", "a temporary");
     let sampled = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table B i j) (table x j)) j)) (produces y))";
     let [a, x] = rows(73.0);
-    assert_eq!(plain(sampled, &[a, input("B", &[1000, 2000], Format::dense(2)), x]), "j in 4", "the dense operands are looked up");
+    assert_eq!(plain(sampled, &[a, input("B", &[1000, 2000], Format::dense(2)), x]), "j in 4", "B is looked up");
 }
 
 /// Short walks, walks that gather from a large vector, folds of integers, merges, and loops with

@@ -1,4 +1,4 @@
-//! Nests of several outputs, each of which is rewritten separately.
+//! Nests with several outputs: each output is rewritten separately.
 
 use super::algebra::{check, csr, dense, eager};
 use super::{InputSpec, OptimizerConfig, Subjects, WithStored, check_rewritten, compare, counts, plan};
@@ -71,7 +71,8 @@ fn outputs_stay_together_where_that_is_cheapest() {
     );
 }
 
-/// The chosen plan costs at most as much as all outputs together or each separately.
+/// The chosen plan costs at most as much as one joint nest without rewriting, and at most as much
+/// as separate plans for the outputs.
 #[test]
 fn several_outputs_cost_no_more_than_joint_or_separate_plans() {
     for (a, b) in [(1e4, 1e4), (1e4, 1e6), (1e6, 1e4), (3e5, 3e5)] {

@@ -75,7 +75,7 @@ fn list_lengths_are_weighted_by_visits() {
     }
 }
 
-/// A sampled product, with the fold in place and over all factors.
+/// A sampled product, first with the fold in place, then with one fold over all factors.
 const SAMPLED: [&str; 2] = [
     "(plan (query R (mapjoin * (table A i j) (aggregate + 0 (mapjoin * (table P i k) (table Q k j)) k))) (produces R))",
     "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table P i k) (table Q k j)) k)) (produces R))",
