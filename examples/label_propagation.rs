@@ -26,7 +26,7 @@ fn main() -> Result<(), Error> {
         scores.compute()?;
     }
 
-    // Side 0 is the instructor's.
+    // Side 0 is the side of the instructor.
     let side = scores.argmax(1);
     side.compute()?;
     let with_president = side.sum(..).item::<i64>()? as u64;

@@ -17,8 +17,8 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Note {
-    /// A tensor that is stored densely although sparse inputs with no more elements are among its
-    /// operands.
+    /// A tensor that is stored densely although its operands include sparse inputs with at most as
+    /// many elements.
     DenseStorage {
         /// The tensor.
         tensor: Alias,
@@ -33,7 +33,8 @@ pub enum Note {
         /// The sparse inputs of the plan among the operands of the tensor.
         sparse_operands: Vec<Alias>,
     },
-    /// An operator whose result on the fill values differs in the strict mode.
+    /// An operator whose result on the fill values differs between the default float mode and the
+    /// strict mode.
     FloatModeDifference {
         /// The query.
         query: Alias,
@@ -186,7 +187,8 @@ fn sparse_operands(compiled: &CompiledPlan, stages: &[Stage], alias: &Alias, max
 }
 
 /// Adds notes on the operators of an expression whose results on fill values differ between the
-/// float modes. Returns whether the expression reads sparse tensors, whose fill values occur.
+/// float modes. Returns whether the expression reads sparse tensors; only then does it compute with
+/// fill values.
 fn float_mode_differences(
     query: &Alias,
     expr: &Expr,

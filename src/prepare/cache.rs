@@ -40,8 +40,8 @@ struct CachedForm {
 #[derive(PartialEq, Eq, Hash)]
 struct CacheKey {
     source: KeySource,
-    /// The properties of the inputs. Those of a plan are in the order of
-    /// [`Plan::inputs`](redpoll_logic::Plan::inputs), those of a program are sorted by name.
+    /// The properties of the inputs. The inputs of a plan are in the order of
+    /// [`Plan::inputs`](redpoll_logic::Plan::inputs), the inputs of a program are sorted by name.
     inputs: Vec<InputProperties>,
     /// The schedules and the names of the inputs of a plan, which schedules refer to; `None`
     /// without a schedule.

@@ -173,8 +173,8 @@ impl Prepared {
         self.current().executable.optimizing_tier.wait();
     }
 
-    /// Returns a note on the optimizing tier for the user: why it could not be compiled although
-    /// the plan or program is worth it, or why its kernels are not cached on disk.
+    /// Returns a note on the optimizing tier for the user: the reason why its compilation in the
+    /// background failed, or why its kernels are not cached on disk.
     pub fn tier_note(&self) -> Option<String> {
         self.current().executable.tier_note()
     }

@@ -37,8 +37,8 @@ impl Session {
         database.clone()
     }
 
-    /// Runs statements separated by `;` and returns the rows of the last one. The call blocks;
-    /// [`Session::database`] is asynchronous.
+    /// Runs statements separated by `;` and returns the rows of the last statement. The call
+    /// blocks; [`Session::database`] is asynchronous.
     ///
     /// ```
     /// use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
