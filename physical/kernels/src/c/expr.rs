@@ -72,7 +72,7 @@ impl ExprWriter<'_> {
         self.combine_in_fold(op, acc, ExprText(lane.to_owned(), Precedence::Atom), value)
     }
 
-    /// Returns the text of two lanes combined.
+    /// Returns the text that combines two lanes.
     pub fn fold_names(&mut self, op: BinaryOp, acc: Local, a: &str, b: &str) -> String {
         let (a, b) = (ExprText(a.to_owned(), Precedence::Atom), ExprText(b.to_owned(), Precedence::Atom));
         self.combine_in_fold(op, acc, a, b)

@@ -57,7 +57,7 @@ impl TableUses {
 /// Writes a verified function and its entry with the given name.
 ///
 /// Inputs are parameters of a separate function, so that the compiler relies on `restrict`. Owned
-/// buffers are plain variables, since sorting and growth change them from outside.
+/// buffers are plain variables, since the callbacks for sorting and growth change them.
 pub fn write(function: &Function, entry: &str, helpers: &mut Helpers, out: &mut String) {
     let (names, uses) = (Identifiers::new(function), TableUses::of(function));
     comment(function, &names, out);

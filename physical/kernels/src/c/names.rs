@@ -119,7 +119,7 @@ fn may_be_macro(name: &str) -> bool {
 }
 
 /// Returns an identifier for a name, of letters, digits and single underscores. The identifier
-/// differs from all that are taken, and becomes one of them.
+/// differs from all identifiers in `taken`, to which it is added.
 fn fresh(name: &str, taken: &mut HashSet<String>) -> String {
     let mut base = String::new();
     for c in name.chars() {

@@ -36,6 +36,6 @@ pub struct ToolchainCounters {
     pub memory: u64,
     /// Libraries found on disk.
     pub disk: u64,
-    /// Libraries found in neither, which the compiler builds.
+    /// Libraries found neither in memory nor on disk, which the compiler builds.
     pub compiled: u64,
 }
