@@ -144,7 +144,7 @@ impl fmt::Display for Location {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Content that differs from the expected one.
+    /// Content that differs from the expected content.
     #[error("expected {expected}, found {found}")]
     Malformed {
         /// The expected content.
@@ -214,7 +214,7 @@ pub enum Fault {
         items: &'static str,
         /// The number of items.
         count: Count,
-        /// Their number of bytes.
+        /// The number of bytes that the items need.
         bytes: Count,
         /// The allowed number of bytes.
         limit: u64,

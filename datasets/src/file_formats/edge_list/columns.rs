@@ -107,8 +107,8 @@ pub(super) fn detect_columns(
     let square = dims.is_none_or(|dims| dims.first() == dims.last());
     let one_set = rank == 2 && options.vertices == Vertices::OneSet && square;
     let named = |column: &usize| {
-        // Only fields that are no numbers make a column of names: a stray `-1` or `1.5` is mostly a
-        // mistake.
+        // A stray `-1` or `1.5` is mostly a mistake, so only fields other than numbers make a
+        // column of names.
         let name = |field: &Cow<'_, [u8]>| !field.is_empty() && !is_number(field);
         options.ids == Ids::Names || sample.records.iter().filter_map(|(_, fields)| fields.get(*column)).any(name)
     };

@@ -8,9 +8,9 @@
 //!   line. Fields may be in double quotes, in which a doubled quote stands for one quote. Blanks
 //!   around fields are ignored.
 //! - **Delimiter**: the first of tab, semicolon, comma and space that splits each of the first 16
-//!   records into the same number of fields, at least two. If there is none, the first that occurs
-//!   in the first record, or else a comma. Consecutive spaces count as one. A semicolon is tried
-//!   before a comma, because a comma may be a decimal comma.
+//!   records into the same number of fields, at least two. If no delimiter does, it is the first
+//!   delimiter that occurs in the first record, or else a comma. Consecutive spaces count as one. A
+//!   semicolon is tried before a comma, because a comma may be a decimal comma.
 //! - **Header**: the first record, if one of its fields is not a number while the field below is,
 //!   or if all its fields are known names of coordinates or values (`source`, `target`, `weight`,
 //!   ..).
@@ -25,11 +25,11 @@
 //!   square matrix share one set of vertices, names in one column make both hold names. In columns
 //!   without names, negative numbers and fractions are errors. Names are numbered in order of
 //!   appearance and returned as a [`Dictionary`].
-//! - **Shape**: a comment `# dims 3 4` before the first record gives it; the writer adds the
-//!   comment if the coordinates do not determine the shape, or there are names. Otherwise, two
-//!   columns of coordinates are edges of one set of vertices: the matrix is square, and names have
-//!   one dictionary. With [`Vertices::PerMode`], or another number of columns, the size of each
-//!   mode is determined by its coordinates.
+//! - **Shape**: a comment such as `# dims 3 4` before the first record gives the shape. The writer
+//!   adds the comment if the coordinates do not determine the shape, or if there are names. Without
+//!   the comment, two columns of coordinates are edges of one set of vertices: the matrix is square,
+//!   and names have one dictionary. With [`Vertices::PerMode`], or another number of columns, the
+//!   size of each mode is determined by its coordinates.
 //! - **Values** are `i64` if all are integers that fit. They are `u64` if all are nonnegative
 //!   integers below 2^64 and some exceed `i64`, and otherwise `f64`. The values of a file without
 //!   entries are `f64`.

@@ -139,10 +139,10 @@ pub enum TeamStmt {
     /// If rounds increase counters, the team takes the rounds in batches of one round for each
     /// lane. Every lane runs its round up to the block that increases the counters. The lanes then
     /// count the rounds that reach this block. The growth in the block is that of the last such
-    /// round, requested once by all lanes. A lane continues with the counters `counter + rank *
-    /// by`, where `rank` is the number of such rounds before its own in the batch: the values that
-    /// the counters have if the rounds run in order. After the batch the counters of all lanes are
-    /// equal again.
+    /// round, requested once by all lanes. Each lane then adds `rank * by` to its counters, where
+    /// `rank` is the number of such rounds before the lane's round in the batch. So the counters
+    /// have the values that they have if the rounds run in order. After the batch the counters of
+    /// all lanes are equal again.
     Spread {
         /// The variable.
         var: Local,

@@ -68,7 +68,7 @@ fn grid_texts(GridPlan { count, run, .. }: GridPlan) -> Vec<(&'static str, Strin
 /// Maximum number of devices that have targets.
 pub const MAX_DEVICES: u32 = 16;
 
-/// The backend of the CUDA device with a number.
+/// The backend of one CUDA device, given by its number.
 #[derive(Clone, Copy, Debug)]
 pub struct CudaBackend {
     ordinal: u32,

@@ -8,8 +8,10 @@
 //! for j, p: y[j] op= P[p, j]                     one group
 //! for g, p in group g, j: y[g, j] op= P[p, j]    several groups
 //! ```
-//! The rows of one group are as many as the chunks of a launch. So the loop over them is innermost,
-//! where lanes share it if their order does not matter, or outermost if there is one element.
+//! Here `p` is the number of a row, `j` the number of an element in a row, and `g` the number of a
+//! group. If there is one group, it has as many rows as the launch has chunks, so the loop over the
+//! rows is innermost, where lanes share the rows if the order of the rows does not matter. If a row
+//! has one element, the loop over the rows is the only loop.
 
 use redpoll_compiler::lower::Draft;
 use redpoll_compiler::notation::{

@@ -126,7 +126,7 @@ impl Grids {
     }
 
     /// Returns the processors that share the work: the teams of a device, or threads for the
-    /// interpreter. A loop with inexact folds is cut as for threads on a device too, because the
+    /// interpreter. Even on a device, a loop with inexact folds is cut as for threads, because the
     /// bits of the results depend on the cuts.
     fn share<'a>(&self, cut: &Cut, workers: &'a Workers) -> WorkShare<'a> {
         let folds = cut.outputs.iter().any(|(_, join)| matches!(join, Join::Folded(_)));
@@ -137,7 +137,8 @@ impl Grids {
     }
 }
 
-/// The maximum number of steps per round of a loop, for the conversion of limits of rounds.
+/// The maximum number of steps per round of a loop, by which a limit of rounds is converted to a
+/// limit of steps.
 const STEPS_PER_ROUND: u64 = 1 << 12;
 
 impl Code for Grids {
@@ -215,7 +216,7 @@ fn run(
     Ok(Outcome { outputs, counts: None, on_device })
 }
 
-/// Returns whether a run needed more memory than the host or the device has for it.
+/// Returns whether an error says that the host or the device lacks memory for a run.
 fn exceeds_memory(error: &Error) -> bool {
     match error {
         Error::Device(source) => matches!(source.downcast_ref(), Some(crate::Error::DeviceMemory { .. })),
@@ -263,7 +264,7 @@ struct GridRun<'a> {
 }
 
 impl GridRun<'_> {
-    /// Launches a grid; repeats the launch with larger windows as long as one is too small.
+    /// Launches a grid; repeats the launch with larger windows while a window is too small.
     fn launch(&mut self, runner: &dyn GridRunner) -> Result<LaunchResult, Error> {
         loop {
             if self.limits.cancel.load(Ordering::Relaxed) {
@@ -370,10 +371,10 @@ impl GridRun<'_> {
         for n in full {
             span = Some(span.map_or_else(|| coordinates(chunk, n), |span| span.times(n)));
         }
-        let own = span.map_or(0..1, |span| span.own);
+        let positions = span.map_or(0..1, |span| span.own);
         // The end of the list of position `p` is at `p + 1`.
-        let len = own.len() + usize::from(ends);
-        WindowExtent { first: own.start as i64, len, capacity: len }
+        let len = positions.len() + usize::from(ends);
+        WindowExtent { first: positions.start as i64, len, capacity: len }
     }
 
     /// Records the elements that windows of unknown length requested. Buffers that exchange their

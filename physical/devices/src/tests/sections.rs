@@ -1,4 +1,4 @@
-//! Sections of rounds: each has a share of the work.
+//! Sections of rounds: each section has a share of the work.
 
 use crate::grid::{GridPlan, TeamSize};
 use redpoll_compiler::notation::ALL_ROUNDS;
@@ -24,9 +24,9 @@ fn sections_have_each_stored_entry_once() {
         for (rounds, section) in &chunks {
             for round in rounds.start.max(0)..rounds.end.min(cut.rounds.end) {
                 let list = tensor.list_below(round as u64);
-                let own = list.start.max(section.start.max(0) as u64)..list.end.min(section.end as u64);
-                largest = largest.max(tensor.first_leaf_position(own.end) - tensor.first_leaf_position(own.start));
-                positions.extend(own);
+                let range = list.start.max(section.start.max(0) as u64)..list.end.min(section.end as u64);
+                largest = largest.max(tensor.first_leaf_position(range.end) - tensor.first_leaf_position(range.start));
+                positions.extend(range);
             }
         }
         assert!(chunks.iter().filter(|(_, section)| *section != ALL_ROUNDS).count() > 1, "{chunks:?}\n{text}");

@@ -9,7 +9,7 @@ use crate::tests::lowering::appends;
 use redpoll_compiler::lower::Draft;
 use redpoll_compiler::testing::{GOLDEN, golden_program, normal_form, skewed};
 
-/// Programs of the golden files, which have comments on their texts of CUDA.
+/// The golden programs whose CUDA text is compared.
 const PROGRAMS: [&str; 14] = [
     "spgemm_by_hash",
     "spmv",

@@ -6,7 +6,7 @@ use redpoll_compiler::lower::{ListLengths, LoweringOptions, lower};
 use redpoll_compiler::testing::{GOLDEN, golden_program, skewed};
 use redpoll_logic::FloatMode;
 
-/// Programs of the golden files, which have comments on their grids.
+/// The golden programs whose grids are compared.
 const PROGRAMS: [&str; 6] = ["spmv", "spgemm", "mttkrp", "dense_products", "counts_of_columns", "column_sums"];
 
 /// Programs whose grids depend on the lengths of lists of inputs, with their texts.

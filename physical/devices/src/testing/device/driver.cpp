@@ -178,7 +178,7 @@ extern "C" uint64_t emulated_calls() {
 }
 
 extern "C" uint64_t emulated_used() {
-    // Frees are operations of a stream, so they must have run.
+    // Frees are operations of streams, so the streams are drained until all frees have run.
     for (context *of : contexts) {
         if (of) of->main->drain();
     }

@@ -1,6 +1,6 @@
-//! Compares programs run by the interpreter of Assembly, by Cranelift and by the interpreter of
-//! grids with the interpreter of Notation: in random formats of their inputs and outputs, on random
-//! data.
+//! Comparison of the interpreter of Assembly, of Cranelift and of the interpreter of grids with the
+//! interpreter of Notation. The programs run in random formats of their inputs and outputs, on
+//! random data.
 
 pub(crate) mod appends;
 mod bounds;

@@ -26,8 +26,8 @@ pub(super) fn share_formats(program: &mut Program) {
 }
 
 /// If a program writes a hash level by different subscripts, an entry is inserted before its value
-/// is written. Above a pattern leaf, it is inserted after the write, because there an entry is the
-/// value.
+/// is written. Above a pattern leaf, the entry is inserted after the value is known, because there
+/// the presence of the entry is the value.
 #[test]
 fn unwritten_entries_of_patterns_are_not_stored() {
     let program = |write: &str| {

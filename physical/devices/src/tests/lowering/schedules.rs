@@ -21,8 +21,8 @@ fn check(declarations: &str, body: &str, schedules: &[&str], cases: usize) {
                 let format = all[rng.below(all.len())].clone();
                 decl.ty = Arc::new(TensorType { format, ..(*decl.ty).clone() });
             }
-            // Without its schedule, a program may write out of order, which formats that store
-            // every coordinate allow.
+            // Without its schedule, a program may write out of order, so the outputs get dense
+            // formats, which allow that.
             let mut plain = Program { schedule: Vec::new(), ..written.clone() };
             for decl in plain.tensors.iter_mut().filter(|decl| decl.role == Role::Output) {
                 decl.ty = Arc::new(TensorType { format: Format::dense(decl.ty.shape.len()), ..(*decl.ty).clone() });
