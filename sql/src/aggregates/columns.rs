@@ -11,8 +11,8 @@ use datafusion::arrow::datatypes::DataType;
 use std::fmt;
 use std::sync::Arc;
 
-/// A sum, or a mean, which is the sum divided by the number of values. Its text is the name of the
-/// function.
+/// A sum, or a mean, which is the sum divided by the number of values. `Display` writes the name of
+/// the SQL function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SumKind {
     /// `sum`
@@ -48,7 +48,8 @@ impl From<SignedFold> for ScaledFold {
     }
 }
 
-/// Returns the column of the sum or mean of terms; NULL if the sum of the folds `rows` is 0.
+/// Returns the column of the sum or mean of terms. The value of a group is NULL if its folds `rows`
+/// add up to 0.
 pub(super) fn sum_column(
     kind: SumKind,
     number: Number,

@@ -1,8 +1,9 @@
-//! `var`, `stddev`, `covar` and `corr`: the variances of two columns and their covariance, from the
-//! number of rows and the sums of the columns, of their squares, and of their product.
+//! `var`, `stddev`, `covar` and `corr`: the variances of two columns and their covariance. They are
+//! computed from the number of rows and the sums of the columns, of the squares, and of the product
+//! of the columns.
 //!
-//! Differences of such sums lose digits if the deviations from the mean are small, compared with
-//! the values. Then the region is left to DataFusion, except for integers whose sums are exact.
+//! Differences of such sums lose digits if the deviations from the mean are small compared with the
+//! values. Then the region is left to DataFusion, except for integers whose sums are exact.
 
 use super::sum::{check_sum, float_sum};
 use super::{Aggregate, AggregateCall, Family, RegionAggregate};
@@ -36,7 +37,7 @@ pub struct Moments {
 pub struct MomentArg {
     /// The column.
     pub column: LeafColumn,
-    /// The column of its squares.
+    /// The column of the squares of the values.
     pub square: LeafColumn,
     /// True if the values are integers.
     pub is_integer: bool,

@@ -21,9 +21,9 @@
 //!    answers.
 //! 4. `call`: a call that has encoded the rows also finishes the first run, whatever the estimates
 //!    say, so that the cost of encoding is not wasted.
-//! 5. `prepared`, `cost`: the time of a prepared region is compared with that of DataFusion. If
-//!    DataFusion has not run, the repeats of keys bound the rows of the join, and so DataFusion's
-//!    time.
+//! 5. `prepared`, `cost`: the time of a prepared region is compared with the time of DataFusion. If
+//!   DataFusion has not run, an upper bound of its time follows from the numbers of rows with equal
+//!   keys.
 //! 6. `fallback`, `cache`: a region that is slower, or whose values could give another result in
 //!    kernels, is left to DataFusion until the region's tables change. DataFusion then runs its own
 //!    plan of the region.

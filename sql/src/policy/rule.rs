@@ -1,5 +1,5 @@
-//! The optimizer rule that puts regions into plans: those that can be claimed, were not left to
-//! DataFusion before, and are estimated to pay.
+//! The optimizer rule that puts regions into plans. The rule claims the regions that can be
+//! claimed, were not left to DataFusion before, and are estimated to pay.
 
 use super::cache::Cache;
 use super::claim_cost::check_cost;
