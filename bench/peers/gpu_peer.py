@@ -67,7 +67,7 @@ def time_on_host(work):
 
 
 class Products:
-    """The kernels, by products of sparse matrices that SciPy and CuPy provide under the same names."""
+    """The kernels as products of sparse matrices, which SciPy and CuPy provide under the same names."""
 
     def work(self, kernel, inputs):
         if kernel == "spmv":
@@ -167,7 +167,7 @@ class Torch:
             a, b, d = (self.put(inputs[name]) for name in "ABD")
 
             def sample_products():
-                # Sampled products are not multiplied by the values of the mask.
+                # `sampled_addmm` does not multiply the products by the values of the mask.
                 products = self.torch.sparse.sampled_addmm(a, b, d.T, beta=0.0)
                 values = products.values() * a.values()
                 return self.torch.sparse_csr_tensor(a.crow_indices(), a.col_indices(), values, size=a.shape)

@@ -82,7 +82,7 @@ def set_threads(threads):
 
 
 class Levels:
-    """The storage of a tensor: `indices` has the arrays `pos` and `crd` of each compressed level, and nothing for a dense one."""
+    """The storage of a tensor: `indices` has the arrays `pos` and `crd` of each compressed level, and `None` for a dense level."""
 
     def __init__(self, shape, text):
         kinds, _, order = text.partition(":")
@@ -173,7 +173,7 @@ def print_kernels(name, expression, formats):
 
 
 def driver(name, count, kinds):
-    """Returns the text of the function `call`, which frees the last result and computes it again."""
+    """Returns the text of the function `call`, which frees the previous result and computes a new one."""
     releases = ["free(result->vals);"]
     for level in (level for level, kind in enumerate(kinds) if kind == "s"):
         releases += [f"free(result->indices[{level}][0]);", f"free(result->indices[{level}][1]);"]

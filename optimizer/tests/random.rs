@@ -241,7 +241,7 @@ impl Generator {
         let count = 1 + self.random.below(3);
         for k in 0..count {
             let mut expr = match self.queries.last() {
-                // A function of the last query's expression, which may share a pass with this query.
+                // A function of the last query's expression, so that both may share a pass.
                 Some(last) if self.random.chance(20) => {
                     Expr::mapjoin(Builtin::Square, [last.expr.clone()]).unwrap_or_else(|_| last.expr.clone())
                 }
