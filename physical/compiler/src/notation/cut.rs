@@ -80,7 +80,7 @@ pub enum Obstacle {
     /// The program has no outermost loop, or several, or the only one is a `while`.
     SeveralLoops,
     /// A round depends on a value that an earlier round left in this local, or all rounds read
-    /// values that were stored before the loop.
+    /// values that were stored in this local before the loop.
     CarriedLocal(String),
     /// The number of rounds is computed at run time.
     OpenExtent,
@@ -255,9 +255,9 @@ struct CoordinateSpan {
     width: i64,
 }
 
-/// Returns how an output with these writes is joined; `None` if it cannot be. `span` returns the
-/// range of a subscript in one round of the cut loop, if it depends only on that loop and at most
-/// one inner loop.
+/// Returns how an output with these writes is joined; `None` if the output cannot be joined. `span`
+/// returns the range of a subscript in one round of the cut loop, if it depends only on that loop
+/// and at most one inner loop.
 fn output_join(
     decl: &TensorDecl,
     writes: &[&(&Access, &Write)],

@@ -7,7 +7,7 @@
 //! - An access whose subscript is `i`, `i + c` or `c - i` implies that the loop of `i` runs over
 //!   exactly the coordinates for which the subscript is in bounds. All such accesses of a loop
 //!   without extent must agree. Reads with an `outside` imply nothing. Accesses under a condition
-//!   inside the loop count only if there are no others.
+//!   inside the loop count only if there are no other accesses.
 //! - For a mode that is stored in blocks or by diagonals, the subscripts of its storage modes
 //!   together determine the coordinate of the mode: `i / b` and `i % b` determine `i`, and so do
 //!   the diagonal `i - j + n - 1` and `j`.
@@ -48,7 +48,7 @@ struct SubscriptUse {
     at: Linear,
     write: bool,
     outside: bool,
-    /// For each index of `at`, whether a condition stands between its loop and the access.
+    /// For each index of `at`, whether there is a condition between its loop and the access.
     guarded: HashMap<Index, bool>,
 }
 

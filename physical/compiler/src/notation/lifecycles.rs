@@ -15,7 +15,7 @@
 //!
 //! A statement that reads and writes one tensor is an error. So is a loop, `if` or `while` that
 //! reads and writes one tensor in several statements, since each round would pay for a freeze.
-//! Exceptions from this second rule are scalar and dense tensors, whose freeze is free, and tensors
+//! Exceptions to this second rule are scalar and dense tensors, whose freeze is free, and tensors
 //! whose freeze and thaw are written out.
 
 use super::verify::{ProgramRule, location};
@@ -92,7 +92,7 @@ fn declare_local(stmt: Stmt, t: TensorId) -> Stmt {
     }
     match stmt {
         Stmt::Block(mut stmts) => {
-            let first = stmts.iter().position(|s| uses(s, t)).expect("a block that uses it has a statement that does");
+            let first = stmts.iter().position(|s| uses(s, t)).expect("a block that uses the local has such a statement");
             stmts.insert(first, Stmt::Declare(t));
             Stmt::Block(stmts)
         }

@@ -226,9 +226,9 @@ impl TensorDecl {
         !self.ty.format.is_dense()
     }
 
-    /// Returns the number of levels, from the outermost one on, that are written in order: all up
-    /// to the last one that is appended to. Returns 0 for a tensor with the pattern of an input,
-    /// which writes no levels.
+    /// Returns the number of levels, from the outermost one on, that are written in order: all
+    /// levels up to the last one that is appended to. Returns 0 for a tensor with the pattern of an
+    /// input, which writes no levels.
     pub(crate) fn appended_levels(&self) -> usize {
         let levels = if self.pattern.is_some() { &[][..] } else { &self.ty.format.levels };
         levels.iter().rposition(|l| !l.kind.traits().writes.is_random()).map_or(0, |last| last + 1)
@@ -312,8 +312,8 @@ pub enum Rounds {
     Parallel,
     /// This many lanes, a power of two. Applies to loops that only fold one value.
     Lanes(u8),
-    /// This many copies of the body per round of the code, for loops from one stored entry to the
-    /// next.
+    /// This many copies of the body in each round of the generated loop. Applies to loops over
+    /// stored entries.
     Unrolled(u8),
 }
 

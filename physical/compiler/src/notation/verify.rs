@@ -28,15 +28,15 @@
 //!   by `init`, by folds that agree with `or`, and by `=` with the literal `true`: a write cannot
 //!   remove a stored entry.
 //! - **init**: no entry is provably written twice by `Write::Init` after the declaration. The index
-//!   of every loop of at least two rounds since the declaration occurs in a subscript, unless a
-//!   condition stands between the loop and the write. (An index may occur through a variable, or
+//!   of every loop of at least two rounds since the declaration occurs in a subscript, unless there
+//!   is a condition between the loop and the write. (An index may occur through a variable, or
 //!   through the extent of a loop whose index occurs.) No two such writes of one block have equal
 //!   subscripts.
-//! - **pattern**: an output with the pattern of an input has the shape and the levels of the input,
-//!   each level with one position for each stored entry, and values. The output is not read, thawed
-//!   or overwritten. Where the input has its fill value, a write at the same subscripts leaves the
-//!   output's fill value. The properties of the operators must imply this, with the input read at
-//!   those subscripts, in bounds.
+//! - **pattern**: an output with the pattern of an input has the shape and the levels of the input.
+//!   Each level has one position for each stored entry, and the leaf has values. The output is not
+//!   read, thawed or overwritten. Where the input has its fill value, a write at the same
+//!   subscripts leaves the output's fill value. The properties of the operators must imply this if
+//!   the written value reads the input at those subscripts, in bounds.
 //! - **while**: the condition reads scalars (rank 0), and the body writes at least one of them.
 //!
 //! [`verify_normal`] also checks (rule **normal**) that the program is in the normal form that
@@ -205,7 +205,8 @@ impl<'a> ProgramVerifier<'a> {
         Ok(())
     }
 
-    /// Checks a body that may run never or many times: it must restore the state of outer tensors.
+    /// Checks a body that may run any number of times: the body must restore the state of outer
+    /// tensors.
     fn body(&mut self, binder: ScopeEntry<'a>, body: &'a Stmt) -> Result<(), Error> {
         let states = self.states.clone();
         self.binders.push(binder);
@@ -282,8 +283,8 @@ impl<'a> ProgramVerifier<'a> {
         Ok(())
     }
 
-    /// Checks that the body of a loop does not change the state of a tensor that its index
-    /// accesses: a fiber is looked up where the loop that resolves it begins.
+    /// Checks that the body of a loop does not change the state of a tensor that is accessed by the
+    /// index of the loop: a fiber is looked up where the loop that resolves it begins.
     fn check_state_changes(&self, index: Index, body: &Stmt) -> Result<(), Error> {
         let mut outcome = Ok(());
         let mut check = |a: &Access| {
@@ -535,8 +536,8 @@ impl LifecycleState {
     }
 }
 
-/// Returns the statements around a statement, without blocks, and the statement itself; `program`
-/// if the path has only blocks.
+/// Returns the labels of the statements on a path, outermost first and without blocks; `program` if
+/// the path has only blocks.
 pub(super) fn location(program: &Program, path: &[&Stmt]) -> String {
     let labels: Vec<String> = path.iter().filter_map(|s| label(program, s)).collect();
     if labels.is_empty() { "program".to_owned() } else { labels.join(" > ") }

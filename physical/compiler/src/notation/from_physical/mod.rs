@@ -14,7 +14,7 @@
 //!   starts from the identity of the fold, and the consumer folds.
 //! - The workspace of an access becomes a local too, filled under its `depth` loops; its consumer
 //!   is everything further in. Accesses to the same fiber share the workspace.
-//! - A write at a computed coordinate (a scatter) stands under a condition that the coordinate is
+//! - A write at a computed coordinate (a scatter) is put under the condition that the coordinate is
 //!   in bounds.
 //! - A parameter becomes a variable, which is read from its input before all loops.
 //!
@@ -113,7 +113,7 @@ struct QueryTranslator<'a> {
     /// The workspaces of accesses in scope.
     access_workspaces: Vec<AccessWorkspace<'a>>,
     query: &'a PhysicalQuery,
-    /// The subscripts of each output; those of blocks are affine forms where possible.
+    /// The subscripts of each output; the subscripts of blocks are affine forms where possible.
     output_coordinates: Vec<Vec<StorageCoordinate>>,
     /// The parameters of the query, each with its variable and the input that has its value.
     parameters: Vec<(&'a Parameter, Var, TensorId)>,
