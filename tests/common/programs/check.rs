@@ -39,8 +39,8 @@ pub enum ProgramOutcome {
     Passed(ProgramReport),
     /// A pass rejects the program.
     Rejected(Rejection),
-    /// The definition fails, the kernel is too long, or results differ although floats may have
-    /// been rounded or are NaN.
+    /// The definition fails, the kernel is too long, or results differ and floats may have been
+    /// rounded or are NaN.
     Undefined(String),
     Failed(PhaseFailure),
 }

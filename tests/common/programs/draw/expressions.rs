@@ -155,7 +155,7 @@ impl ProgramDraft<'_> {
         let permissive = dtype.prim().is_some() && self.rng.chance(25);
         // The storage order decides which of several `outside` values applies, so an access uses
         // one value only. If a dimension is 0, every subscript is `outside`, so that no subscript
-        // is checked before the one that is out of bounds.
+        // is checked before the subscript that is out of bounds.
         let value = dtype.prim().map(|prim| strip_dtype(&constant(&self.small_constant(prim))).to_owned());
         let empty = shape.contains(&0);
         let mut subscripts = String::new();
