@@ -110,7 +110,8 @@ pub struct ReadOptions {
     pub dtype: Option<Prim>,
     /// Options of edge lists; other formats ignore them.
     pub edge_list: EdgeListOptions,
-    /// The memory limit for the file, and for its entries while they live and are stored.
+    /// The memory limit for reading the file, for its entries while they live, and for storing the
+    /// entries as a tensor.
     pub memory: Memory,
     /// The records of validated files; formats without arrays of a tensor ignore them.
     pub records: RecordFolder,

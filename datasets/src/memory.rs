@@ -20,7 +20,7 @@ impl Memory {
         Memory(Arc::new(MemoryBudget::new(bytes)))
     }
 
-    /// Wraps a budget that others may also charge.
+    /// Wraps a budget that other code may charge as well.
     pub fn of(budget: Arc<MemoryBudget>) -> Memory {
         Memory(budget)
     }

@@ -3,7 +3,7 @@
 //! A record is a file in a private folder of this user. The name of the record is the hash of the
 //! path of the validated file. A record has the identity of the file that was validated (device,
 //! inode, size and times), and the hashes of its header and of the arrays that are loaded into
-//! memory. A record that others could have written is ignored.
+//! memory. A record that other users could have written is ignored.
 
 use redpoll_files::{Requirement, cache_folder, check_ownership, make_private, private_file};
 use redpoll_logic::Special;
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(RecordFolder::Off.find(file), None);
     }
 
-    /// A record that is cut, or that others can write, is ignored.
+    /// A record that is cut, or that other users can write, is ignored.
     #[test]
     #[cfg(unix)]
     fn records_of_others_are_ignored() {

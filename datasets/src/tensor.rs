@@ -27,8 +27,8 @@ impl LoadedFile {
 
     /// Stores the tensor in the given format, or else in [`LoadedFile::default_format`], with the
     /// fill value of the file. Also returns the number of entries that repeated the coordinates of
-    /// another. Their values are added in the order of the file, as in SciPy: integers wrap,
-    /// booleans are or-ed.
+    /// another entry. The values of such entries are added in the order of the file, as in SciPy:
+    /// integers wrap, booleans are or-ed.
     ///
     /// # Errors
     /// Fails if the format does not match the shape or cannot store the entries, or the memory

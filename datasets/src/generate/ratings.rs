@@ -70,7 +70,7 @@ impl Ratings {
             return Err(Fault::malformed("at least 2 stars", self.stars.unwrap_or(0).to_string()));
         }
         ctx.check_entries(3, Some(self.ratings))?;
-        // Factors, weights and permutations.
+        // The memory of factors, weights and permutations.
         ctx.check_bytes("users and items", Some(self.users + self.items), 8 * u64::from(self.rank) + 48)
     }
 

@@ -72,7 +72,7 @@ enum FileEdit {
     Number { at: u64, word: &'static str },
 }
 
-/// A sample with edits, each of one of its parts.
+/// A sample with edits; each edit changes one part of the sample.
 #[derive(Clone, Debug)]
 pub(super) struct Mutation {
     sample: &'static FileSample,

@@ -7,7 +7,7 @@ use redpoll_datasets::{
 };
 use redpoll_logic::Scalar;
 
-fn vector() -> Content {
+fn matrix() -> Content {
     Content {
         shape: vec![2, 3],
         fill: Scalar::F64(0.0),
@@ -23,7 +23,7 @@ fn formats_are_detected_by_extension_and_by_content() {
         for (suffix, compression) in [("", Compression::None), (".gz", Compression::Gzip), (".zst", Compression::Zstd)]
         {
             let name = format!("a.{}{suffix}", format.extension.to_uppercase());
-            let bytes = write_bytes(&name, &vector(), &WriteOptions::default()).unwrap();
+            let bytes = write_bytes(&name, &matrix(), &WriteOptions::default()).unwrap();
             for name in [&name, "without-extension"] {
                 let path = folder.path().join(name);
                 std::fs::write(&path, &bytes).unwrap();

@@ -151,7 +151,7 @@ fn files_are_opened() {
     }
 }
 
-/// Returns the message for a file with a text in place of another one of the same length.
+/// Returns the message for a file in which `to` replaces the text `from` of the same length.
 fn message_with(tensor: &Tensor, from: &str, to: &str) -> String {
     assert_eq!(from.len(), to.len());
     let mut bytes = write_tensor_bytes("a.rpt", tensor, &WriteOptions::default()).unwrap();

@@ -27,9 +27,9 @@
 //!   appearance and returned as a [`Dictionary`].
 //! - **Shape**: a comment such as `# dims 3 4` before the first record gives the shape. The writer
 //!   adds the comment if the coordinates do not determine the shape, or if there are names. Without
-//!   the comment, two columns of coordinates are edges of one set of vertices: the matrix is square,
-//!   and names have one dictionary. With [`Vertices::PerMode`], or another number of columns, the
-//!   size of each mode is determined by its coordinates.
+//!   the comment, two columns of coordinates are edges of one set of vertices: the matrix is
+//!   square, and names have one dictionary. With [`Vertices::PerMode`], or another number of
+//!   columns, the size of each mode is determined by its coordinates.
 //! - **Values** are `i64` if all are integers that fit. They are `u64` if all are nonnegative
 //!   integers below 2^64 and some exceed `i64`, and otherwise `f64`. The values of a file without
 //!   entries are `f64`.

@@ -1,7 +1,7 @@
 //! NumPy archives, `.npz`: a sparse array of SciPy or PyData/Sparse, or one dense array.
 //!
 //! An archive with an array `format` is a sparse array. `scipy.sparse.save_npz` writes `coo`,
-//! `csr`, `csc`, `bsr` or `dia`, as matrix or array (`_is_array`), `coo` also of other ranks.
+//! `csr`, `csc`, `bsr` or `dia`, as matrix or array (`_is_array`); a `coo` array may have any rank.
 //! Entries need not be sorted or unique. Blocks of `bsr` are read with all their elements, and
 //! diagonals of `dia` without zeros and elements outside of the matrix, as by SciPy's `tocoo`.
 //!

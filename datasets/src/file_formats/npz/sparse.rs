@@ -21,8 +21,8 @@ pub(super) enum Scheme {
     Bsr([u64; 2]),
     /// Diagonals.
     Dia,
-    /// The scheme of PyData with its compressed modes: a fiber along all other modes for each
-    /// position in these modes.
+    /// The scheme of PyData, with the compressed modes. Each position in the compressed modes has a
+    /// fiber along all other modes.
     Gcxs(Vec<usize>),
     /// Levels of Binsparse.
     Binsparse(Box<Descriptor>),

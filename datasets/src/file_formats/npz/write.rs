@@ -1,5 +1,5 @@
-//! Writer of archives for `scipy.sparse.load_npz` or `numpy.load`, and for `sparse.load_npz` of
-//! PyData/Sparse if the fill value is not zero: SciPy has no other fill values.
+//! Writer of archives for `scipy.sparse.load_npz` or `numpy.load`. If the fill value is not zero,
+//! the archives are for `sparse.load_npz` of PyData/Sparse, because SciPy supports only zero.
 
 use super::header::{self, ByteOrder, ElementType, NpyHeader};
 use super::npy::{NPY, elements};
@@ -51,7 +51,7 @@ pub(super) fn choose_layout(content: &Content, options: &WriteOptions, file: &st
     Ok(layout)
 }
 
-/// Returns whether elements without an entry are not zero.
+/// Returns whether there are elements without an entry, whose fill value differs from zero.
 fn has_other_fill(content: &Content) -> bool {
     matches!(content.data, Data::Triples { .. }) && content.fill != Scalar::zero(content.prim())
 }

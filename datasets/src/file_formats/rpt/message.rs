@@ -47,7 +47,7 @@ impl<'a> MessageReader<'a> {
         }
     }
 
-    /// Reads eight bytes; returns `None` if the stream ends before.
+    /// Reads eight bytes; returns `None` if the stream ends earlier.
     fn group(&mut self) -> Result<Option<[u8; 8]>, StreamError> {
         let mut group = [0; 8];
         match self.stream.read_exact(&mut group) {

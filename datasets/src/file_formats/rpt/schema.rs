@@ -112,7 +112,7 @@ pub(super) fn read_header(schema: &SchemaReader<'_>) -> Result<TensorHeader, Fau
     Ok(TensorHeader { ty, stored })
 }
 
-/// Returns a value with the given bits, if they are those of an equal value.
+/// Returns the value that has the bits in `text`; `None` if that value does not equal `value`.
 fn with_bits(value: &Scalar, text: &str) -> Option<Scalar> {
     let prims = value.dtype().prims();
     let words = text.split_ascii_whitespace().map(|word| u64::from_str_radix(word, 16).ok());
