@@ -147,8 +147,8 @@ enum ScopedName {
 
 struct ProgramParser {
     program: Program,
-    /// For each tensor, `true` if its subscripts are those of its modes instead of its storage
-    /// modes.
+    /// For each tensor, `true` if its accesses have one subscript per mode of the tensor instead of
+    /// per storage mode.
     by_tensor_mode: Vec<bool>,
     /// The named sizes.
     sizes: BTreeMap<String, u64>,
