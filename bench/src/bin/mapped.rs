@@ -74,7 +74,7 @@ fn median(measure: impl Fn() -> Result<f64>) -> Result<f64> {
 fn write_files(folder: &Path, path: &Path) -> Result<()> {
     let count = SIZE * ROW_ENTRIES;
     let stride = SIZE / ROW_ENTRIES;
-    // Each row is divided into equal ranges of columns, with an entry at a scattered column of each.
+    // Each row is divided into equal ranges of columns, with an entry in each range.
     let column = |k: u64| (k % ROW_ENTRIES) * stride + (k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % stride;
     let ptr: Vec<i32> = (0..=SIZE).map(|row| (row * ROW_ENTRIES) as i32).collect();
     let idx: Vec<u32> = (0..count).map(|k| column(k) as u32).collect();
