@@ -1,5 +1,5 @@
-//! Label propagation: finds the two factions of the karate club from one labelled node on each
-//! side.
+//! Label propagation: finds the two factions of the karate club from one labelled member of each
+//! faction.
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
 use redpoll::prelude::*;

@@ -44,7 +44,7 @@ impl fmt::Display for Section {
     }
 }
 
-/// The forms of a plan or program, in order. Prints the text of each form below its title.
+/// The forms of a plan or program, in order. The `Display` text has each form below its title.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Explanation(Vec<Section>);
 
@@ -142,10 +142,10 @@ fn backend(executable: &Executable, detail: Detail) -> Result<Option<Arc<dyn Bac
 }
 
 impl Prepared {
-    /// Returns the text of every phase. For a plan, these are the forms from the Logic plan down to
-    /// the level of detail, with the queries, the choice of the engine, and notes. For a program,
-    /// these are the program as parsed, the normal form, the checks of bounds, and lower forms down
-    /// to the level of detail.
+    /// Returns the text of every phase. A plan has sections for the forms from the Logic plan down
+    /// to the level of detail, for the queries, the choice of the engine, and notes. A program has
+    /// sections for the program as parsed, the normal form, the checks of bounds, and the lower
+    /// forms down to the level of detail.
     ///
     /// # Errors
     /// Fails if an input was on a device that lost it, or if the requested code of the kernels

@@ -40,7 +40,7 @@ pub enum Note {
         query: Alias,
         /// The operator.
         op: Op,
-        /// The fill values of its arguments.
+        /// The fill values of the arguments of the operator.
         fills: Vec<Scalar>,
         /// The result in the default mode.
         value: Scalar,
@@ -104,8 +104,9 @@ impl fmt::Display for Note {
 impl Prepared {
     /// Returns notes for the author of a plan: tensors that are dense without a requested format
     /// although they have sparse operands, and copies that the plan does not request. In the
-    /// relaxed mode, there are also notes on operators on fill values whose results differ between
-    /// the float modes. Notes on a program are on coordinates that are checked in every round.
+    /// relaxed float mode, which is the default, there are also notes on operators whose results on
+    /// fill values differ between the float modes. A program has notes on the coordinates that are
+    /// checked in every round.
     pub fn notes(&self) -> Vec<Note> {
         let form = self.current();
         let stages = &form.executable.stages;

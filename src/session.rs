@@ -147,9 +147,9 @@ impl Session {
     /// Parses a plan, or a program in Notation, and compiles it to kernels.
     ///
     /// # Errors
-    /// Fails if the text is neither a plan nor a program, or a table that a plan reads is not bound
-    /// or has another number of modes; also the errors of [`Session::prepare_plan`] and
-    /// [`Session::prepare_program`].
+    /// Fails if the text is neither a plan nor a program, or a table that a plan reads is not
+    /// bound, or is bound to a tensor with another number of modes; also the errors of
+    /// [`Session::prepare_plan`] and [`Session::prepare_program`].
     pub fn prepare(&self, text: &str, bindings: &Bindings) -> Result<Prepared, Error> {
         self.prepare_scheduled(text, bindings, &[])
     }

@@ -1,7 +1,7 @@
 //! Targets: the interpreters, tiers and devices that can run a plan, by name.
 //!
 //! The table `TARGETS` is the only list. A new target is a backend in a folder of its own and one
-//! row here; the command line, SQL, explanations and JSON know it by its name.
+//! row here; the command line, SQL, explanations and JSON know the target by its name.
 
 use crate::config::Config;
 use redpoll_devices::launch::{CudaBackend, MAX_DEVICES, grid_interpreter};

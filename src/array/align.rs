@@ -54,8 +54,8 @@ fn broadcast(states: &[ArrayState]) -> Result<Vec<Expr>, Cause> {
 }
 
 /// Labels the modes of arrays. A mode of size 1 is broadcast, that is, read at coordinate 0, if
-/// another mode with its label has another size. Modes with the same label must have the same
-/// distance from the last mode.
+/// another mode with its label has another size. If modes with the same label may have different
+/// sizes, they must have the same distance from the last mode, which the error reports.
 ///
 /// # Errors
 /// Fails if modes of one label have different sizes other than 1.

@@ -85,7 +85,7 @@ impl Session {
             computed = run.outputs;
         }
         let mut computed = computed.into_iter().map(|(_, tensor)| tensor);
-        let result = |stored: Option<Tensor>| stored.or_else(|| computed.next()).expect("a plan has all its results");
+        let result = |stored: Option<Tensor>| stored.or_else(|| computed.next()).expect("a plan returns all its results");
         Ok(stored.into_iter().map(result).collect())
     }
 
@@ -222,8 +222,8 @@ impl Array {
     }
 
     /// Explains the plan of the array: the text of every phase, the decisions, notes on results
-    /// that become dense, the numbers that the plan reads, and the tensors of computed arrays that
-    /// the plan reads.
+    /// that become dense, and, among the inputs of the plan, the constants and the tensors of
+    /// computed arrays.
     ///
     /// ```
     /// let session = redpoll::Session::default();

@@ -68,7 +68,7 @@ fn weighted_sum(
     ArrayState { sources, ..state.clone() }.number_modes(sum.cast(dtype)?, &positions(state.rank()))
 }
 
-/// Returns the coefficients of `(x - 1)^order`, starting with that of `x^0`.
+/// Returns the coefficients of `(x - 1)^order` in ascending order of the powers of `x`.
 fn coefficients<T: Copy + Default>(order: usize, one: T, subtract: impl Fn(T, T) -> T) -> Vec<T> {
     let mut row = vec![one];
     for _ in 0..order {

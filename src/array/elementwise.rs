@@ -166,7 +166,7 @@ macro_rules! operator {
 
         // A number on the left is a `bool`, `i64` or `f64`: with more types of integers or floats,
         // the type of a number without a suffix would be ambiguous. The number takes the dtype of
-        // the array, unless its own kind is higher (`bool` < integers < floats).
+        // the array, unless the number is of a higher kind (`bool` < integers < floats).
         operator!(number $trait $method: bool i64 f64);
     )*};
     (number $trait:ident $method:ident: $($t:ty)*) => {$(

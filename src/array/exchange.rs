@@ -67,7 +67,7 @@ impl Array {
     }
 
     /// Computes the array and returns the coordinates and values of all entries that differ from
-    /// its fill value, row-major.
+    /// its fill value, in row-major order.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -91,9 +91,9 @@ impl Array {
         Ok(entries.map(|(k, value)| (triples.coordinates_of(k), value)).collect())
     }
 
-    /// Computes the array and returns the coordinates of its nonzero elements, row-major, one
-    /// vector per mode. The method is not lazy because the number of coordinates depends on the
-    /// data.
+    /// Computes the array and returns the coordinates of its nonzero elements in row-major order,
+    /// as one vector per mode. The method is not lazy because the number of coordinates depends on
+    /// the data.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -124,7 +124,7 @@ impl Array {
     }
 }
 
-/// Returns the coordinates of the true elements in each mode, row-major.
+/// Returns the coordinates of the true elements in row-major order, as one list per mode.
 fn true_coordinates(shape: &[u64], values: &[Scalar]) -> Vec<Vec<u64>> {
     let mut coordinates = vec![Vec::new(); shape.len()];
     for (mut index, _) in (0u64..).zip(values).filter(|(_, value)| **value == true.into()) {

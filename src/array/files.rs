@@ -84,7 +84,7 @@ impl Session {
 
 impl Array {
     /// Computes the array and writes it to a file; the extension of the name determines the file
-    /// format. A file of this name is replaced once the new one is complete.
+    /// format. A file of this name is replaced once the new file is complete.
     ///
     /// # Errors
     /// The errors of [`Array::collect`]; also if the extension is unknown, the file format cannot
@@ -109,14 +109,14 @@ pub struct FileScan {
 }
 
 impl FileScan {
-    /// Sets the dtype of the values, by default that of the file. A value that does not fit is an
-    /// error.
+    /// Sets the dtype of the values, by default the dtype of the file. A value that does not fit is
+    /// an error.
     pub fn dtype(mut self, dtype: Prim) -> FileScan {
         self.options.dtype = Some(dtype);
         self
     }
 
-    /// Sets the format in which the array is stored, by default the one closest to the file.
+    /// Sets the format in which the array is stored, by default the format closest to the file.
     pub fn format(mut self, format: Format) -> FileScan {
         self.format = Some(format);
         self
@@ -165,9 +165,9 @@ impl FileScan {
     }
 
     /// Returns the array, whose file is read by the first plan that needs the values. Shape and
-    /// dtype come from the header. The file is read at once in three cases: its extension is not
-    /// that of a format with a header (`.tns`, `.csv` and `.tsv` have none), a file format is set,
-    /// or another dtype is set for a file whose fill value is not zero.
+    /// dtype come from the header. The file is read at once in three cases: its extension does not
+    /// belong to a format with a header (`.tns`, `.csv` and `.tsv` have none), a file format is
+    /// set, or another dtype is set for a file whose fill value is not zero.
     ///
     /// The file must not change before it is read. If its shape, dtype, fill value or format has
     /// changed, computing the array fails.

@@ -1,9 +1,9 @@
 //! Table of the elementwise functions: name, operator, documentation and a tested example.
 //!
-//! Names are those of the Python Array API standard where it has the function. Operands are
-//! aligned, and dtypes promote as in the standard. A number takes the dtype of the array, unless
-//! its own kind is higher (`bool` < integers < floats). Functions of floats convert integers to
-//! `f64`.
+//! Functions of the Python Array API standard have the names that the standard gives them. Operands
+//! are aligned, and dtypes promote as in the standard. A number takes the dtype of the array,
+//! unless the number is of a higher kind (`bool` < integers < floats). Functions of floats convert
+//! integers to `f64`.
 
 use super::align::map;
 use super::{Array, Operand};

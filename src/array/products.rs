@@ -230,7 +230,7 @@ fn contract(a: &ArrayState, b: &ArrayState, pairs: &[(usize, usize)]) -> Result<
     sum_of_products(a, b, exprs, inner, &order)
 }
 
-/// Multiplies two expressions, sums the product over fields, and orders its modes.
+/// Multiplies two expressions, sums the product over fields, and orders the modes of the sum.
 fn sum_of_products(
     a: &ArrayState,
     b: &ArrayState,

@@ -124,8 +124,8 @@ pub(crate) fn along(
     restore_modes(state, expr, fields, &along, axes.keep)
 }
 
-/// Restores the reduced modes with size 1 if `keep` is set; otherwise renumbers the remaining
-/// modes.
+/// Restores the reduced modes with size 1 if `keep` is set; otherwise renumbers the remaining modes
+/// of a positional array.
 fn restore_modes(
     state: &ArrayState,
     expr: Expr,

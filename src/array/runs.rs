@@ -49,7 +49,7 @@ fn step_functions<T: Value, R: IntoIterator<Item = (u64, T)>>(
                     "row {row} has a run that begins at column {start}, expected {expected}"
                 )));
             }
-            // A run ends where the next one begins.
+            // A run ends where the next run begins.
             if !is_first {
                 right.push(start as i64);
             }

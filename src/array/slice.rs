@@ -61,8 +61,8 @@ macro_rules! index {
 }
 
 impl Array {
-    /// Returns a part of the array, selected by one [`Index`] per mode. The last modes may lack an
-    /// index; they are whole.
+    /// Returns a part of the array. The first [`Index`] selects coordinates of the first mode, and
+    /// so on. The last modes need no index; a mode without an index is whole.
     ///
     /// ```
     /// use redpoll::{index, Index};

@@ -111,8 +111,8 @@ impl Session {
 }
 
 impl Array {
-    /// Returns a number as an array of rank 0 of the same session. As in [`Operand`], its dtype
-    /// adapts to the arrays that it is combined with.
+    /// Returns a number as an array of rank 0 of the same session. As in [`Operand`], the dtype of
+    /// the number adapts to the arrays that the number is combined with.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

@@ -68,7 +68,7 @@ pub(super) fn address(expr: &Expr) -> *const Node {
 }
 
 impl DistinctNodes {
-    /// Returns the number of nodes of an unfolded expression and records its parts.
+    /// Returns the number of nodes of an unfolded expression, and records the distinct nodes.
     fn count(&mut self, expr: &Expr) -> u64 {
         if let Some(part) = self.nodes.get_mut(&address(expr)) {
             part.uses += 1;

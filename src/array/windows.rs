@@ -119,8 +119,8 @@ impl Array {
     }
 }
 
-/// Returns the elements of the array at `i + first - tap`. The first modes have the elements `i` of
-/// the convolution, the last modes the taps of the kernel.
+/// Returns the elements of the array at `i + first - tap`, where `first` depends on the overlap.
+/// The first modes have the elements `i` of the convolution, the last modes the taps of the kernel.
 fn tap_windows(array: &ArrayState, taps: &[u64], overlap: Overlap) -> Result<ArrayState, Cause> {
     let rank = taps.len();
     let overflow = || {

@@ -60,7 +60,8 @@ pub(super) struct RequiredInput {
     pub(super) fields: Vec<String>,
     /// The dtype, if a program declares it.
     pub(super) dtype: Option<DType>,
-    /// The dtype of an input that is a number. The option has its value in place of a file.
+    /// The dtype of an input that is a number. The option has the value of such an input in place
+    /// of a file.
     pub(super) number: Option<DType>,
     /// The default format, as text.
     pub(super) format: Option<String>,

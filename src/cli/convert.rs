@@ -196,8 +196,8 @@ fn write_summary(args: &Args, after: &Info, out: &mut impl Write) -> Result<(), 
     Ok(())
 }
 
-/// Describes the properties that the written file has lost. `before` is the header of the read
-/// file, `after` that of the written file.
+/// Describes the properties that the written file has lost. `before` is the header of the file that
+/// was read, `after` the header of the written file.
 fn find_losses(before: &Info, after: &Info, has_lost_names: bool, content: &Content) -> Vec<String> {
     let to = format!(".{} files", after.file_format.extension);
     let mut losses = Vec::new();

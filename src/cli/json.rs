@@ -13,7 +13,8 @@
 //!   and have no sum (`null`).
 //! - `engine` is the placement of the first run with its reason. `notes` are the notes for the
 //!   author of the plan.
-//! - `held` is [`Run::peak_bytes`] in bytes. The warm times are `null` without `--repeat`.
+//! - `held` is [`Run::peak_bytes`] in bytes. `seconds` has the [`StepTimes`]; the warm times are
+//!   `null` without `--repeat`.
 
 use super::failure::CommandFailure;
 use super::summary::StepTimes;

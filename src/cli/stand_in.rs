@@ -39,7 +39,7 @@ impl<T: FromStr> FromStr for Named<T> {
     }
 }
 
-/// The size of an index if neither an option nor the plan determines the size.
+/// The size of an index if no option, declaration or bound table determines the size.
 const SIZE: u64 = 1000;
 /// Average number of entries for each coordinate of the first mode of a sparse table, unless the
 /// table is full or has [`MAX_ENTRIES`].

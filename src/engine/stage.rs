@@ -54,7 +54,7 @@ pub(crate) enum StageWork {
     Loops(Arc<StageLoops>),
 }
 
-/// The target of a kernel, and the layouts of the inputs for which it was lowered.
+/// The target of a kernel, and the layouts of the inputs for which the kernel was lowered.
 type KernelKey = (Target, Vec<Option<InputLayout>>);
 
 /// The loops of a query as programs, and the kernels compiled from them.
@@ -297,7 +297,7 @@ impl StageLoops {
         self.slot(target).is_some_and(|slot| slot.get().is_some())
     }
 
-    /// Stores a kernel for inputs of the expected layouts, unless there is one.
+    /// Stores a kernel for inputs of the expected layouts, unless such a kernel is already stored.
     pub(crate) fn store_kernel(&self, target: Target, kernel: Kernel) {
         if let Some(slot) = self.slot(target) {
             slot.get_or_init(|| kernel);
@@ -320,12 +320,12 @@ impl StageLoops {
         self.layouts.iter().flatten().zip(inputs).all(|(expected, input)| expected.fits(input))
     }
 
-    /// Returns the choice between the tiers, if it has been made.
+    /// Returns the choice between the tiers, if the trial has ended.
     pub(crate) fn tier_choice(&self) -> Option<TierChoice> {
         self.trial.choice(&self.name)
     }
 
-    /// Returns a kernel for inputs whose layouts differ from the expected ones, such as an
+    /// Returns a kernel for inputs whose layouts differ from the expected layouts, such as an
     /// intermediate with enough positions to need wide arrays. The kernel is compiled unless it was
     /// used recently. Returns `None` if all inputs have the expected layouts.
     pub(crate) fn kernel_for(

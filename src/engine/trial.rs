@@ -18,7 +18,7 @@ const MIN_RUNS: u32 = 2;
 const MAX_RUNS: u32 = 16;
 /// Minimum total time of the runs of a trial that may end with [`MIN_RUNS`] runs of each tier.
 const TRIAL_TIME: Duration = Duration::from_millis(50);
-/// Ratio of two amounts of work from which on their runs are not comparable.
+/// Minimum ratio between the work of two runs whose times are not comparable.
 const INCOMPARABLE: u64 = 8;
 
 /// The trial of a kernel, or its outcome.
@@ -241,7 +241,7 @@ mod tests {
         let trial = TierTrial::default();
         assert_eq!(measure(&trial, [100; 100], by_tier(MICROSECOND, 2.0 * MICROSECOND)), 32);
         assert_eq!(trial.chosen(), Some(Target::INSTANT));
-        assert_eq!(measure(&trial, [700, 10], by_tier(1.0, 1.0)), 0, "the work is alike");
+        assert_eq!(measure(&trial, [700, 10], by_tier(1.0, 1.0)), 0, "no new trial begins");
         let small_and_large = [100_000, 10].into_iter().cycle().take(100);
         let time = |tier, work, _: usize| work as f64 * MICROSECOND * by_tier(2.0, 1.0)(tier, 0, 0);
         assert_eq!(measure(&trial, small_and_large, time), 4, "runs on 10 values are not measured");

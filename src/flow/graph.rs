@@ -38,9 +38,9 @@ pub struct FlowNode {
 /// A tensor that is passed between two nodes.
 #[derive(Clone, Debug)]
 pub struct FlowEdge {
-    /// The index of the node that has the tensor.
+    /// The index of the node that provides the tensor.
     pub from: usize,
-    /// The index of the node that takes the tensor.
+    /// The index of the node that receives the tensor.
     pub to: usize,
     /// The lines of the label.
     pub lines: Vec<String>,

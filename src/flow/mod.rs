@@ -98,7 +98,7 @@ impl Flow {
         dot::print(&self.graph())
     }
 
-    /// Prints the same graph for Mermaid.
+    /// Prints the graph for Mermaid.
     pub fn to_mermaid(&self) -> String {
         mermaid::print(&self.graph())
     }
@@ -184,7 +184,7 @@ impl ReadableTensors<'_> {
 }
 
 impl FlowRead {
-    /// Returns the protocols of each access, such as `walk i, follow k`, and its workspace.
+    /// Describes each access by its protocols, such as `walk i, follow k`, and its workspace.
     pub(crate) fn protocols(&self) -> Vec<String> {
         self.accesses.iter().map(text::protocols).filter(|words| !words.is_empty()).collect()
     }

@@ -11,8 +11,8 @@
 //! schedules refer to the names.
 //!
 //! A compiled program depends on types, widths of arrays, and assumed ranges of values. Numbers of
-//! positions are not part of its key, because a user may run a program repeatedly over a growing
-//! tensor.
+//! positions are not part of the key of a program, because a user may run a program repeatedly over
+//! a growing tensor.
 
 use super::form::{CompiledForm, CompiledKind};
 use super::request::Request;

@@ -103,7 +103,8 @@ impl StoredFibers {
 pub(super) struct StoredValues<T> {
     /// The values.
     pub(super) values: Vec<T>,
-    /// The number of elements that each listed value stands for; `None` if each stands for one.
+    /// The number of elements that each listed value stands for; `None` if each value stands for
+    /// one element.
     pub(super) counts: Option<Vec<u64>>,
     /// The fill value.
     pub(super) fill: T,
@@ -141,7 +142,8 @@ impl<T: OrderedValue> StoredValues<T> {
     }
 }
 
-/// Returns whether a format stores elements in the row-major order of the permuted modes.
+/// Returns whether a format stores its elements in row-major order, with the modes in the given
+/// order.
 fn lists_in_order(format: &Format, order: &[usize]) -> bool {
     let is_in_order = format.modes.iter().copied().eq(order.iter().map(|mode| StorageMode::Whole { mode: *mode }));
     is_in_order && format.levels.iter().all(|level| level.ordered)

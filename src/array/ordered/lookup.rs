@@ -1,4 +1,4 @@
-//! Searches for the values of one array among those of another.
+//! Searches for the values of one array among the values of another array.
 
 use super::fibers::{StoredValues, map_values, prim_of};
 use super::value::{OrderedValue, match_prim};
@@ -90,7 +90,7 @@ impl Array {
     }
 
     /// Returns the coordinates of a sorted vector at which the given values can be inserted so that
-    /// it stays sorted. The result has the shape of `values`. The method is not lazy.
+    /// the vector stays sorted. The result has the shape of `values`. The method is not lazy.
     ///
     /// ```
     /// use redpoll::{Session, Side};

@@ -64,9 +64,9 @@ impl SortOrder {
 }
 
 impl Array {
-    /// Sorts the values along an axis. The result of a sparse array is sparse: the values before
-    /// the fill value are stored at the first coordinates, and the values after the fill value at
-    /// the last. The method is not lazy.
+    /// Sorts the values along an axis. The result of a sparse array is sparse: the values that
+    /// precede the fill value in the order are stored at the first coordinates, and the values that
+    /// follow the fill value at the last. The method is not lazy.
     ///
     /// ```
     /// use redpoll::prelude::*;
@@ -112,8 +112,8 @@ impl Array {
     }
 
     /// Returns the `k` largest values along an axis in descending order, and their coordinates. Of
-    /// equal values, the first ones are returned; NaN comes after all other values. Only the
-    /// returned values are sorted, at once.
+    /// equal values, the values with the smallest coordinates are returned; NaN comes after all
+    /// other values. Only the returned values are sorted; the sort is not lazy.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

@@ -1,4 +1,4 @@
-//! The layers of an acyclic graph, and the order of the nodes in each: the first two steps of
+//! The layers of an acyclic graph, and the order of the nodes in each layer: the first two steps of
 //! layered drawing (Sugiyama, Tagawa and Toda, 1981).
 //!
 //! A node lies below all nodes that have an edge to it. A node without incoming edges lies directly

@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 A pattern shows where the entries are, with the first mode from top to bottom and the second from left to right; a
 vector is one row. If a pixel has several entries, its shade is darker by the logarithm of their number. A tensor with
-more modes is seen along the other modes: all entries with the same two coordinates fall on one place.
+more modes is projected onto the two drawn modes: all entries with the same two coordinates fall on one place.
 
 The degree of a coordinate is its number of entries, such as those of one row. Runs are adjacent entries with equal
 values along the last mode, blocks are adjacent entries with any values, as in `redpoll info`. Histograms of more than

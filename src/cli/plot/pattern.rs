@@ -34,7 +34,7 @@ const SHORTEST: u32 = 48;
 const SEPARATE: u32 = 8;
 /// Width of the scale of shades, with its labels.
 const SCALE: u32 = 96;
-/// Shades of one entry and of the most entries of a cell.
+/// Shades of a cell with one entry and of the cell with the most entries.
 const SHADES: [Colour; 2] = [[0x8f, 0xbd, 0xe8], [0x08, 0x2a, 0x5c]];
 
 /// Numbers of entries by cell. A cell has at least one coordinate of each mode.

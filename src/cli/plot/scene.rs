@@ -21,7 +21,7 @@ pub(super) const LINE_HEIGHT: u32 = 18;
 pub(super) struct Scene {
     pub(super) width: u32,
     pub(super) height: u32,
-    /// The parts, later ones above earlier ones.
+    /// The parts, in the order in which they are drawn.
     pub(super) parts: Vec<Part>,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Text {
     pub(super) text: String,
 }
 
-/// Point of a text that lies at the horizontal position of the text.
+/// Point of a text whose horizontal position is given.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,

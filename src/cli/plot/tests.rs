@@ -46,8 +46,8 @@ fn texts(scene: &Scene) -> Vec<&str> {
     scene.parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(&*text.text) } else { None }).collect()
 }
 
-/// Asserts that a scene can be written as SVG and as PNG, and that the pixels of the PNG are those
-/// of the scene.
+/// Asserts that a scene can be written as SVG and as PNG, and that the PNG has the pixels of the
+/// scene.
 fn check(scene: &Scene) {
     let svg = String::from_utf8(PictureFormat::Svg.encode(scene)).unwrap();
     let mut reader = Reader::from_str(&svg);
