@@ -81,11 +81,11 @@ impl Session {
     }
 
     /// Returns the same session with a callback for the progress of its runs. The callback is
-    /// called when a query starts and after each chunk of a query that runs in chunks, unless the
-    /// last call, or the start of the run, is less than the interval ago. Calls come from the
-    /// threads of the run, and the calls of one run do not overlap. A call should be short, because
-    /// its thread does not continue the run until the call returns. To stop the run, set `cancel`
-    /// of [`Session::limits`].
+    /// called when a query starts and after each chunk of a query that runs in chunks. A call is
+    /// left out if the last call, or the start of the run, is less than the interval ago. Calls
+    /// come from the threads of the run, and the calls of one run do not overlap. A call should be
+    /// short, because its thread does not continue the run until the call returns. To stop the run,
+    /// set `cancel` of [`Session::limits`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -147,9 +147,9 @@ impl Session {
     /// Parses a plan, or a program in Notation, and compiles it to kernels.
     ///
     /// # Errors
-    /// Fails if the text is neither a plan nor a program, or a table that a plan reads is not
-    /// bound, or is bound to a tensor with another number of modes; also the errors of
-    /// [`Session::prepare_plan`] and [`Session::prepare_program`].
+    /// Fails if the text is neither a plan nor a program. Also fails if a table that a plan reads
+    /// is not bound, or is bound to a tensor with another number of modes. Other errors are those
+    /// of [`Session::prepare_plan`] and [`Session::prepare_program`].
     pub fn prepare(&self, text: &str, bindings: &Bindings) -> Result<Prepared, Error> {
         self.prepare_scheduled(text, bindings, &[])
     }

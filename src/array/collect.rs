@@ -85,7 +85,7 @@ impl Session {
             computed = run.outputs;
         }
         let mut computed = computed.into_iter().map(|(_, tensor)| tensor);
-        let result = |stored: Option<Tensor>| stored.or_else(|| computed.next()).expect("a plan returns all its results");
+        let result = |stored: Option<Tensor>| stored.or_else(|| computed.next()).expect("a plan returns all results");
         Ok(stored.into_iter().map(result).collect())
     }
 
@@ -221,9 +221,9 @@ impl Array {
         self.session.prepare_all([self])
     }
 
-    /// Explains the plan of the array: the text of every phase, the decisions, notes on results
-    /// that become dense, and, among the inputs of the plan, the constants and the tensors of
-    /// computed arrays.
+    /// Explains the plan of the array: the text of every phase, the decisions, and notes on results
+    /// that become dense. Also lists the constants and the tensors of computed arrays that the plan
+    /// reads.
     ///
     /// ```
     /// let session = redpoll::Session::default();

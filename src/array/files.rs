@@ -165,9 +165,9 @@ impl FileScan {
     }
 
     /// Returns the array, whose file is read by the first plan that needs the values. Shape and
-    /// dtype come from the header. The file is read at once in three cases: its extension does not
-    /// belong to a format with a header (`.tns`, `.csv` and `.tsv` have none), a file format is
-    /// set, or another dtype is set for a file whose fill value is not zero.
+    /// dtype come from the header. The file is read at once if its extension belongs to a format
+    /// without a header (`.tns`, `.csv`, `.tsv`) or is unknown, or if a file format is set. The
+    /// file is also read at once if another dtype is set and the fill value is not zero.
     ///
     /// The file must not change before it is read. If its shape, dtype, fill value or format has
     /// changed, computing the array fails.

@@ -313,8 +313,9 @@ fn gather(state: &ArrayState, gathers: &[(usize, ArrayState)], mode: FloatMode) 
     ArrayState { style: ModeStyle::Positional, sources, ..state.clone() }.number_modes(expr, &order)
 }
 
-/// Reads an expression `x` at a coordinate of each given field `f`: `aggregate(choose, 0, ifelse(f
-/// = coordinate and .., x, 0), f ..)`. The masks make the fold a read at `coordinate`.
+/// Reads an expression `x` at a coordinate of each given field `f`:
+/// `aggregate(choose, 0, ifelse(f = coordinate and .., x, 0), f ..)`. The masks make the fold a
+/// read at `coordinate`.
 fn read_at(expr: Expr, at: &[(Field, Expr)], mode: FloatMode) -> Result<Expr, Cause> {
     let prim = expr.info().dtype.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?;
     if prim.is_float() && mode == FloatMode::StrictIeee {

@@ -88,9 +88,9 @@ impl Array {
         })
     }
 
-    /// Convolves the array with a kernel that has equally many modes: `out[i] = sum(kernel[t] *
-    /// self[i - t], t)`, where `i` starts at 0 for [`Overlap::Full`]. The array is zero beyond its
-    /// bounds.
+    /// Convolves the array with a kernel that has equally many modes:
+    /// `out[i] = sum(kernel[t] * self[i - t], t)`, where `i` starts at 0 for [`Overlap::Full`]. The
+    /// array is zero beyond its bounds.
     ///
     /// ```
     /// use redpoll::Overlap;

@@ -74,16 +74,16 @@ pub(super) struct PlanArgs {
     #[arg(long)]
     strict: bool,
 
-    /// The compiler of kernels on the CPU: instant (Cranelift, which takes a fraction of a
-    /// millisecond), optimizing (the C compiler of this machine; fails if there is none), or auto:
-    /// instant until the optimizing tier has been compiled in the background, for a plan that runs
-    /// long enough
+    /// The compiler of kernels on the CPU: instant, optimizing or auto. Instant is Cranelift, which
+    /// takes a fraction of a millisecond. Optimizing is the C compiler of this machine; the command
+    /// fails if there is none. With auto, a plan that runs long enough is also compiled by
+    /// optimizing in the background
     #[arg(long, value_name = "TIER", value_parser = tier_parser())]
     tier: Option<Target>,
 
     /// The target that runs the plan: cpu, a device (cuda, cuda:1, ..), a tier (instant,
-    /// optimizing), an interpreter (logic, notation, assembly, grid), or auto, the default: a
-    /// device if it is expected to be faster, otherwise cpu
+    /// optimizing), an interpreter (logic, notation, assembly, grid), or auto. With auto, the
+    /// default, a device runs the plan if the device is expected to be faster, otherwise cpu
     #[arg(long, value_name = "TARGET")]
     engine: Option<Target>,
 }

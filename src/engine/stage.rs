@@ -196,9 +196,9 @@ impl Stage {
     }
 }
 
-/// Returns whether loops can convert storage in one pass: entries are written in the order in which
-/// the loops read the source, and no sparse level gets fill values that only a full level of the
-/// source stores.
+/// Returns whether loops can convert storage in one pass. The loops must write entries in the order
+/// in which they read the source, and no sparse level may get fill values that only a full level of
+/// the source stores.
 fn is_streaming(source: &Format, output: &Output) -> bool {
     let full = |format: &Format| format.levels.iter().map(|level| level.kind.traits().full).collect::<Vec<_>>();
     let (from, to) = (full(source), full(&output.ty.format));

@@ -64,9 +64,9 @@ impl SortOrder {
 }
 
 impl Array {
-    /// Sorts the values along an axis. The result of a sparse array is sparse: the values that
-    /// precede the fill value in the order are stored at the first coordinates, and the values that
-    /// follow the fill value at the last. The method is not lazy.
+    /// Sorts the values along an axis. The result of a sparse array is sparse. Values that precede
+    /// the fill value in the order are stored at the first coordinates, values that follow the fill
+    /// value at the last coordinates. The method is not lazy.
     ///
     /// ```
     /// use redpoll::prelude::*;
