@@ -23,9 +23,9 @@ const MAX_STEP_VISITS: usize = 1 << 15;
 const GOLDEN_FRACTION: f64 = 0.618_033_988_749_894_9;
 
 impl Tensor {
-    /// Returns the links from one storage mode to another; `None` if the modes are equal or do not
-    /// exist, if any mode of the tensor is too long for 32-bit coordinates, or if the levels cannot
-    /// be fetched.
+    /// Returns the links from one storage mode to another. Returns `None` if the modes are equal or
+    /// do not exist, if any mode of the tensor is too long for 32-bit coordinates, or if the levels
+    /// cannot be fetched.
     pub fn links(&self, from: usize, to: usize) -> Option<Links> {
         self.fetch_levels().ok()?;
         self.statistics.links(from, to, || {

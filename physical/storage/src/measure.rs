@@ -400,9 +400,9 @@ impl Tensor {
         }
     }
 
-    /// Returns the distinct coordinates of the stored elements in sets of modes, as sorted pairs:
-    /// the linear index in the modes of the first set, and the linear index in the modes of all
-    /// other sets. `None` if an index would overflow.
+    /// Returns the distinct coordinates of the stored elements in sets of modes, as sorted pairs. A
+    /// pair has the linear index in the modes of the first set, and the linear index in the modes
+    /// of all other sets. `None` if an index would overflow.
     pub(super) fn keys(&self, sets: &[ModeSet]) -> Option<Vec<(u64, u64)>> {
         let shape = self.ty.format.storage_shape(&self.ty.shape);
         let modes = |sets: &[ModeSet]| -> Option<Vec<usize>> {
@@ -435,8 +435,8 @@ impl Tensor {
 
     /// Returns the linear index of each stored element in some modes, sorted. The coordinates are
     /// read level by level. `None` if an index would overflow, if a mode of the tensor is too long
-    /// for 32-bit coordinates, if positions do not match the stored elements one to one and in
-    /// order, or if memory is exhausted.
+    /// for 32-bit coordinates, or if memory is exhausted. Also `None` if positions do not match the
+    /// stored elements one to one and in order.
     fn linear_indices(&self, modes: &[usize], shape: &[u64]) -> Option<Vec<u64>> {
         modes.iter().try_fold(1u64, |n, m| n.checked_mul(shape[*m].max(1)))?;
         let has_no_runs = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);

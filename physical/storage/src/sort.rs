@@ -134,9 +134,10 @@ pub(super) fn sort_numbers(mut keys: Vec<u64>, bits: u32) -> Result<Vec<u64>, Er
 /// Replaces the contents of `order` with the indices of `keys`, in ascending order of the keys. The
 /// indices of equal keys ascend.
 ///
-/// Each index is packed into one number with the difference between its key and the least key,
-/// which takes the higher bits. If 64 bits are too few for both, the lowest bits of the differences
-/// are dropped. Indices with equal packed differences are then sorted again by their keys.
+/// Each index is packed into one number with the difference between its key and the least key. The
+/// difference takes the higher bits. If 64 bits are too few for both, the lowest bits of the
+/// differences are dropped. Indices with equal packed differences are then sorted again by their
+/// keys.
 ///
 /// # Errors
 /// When memory is exhausted.

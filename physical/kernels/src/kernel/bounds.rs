@@ -1,8 +1,8 @@
 //! The bounds of chunks of the outermost loop, at equal shares of its work.
 //!
 //! The work of the first rounds is one step per round, plus the entries that the inputs of the loop
-//! store at the coordinates of these rounds. The arrays of the inputs give this number for any
-//! round. So the end of each share is found by a search from the end of the previous share.
+//! store at the coordinates of these rounds. The arrays of the inputs give this work for any number
+//! of rounds. So the end of each share is found by a search from the end of the previous share.
 //!
 //! The number of chunks also depends on the estimated steps of inner loops. For each step of this
 //! work, the estimate adds an average fiber of every other input whose fibers inner loops iterate

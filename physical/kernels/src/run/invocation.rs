@@ -69,9 +69,9 @@ impl Invocation {
     /// copies, and its parameters. Owned buffers start empty.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when the number of inputs or parameters differs from the
-    /// signature's, or when a buffer is not an array of its type (its address is not aligned, or
-    /// its size is not a multiple of the element's).
+    /// [`Error::InvalidInvocation`] when the number of inputs or parameters differs from that of
+    /// the signature, or when a buffer is not an array of its type. The address of an array is
+    /// aligned for its elements, and its size is a multiple of their size.
     pub fn new(
         signature: &Arc<Signature>,
         inputs: impl IntoIterator<Item = ArrowBuffer>,
