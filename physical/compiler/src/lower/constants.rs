@@ -128,9 +128,8 @@ fn constant(term: &TreeTerm) -> Option<Scalar> {
     }
 }
 
-/// Returns the body of a loop with the coordinates of the first round in its folds of (value,
-/// coordinate) pairs, if these folds select the pair of that round. Otherwise, returns the body
-/// unchanged.
+/// Replaces the index by its first value in the folds of (value, coordinate) pairs in a loop body,
+/// if these folds select the pairs of the first round. Otherwise, returns the body unchanged.
 fn first_pairs(cx: &Cx<'_>, body: &Rc<Tree>, index: Index, lo: &TreeTerm) -> Rc<Tree> {
     let pairs = IndexedPairs::of(cx, body, index, lo);
     let is_first = matches!(lo, TreeTerm::Lit(_)) && !pairs.slopes.is_empty() && pairs.slopes.iter().all(|c| *c > 0);

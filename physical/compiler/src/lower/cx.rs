@@ -22,16 +22,16 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Number of statements beyond which no statement that occurs more than once in the code is copied
-/// again. The limit keeps the rest of a long function compact, even if the cases of many accesses
-/// would multiply.
+/// Limit on the number of statements of a function. Once it is reached, statements that occur more
+/// than once in the code are not copied again. The limit keeps the rest of a long function compact,
+/// even if the cases of many accesses would multiply.
 const LONG_FUNCTION: usize = 1500;
 
 /// The function under construction and the facts that are proved where code is being emitted.
 pub(crate) struct Cx<'p> {
     pub(crate) program: &'p Program,
     pub(crate) mode: FloatMode,
-    /// The facts proved of extents at this point.
+    /// The facts about extents that are proved at this point.
     pub(crate) prover: Prover,
     pub(crate) locals: Vec<LocalDecl>,
     pub(crate) buffers: Vec<BufferDecl>,
@@ -39,7 +39,8 @@ pub(crate) struct Cx<'p> {
     pub(crate) tensors: Vec<TensorCode>,
     /// The values of loop indices that are bound.
     indices: Vec<Option<Expr>>,
-    /// Whether all writes of each tensor fold by one operator, and no `swap` exchanges the tensor.
+    /// For each tensor, `true` if all its writes fold by one operator, and no `swap` exchanges the
+    /// tensor.
     only_folded: Vec<bool>,
     /// The range of each loop index, computed on demand.
     index_ranges: OnceCell<Vec<Option<(i64, i64)>>>,
@@ -304,8 +305,9 @@ impl<'p> Cx<'p> {
     }
 
     /// Appends `if cond { then } else { other }` in its simplest form. Constant conditions are
-    /// decided, and empty branches are dropped. If the only statement is an `if` whose condition
-    /// reads no memory, the two conditions are merged.
+    /// decided, and empty branches are dropped. If `other` is empty, and the only statement of
+    /// `then` is an `if` without `else` whose condition reads no memory, the two conditions are
+    /// merged.
     pub(crate) fn push_if(&mut self, cond: Expr, mut then: Vec<Stmt>, other: Vec<Stmt>) {
         match build::as_truth(&cond) {
             Some(true) => return self.extend(then),

@@ -22,7 +22,7 @@ pub struct Draft {
     expected_steps: f64,
     /// The lengths of the lists of inputs.
     lists: Option<Arc<ListLengths>>,
-    /// True if the positions of all tensors can be counted.
+    /// True if the numbers of positions of all tensors fit an `i64`.
     sizes_fit: bool,
 }
 

@@ -58,9 +58,9 @@ pub(crate) trait LevelLowering: Sync {
     fn read(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet;
 
     /// Returns the looplet of a fiber for reads that walk or gallop from the end. The coordinates
-    /// of this looplet are negated: the entry at `c` appears at `-c`. If `None`, the looplet of
-    /// [`read`](LevelLowering::read) is mirrored if it does not step; otherwise coordinates are
-    /// looked up.
+    /// of this looplet are negated: the entry at `c` appears at `-c`. If this function returns
+    /// `None`, lowering mirrors the looplet of [`read`](LevelLowering::read), or looks coordinates
+    /// up if that looplet steps.
     fn read_backward(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
         let _ = (cx, at, fiber, protocol);
         None

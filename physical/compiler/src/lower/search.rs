@@ -31,7 +31,7 @@ pub(crate) fn gallop(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, &Expr), i: 
 }
 
 /// Moves `r`, which is at least `start`, down to one past the last element of `idx[start..r]` that
-/// is not above `i`, or to `start`: [`gallop`] from the end.
+/// is not above `i`, or to `start`. This is [`gallop`] from the end.
 pub(crate) fn gallop_back(cx: &mut Cx<'_>, idx: Buffer, (start, r): (&Expr, Local), i: &Expr) {
     let i = cx.name("i", i);
     gallop_back_by(cx, (start, r), &|at| lt(&i, &load(idx, at)));
@@ -60,8 +60,8 @@ pub(crate) fn gallop_back_by(cx: &mut Cx<'_>, (start, r): (&Expr, Local), above:
     cx.push_if(lt(start, &local(r)), first, Vec::new());
 }
 
-/// Moves `hi` down to the first element that is not below. Element `lo` is below; element `hi`, if
-/// it exists, is not.
+/// Moves `hi` down to the first element for which `below` is false. `below` is true for element
+/// `lo`, and false for element `hi`, if that element exists.
 fn bisect(cx: &mut Cx<'_>, (lo, hi): (Local, Local), below: &dyn Fn(Expr) -> Expr) {
     let mid = cx.new_local("mid", Prim::I64);
     let body = cx.block(|cx| {

@@ -66,8 +66,8 @@ fn unread_locals(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> Vec<TensorI
     unread
 }
 
-/// Limit on the number of arguments that may or may not be stored; beyond it, an iteration algebra
-/// is not evaluated.
+/// Limit on the number of arguments that may or may not be stored. Beyond this limit, an iteration
+/// algebra is not evaluated.
 const MAX_OPEN_ARGUMENTS: usize = 10;
 
 /// One traversal of a statement, in the order of execution.

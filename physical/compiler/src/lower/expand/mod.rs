@@ -7,8 +7,8 @@
 //! assignments of values that are used more than once.
 //!
 //! Arguments must not change while the statements of the expansion run. These statements store
-//! nothing, so memory does not change. The caller must ensure that no statement of its own between
-//! them assigns a local that an argument reads.
+//! nothing, so memory does not change. The caller must not insert a statement that assigns a local
+//! that an argument reads.
 //!
 //! The laws of the default mode take the known facts of the arguments. Machine arithmetic is that
 //! of IEEE 754, so quotients test for a zero, and other operators test for combinations of special

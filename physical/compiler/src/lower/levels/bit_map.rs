@@ -124,8 +124,8 @@ impl LevelLowering for BitMap {
         if mode != AssembleMode::ResetOnly {
             cx.push(Stmt::Grow { buffer: words, len: words_of(&hi) });
         }
-        // The levels below also hold the ends of the empty fibers at coordinates that are not
-        // stored.
+        // The arrays of the levels below also have ends for the empty fibers at coordinates that
+        // are not stored.
         let all_below = cx.has_arrays_below(at);
         if mode != AssembleMode::New {
             let b = cx.new_local("b", Prim::I64);

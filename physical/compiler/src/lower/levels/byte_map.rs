@@ -114,8 +114,8 @@ impl LevelLowering for ByteMap {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let (lo, hi) = (cx.name("p", &mul(lo, &dimension)), cx.name("p", &mul(hi, &dimension)));
         cx.push(Stmt::Grow { buffer: arrays[MAP], len: hi.clone() });
-        // The levels below also hold the ends of the empty fibers at coordinates that are not
-        // stored.
+        // The arrays of the levels below also have ends for the empty fibers at coordinates that
+        // are not stored.
         let below = if cx.has_arrays_below(at) { mode } else { AssembleMode::New };
         cx.assemble(at.below(), (&lo, &hi), below);
     }

@@ -12,9 +12,9 @@
 //!         loop(i, [p - 1, p), B[stepper := chunk cut to p])
 //!     }
 //! ```
-//! The leader is a list in whose pattern something is written, if there is one, so that each round
-//! owns its positions; otherwise the shortest list. If the extent ends within the list, the end is
-//! searched for first, so that no round has to leave the loop.
+//! The leader is a list whose pattern an output has, if there is such a list, so that each round
+//! owns its positions. Otherwise, the leader is the shortest list. If the extent ends within the
+//! list, the end is searched for first, so that no round has to leave the loop.
 
 use super::stepper::{Walker, round};
 use super::{LoopExtent, Looplet, LoopletNest};

@@ -43,8 +43,8 @@ impl Shift {
         is_multiple(&sub(coordinate, &self.offset), self.scale)
     }
 
-    /// Returns a looplet in terms of the index, given the looplet in coordinates of its level, in
-    /// which it ends at `stop`.
+    /// Converts a looplet in coordinates of its level, which ends at the coordinate `stop`, to a
+    /// looplet in terms of the index.
     pub(crate) fn apply(&self, cx: &mut Cx<'_>, looplet: &Looplet, stop: &Expr) -> Looplet {
         match looplet {
             Looplet::Run(_) | Looplet::Null => looplet.clone(),

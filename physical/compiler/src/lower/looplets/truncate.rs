@@ -1,8 +1,8 @@
 //! Truncation: the effect on a looplet of cutting the end of its extent.
 //!
 //! Runs, steppers and lookups do not change. A spike that loses its last coordinate becomes a run.
-//! If only the run time decides whether the spike loses this coordinate, the condition moves into
-//! the tail, so that the code of the run occurs only once.
+//! If it is known only at run time whether the spike loses this coordinate, the condition moves
+//! into the tail, so that the code of the run occurs only once.
 
 use super::{Head, Looplet, SequencePhase};
 use crate::assembly::Expr;
