@@ -329,7 +329,7 @@ impl BoundsPass<'_> {
         self.program.block_input_range(tensor).or_else(|| (self.ranges)(tensor))
     }
 
-    /// Returns the least and the greatest value of an operator, without regard to wrapping.
+    /// Returns the least and the greatest result of an operator, without regard to wrapping.
     fn call_range(&self, op: Builtin, args: &[Expr]) -> (i128, i128) {
         let values: Vec<(i128, i128)> = args.iter().map(|a| self.value_range(a)).collect();
         let fold = |f: &dyn Fn((i128, i128), (i128, i128)) -> (i128, i128)| {

@@ -47,8 +47,8 @@ pub struct Cut {
     /// True if the results are bit-identical wherever the loop is cut. Three kinds of output may
     /// depend on the cuts:
     /// - A float fold over rounds is rounded in the order of the chunks.
-    /// - A float that one round computes may change the sign of a zero, if a level has runs or
-    ///   blocks: the ends of a run or block that is cut in two run other code than its middle.
+    /// - A float zero that one round computes may change its sign if some level has runs or blocks:
+    ///   where a run or block is cut in two, its ends are computed by other code than its middle.
     /// - A sparse output may store other entries: fill values within a run are handled one by one
     ///   at the ends of the run.
     pub exact: bool,

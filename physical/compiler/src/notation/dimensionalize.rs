@@ -11,7 +11,7 @@
 //! - For a mode that is stored in blocks or by diagonals, the subscripts of its storage modes
 //!   together determine the coordinate of the mode: `i / b` and `i % b` determine `i`, and so do
 //!   the diagonal `i - j + n - 1` and `j`.
-//! - A loop without a bound is an error.
+//! - A loop is an error if it has no extent and no access implies one.
 //! - An open dimension is one more than the largest coordinate that linear subscripts write there.
 //! - A loop with constant bounds is an error if an access without a condition and without an
 //!   `outside` provably leaves its tensor.

@@ -92,7 +92,7 @@ fn declare_local(stmt: Stmt, t: TensorId) -> Stmt {
     }
     match stmt {
         Stmt::Block(mut stmts) => {
-            let first = stmts.iter().position(|s| uses(s, t)).expect("a block that uses the local has such a statement");
+            let first = stmts.iter().position(|s| uses(s, t)).expect("a statement of the block uses the local");
             stmts.insert(first, Stmt::Declare(t));
             Stmt::Block(stmts)
         }

@@ -33,7 +33,7 @@
 //! 6. A subscript that violates rule 5 gets a loop of one round: `(for s (range e (+ e 1)) ..)`
 //!    with subscript `s`, where `e` is a linear form; the extent is two literals if `e` is
 //!    constant. These are plain loops; `s` occurs in subscripts only. Loops of one round that
-//!    resolve an appended level stand outside of all loops that would repeat their coordinate.
+//!    resolve an appended level lie outside of all loops that would repeat their coordinate.
 //! 7. Reads with an `outside` keep it on the same subscript. Protocols stay with their subscripts.
 //! 8. The schedule is empty: [`apply_schedule`] has transformed the loops.
 //! 9. Each subscript has its proof of being in bounds, or a check ([`prove_bounds`]).

@@ -267,7 +267,7 @@ pub enum Stmt {
         /// The scope of the variable.
         body: Box<Stmt>,
     },
-    /// Runs the body as long as the condition is true. The condition reads scalars, at least one of
+    /// Runs the body while the condition is true. The condition reads scalars, at least one of
     /// which the body writes.
     While {
         /// The condition, a `bool`.

@@ -97,7 +97,7 @@ impl<'a> PatternVerifier<'a> {
     }
 
     /// Returns the value of an expression if an input has its fill value at the subscripts of an
-    /// access; `None` if that does not determine the value.
+    /// access; `None` if this condition does not determine the value.
     fn value_at_fill(&self, e: &Expr, (lhs, of): (&Access, TensorId), mode: FloatMode) -> Option<Scalar> {
         match e {
             Expr::Literal(value) => Some(value.clone()),

@@ -6,7 +6,7 @@
 //! independently. Entries contribute independently if each output has separate elements for each
 //! stored entry, or is folded from all chunks anyway, or is folded from the sections of a round.
 //! This analysis does not decide whether entries that are not stored contribute nothing. Lowered
-//! code proves that by a loop from one stored entry to the next.
+//! code proves this if it has a loop from one stored entry to the next.
 
 use super::cut::{Cut, Join, fold_operator, is_dense};
 use super::{Access, Expr, Index, Program, Role, Stmt, TensorId, Write};
