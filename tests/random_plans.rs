@@ -3,7 +3,7 @@
 //! A failure prints the seed and the smallest failing part of its plan, with inputs and formats. A
 //! seed gives the same case on every machine; `REDPOLL_SEEDS=LOW..HIGH` selects other seeds. A C
 //! compiler takes longer than everything else, so the optimizing tier only runs the first of the
-//! default seeds; `REDPOLL_OPTIMIZED` sets their number. The tier runs all seeds that
+//! default seeds; `REDPOLL_OPTIMIZED` sets the number of these seeds. The tier runs all seeds that
 //! `REDPOLL_SEEDS` selects.
 
 use redpoll_logic::testing::Coverage;
@@ -28,7 +28,7 @@ const HITS: u64 = 50;
 /// Number of failures that are shown in full.
 const MAX_SHOWN: usize = 8;
 
-/// Covered items in addition to those of plans and data.
+/// Covered items in addition to the items of plans and data.
 const CONSTRUCTS: &[&str] = &[
     "read Dense",
     "read SparseList",

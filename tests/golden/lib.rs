@@ -77,7 +77,7 @@ fn first_difference(expected: &str, found: &str) -> (usize, String, String) {
 }
 
 /// Checks that below a folder only these programs have a file of this name; the error lists the
-/// others.
+/// files of other programs.
 fn only(folder: &Path, file: &str, programs: &[&str]) -> Result<(), String> {
     let entries = fs::read_dir(folder).map_err(|e| format!("cannot read {}: {e}", folder.display()))?;
     let mut left: Vec<String> = entries

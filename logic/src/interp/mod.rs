@@ -16,7 +16,8 @@
 //!   are a NaN, a sum of infinities of both signs, and a division of a nonzero number by zero.
 //!   Further causes are the sign of a zero, and an overflow or underflow within a sum or product.
 //! - A result that depends on a rounding error is also don't-care, for example the result of a
-//!   comparison, of a cast to an integer, or of a choice by a comparison.
+//!   comparison, of a cast to an integer, of a rounding near a step, or of a choice by a
+//!   comparison.
 //! - Don't-care propagates through operators, unless the other arguments decide the result:
 //!   `0 * inf`, `0 / 0` and `0 * nan` are 0, and a choice ignores the branch that is not taken.
 //!   [`FloatMode::Relaxed`] has the full list.

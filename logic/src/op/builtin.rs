@@ -169,8 +169,8 @@ builtins! {
     BitOr "bor" many Bits, "Bitwise or.";
     BitXor "bxor" many Bits, "Bitwise exclusive or.";
     BitNot "bnot" unary Bits, "Bitwise complement.";
-    Shl "shl" binary Shift, "Shift left; the count is read as unsigned, and counts from the width on give 0.";
-    Shr "shr" binary Shift, "Shift right; the count is read as unsigned, and counts from the width on give copies of the sign bit.";
+    Shl "shl" binary Shift, "Shift left; the count is read as unsigned, and counts of the width or more give 0.";
+    Shr "shr" binary Shift, "Shift right; the count is read as unsigned, and counts of the width or more give copies of the sign bit.";
     Ldexp "ldexp" binary Scale, "`x * 2^n`, rounded once.";
     Eq "eq" binary Equality, "True if the arguments are equal; false for NaN, true for -0 and 0.";
     Ne "ne" binary Equality, "True if the arguments differ.";
