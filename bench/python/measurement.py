@@ -14,8 +14,8 @@ TURN = 0.005
 #: The least and the largest number of rounds; between them, as many run as fit into the budget.
 MIN_ROUNDS, MAX_ROUNDS = 7, 31
 
-#: The number of first rounds in which a slow side takes part, and the duration of a call, in seconds,
-#: above which a side is slow.
+#: The number of first rounds in which a slow side takes part, and the duration of a call, in
+#: seconds, above which a side is slow.
 SLOW_ROUNDS, SLOW = 3, 1.0
 
 #: Calls after which redpoll compiles a plan by the C compiler, and calls that compare its tiers.

@@ -281,7 +281,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // Asks the process to quit; a process that does not is killed below.
+        // Asks the process to quit; a process that does not quit is killed below.
         if let Some(mut input) = self.process.stdin.take() {
             let _ = writeln!(input, "{}", serde_json::json!({ "do": "quit" }));
         }

@@ -24,9 +24,10 @@ use std::borrow::Cow;
 /// fact the recorded truth value.
 ///
 /// # Errors
-/// Fails when an operator does not fit its arguments, a scan's operator has no identity, a field
-/// has no size or is not bound, a query computes values of another dtype than it declares, a
-/// requested format does not fit its query, or pinned loop orders contradict each other.
+/// Fails when an operator does not fit its arguments, a scan's operator has no identity, or a field
+/// has no size or is not bound. Also fails when a query computes values of another dtype than it
+/// declares, a requested format does not fit its query, or pinned loop orders contradict each
+/// other.
 ///
 /// # Examples
 /// A product of a sparse matrix and a vector loops over the rows of the matrix:

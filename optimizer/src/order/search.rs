@@ -6,9 +6,9 @@
 //! entries at once ([`OrderSearch::folded_gaps`]). Up to [`cost::EXHAUSTIVE_LOOPS`] loops, all
 //! orders are searched by branch and bound; beyond this limit, one order is built greedily.
 //!
-//! Orders satisfy these constraints: the pins of the plan; the field that counts blocks is outside
-//! of the field inside a block; a field that several diagonals share is outside of the other fields
-//! of these diagonals; the reduced fields of an operator that cannot be regrouped keep their order.
+//! Orders obey the pins of the plan. The field that counts blocks is outside of the field inside a
+//! block. A field that several diagonals share is outside of the other fields of these diagonals.
+//! The reduced fields of an operator that cannot be regrouped keep their order.
 
 use crate::access::fit::AccessLevels;
 use crate::facts::Facts;

@@ -830,7 +830,7 @@ fn tables_are_followed() {
 }
 
 /// The lists of a sum advance to the coordinates of a factor whose fill annihilates the product, if
-/// the factor is much shorter or longer than the lists, but not if it is about as long.
+/// the length of the factor differs much from those of the lists.
 #[test]
 fn a_factor_leads_the_lists_of_a_sum() {
     let text = "(plan (query D (mapjoin * (mapjoin + (table A i j) (table B i j)) (table C i j))) (produces D))";

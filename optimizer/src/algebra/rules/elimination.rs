@@ -96,9 +96,9 @@ impl<'n> FreeFold<'n> {
 
 /// Proposes terms that eliminate the reduced fields of a fold over a product. Parts of the product
 /// that share no reduced field become folds of their own. If all factors are joined, each reduced
-/// field in turn is the last to be eliminated: the other fields split the factors into parts that
-/// share only free fields and the last one, and each part becomes a fold of its own. So
-/// eliminations that commute are found once. If the factors cannot be regrouped, as in `x / y`,
+/// field in turn is the last to be eliminated. The other reduced fields then split the factors into
+/// parts that share only free fields and the last field, and each part becomes a fold of its own.
+/// So eliminations that commute are found once. If the factors cannot be regrouped, as in `x / y`,
 /// fields are eliminated one by one.
 fn eliminate(site: &mut MatchSite<'_>, node: &ScopedNode) {
     let Some((fold, arg)) = FreeFold::of(site, node) else { return };
