@@ -6,7 +6,7 @@
 //!    type.
 //! 3. A buffer of indices has an integer type.
 //! 4. The operands of an operator or a comparison have one type, and so have the two values of a
-//!    select; conditions are `bool`; positions, lengths, and bounds of loops, lane folds and sorts
+//!    select. Conditions are `bool`. Positions, lengths, and bounds of loops, lane folds and sorts
 //!    are `i64`.
 //! 5. An operator is allowed on the type of its operands: `neg`, `abs` on integers and floats;
 //!    `not`, `&`, `|`, `^` on integers and `bool`; `ctz`, `clz` on integers; `sqrt`, `floor`,
