@@ -194,9 +194,9 @@ impl Concordizer {
             .collect()
     }
 
-    /// Returns the index of a loop of one round at `at`, which is placed around the loop of `next`,
-    /// or around the current statement if `next` is `None`, and inside of the first `used` loops
-    /// there. Reuses an existing loop, or adds one.
+    /// Returns the index of a loop of one round at `at`. The loop is placed around the loop of
+    /// `next`, or around the current statement if `next` is `None`, and inside of the first `used`
+    /// loops there. Reuses an existing loop, or adds one.
     fn single_round_index(&mut self, next: Option<Index>, at: Expr, used: &mut usize) -> Index {
         let list = match next {
             Some(index) => self.loop_wrappers.entry(index).or_default(),

@@ -17,9 +17,9 @@
 //!   written, and so on. The tensor is written only between declare or thaw and freeze, and read
 //!   only when frozen; so a statement never reads and writes one tensor. A loop, `if` or `while`
 //!   restores the state of every tensor of the outer scope; tensors declared inside a body end with
-//!   the body. (`let`, `where` and blocks open no scope.) If the body of a loop swaps an outer
-//!   tensor or changes its state, the index of the loop occurs in no subscript of that tensor,
-//!   unless all levels of the tensor are dense. (A fiber is looked up where a loop begins.)
+//!   the body. (`let`, `where` and blocks open no scope.) If the body of a loop swaps or changes
+//!   the state of an outer tensor with a level that is not dense, the index of the loop occurs in
+//!   no subscript of that tensor. (A fiber is looked up where a loop begins.)
 //! - **swap**: two frozen locals of one type exchange their contents; scalars are bound by `let`
 //!   instead.
 //! - **role**: inputs are not declared, frozen, thawed or written; outputs are declared outside of
