@@ -25,9 +25,9 @@ const PROGRAM_BOUNDS: KernelBounds =
 /// Statistics of a program that passed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProgramReport {
-    /// Number of values that equal those of the definition.
+    /// Number of values of results. These values are the same in every engine.
     pub equal: usize,
-    /// Number of values of results that differ from the fill value.
+    /// Number of these values that differ from the fill value.
     pub stored: usize,
     pub counts: Counts,
     /// Number of statements of the kernel.
