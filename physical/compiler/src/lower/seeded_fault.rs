@@ -52,7 +52,7 @@ faults! {
         MaskEqual in "lower/unfurl.rs": "Masks: `>=` is treated as `>`.";
         ShiftSign in "lower/looplets/shift.rs": "Shift: a slice is taken at the wrong end.";
         StrideSkip in "lower/looplets/shift.rs": "Stride: entries between two indices are read, too.";
-        BoundsGuard in "lower/looplets/shift.rs": "Permissive reads: the guard of coordinates out of bounds is dropped.";
+        BoundsGuard in "lower/looplets/shift.rs": "Permissive reads: coordinates out of bounds are not guarded.";
         FoldIdentity in "lower/simplify.rs": "Simplification: a fold of the fill value is dropped for every operator.";
         WorkspaceReset in "lower/levels/byte_map.rs":
             "Byte map: written coordinates are not cleared when the tensor is declared again.";
