@@ -302,8 +302,7 @@ fn emulated_grids(
     grids
 }
 
-/// Returns the runner of a grid for `teams` teams, each with `share` bytes of the memory of its
-/// block.
+/// Returns the runner of a grid for `teams` teams, each with `share` bytes of block memory.
 pub(super) fn on_device(
     host: &Arc<Host>,
     pool: &Arc<DevicePool>,
@@ -382,7 +381,7 @@ fn folds_agree_in_teams_of_any_size() {
     check_grids(&grids, &inputs, (&[], 0..700));
 }
 
-/// Programs agree in teams that are blocks: barriers of all warps, sorts, windows in block memory.
+/// If teams are blocks, programs give the bits of the interpreter: barriers, sorts, block memory.
 #[test]
 fn programs_agree_in_blocks() {
     let drafts: Vec<_> = PROGRAMS.iter().map(|text| draft(normal_form(text))).collect();
@@ -431,7 +430,7 @@ pub(super) const LONG: &[(&str, u32)] = &[
     (DOT_OF_LISTS, 256),
 ];
 
-/// The lengths of folds determine the size of teams, and teams of each size agree.
+/// The lengths of folds determine the size of teams; each size gives the bits of the interpreter.
 #[test]
 fn long_folds_agree_in_blocks() {
     let drafts: Vec<_> = LONG.iter().map(|(text, _)| draft(normal_form(text))).collect();
@@ -441,7 +440,7 @@ fn long_folds_agree_in_blocks() {
     check_drafts(&drafts);
 }
 
-/// If the lanes of a block search lists, the values that they write and fold agree.
+/// If the lanes of a block search lists, programs give the bits of the interpreter.
 #[test]
 fn intersections_agree_in_blocks() {
     let drafts: Vec<_> = skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect();
@@ -518,25 +517,25 @@ pub(super) fn tensor(ty: &Arc<TensorType>, number: usize) -> Tensor {
     convert(&Tensor::from_dense(dense, &values).unwrap(), &ty.format).unwrap()
 }
 
-/// Whole programs agree, in many chunks and in one: windows, counts, and gathered arrays.
+/// Whole programs give the bits of the interpreter: windows, counts, and gathered arrays.
 #[test]
 fn programs_agree_on_the_host() {
     check(PROGRAMS.iter().map(|text| normal_form(text)));
 }
 
-/// Rounds in sections, folds of their partial results, and lists that lanes share agree.
+/// Rounds that are cut into sections, and lists that lanes share, give the bits of the interpreter.
 #[test]
 fn rounds_in_sections_agree_on_the_host() {
     check_drafts(&skewed::PROGRAMS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
 }
 
-/// Searches by lanes and their folds agree.
+/// Searches by lanes, and folds in these searches, give the bits of the interpreter.
 #[test]
 fn intersections_agree_on_the_host() {
     check_drafts(&skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
 }
 
-/// Programs agree on inputs with every level inside every other level.
+/// Programs over inputs with every level inside every other level give the interpreter's bits.
 #[test]
 fn inputs_of_all_formats_agree_on_the_host() {
     let programs = [
@@ -576,8 +575,7 @@ fn check_drafts(drafts: &[(Draft, Vec<Tensor>)]) {
     check_with_options(drafts, EmulationOptions::default());
 }
 
-/// Asserts that drafts over inputs give the bits of the interpreter, emulated with the given
-/// options.
+/// Asserts that drafts over inputs, emulated with the options, give the bits of the interpreter.
 pub(super) fn check_with_options(drafts: &[(Draft, Vec<Tensor>)], options: EmulationOptions) {
     let Emulation { kernels, .. } = Emulation::with_options(drafts.iter().map(|(draft, _)| draft), usize::MAX, options);
     for ((draft, tensors), emulated) in drafts.iter().zip(kernels) {

@@ -25,8 +25,8 @@ fn product(level: &str, output: &str) -> (Draft, Vec<Tensor>) {
     )))
 }
 
-/// Workspaces of every kind agree without a share, in shares that they outgrow, and in shares that
-/// they stay within.
+/// Kernels with workspaces of every kind give the bits of the interpreter: without a share, in
+/// shares that the workspaces outgrow, and in shares that are large enough.
 #[test]
 fn workspaces_agree_in_any_share() {
     let drafts = ["hash", "byte-map", "dense"].map(|level| product(level, "csr"));
@@ -57,7 +57,8 @@ fn last_buffer(runner: &dyn GridRunner) -> Vec<u64> {
     runner.elements(&grid.function.buffers[last], &launched.windows[last]).unwrap().remove(0)
 }
 
-/// Growth, swaps and sorts of windows agree in all shares, for teams of any size.
+/// Growth, swaps and sorts of windows give the contents of the interpreter in all shares, for teams
+/// of any size.
 #[test]
 fn windows_agree_in_any_share() {
     let of = |(text, lanes): (&&str, u32)| {

@@ -247,7 +247,7 @@ fn differences_with_zero_agree_on_edge_values() {
     run_all(&cases);
 }
 
-/// Conditions of branches and loops agree on comparisons, their negations, and constants.
+/// Backends agree on conditions of branches and loops: comparisons, their negations, and constants.
 #[test]
 fn conditions_agree_with_values() {
     let text = "\
@@ -300,8 +300,8 @@ fn conditions() {
     run_all(&[FunctionCase::new(function(text), &[buffer_of(Prim::F64, &values)], &[], 0..values.len() as i64)]);
 }
 
-/// Comparisons with a minimum agree, for signed and unsigned numbers, and after one of the operands
-/// has changed.
+/// Backends agree on comparisons with a minimum, for signed and unsigned numbers, and after one of
+/// the operands has changed.
 #[test]
 fn comparisons_with_minima_agree() {
     let text = "\
@@ -360,8 +360,8 @@ fn minima() {
     run_all(&[FunctionCase::new(function(text), &inputs, &[], 0..values.len() as i64)]);
 }
 
-/// Folds of minima and maxima into a local, which have a special form in C, agree on all pairs of
-/// edge values.
+/// Backends agree on folds of minima and maxima into a local, which have a special form in C, for
+/// all pairs of edge values.
 #[test]
 fn folds_to_extremes_agree_on_edge_values() {
     let cases = [Prim::F32, Prim::F64].map(|prim| {
@@ -454,8 +454,8 @@ fn indices($n) {{
     }
 }
 
-/// Lane folds agree for every operator, type, number of lanes and remainder, on vectors and in
-/// registers.
+/// Backends agree on lane folds for every operator, type, number of lanes and remainder, on vectors
+/// and in registers.
 #[test]
 fn lane_folds_agree_in_every_form() {
     let mut cases = Vec::new();
