@@ -4,8 +4,8 @@
 //! Levels such as lists, singletons, blocks and runs are appended to. So all levels from the
 //! outermost to the last appended level must be written in order: their loops must be outermost, in
 //! the order of the levels. Dense, hash, byte-map and bit-map levels further inside take writes in
-//! any order. If the loops have another order, only the first levels whose loops are outermost and in
-//! order are fixed. A workspace over the other levels takes the writes of one iteration of the
+//! any order. If the loops have another order, only the first levels whose loops are outermost and
+//! in order are fixed. A workspace over the other levels takes the writes of one iteration of the
 //! loops that bind the fixed levels.
 //!
 //! A pattern leaf stores `true` alone. A fold other than a disjunction may change `true` to
