@@ -239,7 +239,8 @@ fn expected(plan: &str, size: u64) -> Vec<Vec<Scalar>> {
     results(&session(Target::CPU).prepare(plan, &inputs).unwrap().run().unwrap())
 }
 
-/// Runs until the device has recovered: the bindings report errors of earlier calls at later calls.
+/// Repeats a run until the device has recovered, because the bindings report errors of earlier
+/// calls at later calls.
 fn wait_for_recovery(run: impl Fn() -> Result<Run, Error>) {
     assert!((0..5).any(|_| run().is_ok()), "the device exists, but no run succeeds");
 }

@@ -74,7 +74,7 @@ struct PlanTally {
     faulted: u64,
     rejected: u64,
     failures: Vec<(u64, PhaseFailure)>,
-    /// Numbers of kernels offered to the optimizing tier, and of kernels that it ran.
+    /// Numbers of kernels offered to the optimizing tier, and of kernels that the tier ran.
     offered: u64,
     optimized: u64,
     /// Number of plans offered to the optimizing tier.

@@ -79,7 +79,7 @@ fn run_parts<'a>(cases: usize, kernels: &(dyn Fn(Range<usize>) -> Cow<'a, [Bound
 /// Runs kernels that are compiled together.
 ///
 /// # Errors
-/// The report of the sanitizer.
+/// Returns the report of the sanitizer.
 fn run_batch(kernels: &[BoundKernel]) -> Result<Vec<Status>, String> {
     let watch =
         |(draft, inputs): &BoundKernel| SanitizedKernel::new(draft, &inputs.iter().collect::<Vec<_>>()).unwrap();
@@ -110,7 +110,7 @@ fn plan_files_access_only_their_memory() {
 /// Returns the kernel of a program over named tensors.
 ///
 /// # Errors
-/// If the program is rejected.
+/// Returns an error if the program is rejected.
 fn kernel(text: &str, tensors: &[(&str, Tensor)], mode: FloatMode) -> Result<BoundKernel, Box<Error>> {
     let lookup = |name: &str| tensors.iter().find(|(n, _)| *n == name).map(|(_, t)| t.clone());
     let (parsed, _) = parse_with_inputs(text, &[], &|name| lookup(name).map(|t| t.ty().clone()))?;

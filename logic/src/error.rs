@@ -106,7 +106,7 @@ pub enum Error {
         node: &'static str,
         /// Dtype of the values.
         dtype: DType,
-        /// The reason and a way out.
+        /// The reason, and advice to the author.
         reason: String,
     },
     /// A read that may be out of bounds.

@@ -95,7 +95,8 @@ impl Special {
     }
 
     /// Returns the special values that a sum may have, if one addend may have the special values of
-    /// this set and the other addend those of `other`. Overflow of finite addends is not counted.
+    /// this set and the other addend may have the special values of `other`. Overflow of finite
+    /// addends is not counted.
     pub fn of_sum(self, other: Special) -> Special {
         let opposite = |a: Special, b: Special| a.intersects(Special::INFINITY) && b.intersects(Special::NEG_INFINITY);
         let nan = opposite(self, other) || opposite(other, self);

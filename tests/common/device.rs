@@ -27,7 +27,8 @@ pub fn program_files() -> impl Iterator<Item = (String, ProgramFile)> {
     })
 }
 
-/// Prepares the program on exact data of its first sizes, in its first formats or in dense formats.
+/// Prepares the program on exact data of its first sizes. The formats are the first formats of the
+/// header, or dense formats if the header has none.
 pub fn prepare(file: &ProgramFile) -> Prepared {
     let dense = || file.ranks().into_iter().map(Format::dense).collect();
     let formats = file.formats.first().cloned().unwrap_or_else(dense);

@@ -41,7 +41,8 @@ struct OffsetUse {
     /// The constant of the subscript; for a remainder, the constant modulo the block size.
     offset: i64,
     /// The least and the greatest offset for which some read is in bounds, and for which the reads
-    /// leave the table at the same ends as now. For a remainder, the range of all offsets except 0.
+    /// leave the table at the same ends as with the present offset. For a remainder, the range of
+    /// all offsets except 0.
     class: (i64, i64),
     /// Whether some reads are out of bounds.
     is_partial: bool,
@@ -213,7 +214,7 @@ impl OffsetUse {
             return None;
         }
         // The offsets for which some read is in bounds, and the reads leave the mode at the same
-        // ends as now.
+        // ends as with the present offset.
         let least = if below { high.checked_neg()? } else { low.checked_neg()? };
         let greatest = if above { last.checked_sub(low)? } else { last.checked_sub(high)? };
         let least = if above { least.max(last.checked_sub(high)?.checked_add(1)?) } else { least };

@@ -201,7 +201,8 @@ impl LawCase {
         }
     }
 
-    /// Returns `f(of, x)` if `left` is set, else `f(x, of)`.
+    /// Applies the operator to `of` and `x`, in this order if `left` is set, else in the opposite
+    /// order.
     fn chain(&self, of: Result<Scalar, Fault>, x: &Scalar, left: bool) -> Result<Scalar, Fault> {
         of.and_then(|v| if left { self.eval(&[&v, x]) } else { self.eval(&[x, &v]) })
     }

@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 
-/// Returns the residual of a checked body, and its dtype.
+/// Evaluates a checked body partially; returns the remaining body and its dtype.
 pub(super) fn partial_eval(
     params: &[(String, DType)],
     constants: &[Option<Scalar>],

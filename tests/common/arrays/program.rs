@@ -115,7 +115,8 @@ pub fn run(choices: RecordedChoices) -> ArrayReport {
     ArrayReport { outcome, operations, text, choices, starts }
 }
 
-/// Returns whether an error says that a checked operator has no value at the fill of its operands.
+/// Returns whether an error says that a checked operator has no value at the fill values of its
+/// operands.
 fn overflows_at_fill(error: &str) -> bool {
     error.contains("in the fill value of") && error.contains("overflowed")
 }

@@ -2,8 +2,8 @@
 //! tables.
 //!
 //! A table has arbitrary rows, one row per key, no rows, or rows that are NULL in all columns but
-//! one. Their columns are plain arrays, views, dictionaries, runs or all NULL. One table is a file
-//! that is declared again with other options; two tables are tensors.
+//! one. The columns of these tables are plain arrays, views, dictionaries, runs or all NULL. One
+//! table is a file that is declared again with other options; two tables are tensors.
 
 use super::query::{JoinClause, RandomQuery, WhereCondition};
 use super::table::{COLUMNS, Declaration, SqlValue, TableColumn, TextArray};

@@ -104,7 +104,7 @@ impl Declaration {
         }
     }
 
-    /// Returns the statements, with comments for what no statement can declare.
+    /// Returns the statements, with comments on columns that no statement can declare.
     pub fn statements(&self, file: &str) -> Vec<String> {
         match self {
             Declaration::Rows { name, columns } => {
@@ -166,7 +166,7 @@ impl Declaration {
     }
 }
 
-/// Returns a query whose rows are those of the columns.
+/// Returns a query that gives the rows of the columns.
 fn select(columns: &[TableColumn]) -> String {
     let rows = columns.first().map_or(0, |c| c.values.len());
     let expressions = columns.iter().enumerate().map(|(k, column)| {
