@@ -15,7 +15,7 @@
 //! - A value is *don't-care* if the mode does not determine it, or regrouping may change it. Causes
 //!   are a NaN, a sum of infinities of both signs, and a division of a nonzero number by zero.
 //!   Further causes are the sign of a zero, and an overflow or underflow within a sum or product.
-//! - A result that depends on a rounding error is also don't-care, for example the result of a
+//! - A result that depends on a rounding error is also don't-care. Examples are the result of a
 //!   comparison, of a cast to an integer, of a rounding near a step, or of a choice by a
 //!   comparison.
 //! - Don't-care propagates through operators, unless the other arguments decide the result:
