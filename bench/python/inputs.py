@@ -45,7 +45,7 @@ class Case:
         return np.random.default_rng([len(self.name), *map(ord, operand)])
 
     def with_values(self, operand: str, pattern: sp.csr_array, draw: Callable[..., Any]) -> sp.csr_array:
-        """Return a matrix with the pattern of another one, and values of the generator."""
+        """Return a matrix with the given pattern, and values of the operand's generator."""
         values = draw(self.random(operand), pattern.nnz)
         return sp.csr_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
 
@@ -186,7 +186,7 @@ def case(name: str, *, quick: bool = False) -> Case | None:
         matrix = _read(name)
         if matrix is None:
             return None
-        # The other pattern has the rows of the first one in another order.
+        # The other pattern has the rows of the matrix in another order.
         return Case(name, matrix, matrix[np.random.default_rng(1).permutation(matrix.shape[0])])
     generator, size, stored = GENERATED[name]
     if quick and stored > 1_000:

@@ -55,7 +55,7 @@ def workload(
     finch: Function | None = None,
     **options: Any,
 ) -> Workload:
-    """Return a workload. A side uses `function` or its own one; a side with `None` does not take part."""
+    """Return a workload. A side uses `function` or one of its own; a side with `None` does not take part."""
     sides = {"redpoll": redpoll, "scipy": scipy, "numpy": numpy, "sparse": sparse, "finch": finch}
     functions = {side: function if own is SAME else own for side, own in sides.items() if own is not None}
     return Workload(name, tuple(operands.split()), functions, tuple(cases), **options)

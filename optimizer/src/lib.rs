@@ -5,7 +5,7 @@
 //! [`optimize_adaptive`] makes a plan that can be replanned between two of its queries.
 //!
 //! `optimize.rs` lists the passes over the whole plan, `plan/query.rs` those over one nest, both in
-//! order; the README of the crate says what each does.
+//! order; the README of the crate says what each pass does.
 //!
 //! Each folder uses only the folders above it in this table, and `config`, `error` and `report`:
 //!
@@ -25,7 +25,7 @@
 //! | `plan` | the driver, which holds the facts, the plan so far and the report |
 //!
 //! Three types hold what planning needs. `Facts` answers questions about tensors; most passes take
-//! none of the other two types. `PlanState` is the plan so far and the nests that remain to be
+//! neither of the other two types. `PlanState` is the plan so far and the nests that remain to be
 //! planned. [`Report`] explains the result.
 //!
 //! Invariants of every physical plan:

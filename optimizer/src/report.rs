@@ -117,7 +117,8 @@ pub struct AppliedRule {
 pub enum Origin {
     /// The plan asks for the query.
     Plan,
-    /// The query stores a fold that no loops of its reader can compute, or only at a higher cost.
+    /// The query stores a fold that no loops of its reader can compute, or can compute only at a
+    /// higher cost.
     StoredFold,
     /// The query copies a tensor into a storage order that the loops can walk.
     Copy,

@@ -206,7 +206,7 @@ impl AccessLevel {
     }
 
     fn level_use(&self, bound: Option<BindingLoop>, outside: Option<BindingLoop>, kind: NestKind) -> LevelUse {
-        // `is_later`: all outer levels are bound strictly before this one.
+        // `is_later`: all outer levels are bound strictly before this level.
         let is_later = match (bound, outside) {
             (None, _) => true,
             (Some(_), None) => false,

@@ -435,8 +435,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
     }
 
     /// Returns the term of a class over the given fields, built from the chosen nodes, with `top`
-    /// as its root if there is one. Fields of folds take names of their size from the pool while it
-    /// has such names. `None` if the nodes form a cycle.
+    /// as its root if there is one. Fields of folds take names of their size from the pool while
+    /// the pool has such names. `None` if the nodes form a cycle.
     pub(super) fn term(
         &self,
         class: Id,

@@ -247,8 +247,8 @@ fn greedy_candidate(facts: &Facts, nest: &Nest, (limit, estimate): (f64, f64)) -
     Some(CandidateNest { nest, cost, rules })
 }
 
-/// Applies the rules: first those that gather aggregates and products, then those that spread them.
-/// Both groups at once would undo each other everywhere.
+/// Applies the rules: first those that gather aggregates and products, then those that spread
+/// aggregates. Applied together, the rules of one group would undo those of the other group.
 fn saturate_nest(facts: &Facts, nest: &Nest) -> SaturatedNest {
     let target = &nest.outputs[0];
     let mut graph = AlgebraGraph::new(Algebra::new(facts.mode()));
@@ -289,8 +289,8 @@ fn output_fields(target: &Target) -> Vec<Field> {
 struct BestTerms {
     /// Planned terms: the cheapest first, then the runners-up.
     planned: Vec<CandidateNest>,
-    /// A term with an optional stored subterm. The cost of loops over that subterm is only known
-    /// after planning it.
+    /// A term that stores a subterm although the subterm could be computed in place. The cost of
+    /// loops over the stored subterm is known only after the subterm is planned.
     storing: Option<CandidateNest>,
     /// The estimated cost of the class.
     estimate: f64,

@@ -74,7 +74,7 @@ pub(super) fn saturate(graph: &mut AlgebraGraph, rules: &[&'static RewriteRule],
                 .collect();
             let nodes: Vec<_> = fresh.iter().map(|(node, _)| open_node(graph, class, node)).collect();
             for rule in rules {
-                // A rule can double the matches of the previous one.
+                // A rule can double the matches of the previous rule.
                 if graph.total_size() > max_size {
                     graph.rebuild();
                     return StopReason::Nodes;

@@ -2,8 +2,8 @@
 //! the fewest coordinates.
 //!
 //! The greedy plan is added before the rules that spread aggregates are applied, so that a limit
-//! of that round never loses the plan. Source of the measure: greedy orders of variable elimination
-//! (minimum weight). Only sizes are used here; the cost model makes the final choice.
+//! reached in that round never loses the plan. Source of the measure: greedy orders of variable
+//! elimination (minimum weight). Only sizes are used here; the cost model makes the final choice.
 
 use super::graph::{AlgebraGraph, equate};
 use super::language::{ENode, NodeKind};

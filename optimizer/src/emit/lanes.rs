@@ -46,8 +46,8 @@ struct ListWalk {
     gathered_bytes: f64,
 }
 
-/// Returns the walk of the innermost loop, if the loop runs along one sparse list and reads no
-/// other levels but dense ones.
+/// Returns the walk of the innermost loop, if the loop runs along one sparse list and all
+/// other levels that it reads are dense.
 fn innermost_walk(facts: &Facts, order: &[Field], sizes: &Sizes, value: &Term) -> Option<ListWalk> {
     let positions = |f: &Field| order.iter().position(|g| g == f);
     let mut lists: Vec<(&Read, usize)> = Vec::new();

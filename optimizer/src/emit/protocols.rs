@@ -169,7 +169,8 @@ fn choose_loop_protocols(
             .filter(|(m, list_protocol)| m.list.is_conjunct && **list_protocol == ListProtocol::Walk)
             .map(|(m, _)| *m)
     };
-    // Tables count too: the fiber length of a table shows how much of a single list is needed.
+    // Conjuncts with direct lookup are included: their fiber lengths show how much of a single list
+    // is needed.
     let lengths =
         || leading().chain(tables.iter().copied().filter(|m| m.list.is_conjunct)).map(|m| m.list.fiber_length);
     let (shortest, longest) = (lengths().fold(f64::INFINITY, f64::min), lengths().fold(0.0, f64::max));

@@ -30,7 +30,7 @@ use std::rc::Rc;
 /// The levels that one loop binds.
 #[derive(Clone, Default)]
 pub(crate) struct BoundLevels {
-    /// Levels that store some of the coordinates and determine which ones the loop visits.
+    /// Levels that store some of the coordinates and determine which coordinates the loop visits.
     walked: Vec<ListLevel>,
     /// Levels that are looked up in every round.
     followed: Vec<LookupLevel>,
@@ -342,8 +342,8 @@ impl OrderSearch<'_> {
         order.last().map_or(0, |last| operators(value, &self.loops[*last]).saturating_sub(1)) as f64
     }
 
-    /// Returns the work of clearing the accumulators of a scan: one for each round of the loops
-    /// that the scan does not run along, inside the outermost loop that it runs along.
+    /// Returns the work of clearing the accumulators of a scan: one accumulator for each round of
+    /// the loops that the scan does not run along, inside the outermost loop that it runs along.
     fn accumulator_work(&self, scan: &Fold, loops: &[Field]) -> Work {
         let inside = loops.iter().skip_while(|f| !scan.along.contains(f)).filter(|f| !scan.along.contains(f));
         let (mut work, count) = (Work::NONE, inside.map(|f| self.problem.sizes.of(f) as f64).product::<f64>());

@@ -1,4 +1,4 @@
-//! Windows: the parts of lists that comparisons of coordinates leave for a loop to walk.
+//! Windows: the ranges of lists to which comparisons of coordinates restrict the walks of a loop.
 //!
 //! A comparison with coordinates of outer loops limits a loop: a list is entered by a search for
 //! the first coordinate that satisfies the comparison, and left after the last one. The coordinates

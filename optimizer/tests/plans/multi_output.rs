@@ -20,8 +20,8 @@ fn report(text: &str, inputs: &[InputSpec], config: &OptimizerConfig) -> Report 
     planned.unwrap_or_else(|e| panic!("{e}\n{text}")).1
 }
 
-/// The fields eliminated first are eliminated for all outputs in one pass, and so are the remaining
-/// ones.
+/// One query eliminates the first field for all outputs, and a second query eliminates the other
+/// field.
 #[test]
 fn sums_and_counts_of_a_join_are_eliminated_together() {
     let report = check(
