@@ -41,7 +41,7 @@ pub(crate) fn operator(name: &str) -> PyResult<Op> {
         .ok_or_else(|| PyValueError::new_err(format!("there is no operator '{name}'; see `redpoll.operator_names()`")))
 }
 
-/// An operator of an operation, by its name or as an object.
+/// An operator as an argument: its name, or an object.
 #[derive(FromPyObject)]
 pub(crate) enum OperatorArgument<'py> {
     Name(String),

@@ -1,4 +1,4 @@
-//! Reductions and scans along axes, by names.
+//! Reductions and scans along axes, found by their names.
 
 use crate::argument::{OperatorArgument, axes};
 use crate::array::Array;
@@ -29,8 +29,8 @@ const REDUCTIONS: [(&str, Reduction); 15] = [
     ("nan_mean", |a, axes| a.nan_mean(axes)),
 ];
 
-/// Folds the values along axes: by a reduction of the standard, such as `sum`, or by an
-/// operator from `initial`.
+/// Folds the values along axes: by a reduction of the standard, such as `sum`, or by an operator,
+/// starting from `initial`.
 #[pyfunction]
 #[pyo3(signature = (array, operator, axis, keepdims = false, initial = None))]
 pub(crate) fn reduce<'py>(

@@ -1,4 +1,4 @@
-"""The backend of networkx: each function equals that of networkx, in values, types and order."""
+"""The backend of networkx: functions return the values, types and order of networkx's functions."""
 
 import os
 import subprocess
@@ -62,7 +62,7 @@ def outcome(function, *args, **kwargs):
 
 
 def check(name, graph, *args, **kwargs):
-    """Compare a function of the backend with that of networkx."""
+    """Compare a function of the backend with the function of networkx."""
     if backend.can_run(name, (graph, *args), kwargs) is not True:
         pytest.skip("the backend leaves such graphs to networkx")
     expected = outcome(getattr(nx, name), graph, *args, **kwargs)

@@ -33,7 +33,7 @@ pub(crate) fn rows<'py>(py: Python<'py>, table: &Bound<'py, ArrowTable>) -> PyRe
     Ok(rows)
 }
 
-/// Returns the text of the cells of rows `start` to `stop`, excluded.
+/// Returns the text of the cells of the rows from `start` to `stop` (exclusive).
 #[pyfunction]
 pub(crate) fn cells(table: &Bound<'_, ArrowTable>, start: usize, stop: usize) -> PyResult<Vec<Vec<String>>> {
     let options = FormatOptions::default().with_null("NULL");

@@ -26,13 +26,13 @@ from .text import body
 __all__ = ["Op", "map", "op", "operator", "reduce", "scan"]
 
 #: The definitions of operators by their names. Equal definitions have one name, so that their plans
-#: are equal, and different ones never share a name.
+#: are equal, and different definitions never share a name.
 _NAMES: dict[str, str] = {}
 _NAMES_LOCK = Lock()
 
 
 class Op:
-    """A function of Python that is an operator of redpoll; `redpoll.op` makes it.
+    """A function of Python that is an operator of redpoll, made by `redpoll.op`.
 
     A call with arrays applies the operator elementwise, and a call with numbers alone runs the
     function. Parameters that are not given keep their default values, which are constants of the
@@ -197,18 +197,20 @@ def op(function: Callable[..., Any] | None = None, /, **properties: Any) -> Any:
     arguments, such as `range(3)`. It cannot use `break`, `continue`, `try`, `with`, or `return`
     within a loop.
 
-    Names from outside of the function have the values of its first call for these dtypes. Integers
-    wrap, and their quotients by 0 are 0. A `while` has to end for every element and for the fill
-    values: a kernel in it cannot be interrupted.
+    Names from outside of the function keep the values of the function's first call for these
+    dtypes. Integers wrap, and integer quotients by 0 are 0. A `while` has to end for every element
+    and for the fill values, because a kernel within a loop cannot be interrupted.
 
-    Properties are trusted, and the optimizer uses them: `commutative`, `associative` and
-    `idempotent` laws; the `identity` and the `annihilator`, one value for all parameters or values by
-    parameter; the operators that it `distributes_over`; `special` results where a parameter has a
-    value; and the `iteration` space, a set of parameters such as `"x & ~y"`, with results elsewhere by
-    `cases`, such as `{"all": lambda x, y: 0.0}`, and the `fills` for which it is declared.
+    Properties are trusted, and the optimizer uses them. `commutative`, `associative` and
+    `idempotent` are laws. `identity` and `annihilator` are one value for all parameters, or a value
+    for each parameter. `distributes_over` has the operators over which this operator distributes.
+    `special` maps a parameter to one of its values, and to a function of the result for this value.
+    `iteration` is the set of elements for which the function is evaluated, such as `"x & ~y"`.
+    `cases` has results elsewhere, such as `{"all": lambda x, y: 0.0}`. `fills` has the fill values
+    for which the iteration space is declared.
 
     Raises:
-        FunctionError: the function uses what cannot be traced; the message has the line.
+        FunctionError: a line of the function cannot be traced; the message has the line.
 
     Examples:
         >>> @rp.op
@@ -252,7 +254,7 @@ def operator(value: Any, dtypes: Sequence[DType]) -> _core.Operator:
 def map(function: Any, /, *arrays: ArrayLike) -> Array:
     """Apply an operator, its name, or a Python function elementwise.
 
-    A Python function is traced by each call; make an operator of it by `op` to trace it once.
+    A Python function is traced at each call. An operator that `op` makes is traced once.
 
     Raises:
         FunctionError: the function cannot be traced; see `op`.
