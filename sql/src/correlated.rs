@@ -1,5 +1,5 @@
-//! Plans for which DataFusion would return wrong rows without an error. They are corrected before
-//! DataFusion optimizes them, or refused.
+//! Plans for which DataFusion would return wrong rows without an error. This module corrects these
+//! plans before DataFusion optimizes them, or refuses them.
 //!
 //! - DataFusion turns a correlated subquery into a join on the columns that the subquery compares
 //!   with the outer query. These columns lose the names of their tables, so `a.u` and `b.u` become

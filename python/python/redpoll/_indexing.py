@@ -74,7 +74,7 @@ def getitem(array: Array, key: Any) -> Array:
 
 
 def _sliced(array: Array, places: list[Any]) -> Array:
-    """Return the part of an array, with the modes of index arrays where NumPy has them.
+    """Return the part of an array, with modes of index arrays at the same positions as in NumPy.
 
     The modes of index arrays replace the first indexed mode. They are the first modes of the result
     if a slice, `None` or `...` is between the arrays and integers.

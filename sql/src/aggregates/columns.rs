@@ -30,7 +30,7 @@ impl fmt::Display for SumKind {
     }
 }
 
-/// A term of a sum, times `2^shift * 10^digits`. Both exponents are 0 unless the sum is of
+/// A term of a sum, times `2^shift * 10^digits`. `shift` and `digits` are 0 unless the sum is of
 /// decimals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScaledFold {
@@ -38,7 +38,7 @@ pub(super) struct ScaledFold {
     pub(super) term: SignedFold,
     /// The exponent of 2, by which the limbs of the factors are shifted.
     pub(super) shift: u32,
-    /// The scale of the sum minus that of the term, in decimal digits.
+    /// The scale of the sum minus the scale of the term, in decimal digits.
     pub(super) digits: u32,
 }
 

@@ -48,7 +48,7 @@ pub enum Aggregate {
     Extreme(Extreme),
     /// The number, sum or mean of distinct values.
     Distinct(Distinct),
-    /// A variance, a covariance, or a function of them.
+    /// A variance, a covariance, or a function of variances and covariances.
     Moments(Moments),
     /// A fold over a semiring.
     Semiring(SemiringFold),

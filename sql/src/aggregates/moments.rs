@@ -19,7 +19,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
 use std::sync::Arc;
 
-/// A variance, a covariance, or a function of them, over rows.
+/// A variance, a covariance, or a function of variances and covariances, over rows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Moments {
     /// The function.
@@ -163,8 +163,8 @@ const MAX_EXACT: f64 = (1u64 << 53) as f64;
 /// relative error of about 1e-14.
 const MIN_DEVIATION: f64 = 1e-5;
 
-/// Returns the sum of the products of deviations from means. `x` and `y` are the sums of both
-/// columns, `product` is the sum of their products.
+/// Returns the sum of the products of deviations from means. `x` and `y` are the sums of the two
+/// columns, and `product` is the sum of the products of the columns.
 fn deviations(rows: i64, (x, y): (f64, f64), product: f64, is_exact: bool) -> f64 {
     if is_exact {
         let (rows, x, y, product) = (i128::from(rows), x as i128, y as i128, product as i128);

@@ -111,8 +111,8 @@ impl RegionBuilder {
         })
     }
 
-    /// Returns the column of an expression. If the expression reads several leaves, the column is
-    /// that of a computed leaf.
+    /// Returns the column of an expression. If the expression reads several leaves, the column
+    /// belongs to a computed leaf.
     pub(crate) fn column(&mut self, expr: &Expr) -> Result<LeafColumn, UnclaimedReason> {
         self.check_computable(expr)?;
         match leaves_of(expr)[..] {

@@ -48,7 +48,8 @@ enum Content {
     Codes(Arc<ColumnCodes>),
 }
 
-/// A column of a table of files, in one array. Its memory stays reserved while it is used.
+/// A column of a table of files, in one array. The memory of the column stays reserved while the
+/// column is used.
 #[derive(Debug)]
 pub(super) struct FileColumn {
     pub(super) array: ArrayRef,

@@ -243,7 +243,7 @@ impl JobQueue {
         }
     }
 
-    /// Sends rows to the waiting queries. Returns whether a query took them, and the time of
+    /// Sends rows to the waiting queries. Returns whether a query took the rows, and the time of
     /// DataFusion, if DataFusion has answered.
     pub(crate) fn deliver(&self, id: u64, result: &Arc<RegionResult>) -> (Delivery, Option<Duration>) {
         let mut state = self.lock();
@@ -337,15 +337,15 @@ impl Drop for WatchGuard<'_> {
     }
 }
 
-/// The fate of rows: `Delivered` if a query took them.
+/// The fate of the rows of a region: `Delivered` if a query took the rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Delivery {
     Delivered,
     Undelivered,
 }
 
-/// The callers that wait for a region: `Query` if a query waits for it and DataFusion has not
-/// answered yet.
+/// The callers that wait for a region: `Query` if a query waits for the region and DataFusion has
+/// not answered yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Waiting {
     Query,

@@ -159,7 +159,7 @@ impl<'a> LeafTables<'a> {
         let passing = combine(Builtin::And, [rows].into_iter().chain(masks).collect())?;
         let is_own = |name: &Field| match self.names.iter().position(|n| n == name) {
             Some(field) => self.only_leaf(field) == Some(leaf),
-            // This mode of a tensor is no field of the join.
+            // This mode of a tensor is not a field of the join.
             None => true,
         };
         let folded: Vec<Field> = passing.info().fields.iter().filter(|f| is_own(f)).cloned().collect();

@@ -191,11 +191,11 @@ def op(
 def op(function: Callable[..., Any] | None = None, /, **properties: Any) -> Any:
     """Make an operator of a Python function, which redpoll compiles into its kernels.
 
-    The function is traced for the dtypes of each call. It may use arithmetic, comparisons, functions
-    of this package, of NumPy and of `math`, other functions, local variables, `if`, `while`,
-    conditional expressions, `and`, `or` and `not`, and `for` over values that are known without the
-    arguments, such as `range(3)`. It cannot use `break`, `continue`, `try`, `with`, or `return`
-    within a loop.
+    The function is traced for the dtypes of each call. It may use arithmetic, comparisons, local
+    variables, `if`, `while`, conditional expressions, `and`, `or` and `not`. It may call functions
+    of this package, NumPy, `math`, and other functions of Python. It may use `for` over values that
+    are known without the arguments, such as `range(3)`. It cannot use `break`, `continue`, `try`,
+    `with`, or `return` within a loop.
 
     Names from outside of the function keep the values of the function's first call for these
     dtypes. Integers wrap, and integer quotients by 0 are 0. A `while` has to end for every element

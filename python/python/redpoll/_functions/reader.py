@@ -60,7 +60,7 @@ def trace_call(
     Raises:
         FunctionError: the function is outside of the subset that is traced.
     """
-    # Functions of NumPy are wrapped by objects that are no Python functions. These wrappers stay,
+    # Functions of NumPy are wrapped by objects that are not Python functions. These wrappers stay,
     # because they ask nodes for the result.
     function = inspect.unwrap(function) if isinstance(function, FunctionType) else function
     tree = function_tree(function) if isinstance(function, FunctionType) else None
