@@ -29,8 +29,8 @@ def from_scipy(matrix: Any, *, unsorted: str = "sort") -> Array:
 
     If the coordinates ascend without duplicates, the values are shared and must not be changed.
     Otherwise, `unsorted="sort"` sorts a copy and adds the values of duplicates, and
-    `unsorted="refuse"` raises `ValueError`. Coordinates are always copied, because kernels rely on
-    their order.
+    `unsorted="refuse"` raises `ValueError`. Coordinates are copied unless they belong to a tensor,
+    because kernels rely on their order.
 
     Raises:
         ValueError: the coordinates are unsorted or repeated, and `unsorted` is "refuse".
