@@ -75,8 +75,9 @@ pub(super) fn assemble_levels(ty: &TensorType, entries: &mut SortedEntries<'_>) 
 }
 
 /// Builds the levels of a group below `parents` positions from the coordinates of sorted entries.
-/// Replaces the parent positions of the entries with their own positions, appends the arrays to
-/// `levels`, and returns the number of own positions.
+/// In `positions`, replaces the parent position of each entry with its position in the last level
+/// of the group. Appends the arrays to `levels`, and returns the number of positions of that last
+/// level.
 pub(super) fn build_group(
     ty: &TensorType,
     group: Range<usize>,
@@ -159,7 +160,7 @@ fn build_runs(
     Ok(built)
 }
 
-/// Checks that no fiber of level `k`, which allows one entry, has two.
+/// Checks that no fiber of level `k`, which stores one coordinate per fiber, has two.
 fn check_single(ty: &TensorType, k: usize, entries: &SortedEntries<'_>, positions: &[u64]) -> Result<(), Error> {
     let column = &entries.columns[k];
     let second = |e: &usize| positions[*e] == positions[e - 1] && column[*e] != column[e - 1];

@@ -77,7 +77,7 @@ pub struct Tensor {
     special: Arc<OnceLock<Special>>,
 }
 
-/// The identity of the data of a tensor, which its clones share. An identity does not keep the data
+/// The identity of the data that a tensor and its clones share. An identity does not keep the data
 /// alive.
 #[derive(Clone, Debug)]
 pub struct TensorIdentity(Weak<StatisticsCache>);
@@ -98,10 +98,10 @@ impl Tensor {
 
     /// Returns a tensor of rank 0 whose fill value is the value itself.
     ///
-    /// Plans thus know the value: adding it to a sparse tensor changes the fill value of the sum. A
-    /// fill value is part of the type, and each type has its own plan. For a value that changes
-    /// between runs, such as a counter, use a dense tensor of rank 0 with a constant fill value,
-    /// which needs only one plan.
+    /// Plans thus know the value: the sum of it and a sparse tensor is sparse, with another fill
+    /// value. A fill value is part of the type, and each type has its own plan. For a value that
+    /// changes between runs, such as a counter, use a dense tensor of rank 0 with a constant fill
+    /// value, which needs only one plan.
     ///
     /// # Errors
     /// When the value cannot be allocated.
@@ -149,8 +149,8 @@ impl Tensor {
         self.levels.iter().flatten().chain(&self.leaf)
     }
 
-    /// Copies arrays that were left on a device to the host, and loads those that are in a file.
-    /// Mapped arrays stay in their file.
+    /// Copies to the host the arrays that were left on a device, and loads those that are in a
+    /// file. Mapped arrays stay in their file.
     ///
     /// Operations that read elements copy and load arrays in the same way. If that fails,
     /// conversions, exports, counts and reads return the error of this function, statistics are

@@ -74,9 +74,9 @@ impl Tensor {
         self.special.get().copied()
     }
 
-    /// Returns the least and the greatest value among the values of the leaf, also at unused
-    /// positions, and the fill value. `None` for floats, structs, patterns, values that do not fit
-    /// an `i64`, and tensors on a device or in a file that cannot be loaded.
+    /// Returns the least and the greatest value among the fill value and all values of the leaf,
+    /// including those at unused positions. `None` for floats, structs, patterns, values that do
+    /// not fit an `i64`, and tensors on a device or in a file that cannot be loaded.
     pub fn value_range(&self) -> Option<(i64, i64)> {
         if !self.is_on_host() || self.load_files().is_err() {
             return None;
@@ -191,8 +191,9 @@ impl Tensor {
                 true => self.count_below(0, 0..1, &mut by_mode),
                 false => self.element_count(),
             };
-            // If the last level stores runs, `count_below` returns the differences between the
-            // counts of adjacent coordinates. The counts are the prefix sums of these differences.
+            // If the last level stores runs, `count_below` stores, in place of the counts of its
+            // mode, the differences between the counts of adjacent coordinates. The counts are the
+            // prefix sums of these differences.
             if let Some(Some(counts)) = by_mode.last_mut().filter(|_| self.last_runs().is_some()) {
                 let mut sum = 0u32;
                 counts.iter_mut().for_each(|count| {
@@ -213,8 +214,8 @@ impl Tensor {
 
     /// Returns the census of a set of modes; `None` as for [`Tensor::distinct`].
     ///
-    /// If the elements have distinct coordinates in the modes of the set, or in some of these
-    /// modes, the counts of elements already give the census.
+    /// If the set contains all modes, or a mode in which no two elements share a coordinate, the
+    /// counts of elements already give the census.
     fn census(&self, modes: ModeSet) -> Option<Arc<Census>> {
         get_or_compute(&self.statistics.censuses, modes, || {
             let all = self.all_counts();
@@ -298,9 +299,10 @@ impl Tensor {
         level(self.ty.format.levels.last()?.kind).as_runs()
     }
 
-    /// Counts the elements below the positions `fiber` for each coordinate of each mode from
-    /// `depth` on, and returns their total. If the last level stores runs, `counts` has the
-    /// differences between the counts of its adjacent coordinates.
+    /// Counts the elements below the positions `fiber`, and returns their total number. Adds to
+    /// `counts` the number of elements at each coordinate of each mode from `depth` on. If the last
+    /// level stores runs, the last of `counts` has the differences between the counts of adjacent
+    /// coordinates instead.
     fn count_below(&self, depth: usize, fiber: Range<u64>, counts: &mut [Option<Vec<u32>>]) -> u64 {
         let Some((own, inner)) = counts.split_first_mut() else { return fiber.end - fiber.start };
         let kind = level(self.ty.format.levels[depth].kind);

@@ -143,8 +143,8 @@ mod tests {
         }
     }
 
-    /// A charge within the limit evicts buffers until the charge fits, also through an inner
-    /// budget. A charge above the limit evicts nothing.
+    /// A charge within the limit evicts buffers until the charge fits, also if it is made through
+    /// an inner budget. A charge above the limit evicts nothing.
     #[test]
     fn buffers_are_evicted_before_a_charge_is_refused() {
         let budget = Arc::new(MemoryBudget::new(100));

@@ -16,7 +16,8 @@ pub struct PositionCounter<'a> {
 enum CountMethod<'a> {
     /// The level has `dimension` positions for each parent position.
     Full { dimension: u64 },
-    /// The starts of lists, and their coordinates if these ascend and a coordinate is given.
+    /// The starts of lists, and their coordinates if these ascend and queries give a coordinate of
+    /// this level.
     Lists { ptr: Indices<'a>, idx: Option<Indices<'a>> },
     /// The level has one position for each parent position. Its coordinates are not searched.
     Entries,
@@ -58,8 +59,9 @@ impl<'a> PositionCounter<'a> {
 
     /// Returns the number of innermost positions before an element. `coordinates` are the first
     /// storage coordinates of the element, at most the number given to [`PositionCounter::of`]. A
-    /// fiber of a level whose arrays do not give positions counts as one position; if this is the
-    /// first level, each coordinate counts as one. The number is monotonic in the coordinates.
+    /// fiber of a level whose arrays do not give positions counts as one position; if the first
+    /// level is such a level, each of its coordinates counts as one position. The number is
+    /// monotonic in the coordinates.
     pub fn count_before(&self, coordinates: &[u64]) -> u64 {
         self.count_before_in(0, coordinates)
     }

@@ -45,11 +45,11 @@ impl StoredBlocks {
         i64::try_from(rounds).is_ok_and(|n| n < i64::MAX).then_some(rounds)
     }
 
-    /// Returns the type of the tensor with the first round of each block: the levels above the
-    /// modes, and below them a level whose coordinates are the numbers of the blocks. A round is
-    /// the linear index of the coordinates in the modes. The fill value is the number of rounds,
-    /// which is the end of the last block. All bounds of a fiber that is not stored are the fill
-    /// value, so its blocks are empty. Returns `None` if there are too many rounds or blocks.
+    /// Returns the type of the tensor with the first round of each block. Its levels are those
+    /// above the modes, then one whose coordinates are the numbers of the blocks. A round is the
+    /// linear index of the coordinates in the modes. The fill value is the number of rounds, which
+    /// is the end of the last block. All bounds of a fiber that is not stored are the fill value,
+    /// so its blocks are empty. Returns `None` if there are too many rounds or blocks.
     pub fn begins_type(&self, of: &TensorType) -> Option<TensorType> {
         let rounds = self.rounds(of)?;
         let (kind, size) = match self.blocks {

@@ -194,7 +194,7 @@ impl Tensor {
         self.stored_triples(skip.as_ref())
     }
 
-    /// Returns the stored elements, without those with the fill value if a test for it is given.
+    /// Returns the stored elements. If `skip` is given, elements with the fill value are left out.
     pub(crate) fn stored_triples(&self, skip: Option<&FillTest<'_>>) -> Result<Triples, Error> {
         self.triples_of(match skip {
             None => self.stored_entries(),

@@ -92,8 +92,8 @@ pub trait Level: Sync {
     ) -> Result<(Vec<Array>, u64), Error>;
 
     /// Returns the range of entries of a level with `parents` parent positions, without iterating
-    /// over coordinates. An entry is a stored coordinate, a run that shares one position, or a slot
-    /// of an array of fixed length.
+    /// over coordinates. An entry is a stored coordinate, a run, whose coordinates share one
+    /// position, or a slot of an array of fixed length.
     fn entries(&self, data: LevelData<'_>, parents: u64) -> Range<u64>;
 
     /// Returns one more than the last own position of a level with `parents` parent positions.

@@ -87,7 +87,8 @@ proptest! {
         }
     }
 
-    /// Reading a window returns its first elements, in storage order, in every format.
+    /// Reading within ranges returns the first elements inside the ranges, in storage order, in
+    /// every format.
     #[test]
     fn windows_contain_the_elements_within(
         sample in (0usize..4).prop_flat_map(any_sample),
@@ -207,8 +208,8 @@ fn every_format_converts_to_the_next() {
     }
 }
 
-/// Every kind with at most one entry or run in each fiber converts below and above every other
-/// kind.
+/// Every kind that stores at most one entry or run in each fiber converts to and from other
+/// formats, both below and above each other kind.
 #[test]
 fn single_entries_convert_from_and_to_every_format() {
     let runs = |i: u64| if i % 3 == 1 { 0..0 } else { i % 2..i % 2 + 1 + i % 4 };
@@ -420,8 +421,8 @@ fn scalars_are_tensors_of_rank_0() {
     assert_eq!(tensor.to_dense_scalars().unwrap(), [Scalar::I64(3)]);
 }
 
-/// Hash tables convert correctly if their entries were not inserted in the order of the
-/// coordinates; values are in the order of insertion.
+/// Hash tables convert correctly even if their entries were not inserted in the order of the
+/// coordinates. Values are stored in the order of insertion.
 #[test]
 fn tables_convert_whatever_the_order_of_arrival() {
     let format = |kind| Format::of_kinds(&[kind], LeafKind::Element);
