@@ -62,7 +62,7 @@ pub fn open_as<E: From<Error>>(
 }
 
 /// Returns a file that contains the arrays of a tensor and is not compressed; `None` for other
-/// files, and if another dtype is requested.
+/// files, and if a dtype is requested.
 fn stored_file(path: &Path, options: &ReadOptions) -> io::Result<Option<(File, &'static StoredFormat)>> {
     // Values of another dtype are converted entry by entry. A pipe can be read only once.
     if options.dtype.is_some() || !std::fs::metadata(path)?.is_file() {
@@ -77,8 +77,8 @@ fn stored_file(path: &Path, options: &ReadOptions) -> io::Result<Option<(File, &
     Ok(stored.map(|stored| (file, stored)))
 }
 
-/// Opens a file like [`open`], from its bytes. `name` determines the format and is reported in
-/// errors.
+/// Opens a file like [`open`], from its bytes. `name` is used like the name of a file, and is
+/// reported in errors.
 ///
 /// # Errors
 /// The errors of [`open`].

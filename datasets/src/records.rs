@@ -33,7 +33,7 @@ pub enum RecordFolder {
     User,
     /// No records: each file is validated when it is opened.
     Off,
-    /// A folder.
+    /// The given folder.
     At(PathBuf),
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct FileRecord {
     pub(crate) identity: String,
     /// The hash of the header.
     pub(crate) header: blake3::Hash,
-    /// The special values among the values.
+    /// The special values that the tensor contains.
     pub(crate) special: Special,
     /// The hash of each array; `None` for those that are mapped.
     pub(crate) arrays: Vec<Option<blake3::Hash>>,

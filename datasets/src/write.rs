@@ -13,7 +13,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Writes the content to a file in the format and compression of its name.
+/// Writes the content to a file. The name of the file determines the format and the compression.
 ///
 /// The file appears under its name when it is complete. On errors, an existing file is not changed.
 ///

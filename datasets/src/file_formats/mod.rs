@@ -1,4 +1,5 @@
-//! The file formats and their registry. PBM and PGM share a module, as do CSV and TSV.
+//! The file formats and their registry. PBM and PGM share a module; so do CSV and TSV, and the two
+//! kinds of NumPy archives.
 
 pub mod edge_list;
 pub(crate) mod frostt;

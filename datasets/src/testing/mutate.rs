@@ -68,7 +68,8 @@ enum FileEdit {
     Drop { at: u64 },
     /// The rest of another file in place of the rest of this one.
     Splice { at: u64, other: u64, from: u64 },
-    /// The number of a word, or the largest number, in place of eight bytes.
+    /// The integer that a word denotes, or the largest integer for other words, in place of eight
+    /// bytes.
     Number { at: u64, word: &'static str },
 }
 

@@ -46,7 +46,7 @@ pub(super) enum ColumnRole {
 pub(super) struct ColumnLayout {
     /// One role per column.
     pub(super) roles: Vec<ColumnRole>,
-    /// The dictionary of the names of each mode, if it has names.
+    /// The index of the dictionary of each mode, if the mode has names.
     pub(super) dictionaries: Vec<Option<usize>>,
     /// True if two modes share one set of vertices, so that the matrix is square.
     pub(super) one_set: bool,
@@ -131,8 +131,8 @@ fn detect_value(sample: &RecordSample<'_>, coordinates: &[usize]) -> Option<usiz
     }
     match coordinates {
         [] => (sample.columns >= 3).then_some(2),
-        // The column after the coordinates, as the third column is by default after two columns of
-        // coordinates.
+        // The column after the coordinates. The default is a case of this rule: the third column
+        // follows two columns of coordinates.
         _ => coordinates.iter().max().map(|last| last + 1).filter(|&column| column < sample.columns),
     }
 }

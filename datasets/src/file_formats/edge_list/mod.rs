@@ -15,16 +15,16 @@
 //!   or if all its fields are known names of coordinates or values (`source`, `target`, `weight`,
 //!   ..).
 //! - **Columns**: values are in the first column with a name such as `value`, `weight` or `rating`.
-//!   Without such a name, they are in the third column, if it exists and not all names are those of
-//!   coordinates. Entries of files without such a column are `true`. Coordinates are the columns
-//!   before the values: those with known names if there are at least two, otherwise all. Without a
-//!   column of values, coordinates are all columns with known names if there are at least two,
-//!   otherwise the first two columns. Other columns are not read.
+//!   Without such a name, they are in the third column, if there is one, unless every name in the
+//!   header is a name of coordinates. Entries of files without a column of values are `true`.
+//!   Coordinates are the columns before the values: those with known names if there are at least
+//!   two, otherwise all. Without a column of values, coordinates are all columns with known names
+//!   if there are at least two, otherwise the first two columns. Other columns are not read.
 //! - **Coordinates** are integers from 0, also written as `2.0`, or names. A column holds names if
-//!   one of its fields in the first 16 records is neither empty nor a number. If the columns of a
-//!   square matrix share one set of vertices, names in one column make both hold names. In columns
-//!   without names, negative numbers and fractions are errors. Names are numbered in order of
-//!   appearance and returned as a [`Dictionary`].
+//!   one of its fields in the first 16 records is neither empty nor a number. If the two columns of
+//!   a square matrix share one set of vertices, and one of them holds names, both hold names. In
+//!   columns without names, negative numbers and fractions are errors. Names are numbered in order
+//!   of appearance and returned as a [`Dictionary`].
 //! - **Shape**: a comment such as `# dims 3 4` before the first record gives the shape. The writer
 //!   adds the comment if the coordinates do not determine the shape, or if there are names. Without
 //!   the comment, two columns of coordinates are edges of one set of vertices: the matrix is

@@ -2,8 +2,8 @@
 //!
 //! An archive with an array `format` is a sparse array. `scipy.sparse.save_npz` writes `coo`,
 //! `csr`, `csc`, `bsr` or `dia`, as matrix or array (`_is_array`); a `coo` array may have any rank.
-//! Entries need not be sorted or unique. Blocks of `bsr` are read with all their elements, and
-//! diagonals of `dia` without zeros and elements outside of the matrix, as by SciPy's `tocoo`.
+//! Entries need not be sorted or unique. All elements of a block of `bsr` are read. Zeros on the
+//! diagonals of `dia`, and elements outside of the matrix, are left out, as by SciPy's `tocoo`.
 //!
 //! `sparse.save_npz` of PyData/Sparse also writes a `fill_value`. The `format` of such an archive
 //! is `coo`, of any rank including 0, or `gcxs`. A `gcxs` array is stored like `csr`: its rows
@@ -13,8 +13,8 @@
 //!
 //! The writer produces archives for `scipy.sparse.load_npz`, with `csr`, `csc` or `coo` arrays.
 //! Dense tensors are written as a single array `arr_0`. Sparse tensors with a fill value other than
-//! zero are written for `sparse.load_npz` of PyData/Sparse, as `coo`, or as `gcxs` for `csr` and
-//! `csc`. Files named `.bsp.npz` are written as Binsparse.
+//! zero are written for `sparse.load_npz` of PyData/Sparse: as `gcxs` if the layout is `csr` or
+//! `csc`, otherwise as `coo`. Files named `.bsp.npz` are written as Binsparse.
 
 mod archive;
 mod binsparse;

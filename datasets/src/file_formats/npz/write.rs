@@ -1,5 +1,6 @@
-//! Writer of archives for `scipy.sparse.load_npz` or `numpy.load`. If the fill value is not zero,
-//! the archives are for `sparse.load_npz` of PyData/Sparse, because SciPy supports only zero.
+//! Writer of archives for `scipy.sparse.load_npz`, or for `numpy.load` if the tensor is dense.
+//! Sparse tensors with a fill value other than zero are written for `sparse.load_npz` of
+//! PyData/Sparse, because SciPy supports only the fill value zero.
 
 use super::header::{self, ByteOrder, ElementType, NpyHeader};
 use super::npy::{NPY, elements};
@@ -51,7 +52,7 @@ pub(super) fn choose_layout(content: &Content, options: &WriteOptions, file: &st
     Ok(layout)
 }
 
-/// Returns whether there are elements without an entry, whose fill value differs from zero.
+/// Returns whether the content is sparse and has a fill value other than zero.
 fn has_other_fill(content: &Content) -> bool {
     matches!(content.data, Data::Triples { .. }) && content.fill != Scalar::zero(content.prim())
 }
