@@ -16,7 +16,7 @@ enum AxisArgument {
     Names(Vec<String>),
 }
 
-/// Returns the axes of a reduction. `keep` leaves reduced modes with size 1.
+/// Returns the axes of a reduction. With `keep`, the result has the reduced modes with size 1.
 pub(crate) fn axes(axis: &Bound<'_, PyAny>, keep: bool) -> PyResult<Axes> {
     let axes = if axis.is_none() {
         Axes::from(..)

@@ -65,8 +65,8 @@ impl Array {
         Array::bounded(inner, |shape| Bounds::stored(shape, tensor.positions()))
     }
 
-    /// Records that the array is computed, so that expressions read its tensor. Under a memory
-    /// limit, the tensor may be evicted and computed again.
+    /// Records that the array is computed, so that its bounds are those of its tensor. With a memory
+    /// limit the bounds stay, because the tensor may be evicted and computed again.
     pub(crate) fn note_computed(&self, core: &Arc<Core>, tensor: &storage::Tensor) {
         if core.inner.session().config().memory_limit.is_some() {
             return;
@@ -262,8 +262,8 @@ impl Array {
         core.derived(py, core.inner.reformat(format))
     }
 
-    /// Sets the fill value. Elements that are not stored keep their values: an element is stored if
-    /// the fill value differs from its value.
+    /// Sets the fill value. All elements keep their values: an element whose value differs from the
+    /// new fill value is stored.
     fn refill<'py>(&self, fill: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let core = self.core();
         let prim = core.prim.ok_or_else(|| PyTypeError::new_err("an array of structs keeps its fill value"))?;
@@ -422,8 +422,8 @@ impl Array {
         if !modulo.is_none() {
             return not_implemented(other.py());
         }
-        // A square gets its own operator, because a number is a parameter of the kernel, so the
-        // kernel would call the power function.
+        // A square gets its own operator. With `pow`, the exponent would be a parameter of the
+        // kernel, and the kernel would call the power function.
         let is_two = other.is_exact_instance_of::<PyInt>() && other.eq(2)?;
         let core = self.core();
         if is_two { core.unary(other.py(), Builtin::Square) } else { core.left(Builtin::Pow, other) }

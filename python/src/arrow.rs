@@ -3,7 +3,7 @@
 //! [`read_table`] reads any object with `__arrow_c_stream__`, such as a frame of pandas, Polars,
 //! pyarrow or DuckDB, and [`ArrowTable`] is such an object. [`import_table`] makes a tensor of a
 //! table whose columns are coordinates and values, and [`export_table`] makes a table of a tensor.
-//! Coordinates that are no integers have [`labels`].
+//! Coordinates that are not integers have [`labels`].
 
 pub(crate) mod labels;
 
@@ -229,8 +229,8 @@ pub(crate) fn import_table<'py>(
     Ok((Tensor(tensor), found))
 }
 
-/// The name of the column of values in the batch that a tensor is made of, which no column of a
-/// user has.
+/// The name of the column of values, in the batch that a tensor is made of. No column of a user has
+/// this name.
 const VALUES: &str = "\u{0}values";
 
 fn column<'a>(batch: &'a RecordBatch, name: &str) -> PyResult<&'a ArrayRef> {

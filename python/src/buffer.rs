@@ -4,7 +4,8 @@
 //! redpoll, and [`SharedBuffer`] gives an array of redpoll to Python as a read-only buffer.
 //!
 //! Kernels trust validated coordinates and booleans, and would read out of bounds if Python changed
-//! them later. So [`coordinates_of`] copies them, unless they belong to a [`SharedBuffer`].
+//! them later. So coordinates and booleans are copied, unless they belong to a [`SharedBuffer`] or
+//! to `bytes`.
 
 use arrow_buffer::{Buffer, MutableBuffer};
 use pyo3::buffer::{ElementType, PyUntypedBuffer};

@@ -14,7 +14,7 @@ use redpoll::logic::{Prim, Scalar};
 struct PythonLayer {
     /// The class of arrays, which derives from [`Array`].
     array: Py<PyType>,
-    /// The function that converts foreign operands: `convert(object, like)` returns an array, or
+    /// The function that converts foreign operands: `convert(object)` returns an array, or
     /// `NotImplemented`.
     convert: Py<PyAny>,
     /// The class of errors of axes.
@@ -24,7 +24,7 @@ struct PythonLayer {
 static PYTHON_LAYER: PyOnceLock<PythonLayer> = PyOnceLock::new();
 
 /// Registers the class of arrays, the conversion of foreign operands and the class of errors of
-/// axes. Called once, when the package is imported.
+/// axes. The package calls this function once, when it is imported.
 #[pyfunction]
 pub(crate) fn register(py: Python<'_>, array: Py<PyType>, convert: Py<PyAny>, axis_error: Py<PyType>) -> PyResult<()> {
     let layer = PythonLayer { array, convert, axis_error };

@@ -57,8 +57,8 @@ pub(crate) fn reduce<'py>(
     this.rearranged(array.py(), result)
 }
 
-/// Folds the values along one axis and returns every partial result: `sum`, `prod`, or an
-/// associative operator with an identity.
+/// Folds the values along one axis and returns every partial result. The operator is `sum`, `prod`,
+/// or any associative operator with an identity.
 #[pyfunction]
 pub(crate) fn scan<'py>(
     array: &Bound<'py, Array>,

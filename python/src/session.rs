@@ -26,8 +26,8 @@ pub(crate) struct Session(pub(crate) redpoll::Session);
 impl Session {
     /// Makes a session. `floats` is `relaxed` (a product with 0 or with an element that is not
     /// stored is 0, whatever the other element is, and sums are regrouped) or `strict` (IEEE 754).
-    /// `memory_limit` is the largest number of bytes of all results, and `threads` is the number of
-    /// threads of a run.
+    /// `memory_limit` is the largest number of bytes of all results and workspaces at one time, and
+    /// `threads` is the number of threads of a run.
     #[new]
     #[pyo3(signature = (*, floats = "relaxed", memory_limit = None, threads = None))]
     fn new(floats: &str, memory_limit: Option<usize>, threads: Option<usize>) -> PyResult<Session> {
@@ -82,8 +82,8 @@ impl Session {
         created(py, self.0.eye(rows, columns, k, prim_of(dtype)?))
     }
 
-    /// Draws an array of random numbers, the same on every machine. `distribution` is `uniform`,
-    /// `normal` or `integers`, with two parameters.
+    /// Draws an array of random numbers. A seed gives the same numbers on every machine.
+    /// `distribution` is `uniform`, `normal` or `integers`, and `parameters` are its two parameters.
     #[pyo3(signature = (shape, *, density = None, distribution = "uniform", parameters = (0.0, 1.0), dtype = None,
         format = None, seed = 0))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]

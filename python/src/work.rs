@@ -1,7 +1,7 @@
 //! Upper bounds of the work of arrays, which decide whether a run gets a thread of its own.
 
-/// The work of an operator in addition to its elements, in elements: roughly the time to plan the
-/// operator.
+/// The work of an operator in addition to the elements that it visits: the number of elements that
+/// are visited in roughly the time to plan the operator.
 const OPERATOR_WORK: u64 = 1 << 12;
 
 /// Upper bounds for an array, saturating.

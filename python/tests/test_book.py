@@ -78,7 +78,7 @@ def pages():
 
 
 def normalized(found, expected):
-    """Return the output, with an expected line in place of each line that its wildcards match."""
+    """Return the output. A line that matches the wildcards of an expected line becomes that line."""
     lines, shown = found.splitlines(), expected.splitlines()
     if len(lines) != len(shown):
         return found

@@ -102,7 +102,7 @@ class Array(NumpyMethods, _core.Array):
         return _core.permute_dims(self, (*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
 
     def to_device(self, device: str | None, /, *, stream: Any = None) -> Array:
-        """Return the array itself, as the only device is `cpu`.
+        """Return the array itself, because the only device is `cpu`.
 
         Raises:
             ValueError: the device is not `cpu`, or `stream` is given.
@@ -141,7 +141,9 @@ class Array(NumpyMethods, _core.Array):
         return tensor
 
     def todense(self) -> npt.NDArray[Any]:
-        """Compute the array and return its elements as a read-only NumPy array of any size.
+        """Compute the array and return its elements as a read-only NumPy array.
+
+        The limit of `set_dense_limit` does not apply.
 
         Examples:
             >>> rp.eye(2).todense()

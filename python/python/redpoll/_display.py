@@ -22,7 +22,7 @@ _SHADES = 5
 
 
 def text(array: Array) -> str:
-    """Return the type of an array, and the format and stored elements of a computed array."""
+    """Return the properties of an array, and the format and number of stored elements if computed."""
     parts = [f"shape={array.shape}"]
     if array.names is not None:
         parts.append(f"names={array.names}")

@@ -91,7 +91,7 @@ def _layout(
 
 
 def _depths(nodes: list[tuple[str, list[str]]], edges: list[tuple[int, int, list[str]]]) -> list[int]:
-    """Return the depth of each node: below its sources; an input is directly above a reader."""
+    """Return the depth of each node: below its sources, or for inputs directly above a reader."""
     depths = [0] * len(nodes)
     # Each edge leads to a later node, so one pass in order finds the longest paths.
     for source, target, _ in sorted(edges, key=lambda edge: edge[1]):
@@ -104,7 +104,7 @@ def _depths(nodes: list[tuple[str, list[str]]], edges: list[tuple[int, int, list
 
 
 def _insert_edges(boxes: list[_Item], depths: list[int], edges: list[tuple[int, int, list[str]]]) -> list[list[_Item]]:
-    """Return layers of the boxes, with layers for labels between them and bends of long edges."""
+    """Return the layers of boxes, and between them layers of labels and of bends of long edges."""
     layers: list[list[_Item]] = [[] for _ in range(2 * max(depths, default=0) + 1)]
     for box, depth in zip(boxes, depths, strict=True):
         layers[2 * depth].append(box)

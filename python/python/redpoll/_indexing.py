@@ -37,7 +37,7 @@ def _expand(array: Array, key: Any) -> list[Any]:
 
 
 def _check_integers(array: Array, items: list[Any]) -> None:
-    """Raise `IndexError` for integers out of bounds, and for too many indices."""
+    """Raise `IndexError` for several ellipses, and for more indices than modes."""
     taken = sum(item.ndim if _is_mask(item) else 1 for item in items if item is not None and item is not Ellipsis)
     if sum(item is Ellipsis for item in items) > 1:
         raise IndexError("an index can have only one ellipsis ('...')")

@@ -177,7 +177,7 @@ def pagerank(
     """Compute PageRank by power iteration; the ranks sum to 1.
 
     The rank of a vertex without outgoing edges is spread over all vertices. The iteration ends when
-    the ranks change by less than `tolerance` times the number of vertices in total. With
+    the sum of the changes of all ranks is less than `tolerance` times the number of vertices. With
     `weighted`, the random walk follows an edge in proportion to its element. Otherwise all edges of
     a vertex are equally likely.
 

@@ -45,7 +45,7 @@ class TfidfTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Args:
         norm: the norm that becomes 1 for each row: `l1`, `l2`, or `None` for no scaling.
-        use_idf: whether terms are weighed by their inverse document frequency.
+        use_idf: whether terms are weighted by their inverse document frequency.
         smooth_idf: whether an additional document, which has every term, is counted.
         sublinear_tf: whether `1 + log(count)` replaces a count.
 
@@ -85,7 +85,7 @@ class TfidfTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any, copy: bool = True) -> Any:  # noqa: N803
-        """Return weighed counts as an array of redpoll if `X` is one, else as a `csr_matrix`."""
+        """Return weighted counts as an array of redpoll if `X` is one, else as a `csr_matrix`."""
         check_is_fitted(self)
         counts = sp.csr_matrix(_validated(self, X, reset=False))
         weights = rp.asarray(counts)
@@ -117,7 +117,7 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     The singular vectors come from random projections and power iterations (N. Halko, P. G.
     Martinsson and J. A. Tropp, *Finding structure with randomness*, SIAM Review 53, 2011,
-    algorithms 4.4 and 5.1). redpoll computes all products with the samples, and LAPACK computes the
+    algorithms 4.4 and 5.1). Redpoll computes all products with the samples, and LAPACK computes the
     small factorizations.
 
     Args:

@@ -128,7 +128,8 @@ impl ScalarUDFImpl for OperatorFunction {
         &self.signature
     }
 
-    /// Casts decimals and NULLs, for which redpoll has no dtype, to `DOUBLE`.
+    /// Casts NULLs, decimals and floats of 16 bits, for which redpoll has no dtype, to `DOUBLE`, and
+    /// dictionaries to their values.
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let types: Vec<DataType> = types
             .iter()
@@ -179,7 +180,7 @@ impl ScalarUDFImpl for OperatorFunction {
     }
 }
 
-/// Calls a macro with the type of a column of numbers, and with its value type.
+/// Calls a macro with the Arrow type of a column of numbers.
 macro_rules! for_type {
     ($ty:expr, $action:ident) => {
         match $ty {

@@ -20,7 +20,7 @@ type Objects<'py> = PyResult<Vec<Bound<'py, PyAny>>>;
 /// Microseconds in a day.
 const DAY: i128 = 86_400_000_000;
 
-/// Returns rows of a table as tuples of Python objects.
+/// Returns the rows of a table as tuples of Python objects.
 #[pyfunction]
 pub(crate) fn rows<'py>(py: Python<'py>, table: &Bound<'py, ArrowTable>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
     let mut rows = Vec::new();

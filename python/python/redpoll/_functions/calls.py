@@ -55,7 +55,7 @@ NAMESPACE: dict[str, Callable[..., Any]] = {row.name: _elementwise(row.operator)
     "astype": lambda x, dtype: x.astype(dtype),
 }
 
-#: Operators of functions of `math` whose names are not names of the standard.
+#: The names in `NAMESPACE` of functions of `math` that have another name there.
 _MATH = {"fabs": "abs", "gamma": "tgamma"}
 
 #: Functions of `math` that return integers.

@@ -69,7 +69,7 @@ class Op:
         arrays = [value if is_number(value) or isinstance(value, Array) else _as_array(value) for value in values]
         dtypes = _dtypes_of(arrays)
         session = current_session()
-        # A number is an array of one repeated value, so the result of a sparse operand stays sparse.
+        # A number becomes an array without modes, so the result of a sparse operand stays sparse.
         full = [
             session.full((), value, dtype.name) if is_number(value) else value
             for value, dtype in zip(arrays, dtypes, strict=True)
@@ -199,15 +199,16 @@ def op(function: Callable[..., Any] | None = None, /, **properties: Any) -> Any:
 
     Names from outside of the function keep the values of the function's first call for these
     dtypes. Integers wrap, and integer quotients by 0 are 0. A `while` has to end for every element
-    and for the fill values, because a kernel within a loop cannot be interrupted.
+    and for the fill values, because a kernel cannot be interrupted while such a loop runs.
 
     Properties are trusted, and the optimizer uses them. `commutative`, `associative` and
     `idempotent` are laws. `identity` and `annihilator` are one value for all parameters, or a value
     for each parameter. `distributes_over` has the operators over which this operator distributes.
-    `special` maps a parameter to one of its values, and to a function of the result for this value.
-    `iteration` is the set of elements for which the function is evaluated, such as `"x & ~y"`.
-    `cases` has results elsewhere, such as `{"all": lambda x, y: 0.0}`. `fills` has the fill values
-    for which the iteration space is declared.
+    `special` maps a parameter to a pair of one of its values and a function that returns the result
+    for this value. `iteration` is the set of coordinates at which the function is evaluated, such
+    as `"x & ~y"`: those that `x` stores and `y` does not. `cases` has results at other coordinates,
+    such as `{"all": lambda x, y: 0.0}`. `fills` has the fill values of the arguments for which
+    `iteration` is declared.
 
     Raises:
         FunctionError: a line of the function cannot be traced; the message has the line.
@@ -254,7 +255,8 @@ def operator(value: Any, dtypes: Sequence[DType]) -> _core.Operator:
 def map(function: Any, /, *arrays: ArrayLike) -> Array:
     """Apply an operator, its name, or a Python function elementwise.
 
-    A Python function is traced at each call. An operator that `op` makes is traced once.
+    A Python function is traced at each call. An operator that `op` makes is traced once for each
+    combination of dtypes.
 
     Raises:
         FunctionError: the function cannot be traced; see `op`.

@@ -16,7 +16,8 @@ def body(root: Node) -> str:
     """Return the text of an expression. Values that are used several times are bound by `let`.
 
     A value that only one branch uses is computed in this branch. A value that both branches or
-    other code use is computed before the branches. So a loop runs only where its result is used.
+    other code use is computed before the branches. The exception is a loop that only branches use:
+    each branch has its own copy of the loop, so the loop runs only where its result is used.
     """
     members: dict[int, set[int]] = {}
     for node in _reachable([root], {}):

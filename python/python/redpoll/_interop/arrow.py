@@ -26,16 +26,16 @@ def from_arrow(
     pyarrow, a relation of DuckDB. Without a column of values, the array is true at every row. The
     values are shared where their layout allows sharing; the coordinates are copied.
 
-    A column of integers has the coordinates themselves. Every other column gets labels: the labels
-    of a dictionary keep their order, other labels ascend. `array.labels` has the labels of each
-    mode, and `array.to_arrow` writes the labels back.
+    The integers of a coordinate column are the coordinates themselves. The values of every other
+    coordinate column become labels: the labels of a dictionary keep their order, other labels
+    ascend. `array.labels` has the labels of each mode, and `array.to_arrow` writes the labels back.
 
     Args:
         table: the table.
         coordinates: the name of a column for each mode.
         values: the name of the column of values.
-        labels: a dictionary from the name of a column to the labels of its names, such as the
-            labels of another array, or to `True` to label a column of integers.
+        labels: a dictionary from the name of a coordinate column to its labels, such as the labels
+            of another array, or to `True` to label a column of integers.
         shape: the sizes of the modes, or `None` for a size that follows from the column.
         fill_value: the value of coordinates without a row, by default 0.
         format: the format of the array.
@@ -54,7 +54,7 @@ def from_arrow(
     coordinates = [coordinates] if isinstance(coordinates, str) else list(coordinates)
     labels = labels or {}
     if not isinstance(labels, Mapping):
-        raise TypeError(f"labels are a dictionary by name of a column, found {type(labels).__name__}")
+        raise TypeError(f"labels are a dictionary from names of columns to labels, found {type(labels).__name__}")
     for name in labels:
         if name not in coordinates:
             raise KeyError(f"labels are for columns of coordinates, which are {', '.join(coordinates)}; found {name!r}")
@@ -112,7 +112,7 @@ def to_arrow(array: Array, names: Sequence[str] | None = None, *, values: str = 
 
 
 def checked_labels(shape: Sequence[int], labels: Sequence[Any]) -> tuple[Any, ...]:
-    """Return labels for each mode of a shape: `Labels`, or a tuple of objects that Arrow lacks."""
+    """Return labels for each mode of a shape: `Labels`, or a tuple if Arrow has no type for them."""
     if len(labels) != len(shape):
         raise ValueError(f"expected labels or `None` for each of {len(shape)} modes, found {len(labels)}")
     result = []

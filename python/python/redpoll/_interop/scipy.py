@@ -27,10 +27,10 @@ _UNSORTED = "the coordinates are unsorted or repeated; pass unsorted='sort' to s
 def from_scipy(matrix: Any, *, unsorted: str = "sort") -> Array:
     """Return an array over a sparse array or matrix of SciPy, in the format `csr`, `csc` or `coo`.
 
-    If the coordinates ascend without duplicates, the values are shared and must not be changed.
-    Otherwise, `unsorted="sort"` sorts a copy and adds the values of duplicates, and
-    `unsorted="refuse"` raises `ValueError`. Coordinates are copied unless they belong to a tensor,
-    because kernels rely on their order.
+    If the coordinates ascend without duplicates, the array shares the values where the formats
+    agree, and the values must not be changed. Otherwise, `unsorted="sort"` sorts a copy and adds
+    the values of duplicates, and `unsorted="refuse"` raises `ValueError`. Coordinates are copied
+    unless they belong to a tensor, because kernels rely on their order.
 
     Raises:
         ValueError: the coordinates are unsorted or repeated, and `unsorted` is "refuse".
@@ -99,8 +99,9 @@ def from_coordinates(coords: Sequence[NDArray[Any]], data: NDArray[Any], shape: 
 def to_scipy(array: Array, format: str = "csr", *, matrix: bool = False) -> Any:
     """Return an array of two modes with fill value zero as a sparse array of SciPy.
 
-    The result shares the memory of the computed tensor, which is read-only. With `matrix`, the
-    result is of SciPy's older class of matrices, whose `*` is the matrix product.
+    A result in the format `csr` or `csc` shares the memory of the computed tensor, which is
+    read-only. With `matrix`, the result is of SciPy's older class of matrices, whose `*` is the
+    matrix product.
 
     Raises:
         ValueError: the array does not have 2 modes, or its fill value is not 0.

@@ -21,8 +21,9 @@ __all__ = ["from_sparse", "to_sparse"]
 def from_sparse(array: Any) -> Array:
     """Return an array over an array of PyData/Sparse: `COO`, `GCXS` or `DOK`, with its fill value.
 
-    If the coordinates ascend without duplicates, the values are shared and must not be changed.
-    Otherwise the values of duplicates are added.
+    The values of a `COO`, and of a `GCXS` with two modes, are shared and must not be changed if the
+    coordinates ascend without duplicates. Other values are copied, and the values of duplicates are
+    added.
 
     Raises:
         TypeError: redpoll has no dtype for the elements.
@@ -54,7 +55,7 @@ def from_sparse(array: Any) -> Array:
 
 
 def _signed(indices: NDArray[Any]) -> NDArray[Any]:
-    """Return indices in a dtype of 32 or 64 bits."""
+    """Return indices as signed integers of 32 or 64 bits."""
     wide = indices.dtype.itemsize > 4 or (len(indices) and int(indices.max()) >= 2**31)
     return np.ascontiguousarray(indices, np.int64 if wide else np.int32)
 

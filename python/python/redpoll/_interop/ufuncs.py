@@ -1,4 +1,4 @@
-"""NumPy's ufuncs of arrays of redpoll, which `__array_ufunc__` calls."""
+"""NumPy's ufuncs on arrays of redpoll, which `__array_ufunc__` calls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "vecmat": lambda xp, a, b: xp.squeeze(xp.matmul(xp.expand_dims(a, axis=-2), b), axis=-2),
 }
 
-#: Reductions of ufuncs in the namespace, and their scans.
+#: The function of the namespace for the reduction of a ufunc, and the operator of its scan.
 _REDUCTIONS = {
     "add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_and": "all", "logical_or": "any",
 }  # fmt: skip

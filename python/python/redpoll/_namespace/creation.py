@@ -39,7 +39,8 @@ def asarray(
 
     Raises:
         TypeError: redpoll has no dtype for the elements, such as strings or complex numbers.
-        ValueError: `copy` is false and the elements must be copied.
+        ValueError: `copy` is false, but the object is a number or a sequence, or an array of
+            redpoll in another dtype.
 
     Examples:
         >>> rp.asarray([[1, 0], [0, 2]])

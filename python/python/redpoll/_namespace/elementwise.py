@@ -116,7 +116,7 @@ def real(x: Array, /) -> Array:
 
 
 def imag(x: Array, /) -> Array:
-    """Return the imaginary parts, which are zeros as the elements are real.
+    """Return the imaginary parts, which are zeros because the elements are real.
 
     Examples:
         >>> rp.imag(rp.asarray([1.0, -2.0])).tolist()
@@ -131,8 +131,10 @@ _IF_ELSE = _core.Operator("ifelse")
 def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the elements of `x1` where the condition is true, and the elements of `x2` elsewhere.
 
+    A condition that is a number is true if it is not 0.
+
     Raises:
-        TypeError: the condition is not an array of booleans.
+        TypeError: no operand is an array of redpoll.
 
     Examples:
         >>> x = rp.asarray([1, -2, 3])

@@ -128,5 +128,5 @@ def single_source_dijkstra_path_length(
 
 
 def single_source_bellman_ford_path_length(G: Any, source: Any, weight: str = "weight") -> dict[Any, float]:  # noqa: N803
-    """Compute the length of a shortest path from the source to each node, with weights of any sign."""
+    """Compute the length of a shortest path to each reachable node, with weights of any sign."""
     return _by_distance(G, _relaxed(G, _index(G, source), weight), weight, None)

@@ -1,4 +1,4 @@
-"""NumPy's functions of arrays of redpoll, which `__array_function__` calls.
+"""NumPy's functions on arrays of redpoll, which `__array_function__` calls.
 
 A function of the namespace that has the name and the arguments of NumPy's function needs no entry
 here. For the other functions, an adapter takes the arguments of NumPy's function, and calls the
@@ -41,7 +41,7 @@ def call(
     function = ADAPTERS.get(name) or getattr(namespace(), _RENAMED.get(name, name), None)
     if not callable(function) or isinstance(function, type):
         return NotImplemented
-    # An argument with its default value does not change the result.
+    # Arguments that the function lacks are dropped if their values change nothing.
     given = {key: value for key, value in kwargs.items() if not _is_neutral(function, key, value)}
     if not _accepts(function, len(args), tuple(given)):
         return NotImplemented
