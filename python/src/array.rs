@@ -65,8 +65,8 @@ impl Array {
         Array::bounded(inner, |shape| Bounds::stored(shape, tensor.positions()))
     }
 
-    /// Records that the array is computed, so that its bounds are those of its tensor. With a memory
-    /// limit the bounds stay, because the tensor may be evicted and computed again.
+    /// Records that the array is computed, so that its bounds are those of its tensor. With a
+    /// memory limit the bounds stay, because the tensor may be evicted and computed again.
     pub(crate) fn note_computed(&self, core: &Arc<Core>, tensor: &storage::Tensor) {
         if core.inner.session().config().memory_limit.is_some() {
             return;

@@ -83,7 +83,8 @@ impl Session {
     }
 
     /// Draws an array of random numbers. A seed gives the same numbers on every machine.
-    /// `distribution` is `uniform`, `normal` or `integers`, and `parameters` are its two parameters.
+    /// `distribution` is `uniform`, `normal` or `integers`, and `parameters` has its two
+    /// parameters.
     #[pyo3(signature = (shape, *, density = None, distribution = "uniform", parameters = (0.0, 1.0), dtype = None,
         format = None, seed = 0))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]

@@ -78,7 +78,7 @@ def pages():
 
 
 def normalized(found, expected):
-    """Return the output. A line that matches the wildcards of an expected line becomes that line."""
+    """Return the output. A line that an expected line matches by wildcards becomes that line."""
     lines, shown = found.splitlines(), expected.splitlines()
     if len(lines) != len(shown):
         return found

@@ -22,7 +22,7 @@ _SHADES = 5
 
 
 def text(array: Array) -> str:
-    """Return the properties of an array, and the format and number of stored elements if computed."""
+    """Return the properties of an array, and the format and stored elements if it is computed."""
     parts = [f"shape={array.shape}"]
     if array.names is not None:
         parts.append(f"names={array.names}")

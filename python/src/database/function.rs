@@ -128,8 +128,8 @@ impl ScalarUDFImpl for OperatorFunction {
         &self.signature
     }
 
-    /// Casts NULLs, decimals and floats of 16 bits, for which redpoll has no dtype, to `DOUBLE`, and
-    /// dictionaries to their values.
+    /// Casts NULLs, decimals and floats of 16 bits, for which redpoll has no dtype, to `DOUBLE`,
+    /// and dictionaries to their values.
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let types: Vec<DataType> = types
             .iter()

@@ -361,7 +361,7 @@ class _Reader:
         return self.trace.cast(value, _BOOL) if isinstance(value, Node) else self.attempt(tree, lambda: bool(value))
 
     def apply(self, tree: ast.Call, env: dict[str, Any]) -> Any:
-        """Call a function. If an argument is a node, call its replacement for nodes, or trace it."""
+        """Call a function; if an argument is a node, call its replacement for nodes or trace it."""
         function = self.value(tree.func, env)
         if any(isinstance(arg, ast.Starred) for arg in tree.args) or any(word.arg is None for word in tree.keywords):
             raise self.error(tree, "`*` and `**` in calls cannot be traced")

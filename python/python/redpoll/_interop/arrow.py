@@ -112,7 +112,7 @@ def to_arrow(array: Array, names: Sequence[str] | None = None, *, values: str = 
 
 
 def checked_labels(shape: Sequence[int], labels: Sequence[Any]) -> tuple[Any, ...]:
-    """Return labels for each mode of a shape: `Labels`, or a tuple if Arrow has no type for them."""
+    """Return labels for each mode of a shape: `Labels`, or a tuple for types that Arrow lacks."""
     if len(labels) != len(shape):
         raise ValueError(f"expected labels or `None` for each of {len(shape)} modes, found {len(labels)}")
     result = []
