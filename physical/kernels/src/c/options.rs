@@ -13,8 +13,8 @@ pub struct ToolchainOptions {
     pub cache: CacheFolder,
     /// Size limit of the cache on disk, in bytes.
     pub cache_bytes: u64,
-    /// Time limit of the compiler for one unit, and for each question about its version. A compiler
-    /// that exceeds the limit is killed, and the call returns an error.
+    /// Time limit of the compiler for one unit, and for each call that identifies the compiler. A
+    /// compiler that exceeds the limit is killed, and the call returns an error.
     pub compiler_time: Duration,
 }
 

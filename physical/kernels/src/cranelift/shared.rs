@@ -1,8 +1,8 @@
 //! Machine code that kernels share: a function is not compiled again while the code of a function
 //! that differs only in names is in memory.
 //!
-//! Sizes are parameters of functions, so that the plans of one expression over tensors of several
-//! sizes often lower to the same function. Queries over different tables often do, too.
+//! Sizes are parameters of functions. So the plans of one expression over tensors of several sizes
+//! often lower to the same function. Queries over different tables often do, too.
 
 use super::{Effort, compile};
 use crate::compiled_kernel::CodeRef;

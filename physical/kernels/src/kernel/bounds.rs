@@ -186,13 +186,13 @@ fn share_count(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_
     Some(preferred.min(worthwhile)).filter(|count| *count >= 2)
 }
 
-/// Returns chunks with `count` equal shares of the work, fewer if rounds have more than one share.
+/// Returns chunks with `count` equal shares of the work; fewer if a round has more than one share.
 fn equal_chunks(cut: &Cut, work: &LoopWork<'_>, count: u64) -> Vec<Range<i64>> {
     let total = work.of_first_rounds(cut.rounds.end.abs_diff(cut.rounds.start));
     chunks_at(cut, work, (1..count).map(|k| (u128::from(total) * u128::from(k) / u128::from(count)) as u64))
 }
 
-/// Returns chunks that end at the given amounts of work, fewer if rounds have more than one share.
+/// Returns chunks that end at the given amounts of work; fewer if a round has more than one share.
 fn chunks_at(cut: &Cut, work: &LoopWork<'_>, shares: impl Iterator<Item = u64>) -> Vec<Range<i64>> {
     let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
     let mut chunks: Vec<Range<i64>> = Vec::new();

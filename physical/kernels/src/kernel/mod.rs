@@ -56,8 +56,8 @@ pub struct Outcome {
 }
 
 impl Kernel {
-    /// Lowers and compiles a program in normal form for inputs of the given layouts, by tensor;
-    /// `None` or no entry is the narrow layout.
+    /// Lowers and compiles a program in normal form for inputs of the given layouts. `layouts` is
+    /// indexed by tensor; `None` and a missing entry stand for the narrow layout.
     ///
     /// # Errors
     /// The errors of the backend.

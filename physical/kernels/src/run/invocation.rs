@@ -65,13 +65,13 @@ unsafe impl Send for Invocation {}
 unsafe impl Sync for Invocation {}
 
 impl Invocation {
-    /// Makes the memory for a function: its input buffers in the order of its table, shared without
-    /// copies, and its parameters. Owned buffers start empty.
+    /// Makes the memory for a function, with its inputs and parameters. The inputs are in the order
+    /// of the signature, and are shared without copies. Owned buffers start empty.
     ///
     /// # Errors
     /// [`Error::InvalidInvocation`] when the number of inputs or parameters differs from that of
-    /// the signature, or when a buffer is not an array of its type. The address of an array is
-    /// aligned for its elements, and its size is a multiple of their size.
+    /// the signature, or when an input is not an array of its type: its address must be aligned for
+    /// the elements, and its size must be a multiple of their size.
     pub fn new(
         signature: &Arc<Signature>,
         inputs: impl IntoIterator<Item = ArrowBuffer>,

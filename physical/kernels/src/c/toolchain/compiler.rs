@@ -36,8 +36,8 @@ pub(super) struct Compiler {
 impl Compiler {
     /// Finds the named compiler. Without a name, finds the compiler that the crate `cc` chooses:
     /// the value of `CC`, or the usual compiler of the target. A compiler that an earlier process
-    /// has noted on disk and that has not changed since is not started. A compiler must answer each
-    /// question within `time`.
+    /// has noted on disk and that has not changed since is not started. A compiler that is started
+    /// must answer each call within `time`.
     ///
     /// # Errors
     /// The reason why no compiler can be used.
@@ -111,8 +111,8 @@ impl Compiler {
         [FLAGS, NATIVE].into_iter().flatten().copied()
     }
 
-    /// Returns the inputs to the machine code apart from the text: the path, arguments and version
-    /// of the compiler, the flags, and the features of the processor.
+    /// Returns all that determines the machine code apart from the text: the path, arguments and
+    /// version of the compiler, the flags, and the features of the processor.
     pub(super) fn identity(&self) -> String {
         let flags: Vec<&str> = Compiler::flags().chain(LIBRARIES.iter().copied()).collect();
         let (path, args, version) = (self.path.display(), &self.args, &self.version);
