@@ -76,8 +76,8 @@ def _true(random: np.random.Generator, count: int) -> Any:
 
 #: The operands by name, with the functions that make them.
 OPERANDS: dict[str, Callable[[Case], Any]] = {
-    # Matrices with the pattern of the case: twice positive values, values of both signs, integers,
-    # booleans.
+    # Matrices with the pattern of the case: two of positive values, then values of both signs,
+    # integers, booleans.
     "A": lambda case: case.with_values("A", case._matrix, _positive),
     "S": lambda case: case.with_values("S", case._matrix, _positive),
     "N": lambda case: case.with_values("N", case._matrix, _mixed),

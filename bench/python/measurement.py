@@ -21,7 +21,7 @@ SLOW_ROUNDS, SLOW = 3, 1.0
 #: Calls after which redpoll compiles a plan by the C compiler, and calls that compare its tiers.
 _CALLS_BEFORE, _CALLS_AFTER = 205, 40
 
-#: Calls shorter than this run once unmeasured before each turn, in seconds.
+#: Calls shorter than this many seconds run once unmeasured before each turn.
 _UNMEASURED = 0.02
 
 Call = Callable[[], object]

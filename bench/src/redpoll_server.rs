@@ -1,4 +1,4 @@
-//! redpoll as a server of the protocol: generates the data of workloads, and runs them in each
+//! Redpoll as a server of the protocol: generates the data of workloads, and runs them in each
 //! tier, cold and warm.
 
 use crate::checks::Sums;

@@ -12,7 +12,7 @@ ALL_SIZES = ("ten", "uniform/1e3", "uniform/1e5", "power/1e6", "uniform/1e7")
 
 
 def of_values(f):
-    """Return a ufunc on matrices of SciPy that leaves zeros zero, over the values alone."""
+    """Return a function of SciPy matrices that applies `f`, which leaves zeros zero, to the values alone."""
     return lambda a: sp.csr_array((f(a.data), a.indices, a.indptr), shape=a.shape)
 
 
