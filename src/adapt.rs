@@ -52,7 +52,7 @@ pub(crate) fn run_first(
         next += 1;
     }
     let run = current.executable.finish(&state, start.elapsed());
-    // Concurrent first runs all adapt in the same way; the first to finish stores the adapted plan.
+    // Concurrent first runs may each adapt the plan; the first run to finish stores its plan.
     let _ = form.adapted.set((!Arc::ptr_eq(&current, form)).then_some(current));
     Ok(run)
 }
@@ -76,8 +76,8 @@ fn replan(
     let written = written.collect::<Result<Vec<_>, _>>()?;
     let source = statistics.source(bindings);
     let replanned = adaptive.adapt(after, &written, &Statistics::new(&*source), &config.optimizer)?;
-    // The new queries may read a table that is not bound because the original plan did not need
-    // it.
+    // The new queries may read a table that the original plan did not need and that is not bound;
+    // then the plan does not change.
     let Some(adaptive) = replanned.filter(|p| check_inputs(&p.physical, bindings).is_ok()) else { return Ok(None) };
     verify::verify(&adaptive.physical).map_err(Error::VerifyPhysical)?;
     let executable = executable.adapt(after, &adaptive, bindings)?;

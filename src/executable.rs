@@ -165,7 +165,8 @@ impl Executable {
         })
     }
 
-    /// Resolves the target for these inputs and prepares it. The result is never [`Target::AUTO`].
+    /// Returns the target that runs the stages on these inputs, after compiling what this target
+    /// needs. [`Target::AUTO`] is replaced by a device or [`Target::CPU`].
     pub(crate) fn prepare_target(&self, target: Target, bindings: &Bindings) -> Result<Target, Error> {
         match target {
             Target::AUTO => self.prepare_target(self.resolve_auto(bindings), bindings),
@@ -184,7 +185,8 @@ impl Executable {
         }
     }
 
-    /// Resolves [`Target::AUTO`]. If a device is chosen, its kernels are compiled.
+    /// Returns a device or [`Target::CPU`] in place of [`Target::AUTO`]. The kernels of a chosen
+    /// device are compiled; if this fails, returns [`Target::CPU`].
     fn resolve_auto(&self, bindings: &Bindings) -> Target {
         let target = self.placement(bindings).target;
         if !target.is_device() {

@@ -17,12 +17,12 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Note {
-    /// A tensor that is stored densely although its operands include sparse inputs with at most as
-    /// many elements.
+    /// A tensor that is stored densely although some of its operands are sparse inputs with no more
+    /// elements than the tensor.
     DenseStorage {
         /// The tensor.
         tensor: Alias,
-        /// Set for a result, not for an intermediate.
+        /// `true` for a result, `false` for an intermediate.
         is_result: bool,
         /// The number of elements of the tensor.
         elements: u64,

@@ -188,7 +188,7 @@ impl Target {
     /// Returns the backend of the kernels at the start of a run.
     ///
     /// # Errors
-    /// [`Error::Device`] if no machine has this many devices.
+    /// [`Error::Device`] if the number of the device is too large for any machine.
     ///
     /// # Panics
     /// Panics if the target runs no kernels.
@@ -204,8 +204,8 @@ impl Target {
         }
     }
 
-    /// Returns the index of the target among all targets; `None` if no machine has this many
-    /// devices.
+    /// Returns the index of the target among all targets; `None` if the number of the device is too
+    /// large.
     pub(crate) fn slot(self) -> Option<usize> {
         let before: u32 = TARGETS[..usize::from(self.row)].iter().map(Row::count).sum();
         (self.number < self.row().count()).then_some((before + self.number) as usize)

@@ -102,7 +102,7 @@ const CASES: &[AdaptivityCase] = &[
     },
 ];
 
-/// The first case with tensors so small that replanning takes more time than it saves.
+/// The first of the cases, with tensors so small that replanning takes more time than it saves.
 const SMALL: AdaptivityCase = AdaptivityCase {
     name: "small",
     inputs: &[
@@ -218,7 +218,7 @@ fn targets_agree_on_adapted_plans() {
             }
         }
     }
-    // The interpreter of Notation visits all elements, so it runs the small case alone.
+    // The interpreter of Notation visits all elements, so it runs only the small case.
     let [reference, adapted] = [OFF, ON].map(|a| SMALL.prepared(a, true).run_with(Target::NOTATION).unwrap());
     check_equal(&adapted, &reference, SMALL.name);
 }

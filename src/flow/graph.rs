@@ -46,8 +46,8 @@ pub struct FlowEdge {
     pub lines: Vec<String>,
 }
 
-/// Joins lines with a separator. Characters are escaped by `escape`, and other control characters
-/// become blanks.
+/// Joins lines with a separator. Characters are escaped by `escape`; control characters that
+/// `escape` does not replace become blanks.
 pub(super) fn escape_lines(lines: &[String], separator: &str, escape: impl Fn(char) -> Option<String>) -> String {
     let character = |c: char| match escape(c) {
         Some(escaped) => escaped,

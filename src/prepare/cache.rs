@@ -7,8 +7,8 @@
 //! - stored infinities and NaN
 //! - facts that the optimizer requested
 //!
-//! A compiled plan does not depend on other values of its inputs, nor on their names, unless
-//! schedules refer to the names.
+//! Apart from these properties, a compiled plan does not depend on the values of its inputs, nor on
+//! their names, unless schedules refer to the names.
 //!
 //! A compiled program depends on types, widths of arrays, and assumed ranges of values. Numbers of
 //! positions are not part of the key of a program, because a user may run a program repeatedly over
