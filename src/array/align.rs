@@ -54,8 +54,8 @@ fn broadcast(states: &[ArrayState]) -> Result<Vec<Expr>, Cause> {
 }
 
 /// Labels the modes of arrays. A mode of size 1 is broadcast, that is, read at coordinate 0, if
-/// another mode with its label has another size. If modes with the same label may have different
-/// sizes, they must have the same distance from the last mode, which the error reports.
+/// another mode with its label has another size. The error reports the distance of the mode from
+/// the last mode, so modes of one label whose sizes may differ must have equal distances.
 ///
 /// # Errors
 /// Fails if modes of one label have different sizes other than 1.
@@ -84,7 +84,7 @@ pub(crate) fn label_with_broadcast(labels: &[(&ArrayState, Vec<Field>)]) -> Resu
     labels.iter().map(expr).collect()
 }
 
-/// Returns the error for modes of one label with different sizes. `mode` is the number of the label
+/// Returns the error for modes of one label with different sizes. `mode` is the number of the mode,
 /// counted from the end: 1 for the last mode.
 fn size_mismatch(labels: &[(&ArrayState, Vec<Field>)], field: &Field, mode: usize) -> Cause {
     let size =

@@ -44,7 +44,7 @@ impl Axes {
         Axes { selection, keep: false }
     }
 
-    /// Returns the numbers of the modes of an array, in ascending order.
+    /// Returns the numbers of the modes of an array that the axes select, in ascending order.
     pub(crate) fn resolve(&self, state: &ArrayState) -> Result<Vec<usize>, Cause> {
         let fields = &state.expr.info().fields;
         let mut found = match &self.selection {

@@ -54,8 +54,9 @@ impl Session {
     }
 
     /// Returns the numbers from `start` (included) to `stop` (excluded) in the given steps, as
-    /// `i64`, or as `f64` for float arguments. There are `ceil((stop - start) / step)` floats,
-    /// rounded as NumPy does; [`Session::linspace`] takes the number of values.
+    /// `i64`, or as `f64` for float arguments. The number of floats is
+    /// `ceil((stop - start) / step)`, as in NumPy; [`Session::linspace`] takes the number of
+    /// values.
     ///
     /// ```
     /// let session = redpoll::Session::default();

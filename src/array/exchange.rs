@@ -136,7 +136,7 @@ fn true_coordinates(shape: &[u64], values: &[Scalar]) -> Vec<Vec<u64>> {
     coordinates
 }
 
-/// Returns the stored entries, sorted by the modes in order.
+/// Returns the stored entries in row-major order.
 fn row_major(tensor: &Tensor) -> Result<Triples, Error> {
     let ordered = convert(tensor, &Format::csf(tensor.ty().shape.len()))?;
     Ok(ordered.to_triples()?)

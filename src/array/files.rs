@@ -60,8 +60,8 @@ impl Session {
         FileScan { session: self.clone(), path: path.as_ref().to_owned(), options, format: None }
     }
 
-    /// Returns a small real data set that ships with redpoll:
-    /// [`SAMPLES`](crate::datasets::SAMPLES) lists them.
+    /// Returns a small real data set that ships with redpoll: [`SAMPLES`](crate::datasets::SAMPLES)
+    /// lists these data sets.
     ///
     /// ```
     /// let session = redpoll::Session::default();

@@ -123,7 +123,7 @@ functions! { binary:
     multiply_saturating MulSat "Computes the product; integers saturate." [100i8] [2i8] => i8: [127];
     not_equal Ne "Returns whether `x` differs from `y`." [1, 2] [1, 3] => bool: [false, true];
     pow Pow "Computes `x^y`; integers wrap." [2, 3] [5, 2] => i32: [32, 9];
-    remainder Rem "Computes the remainder of `floor_divide`, which has the sign of `y`, as `x % y`. In the default float mode, the remainder of 0 is 0." [7, -7] [3, 3] => i32: [1, 2];
+    remainder Rem "Computes `x % y`: the remainder of `floor_divide`, which has the sign of `y`. In the default float mode, the remainder of 0 is 0." [7, -7] [3, 3] => i32: [1, 2];
     subtract Sub "Computes the difference, as `x - y`; integers wrap." [1, 2] [3, 1] => i32: [-2, 1];
     subtract_checked SubChecked "Computes the difference; integer overflow stops the run with an error." [5] [3] => i32: [2];
     subtract_saturating SubSat "Computes the difference; integers saturate." [i8::MIN] [1i8] => i8: [-128];

@@ -227,7 +227,8 @@ fn norm(state: &ArrayState, order: f64, axes: &Axes) -> Result<ArrayState, Cause
     power(&of(Builtin::Add, power(&absolute()?, order)?)?, 1.0 / order)
 }
 
-/// Computes the extreme pair of a value and its coordinate, and returns the coordinate.
+/// Folds pairs of a value and its coordinate to the extreme pair, and returns the coordinate of
+/// this pair.
 fn arg_extreme(state: &ArrayState, axes: &Axes, op: Builtin) -> Result<ArrayState, Cause> {
     let Some(prim) = state.prim() else {
         return Err(Cause::Shape(format!("values of dtype {} have no order", state.expr.info().dtype)));

@@ -95,7 +95,7 @@ impl Array {
     }
 }
 
-/// Returns the value at the coordinates of a tensor.
+/// Returns the value of a tensor at the given coordinates.
 fn value<T: Value>(tensor: &Tensor, coordinates: &[u64]) -> Result<T, Error> {
     let dtype = &tensor.ty().dtype;
     let mismatch = || Error::DTypeMismatch { dtype: dtype.clone(), requested: T::PRIM };

@@ -16,9 +16,10 @@ pub struct ScheduledArray {
 
 impl Array {
     /// Transforms the loops that compute the array. The text names loops as [`Array::explain`]
-    /// shows them. The text may begin with the name of a query; without a name, the schedule is for
-    /// the query of the result: `result: split(d0, o, i, 64) parallel(o)`.
-    /// `redpoll run --schedule-table` lists the transformations with their preconditions.
+    /// shows them. The text may begin with the name of a query, as in
+    /// `result: split(d0, o, i, 64) parallel(o)`; without a name, the schedule is for the query of
+    /// the result. `redpoll run --schedule-table` lists the transformations with their
+    /// preconditions.
     ///
     /// The schedule applies only to computations of the returned value. Expressions over the array
     /// do not inherit the schedule; they read the tensor if [`ScheduledArray::compute`] keeps it.

@@ -196,7 +196,8 @@ fn broadcast_to(state: &ArrayState, shape: &[u64]) -> Result<ArrayState, Cause> 
     state.number_modes(expr, &positions(shape.len()))
 }
 
-/// Returns the sizes of the new shape, with -1 resolved, if the number of elements is unchanged.
+/// Returns the sizes of the new shape, with -1 replaced by the inferred size, if the number of
+/// elements is unchanged.
 fn sizes(own: &[u64], shape: &[i64]) -> Result<Vec<u64>, Cause> {
     let mismatch = |why: &str| Cause::Shape(format!("cannot reshape {own:?} to {shape:?}: {why}"));
     let element_count = |sizes: &[u64]| sizes.iter().try_fold(1u64, |n, size| n.checked_mul(*size));

@@ -209,7 +209,7 @@ fn slice(session: &Session, state: &ArrayState, indices: Vec<Index>) -> Result<A
     if gathers.is_empty() { Ok(part) } else { gather(&part, &gathers, session.config().optimizer.float_mode) }
 }
 
-/// Resolves a coordinate of a mode; negative ones count from the end.
+/// Returns the coordinate that a number selects in a mode; a negative number counts from the end.
 pub(super) fn resolve_coordinate(i: i64, size: u64) -> Result<i64, Cause> {
     let n = i64::try_from(size).unwrap_or(i64::MAX);
     let at = if i < 0 { i + n } else { i };
@@ -261,13 +261,14 @@ fn coordinate_vector(session: &Session, list: Vec<i64>) -> Result<ArrayState, Ca
     array.state.get().map_err(|e| Cause::Shape(e.to_string()))
 }
 
-/// Casts coordinates to `i64` and resolves negative ones, which count from the end.
+/// Casts coordinates to `i64`, and adds the size of the mode to negative coordinates, which count
+/// from the end.
 fn resolve_coordinates(coordinates: &ArrayState, size: u64) -> Result<ArrayState, Cause> {
     let prim = coordinates.prim().filter(|p| p.is_int());
     let Some(prim) = prim else {
         let found = &coordinates.expr.info().dtype;
         return Err(Cause::Shape(format!(
-            "coordinates must be integers, found {found}; cast them, or collect a mask first"
+            "coordinates must be integers, found {found}; cast them, or pass a mask as a list of booleans"
         )));
     };
     let coordinates = coordinates.cast(&DType::I64)?;

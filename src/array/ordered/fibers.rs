@@ -179,8 +179,8 @@ fn places_differing(values: &Values, fill: &Scalar) -> Option<Vec<u64>> {
     match_prim!(values.columns()[0].prim(), T => differing::<T>(values, fill))
 }
 
-/// Returns a tensor of entries, which must be sorted by their coordinates in the given order of
-/// modes. The tensor is dense if the format `like` is dense.
+/// Returns a tensor of entries, which may be in any order. Its format is CSF with the modes in the
+/// given order, or dense if `like` is dense.
 pub(super) fn assemble(
     (shape, fill): (Vec<u64>, Scalar),
     order: &[usize],
@@ -225,7 +225,7 @@ impl Array {
         let length = along.iter().try_fold(1, |n, mode| u64::checked_mul(n, state.size(*mode)));
         if length.is_none_or(|n| i64::try_from(n).is_err()) {
             let shape = state.shape();
-            return Err(failure(Cause::Shape(format!("the fibers of shape {shape:?} have more than 2^63 elements"))));
+            return Err(failure(Cause::Shape(format!("the fibers of shape {shape:?} have 2^63 or more elements"))));
         }
         require_order(&state).map_err(failure)?;
         Ok((self.collect()?, along))

@@ -23,7 +23,7 @@ pub enum Side {
 struct SortedValues<T> {
     /// The stored values, and the fill value.
     sorted: StoredValues<T>,
-    /// The number of elements before each stored value, followed by the number of all stored
+    /// The number of stored elements before each stored value, followed by the number of all stored
     /// elements; `None` if each value stands for one element.
     counts_before: Option<Vec<u64>>,
 }

@@ -21,7 +21,7 @@ impl Array {
     /// Computes the median along axes: the middle value, or the mean of the two middle values. The
     /// median of no values, or of values with a NaN, is NaN. The method is not lazy.
     ///
-    /// Results are `f64`, and `f32` for arrays of `f32`.
+    /// Results are `f32` for arrays of `f32`, otherwise `f64`.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
