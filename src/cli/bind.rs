@@ -69,8 +69,8 @@ pub(super) struct RequiredInput {
 
 impl RequiredInput {
     /// Returns the dtype of the number that the option has in place of a file, or `None` if the
-    /// option names a file. Numbers are allowed for the inputs of a program that are numbers, and
-    /// for tables without indices, unless a file of that name exists.
+    /// option names a file. An input of a program that is a number always takes a number. A table
+    /// without indices takes a number, unless a file of that name exists.
     fn dtype_of_number(&self, bind: &BindArg) -> Option<DType> {
         let is_table = self.number.is_none() && self.fields.is_empty() && !bind.file.exists();
         let is_integer = || bind.file.to_str().is_some_and(|text| text.parse::<i64>().is_ok());

@@ -45,7 +45,7 @@ pub(super) struct Args {
     edge_list: EdgeListArgs,
 }
 
-/// Options of reading edge lists.
+/// Options for reading edge lists.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Edge lists (by default detected from the first records)")]
 struct EdgeListArgs {

@@ -135,7 +135,7 @@ impl StandInArgs {
     }
 }
 
-/// Returns the size that a program declares for a mode.
+/// Returns the size that a program declares for a mode, or `None` if the size has a name.
 fn written_size(field: &str) -> Option<u64> {
     field.parse().ok()
 }

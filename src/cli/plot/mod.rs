@@ -38,8 +38,8 @@ vector is one row. If a pixel has several entries, its shade is darker by the lo
 more modes is projected onto the two drawn modes: all entries with the same two coordinates fall on one place.
 
 The degree of a coordinate is its number of entries, such as those of one row. Runs are adjacent entries with equal
-values along the last mode, blocks are adjacent entries with any values, as in `redpoll info`. Histograms of more than
-32 different numbers have a bin for each power of two.
+values along the last mode, blocks are adjacent entries with any values, as in `redpoll info`. Histograms of a range of
+more than 32 numbers have a bin for each power of two.
 
 Examples:
   redpoll plot datasets/data/davis.mtx
