@@ -239,13 +239,14 @@ fn expected(plan: &str, size: u64) -> Vec<Vec<Scalar>> {
     results(&session(Target::CPU).prepare(plan, &inputs).unwrap().run().unwrap())
 }
 
-/// Repeats a run until the device has recovered, because the bindings report errors of earlier
-/// calls at later calls.
+/// Repeats a run until the device has recovered, because cudarc reports errors of earlier calls at
+/// later calls.
 fn wait_for_recovery(run: impl Fn() -> Result<Run, Error>) {
     assert!((0..5).any(|_| run().is_ok()), "the device exists, but no run succeeds");
 }
 
-/// Returns the bytes in use after a small input was transferred, which also frees unused memory.
+/// Returns the bytes in use after a plan over a small input has run; this run also frees unused
+/// memory.
 fn used_by_small_input(device: &EmulatedDevice) -> u64 {
     let inputs = Bindings::new().with("A", matrix(4));
     let session = session(Target::cuda(0));

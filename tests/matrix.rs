@@ -31,7 +31,7 @@ struct Operator {
     defines: &'static str,
     /// The query over vectors and over matrices.
     queries: [&'static str; 2],
-    /// The fill values of both operands: equal, and different.
+    /// Two pairs of fill values of the operands: equal values, and different values.
     fills: [[&'static str; 2]; 2],
     /// The range of random integers.
     values: [i64; 2],

@@ -2,8 +2,8 @@
 //!
 //! A failure prints the seed and the smallest failing part of its plan, with inputs and formats. A
 //! seed gives the same case on every machine; `REDPOLL_SEEDS=LOW..HIGH` selects other seeds. A C
-//! compiler takes longer than everything else, so the optimizing tier only runs the first of the
-//! default seeds; `REDPOLL_OPTIMIZED` sets the number of these seeds. The tier runs all seeds that
+//! compiler takes longer than everything else, so the optimizing tier runs only the first few
+//! hundred default seeds; `REDPOLL_OPTIMIZED` sets their number. The tier runs all seeds that
 //! `REDPOLL_SEEDS` selects.
 
 use redpoll_logic::testing::Coverage;

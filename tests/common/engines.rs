@@ -2,12 +2,12 @@
 //!
 //! The reference interpreter of Logic defines the results. The plain path makes a physical plan,
 //! and each of its queries becomes a program, which the interpreter of Notation runs. The program
-//! is lowered to Assembly and runs in the bounds-checked interpreter, which counts operations, as
-//! machine code, and as a grid of teams in random order. The outputs of these three runs must agree
-//! bit by bit. The program also runs as a grid in the schedule chosen for its inputs and, with
-//! `REDPOLL_DEVICE=0` in the environment, on the CUDA device with this number. The results of these
-//! runs are compared with the reference. The kernels, or a sample of them, are also checked in the
-//! optimizing tier, see [`optimizing`].
+//! is lowered to Assembly and runs in three ways: in the bounds-checked interpreter, which counts
+//! operations; as machine code; and as a grid of teams in random order. The outputs of these three
+//! runs must agree bit by bit. The program also runs as a grid in the schedule chosen for its
+//! inputs and, with `REDPOLL_DEVICE=0` in the environment, on the CUDA device with this number. The
+//! results of these runs are compared with the reference. The kernels, or a sample of them, are
+//! also checked in the optimizing tier, see [`optimizing`].
 
 use crate::device::DEVICE_DECLINES;
 use crate::optimizing;

@@ -115,7 +115,7 @@ fn nodes_follow_the_entries() {
 #[test]
 fn every_method_has_a_use() {
     const UNUSED: &[&str] = &[
-        // These functions store operands, or set options of an axis.
+        // These functions store operands, set options, or return the same array.
         "array",
         "builder",
         "dense",

@@ -239,7 +239,7 @@ fn folders_have_a_readme() {
 }
 
 /// Apart from tests, unsafe code occurs only in the listed files. These call compiled code, give
-/// memory to compiled code, map files, or skip bounds checks.
+/// memory to compiled code, share memory with Python, map files, or skip bounds checks.
 #[test]
 fn unsafe_code_stays_in_allowed_files() {
     let allowed = [

@@ -34,7 +34,7 @@ pub struct WhereCondition {
 }
 
 impl WhereCondition {
-    /// Returns a condition without parts.
+    /// Returns a condition that is one text, without conjuncts that can be removed.
     pub fn plain(text: String) -> WhereCondition {
         WhereCondition { before: text, conjuncts: Vec::new(), after: "" }
     }

@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// A table of the session.
 struct SessionTable {
     name: &'static str,
-    /// Number of rows for each unit of the scale.
+    /// Number of rows at a scale of 100 percent.
     rows: u64,
     /// The columns that refer to rows of another table: name, table, skew.
     references: &'static [(&'static str, &'static str, u64)],
