@@ -1,5 +1,5 @@
 //! CUDA devices: the driver and the run-time compiler, located on first use, and the kernels that
-//! they run.
+//! devices run.
 //!
 //! The build needs no CUDA. A library that is missing or too old is an error, not a panic.
 

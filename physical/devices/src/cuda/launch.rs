@@ -63,8 +63,9 @@ impl RawWindow {
 struct LaunchTables {
     /// Number of statuses, one for each chunk.
     statuses: usize,
-    /// The windows of all buffers, and the index of each buffer's first window.
+    /// The windows of all buffers, those of one buffer after those of another.
     windows: Vec<RawWindow>,
+    /// The index of each buffer's first window.
     starts: Vec<usize>,
 }
 

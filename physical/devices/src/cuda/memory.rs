@@ -44,8 +44,8 @@ struct PoolState {
     /// Bytes in use.
     used: usize,
     entries: LruCache<EntryKey, EvictableEntry>,
-    /// The number of the next result.
-    next: u64,
+    /// The number of the last result; 0 before the first result.
+    last_result: u64,
 }
 
 /// The key of an entry: the address and length of an array, or the number of a result. An array
@@ -139,7 +139,7 @@ impl DeviceBuffer for DeviceResult {
 impl DevicePool {
     /// Creates the memory of a device with a limit of bytes in use.
     pub(crate) fn of(device: Arc<dyn DeviceInterface>, limit: usize) -> Arc<DevicePool> {
-        let state = PoolState { used: 0, entries: LruCache::unbounded(), next: 0 };
+        let state = PoolState { used: 0, entries: LruCache::unbounded(), last_result: 0 };
         Arc::new(DevicePool { device, limit, is_poisoning: AtomicBool::new(false), state: Mutex::new(state) })
     }
 
@@ -320,8 +320,8 @@ impl DevicePool {
     ) -> Result<Arc<DeviceBytes>, Error> {
         let number = {
             let mut state = self.locked();
-            state.next += 1;
-            state.next
+            state.last_result += 1;
+            state.last_result
         };
         let allocation = Mutex::new(Some(allocation.clone()));
         let resident =

@@ -41,7 +41,8 @@ impl Branch {
 /// of statements and the branch.
 pub(crate) type BlockPath = Vec<(usize, Branch)>;
 
-/// Returns the block that increases a counter, inside `if` statements only, and the path to it.
+/// Returns the block that increases a counter, if only `if` statements are around the block, and
+/// the path to the block.
 fn append_block<X: Extension>(body: &[Stmt<X>], counter: Local) -> Option<(BlockPath, &[Stmt<X>])> {
     if body.iter().any(|s| matches!(s, Stmt::Assign(local, _) if *local == counter)) {
         return Some((Vec::new(), body));

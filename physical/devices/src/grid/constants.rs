@@ -5,7 +5,7 @@ use redpoll_logic::Scalar;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Maximum depth to which locals are resolved through other locals.
+/// Maximum length of a chain of locals, each defined by an expression with the next local.
 const MAX_DEPTH: u32 = 8;
 
 /// The constants of a function: the values of its parameters, the locals assigned once, and the

@@ -11,13 +11,13 @@ use redpoll_logic::Scalar;
 /// do not wait for each other.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Grid {
-    /// The function that the grid computes. The grid uses the tables of the function. Run by a
-    /// single lane, the body of the grid is the body of the function.
+    /// The function that the grid computes. The grid uses the buffers, parameters and locals of the
+    /// function. Run by a single lane, the body of the grid is the body of the function.
     pub function: Function,
     /// Number of lanes of a team, a power of two up to 256. A team of more than one warp is a
     /// block.
     pub lanes: u32,
-    /// Memory space of each buffer, in the order of the function's table.
+    /// Memory space of each buffer, in the order of the function's buffers.
     pub spaces: Vec<MemorySpace>,
     /// Variables of loops along lists, each with the list's array of coordinates. No coordinate
     /// occurs twice within a loop.

@@ -80,7 +80,7 @@ struct SectionCutter<'f> {
     function: &'f Function,
     /// The `ptr` array of the list that is cut.
     ends: Buffer,
-    /// The values of outputs.
+    /// The buffers with the values of outputs.
     outputs: HashSet<Buffer>,
     /// Number of reads of each local.
     total_reads: Vec<u32>,
@@ -154,7 +154,8 @@ impl SectionCutter<'_> {
         is_assigned_once.then_some(ListWalk { at, bound_assignments: [first, last], cursor, end })
     }
 
-    /// Returns the local that a statement loads from the `ptr` array, and the index of the load.
+    /// Returns the local to which a statement assigns an element of the `ptr` array, and the index
+    /// of the element.
     fn ptr_load<'s>(&self, stmt: &'s Stmt) -> Option<(Local, &'s Expr)> {
         match stmt {
             Stmt::Assign(local, Expr::Load { buffer, at }) if *buffer == self.ends => Some((*local, at)),

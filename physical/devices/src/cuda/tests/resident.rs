@@ -110,7 +110,8 @@ fn partial_results_are_folded_on_the_device() {
     assert_eq!(scalars(&s), scalars(&here));
 }
 
-/// Rows are gathered on the device, both from partial results of sections and as a whole.
+/// Rows are gathered on the device, both those that are folded from sections and those that are not
+/// cut.
 #[test]
 fn sections_are_gathered_on_the_device() {
     let text = "(program (input A (type (shape 7 60) f64 0.0 csr)) (input X (type (shape 60 400) f64 0.0 dense))

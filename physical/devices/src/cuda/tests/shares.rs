@@ -16,7 +16,8 @@ use redpoll_kernels::run::{Invocation, Limits};
 use redpoll_logic::Scalar;
 use redpoll_storage::Tensor;
 
-/// Returns products of matrices by rows, with a workspace and an output of the given levels.
+/// Returns the draft of a product of matrices by rows, with a workspace and an output of the given
+/// levels, and its inputs.
 fn product(level: &str, output: &str) -> (Draft, Vec<Tensor>) {
     draft(normal_form(&format!(
         "(program (input A (type (shape 9 10) f64 0.0 csr)) (input B (type (shape 10 23) f64 0.0 csr))
