@@ -3,12 +3,13 @@
 //!
 //! - DataFusion turns a correlated subquery into a join on the columns that the subquery compares
 //!   with the outer query. These columns lose the names of their tables, so `a.u` and `b.u` become
-//!   one column. The rule gives the columns unique names below the condition that reads them.
+//!   one column. The rule of this module gives the columns unique names below the condition that
+//!   reads them.
 //! - In `x NOT IN (SELECT y .. WHERE y = x ..)`, the subquery returns no NULL, so `NOT IN` is `NOT
 //!   EXISTS`. DataFusion takes the condition `y = x` for the equality of `NOT IN` itself, drops the
 //!   condition, and then finds NULLs in rows that the condition excludes.
-//! - DataFusion resolves the column `k` of a right or full join `USING (k)` to the column of the
-//!   left table, which is NULL in rows without a match. [`crate::statement`] rewrites such joins to
+//! - DataFusion reads the column `k` of a right or full join `USING (k)` from the left table, where
+//!   the column is NULL in rows without a match. [`crate::statement`] rewrites such joins to
 //!   `ON` where possible; the other such joins are refused here.
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};

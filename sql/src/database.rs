@@ -145,7 +145,7 @@ impl Database {
         Database { context, ..self.clone() }
     }
 
-    /// Returns every aggregate of an optimized plan that is not claimed, with the reason.
+    /// Returns the aggregates of an optimized plan that are not claimed, each with the reason.
     ///
     /// ```
     /// # #[tokio::main]

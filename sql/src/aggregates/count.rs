@@ -46,8 +46,9 @@ fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggreg
 /// The largest number of cases for which a program is built.
 const MAX_CASES: usize = 16;
 
-/// Returns the columns that decide whether a row counts in a case. None of these columns is NULL
-/// exactly if the row belongs to the case and the value of the case is not NULL.
+/// Returns the columns that decide whether a row counts in a case. A row in which none of them is
+/// NULL belongs to the case and has a value that is not NULL. In every other row, one of them is
+/// NULL.
 fn valid_columns(case: &ExprCase, builder: &mut RegionBuilder) -> Result<Vec<LeafColumn>, UnclaimedReason> {
     let mut valid = Vec::new();
     for (_, condition) in &case.guards {

@@ -227,7 +227,8 @@ impl RegionBuilder {
                 self.find_or_add_field(a, &left, NullTreatment::Drop),
                 self.find_or_add_field(b, &right, NullTreatment::Drop),
             );
-            // Only comparisons without an excluding leaf drop rows with a NULL.
+            // A field that existed before drops rows with a NULL only if the comparison has no
+            // excluding leaf.
             for field in [left, right].into_iter().filter(|_| excluding.is_none()) {
                 self.fields[field].nulls = NullTreatment::Drop;
             }

@@ -28,8 +28,8 @@ pub struct GroupedJoin {
     pub leaves: Vec<Leaf>,
     /// The outer joins among the leaves, each after the outer joins whose rows it reads.
     pub outers: Vec<OuterJoin>,
-    /// The fields, which are the values that rows are joined by, grouped by, compared by, or folded
-    /// by as distinct values.
+    /// The fields, which are the values by which rows are joined, grouped or compared, or whose
+    /// distinct values are folded.
     pub fields: Vec<RegionField>,
     /// Comparisons that rows of the join, or rows of an excluding leaf, must pass.
     pub masks: Vec<Mask>,

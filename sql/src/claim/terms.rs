@@ -8,8 +8,8 @@
 //!
 //! A `CASE` over conditions of one leaf each, or `AND`s of such conditions, splits the rows into
 //! disjoint cases. Division of floats by a product becomes multiplication by the reciprocals of the
-//! product's factors. DataFusion computes another operator if the operator reads one leaf only. An
-//! operator that reads several leaves is computed for all combinations of values (`computed`).
+//! product's factors. DataFusion computes all other operators that read one leaf only. An operator
+//! that reads several leaves is computed for all combinations of values (`computed`).
 
 use super::join::leaves_of;
 use super::reason::UnclaimedReason;

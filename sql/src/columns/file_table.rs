@@ -1,8 +1,8 @@
 //! Tables of files whose columns are read once per session, when a query first needs them.
 //!
 //! The [`ColumnStore`] keeps the columns until the size or modification time of a file changes, or
-//! other entries need the memory. Each query reads files that do not fit the limit of the store, as
-//! in DataFusion.
+//! other entries need the memory. Files that do not fit the limit of the store are read by each
+//! query, as in DataFusion.
 
 use super::file_scan::{FileScan, FileScanFacts, LoadedRows};
 use super::store::{ColumnStore, FileColumn, TableId};

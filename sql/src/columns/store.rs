@@ -1,5 +1,6 @@
-//! The columns and codes that a session keeps. Their memory is reserved in the session's pool, up
-//! to the capacity of a cache. The least recently used columns and codes are dropped first.
+//! The columns and codes that a session keeps. The memory of columns and codes is reserved in the
+//! session's pool, up to the capacity that `cache_capacity` allows for each cache of the session.
+//! The least recently used columns and codes are dropped first.
 
 use super::file_table::FileVersion;
 use super::identity::{ColumnIdentity, WeakColumns};

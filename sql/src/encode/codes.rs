@@ -17,8 +17,8 @@ pub(super) struct EncodedDomain {
     pub(super) domain: Domain,
     /// The codes of each field in the rows of a leaf: field, leaf, code of each row.
     pub(super) codes: Vec<(FieldId, usize, Arc<Vec<u64>>)>,
-    /// The size of the codes and of the domain's values in bytes, excluding shared codes and
-    /// values.
+    /// The size of the codes and of the domain's values in bytes, excluding codes and values that
+    /// the session keeps.
     pub(super) bytes: usize,
     /// The codes of whole columns of tables, which the session keeps if its limit leaves room.
     pub(super) shared: Vec<Arc<ColumnCodes>>,

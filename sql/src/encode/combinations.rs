@@ -70,7 +70,7 @@ fn distinct_values(
     let Some(rows) = &mut leaves[leaf] else {
         let (table, columns) = join.tensor(leaf).expect("a leaf without rows is a tensor");
         let TensorColumn::Mode(mode) = columns[tuple[0].column] else {
-            unreachable!("the values of a tensor that other leaves read are rows")
+            unreachable!("if other leaves read the values of a tensor, its leaf has rows")
         };
         return Ok(Domain::range((0, table.shape()[mode]), None, DataType::Int64));
     };

@@ -107,7 +107,7 @@ impl<'a> Groups<'a> {
         C: Element + TryFrom<u64>,
     {
         let position =
-            |p: usize| P::try_from(p).ok().expect("positions fit the type that the number of groups has chosen");
+            |p: usize| P::try_from(p).ok().expect("positions fit the type that the number of groups determines");
         let rank = shape.len();
         let parents = |k: usize| if k == 1 && dense { shape[0] as usize } else { self.len };
         let mut ptr: Vec<Vec<P>> = (0..rank).map(|k| Vec::with_capacity(parents(k) + 2)).collect();

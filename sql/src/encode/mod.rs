@@ -139,7 +139,7 @@ impl EncodedJoin {
     }
 
     /// Returns the number of columns that were encoded for this join, and the number of columns
-    /// that have shared codes of whole columns.
+    /// whose codes come from whole columns of tables.
     pub(crate) fn column_counts(&self) -> (usize, usize) {
         (self.encoded_columns, self.shared.len())
     }

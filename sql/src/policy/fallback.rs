@@ -23,7 +23,8 @@ use futures::TryStreamExt;
 use std::fmt;
 use std::sync::Arc;
 
-/// The plan of a region before it was claimed, planned for execution when it is needed.
+/// The logical plan of a region before it was claimed. Its execution plan is made when it is
+/// needed.
 #[derive(Clone)]
 pub(crate) struct Fallback {
     /// The claimed aggregate.
@@ -48,7 +49,7 @@ impl Fallback {
     }
 
     /// Records in the cache the reason why the plan runs in place of its region. The entry is valid
-    /// while its tables have the same version.
+    /// while the tables of the plan have the same version.
     pub(crate) fn record(&self, cache: &Cache, reason: &FallbackReason, context: &TaskContext) {
         if let Some(version) = InputTables::of(&[&self.plan]).and_then(|tables| tables.version()) {
             let target_choice = RedpollOptions::of(context.session_config().options()).engine;

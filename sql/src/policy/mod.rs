@@ -9,7 +9,7 @@
 //!    DataFusion before, and is estimated to pay. A region does not pay if its rows cannot be
 //!    cached between runs, unless preparation is always faster than DataFusion. A region without
 //!    tensors does not pay either if its tables have so few rows that DataFusion would finish while
-//!    a program is compiled. The same holds if an unknown number of values must be combined. With
+//!    a program is compiled, or if an unknown number of values must be combined. With
 //!    `redpoll.claim = 'always'`, or if DataFusion cannot run the plan, the estimate does not
 //!    matter.
 //! 2. `choice`, `call`: by default, redpoll answers a call if the region is cached or cannot be

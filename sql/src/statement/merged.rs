@@ -18,8 +18,8 @@ use datafusion::sql::sqlparser::parser::Parser;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// Returns whether a statement has a selection in which DataFusion may resolve merged columns
-/// wrongly.
+/// Returns whether a statement has a selection whose merged columns DataFusion may take from the
+/// wrong table or return in the wrong order.
 pub(super) fn needs_merging(statement: &mut datafusion::sql::parser::Statement) -> bool {
     struct MergeSearch(bool);
     impl VisitorMut for MergeSearch {
