@@ -211,7 +211,7 @@ impl Format {
         Format { modes, ..Format::of_kinds(&[LevelKind::SparseList, LevelKind::Dense], LeafKind::Element) }
     }
 
-    /// Reorders the storage modes under the same levels: storage mode `k` becomes the former
+    /// Reorders the storage modes and keeps the levels: storage mode `k` becomes the former
     /// `modes[order[k]]`.
     pub fn permuted(&self, order: &[usize]) -> Format {
         Format { modes: order.iter().map(|&k| self.modes[k]).collect(), ..self.clone() }

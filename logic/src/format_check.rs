@@ -88,8 +88,8 @@ pub enum FormatError {
         /// Fill value.
         fill: Scalar,
     },
-    /// A pattern leaf without any level above it, or below a level that also stores coordinates
-    /// with the fill value. All these coordinates would be `true`.
+    /// A pattern leaf that has no level above it, or that lies below a level that also stores
+    /// coordinates with the fill value. All these coordinates would be `true`.
     #[error("a pattern leaf requires a level above it that lists coordinates, found {found}; use an element leaf")]
     PatternLevel {
         /// Description of the level above the leaf.

@@ -228,7 +228,7 @@ pub struct LevelFormat {
     pub kind: LevelKind,
     /// True if the coordinates of a fiber never decrease.
     pub ordered: bool,
-    /// True if the coordinates of a fiber never repeat. A non-unique level yields runs of equal
+    /// True if the coordinates of a fiber never repeat. A non-unique level yields groups of equal
     /// coordinates, and passes ranges of positions to the level below.
     pub unique: bool,
 }

@@ -41,7 +41,7 @@ pub enum FloatMode {
     ///   an infinity or NaN.
     /// - Every value that depends on NaN, except by the definitions above: another order of
     ///   operations may give NaN, and rewrites that are valid for finite numbers need not preserve
-    ///   it.
+    ///   NaN.
     #[default]
     Relaxed,
     /// IEEE 754 to the letter: no law is assumed that a NaN, an infinity or a rounding breaks. `0 /

@@ -1,4 +1,4 @@
-//! Values of literals, of fill values and of the interpreter.
+//! Scalars: the values of literals, fill values and the interpreter.
 
 use crate::dtype::{DType, Prim, StructType};
 use std::fmt;

@@ -104,7 +104,7 @@ impl Special {
     }
 }
 
-/// Number of values per block of the scan.
+/// Number of values that [`Special::of_values`] checks together.
 const BLOCK: usize = 256;
 
 #[cfg(test)]

@@ -181,8 +181,8 @@ builtins! {
     IfElse "ifelse" ternary Condition, "The second argument if the first is true, else the third.";
     Choose "choose" many Any, "The first argument that is not zero, else the last.";
     Coalesce "coalesce" many Same, "The first argument that is not NaN, else the last.";
-    MinBy "minby" many PairFold, "The pair with the smallest first member; ties go to the smallest second member; NaN precedes all numbers.";
-    MaxBy "maxby" many PairFold, "The pair with the largest first member; ties go to the smallest second member; NaN precedes all numbers.";
+    MinBy "minby" many PairFold, "The pair with the smallest first member; ties go to the smallest second member; NaN is chosen over all numbers.";
+    MaxBy "maxby" many PairFold, "The pair with the largest first member; ties go to the smallest second member; NaN is chosen over all numbers.";
     AddSat "add-sat" many Arithmetic, "Sum; saturates for integers.";
     SubSat "sub-sat" binary Arithmetic, "Difference; saturates for integers.";
     MulSat "mul-sat" many Arithmetic, "Product; saturates for integers.";

@@ -16,7 +16,7 @@
 //! | float to integer cast | truncates, saturates at the ends, maps NaN to 0; to `bool`: `x != 0`, true for NaN |
 //! | integer to integer cast | wraps |
 //! | `min`, `max` | NaN if any argument is; `-0 < 0` |
-//! | `minby`, `maxby` | NaN precedes all numbers, consistent with `min` and `max`; ties go to the smallest second member, then to `-0` (`maxby`: to `0`) |
+//! | `minby`, `maxby` | NaN is chosen over all numbers, consistent with `min` and `max`; ties go to the smallest second member, then to `-0` (`maxby`: to `0`) |
 //! | `sign` | NaN for NaN, 0 for both zeros |
 //! | `copysign(x, NaN)` | `abs(x)` |
 //! | `signbit(NaN)` | the sign bit of the NaN; for a computed NaN it depends on the machine |

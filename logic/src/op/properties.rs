@@ -163,9 +163,9 @@ impl Op {
     }
 
     /// Returns a simpler form of an application with constant arguments, if there is one: evaluates
-    /// calls whose arguments are all constant, applies annihilators and special cases, resolves
-    /// constant conditions, and drops identities. Constants are cast to the dtypes of the
-    /// signature. An application that faults is not simplified.
+    /// calls whose arguments are all constant, applies annihilators and special cases, takes the
+    /// branches that constant conditions select, and drops identities. Constants are cast to the
+    /// dtypes of the signature. An application that faults is not simplified.
     pub fn simplify(
         &self,
         signature: &Signature,
