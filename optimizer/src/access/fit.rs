@@ -115,8 +115,8 @@ struct AccessLevel {
     fields: Vec<Field>,
     /// The terms, when the subscript is affine.
     terms: Option<Vec<(Field, i64)>>,
-    /// Set if the subscript is a quotient or remainder that no split resolves. The coordinates of
-    /// the level would be looked up one by one, whereas a copy can be walked.
+    /// Set if the subscript is a quotient or remainder that is not a field of a split. The
+    /// coordinates of the level would be looked up one by one, whereas a copy can be walked.
     is_unsplit_part: bool,
 }
 

@@ -248,7 +248,7 @@ fn greedy_candidate(facts: &Facts, nest: &Nest, (limit, estimate): (f64, f64)) -
 }
 
 /// Applies the rules: first those that gather aggregates and products, then those that spread
-/// aggregates. Applied together, the rules of one group would undo those of the other group.
+/// aggregates. Applied together, the rules of one group would undo the rewrites of the other group.
 fn saturate_nest(facts: &Facts, nest: &Nest) -> SaturatedNest {
     let target = &nest.outputs[0];
     let mut graph = AlgebraGraph::new(Algebra::new(facts.mode()));

@@ -1,10 +1,10 @@
 //! Chooses the number of lanes in which an innermost loop folds along a list.
 //!
 //! A float addition waits for the previous one. On long walks, several partial sums side by side
-//! are faster than one; on short walks, clearing and combining the lanes costs more. Random reads
-//! from an array of more than [`cost::LANE_GATHER`] bytes lose at least as much as lanes would
-//! gain. So the choice depends on the lengths of fibers and the sizes of arrays. The plan then
-//! defines the order of float additions, for every engine.
+//! are faster than one; on short walks, clearing and combining the lanes costs more. With random
+//! reads from more than [`cost::LANE_GATHER`] bytes, lanes cost at least as much as they gain. So
+//! the choice depends on the lengths of fibers and the sizes of arrays. The plan then defines the
+//! order of float additions, for every engine.
 //!
 //! Folds along loops over every coordinate get their lanes from the compiler, and merges of lists
 //! have none.

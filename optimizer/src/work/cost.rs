@@ -108,7 +108,8 @@ pub(crate) const WORKSPACE_RISK: f64 = 4.0;
 pub(crate) const BYTE_MAP_LIMIT: u64 = 1 << 22;
 /// Largest number of coordinates of a scattered output that is dense at any density.
 pub(crate) const SCATTER_LIMIT: f64 = (1u64 << 24) as f64;
-/// Largest number of map coordinates per entry for which the entries are sorted by marks.
+/// Largest number of map coordinates per entry for which the entries are sorted by marks: each
+/// coordinate sets a bit, and the bits are read in order.
 pub(crate) const MARKED_WASTE: f64 = 64.0;
 /// Largest number of map coordinates for which entries are sorted by marks.
 pub(crate) const MAX_MARKED: f64 = (1u64 << 21) as f64;

@@ -123,7 +123,7 @@ impl Facts<'_> {
     }
 }
 
-/// Collects the accesses whose fill alone makes the term its fill.
+/// Collects each access for which the term is fill wherever the access is fill.
 pub(crate) fn conjuncts<'t>(facts: &Facts, term: &'t Term, found: &mut Vec<&'t Read>) {
     match term.node() {
         Node::Access(read) => found.push(read),

@@ -109,7 +109,8 @@ impl Facts<'_> {
                 marginals.entry(field.clone()).or_default().push(marginal.clone());
             }
         }
-        // If a field subscripts several modes, an entry must have its coordinate in all of them.
+        // If a field subscripts several modes, an entry must have the field's coordinate in all of
+        // them.
         self.joint(*fraction, marginals, &[*fraction])
     }
 

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 /// Largest number of fields that are restricted to one order.
 const MAX_ORDERED_FIELDS: usize = 6;
 
-/// Checks the symmetry of the leaves of a nest's graph, if it would make the nest invariant under
-/// an exchange of fields.
+/// Checks the symmetry of the leaves of a nest's graph, if symmetry would make the nest invariant
+/// under an exchange of fields.
 pub(in crate::algebra) fn find_symmetries(facts: &Facts, graph: &mut AlgebraGraph, nest: &Nest, bound: &[Field]) {
     let mut reads: Vec<&Read> = Vec::new();
     nest.outputs.iter().for_each(|t| t.value.each_access(&mut |r| reads.push(r)));
