@@ -29,7 +29,7 @@
 //! planned. [`Report`] explains the result.
 //!
 //! Invariants of every physical plan:
-//! - Every alias is written once, before it is read; produced aliases are written.
+//! - Every output is written once, before it is read; produced aliases are written.
 //! - The indices of a query's loops, including those of temporaries, are distinct; an index is used
 //!   only inside its loop.
 //! - A loop over `Extent::Block` is inside the loop of its outer index; a loop over `Extent::Skew`
@@ -42,7 +42,8 @@
 //! - An output without a fold writes each coordinate at most once; a fold starts from the output's
 //!   fill.
 //! - Writes into levels that are appended to, such as lists, come in order, or go into a workspace
-//!   first.
+//!   first. The exception is an output that shares the levels of an operand: its values are written
+//!   in any order.
 //! - If the operator of an aggregate cannot be regrouped, its reduced loops have the order of the
 //!   aggregate's fields.
 

@@ -77,7 +77,7 @@ pub fn optimize(
 /// This function serves differential tests. [`OptimizerConfig::subjects`] has no effect.
 ///
 /// # Errors
-/// The errors of [`optimize`].
+/// Returns the errors of [`optimize`].
 pub fn optimize_plain(
     plan: &Plan,
     statistics: &Statistics,
@@ -92,7 +92,7 @@ pub fn optimize_plain(
 /// The plan is that of [`optimize`].
 ///
 /// # Errors
-/// The errors of [`optimize`].
+/// Returns the errors of [`optimize`].
 pub fn optimize_adaptive(
     plan: &Plan,
     statistics: &Statistics,

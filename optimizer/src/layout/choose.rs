@@ -101,8 +101,8 @@ impl<'g> LayoutSearch<'g> {
     }
 
     /// Returns the layouts still needed after a kernel is chosen, and the kernel's cost, including
-    /// conversions of its outputs and of given inputs. `None` if an output is needed in a layout to
-    /// which it cannot be converted.
+    /// conversions of its outputs and of the inputs that it reads. `None` if an output is needed in
+    /// a layout to which it cannot be converted.
     fn add_kernel(&self, kernel: usize, needed: &BTreeSet<Id>) -> Option<(BTreeSet<Id>, f64)> {
         let graph = self.graph;
         let written = &self.writes[kernel];

@@ -1,4 +1,5 @@
-//! Chooses the orders of all loops and the formats of all tensors between queries together.
+//! Chooses, for all queries together, the orders of their loops and the formats of the tensors
+//! between them.
 //!
 //! Nests are planned one by one: each takes its own best order, stores its outputs as that order
 //! prefers, and copies discordant inputs. This pass plans the queries again, together, in an

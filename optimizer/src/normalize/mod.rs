@@ -9,8 +9,8 @@
 //!
 //! Besides the produced queries, these are stored:
 //! - queries with a format in [`OptimizerConfig::formats`];
-//! - expressions with a `refill` or a `reformat` at the root, except a `reformat` inside a query
-//!   that keeps the format of a stored tensor;
+//! - expressions with a `refill` or a `reformat` at the root, except a `reformat` that is inside a
+//!   query and keeps the format of a stored tensor;
 //! - queries with several uses, if they contain an aggregate or a scan, or are larger than
 //!   [`INLINE_LIMIT`] allows;
 //! - aggregates and scans read through a map that would compute a coordinate more than once, such
@@ -445,8 +445,8 @@ fn inlined_queries<'a>(plan: &'a Plan, config: &OptimizerConfig) -> HashMap<Alia
     inlined
 }
 
-/// Returns the number of leaves of an expression, including those of inlined queries, and whether
-/// the expression folds.
+/// Returns the number of leaves and mapjoins of an expression, including those of inlined queries,
+/// and whether the expression folds.
 fn weigh(expr: &Expr, inlined: &HashMap<Alias, &Expr>, weights: &HashMap<&Alias, usize>) -> (usize, bool) {
     let one = |arg: &Expr| weigh(arg, inlined, weights);
     match expr.node() {

@@ -6,7 +6,7 @@
 //! ```
 //! Both reads have affine coordinates, so their loops visit the entries of `A`. A read that is out
 //! of bounds returns the fill value, and the condition selects the other read. A remainder stays as
-//! it is if the split of a loop into blocks can resolve the remainder.
+//! it is if a split of a loop into blocks can remove the remainder.
 
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, Read, Term};

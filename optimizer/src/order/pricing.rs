@@ -1,9 +1,9 @@
 //! Counts the work of a loop order: the work of binding each loop, and the work of the complete
 //! order besides its loops.
 //!
-//! In each round of the loop that binds one of its levels, an access takes a step along a list or
-//! looks up a coordinate. `intersection` counts the steps of lists that one loop binds together. If
-//! the loops outside of a level are not exactly those of its outer levels, the access returns to
+//! An access takes a step along a list or looks up a coordinate in each round of the loop that
+//! binds one of its levels. `intersection` counts the steps of lists that one loop binds together.
+//! If the loops outside of a level are not exactly those of its outer levels, the access returns to
 //! the same positions later. A repeated access misses if the caches do not hold the bytes accessed
 //! in between; `lines` counts these misses for arrays.
 
@@ -493,7 +493,7 @@ fn settles_on_fill(fold: &Fold, mode: FloatMode) -> bool {
     !fold.is_scan() && fold.op.is_idempotent(&dtype, mode) && !fold.op.is_identity(fill, &dtype, 1, mode)
 }
 
-/// Moves tables to the looked-up levels if the loop also walks a list.
+/// Moves levels with direct lookup to the followed levels if the loop also walks a list.
 fn move_tables(walked: &mut Vec<ListLevel>, followed: &mut Vec<LookupLevel>) {
     let is_table = |list: &ListLevel| list.kind.traits().lookup == Lookup::Direct;
     if walked.iter().any(|list| !is_table(list)) {

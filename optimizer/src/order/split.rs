@@ -95,7 +95,7 @@ fn split_at_quotients(nest: &Nest, mode: FloatMode) -> Option<Nest> {
     found
 }
 
-/// Resolves the quotients and remainders that the sizes of fields determine.
+/// Replaces quotients and remainders by affine forms where the sizes of fields allow it.
 fn resolve_quotients(nest: &Nest, mode: FloatMode) -> Nest {
     let mut nest = nest.clone();
     let sizes = &nest.sizes;

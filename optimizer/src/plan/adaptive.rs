@@ -137,7 +137,7 @@ impl AdaptivePlan {
     /// configuration and the statistics of inputs must be those of the plan.
     ///
     /// # Errors
-    /// The errors of [`optimize`](crate::optimize()).
+    /// Returns the errors of [`optimize`](crate::optimize()).
     pub fn adapt(
         &self,
         after: usize,

@@ -7,7 +7,7 @@ use redpoll_logic::{Affine, Field, FloatMode, Scalar, Subscript};
 /// The coordinate at which an access reads a mode, or at which an output writes a mode.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum ModeCoordinate {
-    /// A function of loop fields alone.
+    /// A function of loop fields and parameters only.
     Subscript(Subscript),
     /// The value of an `i64` term.
     Value(Term),

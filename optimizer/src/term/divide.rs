@@ -1,5 +1,6 @@
-//! Quotients and remainders of coordinates: resolves `form / b` and `form mod b` after the fields
-//! of the form have been split into blocks, and finds splits that make `form / b` affine.
+//! Quotients and remainders of coordinates: replaces `form / b` and `form mod b` by affine forms
+//! where the sizes of fields allow it, such as after a split into blocks. Finds splits that make
+//! `form / b` affine.
 
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, Node, Read, Term};
@@ -16,8 +17,9 @@ impl Sizes {
         (low >= 0 && high < by).then_some((quotient, rest))
     }
 
-    /// Resolves quotients and remainders in a read where the sizes of fields allow it. Drops the
-    /// value of reads out of bounds if resolving proves that all reads are in bounds.
+    /// Replaces quotients and remainders in a read by simpler subscripts where the sizes of fields
+    /// allow it. Drops the value of reads out of bounds if the new coordinates are provably in
+    /// bounds.
     pub(crate) fn resolve(&self, read: &Read, mode: FloatMode) -> Read {
         let coordinates: Vec<ModeCoordinate> = read
             .coordinates
@@ -29,8 +31,8 @@ impl Sizes {
         Read { coordinates, outside, ..read.clone() }
     }
 
-    /// Returns an `i64` term as a function of fields alone; `None` for other terms, and if the
-    /// value may overflow.
+    /// Returns an `i64` term as a function of fields and parameters only; `None` for other terms,
+    /// and if the value may overflow.
     fn as_subscript(&self, term: &Term) -> Option<Subscript> {
         let found = match term.node() {
             Node::Coordinate(form) => Subscript::Affine(form.clone()),

@@ -1,7 +1,7 @@
 //! The form between Logic and physical plans: one [`Nest`] per query, made of [`Term`]s.
 //!
-//! A term is a pointwise expression over loop fields. Relabels, reorders and index maps are
-//! resolved: an access reads each mode of its tensor at a [`ModeCoordinate`]. An aggregate inside a
+//! A term is a pointwise expression over loop fields. A term has no relabels, reorders or index
+//! maps: an access reads each mode of its tensor at a [`ModeCoordinate`]. An aggregate inside a
 //! term is a [`Fold`], and so is a scan.
 //!
 //! Terms are simplified as they are built. A term has a fill: its value wherever every access

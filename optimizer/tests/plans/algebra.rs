@@ -1,4 +1,4 @@
-//! Plans rewritten by the algebra: the shapes of the kernels, and equal results.
+//! Plans rewritten by the algebra: the loops of their queries, and equal results.
 
 use super::{
     Format, InputSpec, InputSymmetry, OptimizerConfig, WithStored, check_rewritten, counts, filled, input, plan,
@@ -356,8 +356,8 @@ fn symmetric_forms_go_over_one_triangle_and_the_diagonal() {
     assert_eq!(shown(&sum, InputSymmetry::None, 0.0).matches("gt (coordinate").count(), 0);
 }
 
-/// A fold with a result that depends on the fills follows the entries of a matrix in the other
-/// order, without a copy.
+/// A fold down the columns, with a result that depends on the fills, follows the rows of the matrix
+/// without a copy.
 #[test]
 fn folds_count_the_fills_that_they_do_not_visit() {
     let cost = |text: &str, inputs: &[InputSpec]| {

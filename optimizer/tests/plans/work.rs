@@ -6,7 +6,7 @@ use redpoll_logic::statistics::{Answer, ModeSet, Question, StatisticsSource, Wei
 use redpoll_logic::{Field, TensorType};
 use redpoll_optimizer::{CostThreshold, Event, Work};
 
-/// Returns the work of a plan without rewriting whose query `R` has the given loop order.
+/// Returns the work of a plan that is not rewritten, and whose query `R` has the given loop order.
 fn work(text: &str, inputs: &[InputSpec], order: &str) -> Work {
     work_with(&counts(inputs), text, inputs, order)
 }
