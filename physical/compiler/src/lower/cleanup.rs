@@ -8,8 +8,8 @@ use crate::assembly::{Expr, Function, Local, Stmt};
 use redpoll_logic::Scalar;
 use std::collections::HashMap;
 
-/// Returns the function with constant flags decided, and without dead assignments, dead folds, and
-/// the `if` and `for` statements that become empty.
+/// Returns the function with conditions on constant flags decided, and without dead assignments,
+/// dead folds, and the `if` and `for` statements that become empty.
 pub fn cleanup(mut f: Function) -> Function {
     f.body = decide(f.body, &mut HashMap::new());
     let count = |body: &[Stmt]| body.iter().map(Stmt::count).sum::<usize>();

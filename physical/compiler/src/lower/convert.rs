@@ -11,10 +11,10 @@ use crate::notation::{Access, Bounds, Expr, Program, Stmt};
 use redpoll_logic::Scalar;
 use std::rc::Rc;
 
-/// The largest difference between a size and a bound of a loop that is derived from the size.
+/// The largest difference between a size and a loop bound that is derived from the size.
 const MAX_MARGIN: u64 = 16;
-/// The smallest bound that becomes a larger size minus a constant. Smaller bounds stay constants,
-/// because their loops may be unrolled.
+/// The smallest bound that becomes a larger size minus a constant. A smaller bound that is not a
+/// size itself stays a constant, because its loop may be unrolled.
 const MIN_BOUND: u64 = 64;
 
 /// Converts the program of the context to a tree and a state.

@@ -39,11 +39,13 @@ pub(crate) enum AssembleMode {
 pub(crate) struct Parents {
     /// The number of parent positions.
     pub(crate) count: Expr,
-    /// The range of parent positions whose fibers this call may have written.
+    /// The range of parent positions whose fibers the current call of the function may have
+    /// written.
     pub(crate) written: (Expr, Expr),
 }
 
-/// The second half of a level kind's contract; the first is [`redpoll_storage::levels::Level`].
+/// The interface by which a level kind is lowered. [`redpoll_storage::levels::Level`] is the
+/// interface of its storage.
 pub(crate) trait LevelLowering: Sync {
     /// Adds the counters and scratch buffers that the level needs besides its arrays.
     fn add_counters(

@@ -3,10 +3,10 @@
 //! [`lower`] takes a program in normal form (see [`crate::notation`]) and returns a function over
 //! the arrays of its tensors. A statement becomes a `Tree`, which names its accesses by number. A
 //! `LoweringState` maps each number to the cursor of that access, such as a fiber, a literal or
-//! locals. At each loop, `unfurl` returns the looplets of the fibers whose accesses the loop
-//! resolves. The rules of `looplets` take those looplets apart until only plain loops, conditions,
-//! loads and stores are left. Between any two steps, `simplify` simplifies the statement with the
-//! operator table.
+//! locals. At each loop, `unfurl` returns a looplet for each access whose next subscript is a
+//! linear form of the loop's index. The rules of `looplets` take those looplets apart until only
+//! plain loops, conditions, loads and stores are left. Between any two steps, `simplify` simplifies
+//! the statement with the operator table.
 
 mod assign;
 mod cleanup;

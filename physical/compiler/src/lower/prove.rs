@@ -34,8 +34,8 @@ impl Prover {
         self.facts.truncate(scope.0);
     }
 
-    /// Adds the fact `a <= b`. `max` on the left and `min` on the right are split; all other
-    /// expressions that read memory are ignored.
+    /// Adds the fact `a <= b`. A `max` on the left and a `min` on the right are split; a fact about
+    /// an expression that reads memory is ignored.
     pub(crate) fn assume_le(&mut self, a: &Expr, b: &Expr) {
         if let Expr::Binary(BinaryOp::Max, x, y) = a {
             self.assume_le(x, b);

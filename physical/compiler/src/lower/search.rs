@@ -61,7 +61,8 @@ pub(crate) fn gallop_back_by(cx: &mut Cx<'_>, (start, r): (&Expr, Local), above:
 }
 
 /// Moves `hi` down to the first element for which `below` is false. `below` is true for element
-/// `lo`, and false for element `hi`, if that element exists.
+/// `lo` and false for element `hi`; either element may lie just outside of the searched elements,
+/// where it is not tested.
 fn bisect(cx: &mut Cx<'_>, (lo, hi): (Local, Local), below: &dyn Fn(Expr) -> Expr) {
     let mid = cx.new_local("mid", Prim::I64);
     let body = cx.block(|cx| {

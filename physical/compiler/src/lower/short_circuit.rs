@@ -37,7 +37,7 @@ pub(crate) struct EarlyExit {
 /// A fold that may be decided while other writes of its loop continue.
 pub(crate) struct DecidedFold {
     fold: AccessId,
-    /// Set when the loop ends early.
+    /// The flag that is set when the loop ends early.
     pub(crate) done: Local,
     /// One past the last coordinate that the loop has covered.
     pub(crate) reached: Local,

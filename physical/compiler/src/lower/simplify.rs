@@ -22,14 +22,14 @@ pub(crate) fn simplify(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> Tree 
     simplify_with_fills(cx, state, tree, true)
 }
 
-/// Returns whether the only visible effect of a loop body is to set elements of outputs with
-/// unfilled memory to their fill values.
+/// Returns whether the only visible effect of a loop body is to set elements to their fill values,
+/// in outputs whose memory is not filled in advance (`TensorCode::fully_set`).
 pub(crate) fn only_fills(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> bool {
     simplify_with_fills(cx, state, tree, false).is_empty()
 }
 
-/// Simplifies like [`simplify`]; `fills` says whether assignments of fill values to unfilled
-/// outputs are kept.
+/// Simplifies like [`simplify`]; `fills` says whether assignments of fill values are kept, in
+/// outputs whose memory is not filled in advance.
 fn simplify_with_fills(cx: &Cx<'_>, state: &LoweringState, tree: &Tree, fills: bool) -> Tree {
     let mut simplified = body(&mut SimplifyPass { cx, state, fills, constants: Constants::default() }, tree);
     loop {
@@ -74,7 +74,8 @@ const MAX_OPEN_ARGUMENTS: usize = 10;
 struct SimplifyPass<'a, 'p> {
     cx: &'a Cx<'p>,
     state: &'a LoweringState,
-    /// True if assignments of fill values to outputs with unfilled memory are kept.
+    /// True if assignments of fill values are kept, in outputs whose memory is not filled in
+    /// advance.
     fills: bool,
     /// The tensors whose elements all have one known value at this point.
     constants: Constants,
@@ -172,8 +173,8 @@ fn loop_body(pass: &mut SimplifyPass<'_, '_>, tree: &Tree) -> Tree {
     simplified
 }
 
-/// Returns whether a statement has an effect outside of a statement that declares the tensors in
-/// `own`: it writes, freezes, thaws or swaps another tensor, or declares an output.
+/// Returns whether a statement has an effect outside of the enclosing statement that declares the
+/// tensors in `own`: it writes, freezes, thaws or swaps another tensor, or declares an output.
 fn has_outer_effects(cx: &Cx<'_>, tree: &Tree, own: &[TensorId]) -> bool {
     let in_part = |tree: &Tree| has_outer_effects(cx, tree, own);
     match tree {

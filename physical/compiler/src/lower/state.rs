@@ -1,4 +1,8 @@
 //! The cursors of the accesses of a program at some point of lowering.
+//!
+//! A subscript is *resolved* when the cursor of its access moves to the part of the tensor at the
+//! coordinate of the subscript. Subscripts are resolved from the outermost to the innermost. A loop
+//! resolves a subscript if the coordinate is known in each round of the loop, but not before.
 
 use super::tree::{AccessId, TreeTerm};
 use crate::assembly::{Expr, Local};
@@ -204,7 +208,7 @@ impl LoweringState {
         self
     }
 
-    /// Advances an access to the cursor that its subscript resolved to. A write has no effect where
+    /// Resolves the next subscript of an access, to the given cursor. A write has no effect where
     /// the coordinate is out of bounds. A write into the pattern of an input has no effect where
     /// the input stores nothing. A read of a coordinate that is out of bounds or not stored becomes
     /// a literal, with two exceptions. If the fiber has replacements, or the coordinate is in

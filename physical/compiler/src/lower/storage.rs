@@ -119,8 +119,8 @@ pub(crate) struct TensorCode {
     /// The loop that computes the whole fold of each element. Before this loop, the element has the
     /// fill value.
     pub(crate) fold_loop: Option<Index>,
-    /// True if the program writes the tensor by different subscripts: several coordinates are then
-    /// looked up before any is written.
+    /// True if the program writes the tensor by different subscripts: several coordinates may then
+    /// be looked up before any is written.
     pub(crate) scattered: bool,
 }
 

@@ -10,9 +10,9 @@
 //! nothing, so memory does not change. The caller must not insert a statement that assigns a local
 //! that an argument reads.
 //!
-//! The laws of the default mode take the known facts of the arguments. Machine arithmetic is that
-//! of IEEE 754, so quotients test for a zero, and other operators test for combinations of special
-//! values (see [`redpoll_logic::special`]).
+//! [`Laws::Default`] has the known facts of the arguments. Machine arithmetic is that of IEEE 754,
+//! so the code tests for the arguments on which the laws of the default mode give another value
+//! (see [`super::guards`] and [`redpoll_logic::special`]).
 
 mod float;
 mod integer;
@@ -325,7 +325,7 @@ fn cast(to: Prim, x: Expr) -> Expr {
     }
 }
 
-/// Returns a small integer as a constant of any primitive.
+/// Returns a small integer as a constant of a primitive dtype.
 fn number(prim: Prim, v: i8) -> Expr {
     cast(prim, Expr::Const(Scalar::I8(v)))
 }

@@ -1,5 +1,5 @@
-//! Code of hash levels. Reads walk the entries in sorted order, or follow coordinates by probing
-//! the table. Writes may come in any order.
+//! Code of hash levels. Reads walk or gallop along the entries in sorted order, or follow
+//! coordinates by probing the table. Writes may come in any order.
 //!
 //! The layout and the hash function are those of [`redpoll_storage::levels::Hash`]. A write probes
 //! for its entry. A new entry gets the next number, and is inserted once something has been written

@@ -30,7 +30,8 @@ use std::collections::HashSet;
 /// several lanes.
 const MIN_LENGTH: f64 = 2.0;
 
-/// Returns the walker that leads and its cursor, if rounds must be independent.
+/// Returns the number of the walker that leads and its cursor; `None` if rounds may depend on each
+/// other, or no walker can lead.
 pub(super) fn leader(cx: &Cx<'_>, nest: &LoopletNest, walkers: &[Walker]) -> Option<(usize, Local)> {
     let lengths = cx.lengths.filter(|_| nest.early_exit.is_none())?;
     let ends_within = |w: &Walker| cx.prover.le(&w.stepper.bound, &nest.extent.hi);

@@ -23,8 +23,8 @@ pub(crate) enum Looplet {
     Sequence(Vec<SequencePhase>),
     /// Chunks one after the other, found during iteration.
     Stepper(Rc<Stepper>),
-    /// A stepper of spikes or blocks that may lead by leaps: all accesses move to the furthest
-    /// leader.
+    /// A stepper of spikes or blocks that may lead by leaps: in each round, all accesses move to
+    /// the entry of the furthest leader (see [`super::stepper`]).
     Jumper(Rc<Stepper>),
     /// A write that takes whole runs at once.
     AcceptRun(AcceptRunFn),
@@ -55,7 +55,9 @@ pub(crate) struct SequencePhase {
     pub(crate) body: Looplet,
 }
 
-/// Chunks found during iteration: a cursor over stored entries in ascending order.
+/// Chunks found during iteration: a cursor over stored entries in ascending order. The chunk of an
+/// entry starts where the previous chunk ends, and ends with the entry. (The chunks of a function
+/// are something else: ranges of rounds of its outermost loop.)
 pub(crate) struct Stepper {
     /// The condition that there is a current entry.
     pub(crate) more: Expr,

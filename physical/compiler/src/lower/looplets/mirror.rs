@@ -8,7 +8,8 @@ use crate::assembly::Expr;
 use crate::assembly::build::{int, sub};
 use std::rc::Rc;
 
-/// Returns a looplet that ends at `stop` in negated coordinates; `None` if the looplet steps.
+/// Returns the mirror image, in negated coordinates, of a looplet whose extent ends at `stop`;
+/// `None` if the looplet steps.
 pub(crate) fn mirror(looplet: &Looplet, stop: &Expr) -> Option<Looplet> {
     Some(match looplet {
         Looplet::Run(_) | Looplet::Null => looplet.clone(),

@@ -5,8 +5,8 @@
 //! at the index `ceil((stop - offset) / scale)`. Chunks between the coordinates of two adjacent
 //! indices vanish, and a stepper skips entries that no index selects.
 //!
-//! This file also has the guard of permissive reads, a sequence of three phases: before, in and
-//! after the bounds.
+//! This file also has the guard of accesses that may be out of bounds, a sequence of three phases:
+//! before, in and after the bounds.
 
 use super::{LookupFn, Looplet, SequencePhase, Stepper};
 use crate::assembly::build::{
@@ -171,7 +171,7 @@ impl Shift {
                 reached.iter().for_each(|r| cx.assign(*r, i.clone()));
                 cx.push(advance.clone());
             }),
-            // A seek finds the first entry that an index selects, so it is always needed.
+            // A seek finds the first entry that an index selects, so a seek is always needed.
             first: int(i64::MIN),
             rest: s.rest.clone(),
         }

@@ -2,8 +2,8 @@
 //! compared with the data below the first run and, if equal, rolled back.
 //!
 //! A level supports this by [`Comparable`], which compares its fibers while the tensor is being
-//! written. Rolling back restores the counters of the levels below, so all memory is reset before
-//! it is used.
+//! written. Rolling back restores only the counters of the levels below. The rolled-back data stays
+//! in memory, so all memory is reset before it is used.
 
 use crate::assembly::{BinaryOp, Buffer, CompareOp, Expr, Local, Stmt};
 use crate::lower::level::lowering;
@@ -174,8 +174,7 @@ pub(crate) fn compare_entry(cx: &mut Cx<'_>, at: LevelId, equal: Expr, (x, y): (
     cx.push_if(local(same), below, Vec::new());
 }
 
-/// Returns the condition that the values at two leaf positions are bitwise equal, where NaN equals
-/// NaN.
+/// Returns the condition that the values at two leaf positions have the same bits, or are both NaN.
 fn equal_leaves(cx: &Cx<'_>, tensor: TensorId, a: &Expr, b: &Expr) -> Expr {
     let equal = |buffer: &Buffer| {
         let (x, y) = (load(*buffer, a.clone()), load(*buffer, b.clone()));
