@@ -323,8 +323,8 @@ impl BoundsPass<'_> {
         }
     }
 
-    /// Returns the least and the greatest value of a tensor, if they are known. When an input with
-    /// the bounds of blocks is bound, its values are checked to be in this range.
+    /// Returns the least and the greatest value of a tensor, if they are known. A kernel rejects an
+    /// input with the bounds of blocks if a value is not in this range.
     fn range(&self, tensor: TensorId) -> Option<(i64, i64)> {
         self.program.block_input_range(tensor).or_else(|| (self.ranges)(tensor))
     }

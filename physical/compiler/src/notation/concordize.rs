@@ -175,8 +175,8 @@ impl Concordizer {
     /// inside of the loops that resolve the outer subscripts.
     fn resolving_loops(&self, tensor: TensorId, forms: &[Linear]) -> Vec<Option<Index>> {
         let depth = |atom: Atom| self.depth[&atom];
-        // A fiber is looked up where the loop that resolves it begins, which must be after the
-        // declaration.
+        // A fiber is looked up where the loop over the fiber begins, so the loop must begin after
+        // the declaration.
         let declared = self.declared.get(&tensor).filter(|_| self.tensors[tensor.index()].is_looked_up());
         let mut resolved = declared.copied().unwrap_or(0);
         forms

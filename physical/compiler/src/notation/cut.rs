@@ -49,8 +49,8 @@ pub struct Cut {
     /// - A float fold over rounds is rounded in the order of the chunks.
     /// - A float zero that one round computes may change its sign if some level has runs or blocks:
     ///   where a run or block is cut in two, its ends are computed by other code than its middle.
-    /// - A sparse output may store other entries: fill values within a run are handled one by one
-    ///   at the ends of the run.
+    /// - A sparse output may store a different set of entries: fill values within a run are handled
+    ///   one by one at the ends of the run.
     pub exact: bool,
 }
 
@@ -74,7 +74,7 @@ pub enum Join {
     Folded(Op),
 }
 
-/// A reason why the outermost loop of a program cannot be cut. Names are names of tensors.
+/// A reason why the outermost loop of a program cannot be cut. Each name is that of a tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Obstacle {
     /// The program has no outermost loop, or several, or the only one is a `while`.

@@ -14,7 +14,7 @@
 //! - A loop is an error if it has no extent and no access implies one.
 //! - An open dimension is one more than the largest coordinate that linear subscripts write there.
 //! - A loop with constant bounds is an error if an access without a condition and without an
-//!   `outside` provably leaves its tensor.
+//!   `outside` is provably out of bounds.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;

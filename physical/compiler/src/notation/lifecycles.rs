@@ -26,8 +26,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Inserts the missing declarations, freezes and thaws.
 ///
 /// # Errors
-/// When one statement, loop or condition reads and writes a tensor. `verify` checks the lifecycles
-/// that are written out.
+/// When an assignment, a loop, an `if` or a `while` reads and writes a tensor, unless the rules of
+/// the module allow it. `verify` checks the lifecycles that are written out.
 pub fn insert_lifecycles(program: Program) -> Result<Program, Error> {
     let mut body = program.body.clone();
     for k in 0..program.tensors.len() {

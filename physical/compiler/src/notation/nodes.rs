@@ -44,7 +44,7 @@ pub struct Program {
     /// The transformations of the loops, in order; [`apply_schedule`](super::apply_schedule)
     /// applies them.
     pub schedule: Vec<Transformation>,
-    /// The inputs whose values are computed from other inputs instead of being bound.
+    /// The inputs whose values are computed from other inputs, not given by users.
     pub block_inputs: Vec<BlockInputs>,
 }
 
@@ -77,11 +77,12 @@ impl Program {
 /// The role of a tensor in a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
-    /// Read only, frozen.
+    /// A tensor that the program only reads; it is always frozen.
     Input,
-    /// Written by the program and handed out, frozen, at the end.
+    /// A tensor that the program writes. It is frozen at the end, and returned.
     Output,
-    /// Written and read inside the program: a workspace, or a scalar temporary (rank 0).
+    /// A tensor that the program writes and reads itself: a workspace, or a scalar temporary
+    /// (rank 0).
     Local,
 }
 
@@ -221,7 +222,7 @@ impl TensorDecl {
     }
 
     /// Returns whether some level of the tensor is not dense. A fiber of such a level is looked up
-    /// where the loop over it begins; the positions of dense levels are computed.
+    /// where the loop over the fiber begins; the positions of dense levels are computed.
     pub(crate) fn is_looked_up(&self) -> bool {
         !self.ty.format.is_dense()
     }
@@ -345,8 +346,8 @@ impl Rounds {
 /// The effect of an assignment on the old value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Write {
-    /// Sets a value that has been the fill value since the declaration; so writing the fill value
-    /// is a no-op.
+    /// Sets an element that has had the fill value since the declaration, so that writing the fill
+    /// value changes nothing.
     Init,
     /// Replaces the old value.
     Overwrite,
@@ -396,8 +397,8 @@ pub enum Bounds {
     Checked(Arc<Site>),
 }
 
-/// All values are equal, since the proof that an access is in bounds does not affect the value that
-/// the access reads.
+/// All `Bounds` compare equal, since the proof that an access is in bounds does not affect the
+/// value that the access reads.
 impl PartialEq for Bounds {
     fn eq(&self, _: &Bounds) -> bool {
         true

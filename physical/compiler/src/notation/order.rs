@@ -43,8 +43,8 @@ struct RepeatedLoop {
 struct AppendedTensor {
     /// The number of binders outside of the declaration.
     start_depth: usize,
-    /// The path of the first write: for each ordered level its subscript, and the loop inside of
-    /// the declaration that resolves it.
+    /// The path of the first write: for each level that is written in order, its subscript, and the
+    /// loop inside of the declaration that resolves the subscript.
     write_path: Option<Vec<(Option<Index>, Linear)>>,
 }
 

@@ -1,9 +1,9 @@
 //! The check of outputs with the pattern of an input; see the rules of the module `verify`.
 //!
 //! A write where the input stores nothing is dropped, so it must leave the fill value of the
-//! output. The check evaluates the written value with the fill value of the input in place of the
-//! input. The properties of the operators must imply the fill value of the output, whatever their
-//! other arguments are.
+//! output. The check proves this from the properties of the operators. It assumes only that the
+//! input has its fill value at the subscripts of the write; all other values that are read may be
+//! arbitrary.
 
 use super::linear::{Atom, Linear};
 use super::types::dtype_of;

@@ -8,10 +8,10 @@
 //!   which they have separate accumulators. The producer thaws them in every round.
 //! - An output is declared first and frozen last. With a fold, writes fold into it, starting from
 //!   its fill value; else each write initializes an entry.
-//! - A workspace of an output becomes a local declared under its `depth` loops, which the inner
-//!   loops write. A consumer then copies it into the output in the order of the output's storage
-//!   modes. If several rounds of the outer loops write one entry of the output, the workspace
-//!   starts from the identity of the fold, and the consumer folds.
+//! - A workspace of an output becomes a local that is declared under its `depth` loops and written
+//!   by the inner loops. A consumer then copies the workspace into the output in the order of the
+//!   output's storage modes. If several rounds of the outer loops write one entry of the output,
+//!   the workspace starts from the identity of the fold, and the consumer folds.
 //! - The workspace of an access becomes a local too, filled under its `depth` loops; its consumer
 //!   is everything further in. Accesses to the same fiber share the workspace.
 //! - A write at a computed coordinate (a scatter) is put under the condition that the coordinate is

@@ -151,7 +151,8 @@ impl QueryTranslator<'_> {
             // it is always 0.
             let open = |m: &usize| !self.is_fixed(&output.subscripts[*m]);
             let written: Vec<usize> = (0..output.subscripts.len()).filter(open).collect();
-            // By the resolved subscripts, a mode whose block the outer loops determine is fixed.
+            // By the subscripts with affine forms in place of blocks, a mode whose block the outer
+            // loops determine is fixed.
             let proved =
                 (0..self.output_coordinates[k].len()).filter(|&m| !self.is_fixed(&self.output_coordinates[k][m]));
             let modes = if format.rank() == written.len() { written } else { proved.collect() };

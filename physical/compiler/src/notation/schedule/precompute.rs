@@ -103,7 +103,7 @@ impl PrecomputedPart {
         of: &[TensorId],
         mode: FloatMode,
     ) -> Result<PrecomputedPart, String> {
-        let not_alone = || "the loops contain other statements beside the assignment".to_owned();
+        let not_alone = || "the loops contain other statements besides the assignment".to_owned();
         let Stmt::Assign { lhs, write, rhs } = unwrap_block(inside) else { return Err(not_alone()) };
         if lhs.tensor != target {
             return Err(not_alone());

@@ -186,7 +186,8 @@ impl Declarations {
             let found = found.as_ref().map(|t| t.shape[mode]);
             let size = match (self.size(s)?, found) {
                 (DeclaredSize::Number(n), Some(found)) if n != found => {
-                    let what = format!("mode {mode} of input `{name}` has size {found}, but {s} is {n}");
+                    let what =
+                        format!("mode {mode} of input `{name}` has size {found}, expected {n} (`{s}` in the text)");
                     return Err(s.error(what));
                 }
                 (DeclaredSize::Number(n), _) => n,

@@ -25,7 +25,8 @@ use std::sync::Arc;
 /// Parses the text of a program.
 ///
 /// # Errors
-/// When the text is not of the form that the module describes, with the line and column.
+/// When the text is not of the form that the module describes, with the line and column of the
+/// fault.
 pub fn parse(text: &str) -> Result<Program, Error> {
     parse_with(text, &[])
 }
