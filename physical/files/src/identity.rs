@@ -43,7 +43,7 @@ impl FileIdentity {
         self.size
     }
 
-    /// Returns whether the file still has the content that it had with an earlier identity. Another
+    /// Returns whether the file still has the content that it had with an earlier identity. A new
     /// time of change counts as a change of the content, unless the number of names has changed
     /// too: adding or removing a name sets that time, but leaves the content as it is.
     pub fn has_content_of(&self, earlier: &FileIdentity) -> bool {

@@ -4,7 +4,7 @@
 //!   can write to a private file or folder.
 //! - [`FileIdentity`] identifies a file and its content.
 //! - [`MappedFile`] maps a file into memory. A file that is cut while it is mapped gives zeros and
-//!   an error, not a signal.
+//!   an error, and does not end the process.
 
 mod identity;
 mod mapping;

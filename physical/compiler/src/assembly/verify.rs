@@ -37,8 +37,8 @@ use std::fmt;
 /// A broken rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleViolation {
-    /// The location, as a path of statement numbers such as `body.3.then.0`, or a table with the
-    /// entry.
+    /// The location: a path of statement numbers such as `body.3.then.0`, an entry of a table such
+    /// as `buffers.0`, or `chunk`.
     pub at: String,
     /// The broken rule, with the offending part.
     pub message: String,
