@@ -1,5 +1,5 @@
-//! Random plans over random formats: their physical plans, without rewriting, have the same results
-//! and pass the verifier.
+//! Random plans over random formats: their physical plans, made without rewriting, have the results
+//! of the Logic plans and pass the verifier.
 //!
 //! Plans join tensors of up to three modes, with folds (also inside maps), index maps, masks,
 //! several queries, requested formats and pinned loop orders. A least number of plans with each
@@ -210,7 +210,7 @@ impl Generator {
                 arg.permissive(field.clone(), (-by, size - by), outside)
             }
             _ => {
-                // Renames `i` to `j` if the two have one size.
+                // Renames `i` to `j` if `i` is the only field and the two have one size.
                 let fields = arg.info().fields.clone();
                 let renamed: Vec<Field> = fields
                     .iter()

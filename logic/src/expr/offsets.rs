@@ -10,8 +10,8 @@
 //! offsets. These offsets remain constants:
 //! - offsets along a field that the plan also reads whole
 //! - offsets along a field whose least offset is 0, if some map reads more than one coordinate of
-//!   the field: `x[1..] - x[..n-1]` must remain a difference of neighbours
-//! - offsets with a single possible value, such as that of a window that covers the field
+//!   the field: `x[1..] - x[..n-1]` must remain a difference of neighbors
+//! - offsets with a single possible value, such as the offset of a window that covers the field
 //! - unequal offsets, if some of their reads are out of bounds, as in image filters
 //! - offsets along a field that the plan also reads at a quotient, or entirely out of bounds
 

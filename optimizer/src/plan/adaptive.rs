@@ -173,7 +173,7 @@ impl AdaptivePlan {
     }
 
     /// Returns the outputs of a query whose numbers of positions deviate from the estimates by more
-    /// than a factor.
+    /// than `factor`.
     fn miscounts(&self, query: usize, written: &[WrittenTensor], factor: f64) -> Vec<Miscount> {
         let outputs = self.report.decisions[query].outputs.iter();
         let miscount = |output: &OutputDecision| {

@@ -3,11 +3,11 @@
 //! `cargo run --release -p redpoll-bench --bin calibrate` measures the prices of events with the
 //! kernels of the optimizing tier; with `--layouts`, also with the workloads of the benchmark
 //! `layouts` over generated inputs. The prices below started from such a fit and were then compared
-//! with measurements of `layouts` on other machines, real inputs included. Write misses,
-//! loop ends and aliased reads became events later; before, the prices of misses, loop starts and
-//! steps had included them. All these prices were set by hand, to improve the chosen plans and the
-//! ranking of plans by cost. All measurements are from virtual machines on server processors
-//! (x86-64, two cores), where a step takes 0.4 to 0.5 ns.
+//! with measurements of `layouts` on other machines, real inputs included. Write misses, loop ends
+//! and aliased reads became events later; before, the prices of misses, loop starts and steps had
+//! included them. All these prices were set by hand, to improve the chosen plans and the ranking of
+//! plans by cost. All measurements are from virtual machines on server processors (x86-64, two
+//! cores), where a step takes 0.4 to 0.5 ns.
 
 use super::events::Event;
 use redpoll_logic::{LevelKind, Lookup, WalkStep, WriteMethod};
