@@ -9,9 +9,9 @@
 //! for g, p in group g, j: y[g, j] op= P[p, j]    several groups
 //! ```
 //! Here `p` is the number of a row, `j` the number of an element in a row, and `g` the number of a
-//! group. If there is one group, it has as many rows as the launch has chunks, so the loop over the
-//! rows is innermost, where lanes share the rows if the order of the rows does not matter. If a row
-//! has one element, the loop over the rows is the only loop.
+//! group. If there is one group, it has a row for each chunk. The loop over the rows is then
+//! innermost, and lanes share the rows if their order does not matter. If in addition a row has one
+//! element, the loop over the rows is the only loop.
 
 use redpoll_compiler::lower::Draft;
 use redpoll_compiler::notation::{
@@ -250,7 +250,7 @@ mod tests {
         assert!(!text.contains("lanes 16 for p"), "{text}");
     }
 
-    /// Sizes above 1 do not change the text, so that the same text is compiled only once.
+    /// Sizes above 1 do not change the text, so that one compilation serves all of them.
     #[test]
     fn sizes_do_not_change_the_code() {
         let text = |shape| grid(Prim::F64, shape);

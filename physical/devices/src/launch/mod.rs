@@ -137,7 +137,7 @@ impl Grids {
     }
 }
 
-/// The maximum number of steps per round of a loop, by which a limit of rounds is converted to a
+/// The assumed maximum number of steps per round of a loop, which converts a limit of rounds to a
 /// limit of steps.
 const STEPS_PER_ROUND: u64 = 1 << 12;
 
@@ -153,7 +153,7 @@ impl Code for Grids {
         };
         let needed = std::mem::take(&mut *self.needed.lock().unwrap_or_else(PoisonError::into_inner));
         match run(kernel, self, (chunks, sections), inputs, (limits, &needed)) {
-            // The previous run may have needed more.
+            // The previous run may have needed larger windows.
             Err(error) if exceeds_memory(&error) && !needed.is_empty() => {
                 run(kernel, self, (chunks, sections), inputs, (limits, &[]))
             }
@@ -169,8 +169,8 @@ impl Code for Grids {
         false
     }
 
-    /// Sets a limit of steps per launch, where steps are counted: the limit of rounds times the
-    /// maximum number of steps per round.
+    /// Limits the steps of each launch, on runners that count steps. The limit is `limit` rounds of
+    /// the assumed maximum number of steps.
     fn limit_rounds(&mut self, limit: u64) {
         let steps = limit.saturating_mul(STEPS_PER_ROUND);
         self.count.iter_mut().chain([&mut self.run]).for_each(|runner| runner.limit_steps(steps));
@@ -229,7 +229,8 @@ fn has_unknown_length(space: MemorySpace) -> bool {
     matches!(space, MemorySpace::Chunk | MemorySpace::Team)
 }
 
-/// Returns for each buffer a representative of the buffers with which it may exchange its memory.
+/// Returns, for each buffer, the number of a representative of its group: the buffers that may
+/// exchange their memory with each other.
 fn exchange_groups(function: &Function) -> Vec<usize> {
     let mut groups: Vec<usize> = (0..function.buffers.len()).collect();
     for stmt in &function.body {
@@ -288,8 +289,8 @@ impl GridRun<'_> {
     }
 
     /// Returns the number of teams of a launch: at least one, at most the number of chunks and the
-    /// number of teams of the runner, and so few that the windows of the teams take at most half of
-    /// the memory.
+    /// number of teams of the runner, and few enough that their windows take at most half of the
+    /// memory.
     fn teams(&self, runner: &dyn GridRunner) -> usize {
         let of_team = |(k, space): (usize, &MemorySpace)| match (space, &self.capacities[k]) {
             (MemorySpace::Team, WindowCapacity::All(capacity)) => {
@@ -344,7 +345,7 @@ impl GridRun<'_> {
     /// input.
     fn dense_window(&self, buffer: Buffer) -> WindowExtent {
         let Binding::Leaf { tensor, .. } = self.kernel.draft().lowered().bindings[buffer.index()] else {
-            unreachable!("shared outputs are dense, so they have values alone")
+            unreachable!("only the values of outputs have such windows")
         };
         let len = element_count(self.kernel, tensor, self.inputs) as usize;
         WindowExtent { first: 0, len, capacity: len }
@@ -361,7 +362,7 @@ impl GridRun<'_> {
             Binding::Leaf { tensor, .. } => {
                 (tensor, self.kernel.draft().program().tensors[tensor.index()].ty.format.levels.len(), false)
             }
-            Binding::Scratch | Binding::Lengths => unreachable!("rounds decide about arrays of outputs"),
+            Binding::Scratch | Binding::Lengths => unreachable!("only arrays of outputs have windows of rounds"),
         };
         let ty = &self.kernel.draft().program().tensors[id.index()].ty;
         let levels = ty.format.levels.iter().zip(ty.format.storage_shape(&ty.shape)).take(depth);
@@ -377,8 +378,8 @@ impl GridRun<'_> {
         WindowExtent { first: positions.start as i64, len, capacity: len }
     }
 
-    /// Records the elements that windows of unknown length requested. Buffers that exchange their
-    /// memory need equal capacities.
+    /// Records the number of elements that windows of unknown length requested. Buffers that
+    /// exchange their memory need equal capacities.
     fn record_needed(&mut self, runner: &dyn GridRunner, launched: &LaunchResult) {
         let groups = exchange_groups(&runner.grid().function);
         let mut requested = vec![0; self.capacities.len()];

@@ -267,7 +267,7 @@ impl<'a> OutputAssembly<'a> {
     }
 
     /// Makes the array of the ends of the lists at the positions of `parents`. An end is the number
-    /// of entries of the joined output before it.
+    /// of entries that the joined output has up to the end of the list.
     fn ends(
         &self,
         ptr: Buffer,
@@ -285,7 +285,7 @@ impl<'a> OutputAssembly<'a> {
     }
 }
 
-/// Returns the arrays of an output, in the order of the function's table.
+/// Returns the arrays of an output, in the order of the function's buffers.
 fn arrays(draft: &Draft, id: TensorId) -> Vec<Buffer> {
     draft.buffers(|b| match b {
         Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => *tensor == id,

@@ -7,7 +7,8 @@ use redpoll_kernels::kernel::{Shares, WorkShare};
 use redpoll_kernels::run::Workers;
 use std::num::NonZero;
 
-/// Each stored entry is in one section, and each section has less than half of the entries.
+/// Each position of a list is in exactly one chunk, and no chunk has half of the entries in one
+/// round.
 #[test]
 fn sections_have_each_stored_entry_once() {
     let workers = Workers::new(NonZero::new(2).unwrap()).without_grain();

@@ -444,8 +444,8 @@ impl<'a> GridMachine<'a> {
         }
     }
 
-    /// Returns whether a window that grows to `len` outgrows the memory of its block and fits
-    /// outside.
+    /// Returns whether a window that grows to `len` outgrows its share of the memory of a block,
+    /// but fits outside of the block.
     fn must_move_out(&mut self, team: usize, lane: usize, buffer: Buffer, len: usize) -> bool {
         let (window, ..) = self.window(buffer, team, lane);
         let Some(outside) = window.outside.filter(|_| len > window.capacity) else { return false };
@@ -471,8 +471,8 @@ impl<'a> GridMachine<'a> {
         Ok(())
     }
 
-    /// Completes the step at which all lanes of a team wait. Returns `false` if the team has no
-    /// more chunks.
+    /// Completes the step at which all lanes of a team wait, or ends the chunk if all lanes have
+    /// ended. Returns `false` if the team runs no more chunks.
     fn synchronize(&mut self, number: usize) -> Result<bool, GridFault> {
         let divergence = GridFault::Divergence(number as u32);
         let team = &self.teams[number];

@@ -151,8 +151,8 @@ pub(crate) trait GridRunner: Send + Sync {
 
 /// Number of teams of interpreted grids.
 const TEAMS: usize = 3;
-/// Bytes of block memory for a team, chosen by the seed: so few that windows soon outgrow their
-/// shares, many, or none.
+/// Bytes of block memory for a team, chosen by the seed: few, which windows soon outgrow, many, or
+/// none.
 const BLOCK_BYTES: [usize; 4] = [200, 72, 1 << 14, 0];
 
 /// A grid prepared for interpretation.
@@ -298,7 +298,7 @@ impl ResultWindow {
 }
 
 impl GridProgram {
-    /// Verifies a grid and resolves its types.
+    /// Verifies a grid and translates it to steps.
     ///
     /// # Errors
     /// [`InvalidAssembly`](redpoll_compiler::Error::InvalidAssembly) if the verifier rejects the
@@ -325,7 +325,7 @@ impl GridProgram {
         self
     }
 
-    /// Cancels launches after `step` steps of all lanes.
+    /// Cancels launches after `step` steps of all lanes together.
     #[cfg(test)]
     pub(crate) fn with_cancellation_at(mut self, step: u64) -> GridProgram {
         self.cancelled_at = step;

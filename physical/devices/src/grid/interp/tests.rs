@@ -187,7 +187,7 @@ fn a_move_without_a_copy_is_found() {
     }
 }
 
-/// Elements of a share are initialized by the team itself, not by the block.
+/// A team must initialize the elements of its share, since the memory of a block is uninitialized.
 #[test]
 fn an_uninitialized_share_is_found() {
     let valid = program(GROWING, 4);

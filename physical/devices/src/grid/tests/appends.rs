@@ -48,9 +48,9 @@ const Q: Local = Local(2);
 /// The counter.
 const N: Local = Local(4);
 
-/// A function that appends pairs of an entry and its position under two conditions, the second in
-/// the `else` branch of the first. The function also folds the appended entries, and stores after
-/// the conditions.
+/// A function that appends pairs: an entry plus a second counter, and the position of the entry. It
+/// appends under two conditions, the second in the `else` branch of the first. It also folds these
+/// entries, and stores after the conditions.
 const NESTED: &str = "\
 fn nested($n) {
   input a: index i64
@@ -94,7 +94,7 @@ fn nested($n) {
   length[2] = s
 }";
 
-/// A function that appends every entry.
+/// A function that appends one element in every round.
 const COPIED: &str = "\
 fn copied($n) {
   input a: index i64
@@ -193,7 +193,7 @@ fn lanes_count_appended_elements() {
     }
 }
 
-/// Teams leave a loop together at a poll.
+/// The lanes of a team leave a loop that appends together, at a poll by the first lane.
 #[test]
 fn lanes_that_append_leave_together() {
     let valid = grid_of(COPIED, 4, MemorySpace::Chunk);
@@ -229,7 +229,7 @@ fn rounds_that_depend_on_appends_are_not_spread() {
         (TOUCHED, "list[n] = i", "list[n] = i\n        list[0] = i"),
         // Growth does not depend on the counter alone.
         (TOUCHED, "grow list, n + 1", "grow list, n + q"),
-        // The counter is increased by a number of the round.
+        // The counter is increased by a number that depends on the round.
         (TOUCHED, "n = n + 1", "n = n + q"),
     ];
     for (text, from, to) in changes {
@@ -310,7 +310,8 @@ fn a_missing_barrier_after_appends_is_found() {
     }
 }
 
-/// A window without capacity reports the length that it needs, to all lanes.
+/// If a window is too small, all lanes end the chunk, and the launch reports the length that they
+/// requested.
 #[test]
 fn small_windows_are_reported_by_all_lanes() {
     for lanes in [1, 4, 64] {

@@ -190,8 +190,8 @@ fn rounds_that_depend_on_each_other_are_not_spread() {
     check_race(&broken, &[], &one(16), "not proved independent");
 }
 
-/// A load of an element that no growth has requested is found, and a window without capacity
-/// reports the capacity that it needs.
+/// A load of an element that no growth has requested is found, and a launch reports the capacity
+/// that a window lacks.
 #[test]
 fn uninitialized_loads_and_small_windows_are_found() {
     let valid = grid(NEIGHBOURS, &[MemorySpace::Team, MemorySpace::Shared], 4);

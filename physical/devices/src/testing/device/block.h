@@ -5,7 +5,8 @@
 // next thread to run is drawn at random. The first switch to a thread sets its context. Later
 // switches are jumps, because a switch of contexts is a system call that saves the mask of signals.
 // Synchronization is checked by the rules of the programming guide: lanes of one warp synchronize
-// if the masks of all these lanes name all of them, or all threads of a block synchronize.
+// if each of them passes a mask that names exactly these lanes; a block synchronizes if all of its
+// threads arrive.
 //
 // The headers of C++ come first. After them, the types that units define get other names, because
 // the headers define the same types.

@@ -395,7 +395,8 @@ fn random_functions_agree_as_c() {
     }
 }
 
-/// Random functions cover every node, so that the property above is meaningful.
+/// Random functions cover every kind of statement and expression, so that the property above is
+/// meaningful.
 #[test]
 fn random_functions_cover_every_node() {
     let mut hits: HashMap<String, usize> = HashMap::new();

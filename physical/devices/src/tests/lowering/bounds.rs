@@ -22,7 +22,7 @@ use std::sync::{Arc, LazyLock};
 static PAIR: LazyLock<Arc<Workers>> =
     LazyLock::new(|| Arc::new(Workers::new(NonZero::new(2).unwrap()).without_grain()));
 
-/// Values of inputs by name; the values of other inputs count from 1.
+/// Values of inputs by name; the values of other inputs are 1, 2, 3 and so on.
 type NamedInputs<'a> = &'a [(&'a str, &'a [i64])];
 
 fn inputs(program: &Program, values: NamedInputs<'_>) -> HashMap<String, DenseValues> {
@@ -338,8 +338,8 @@ fn sizes_whose_product_wraps_around_are_an_error() {
     }
 }
 
-/// Reads at computed coordinates, with literals for coordinates out of bounds, do not copy the code
-/// of the loop once for each read. A subscript after a subscript out of bounds is not checked.
+/// Reads at computed coordinates, each with an `outside`, do not copy the code of the loop once for
+/// each read. A subscript after a subscript out of bounds is not checked.
 #[test]
 fn many_reads_out_of_bounds_share_one_body() {
     let text = |tree: &str, fill: f64, subscripts: &str, reads: usize| {

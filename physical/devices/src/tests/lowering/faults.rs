@@ -17,7 +17,7 @@ use redpoll_storage::Tensor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Programs that together exercise every rule.
+/// Programs that together exercise every rule of lowering.
 const PROGRAMS: [&str; 25] = [
     "(program (input A (type (shape 4 6) f64 0.0 csr)) (input B (type (shape 4 6) f64 0.0 coo))
        (output C (type (shape 4 6) f64 0.0 csr))

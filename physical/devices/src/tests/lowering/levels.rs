@@ -110,7 +110,8 @@ fn limits_of_one_entry_or_run_are_enforced() {
     }
 }
 
-/// A tensor that is declared again in every round of a loop is empty, in every format.
+/// A tensor that is declared again in every round of a loop is empty at the start of the round, in
+/// every format.
 #[test]
 fn redeclared_tensors_are_empty() {
     for format in concordant_formats_of_rank(2) {

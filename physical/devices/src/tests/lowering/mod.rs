@@ -225,8 +225,8 @@ fn compare_in_formats(
     let options = LoweringOptions { max_copies: copies, ..LoweringOptions::default() };
     let mut in_chunks: Option<Vec<Vec<u8>>> = None;
     let draft = Draft::with_options(program, &layouts, options);
-    // Over lists marked as long, lanes share the work where they can, and add floats in their own
-    // order.
+    // Over lists marked as long, lanes share the work where they can, which changes the order in
+    // which floats are added.
     let long = draft.clone().with_lists(ListLengths::all(program, 8.0));
     let grids = runners.iter().filter(|runner| matches!(runner, TestRunner::Grid | TestRunner::Teams(_)));
     let drafts = runners.iter().map(|runner| (*runner, &draft)).chain(grids.map(|runner| (*runner, &long)));

@@ -496,8 +496,8 @@ fn a_consumer_declares_the_tensor_that_it_tests() {
     }
 }
 
-/// A subscript is resolved even if the value of its variable is a literal, as it is between the
-/// entries of a list.
+/// A subscript is lowered correctly even if the value of its variable is a literal, as it is
+/// between the entries of a list.
 #[test]
 fn sums_with_a_variable_that_is_the_fill_value() {
     let bodies = [
@@ -528,7 +528,7 @@ fn sums_with_a_variable_that_is_the_fill_value() {
             );
         }
     }
-    // The shifted index may also be that of a loop around the variable.
+    // The index in the subscript may also be that of a loop outside of the `let`.
     check(
         "(program (input G (type (shape 4) u8 0 (sparse-list (element)))) (input x (type (shape 5) f64 0.0 dense))
            (output y (type (shape 3) f64 0.0 dense))
@@ -549,7 +549,8 @@ fn gathers_stay_in_the_statement_that_reads_their_index() {
     );
 }
 
-/// A condition reads a flag correctly to which a constant was assigned before a fold in lanes.
+/// A condition reads the result of a fold in lanes, not the constant that the flag had before the
+/// fold.
 #[test]
 fn conditions_read_flags_that_folds_assign() {
     check(
@@ -562,7 +563,8 @@ fn conditions_read_flags_that_folds_assign() {
     );
 }
 
-/// Conditions are right that are the same along a run, or that compare quotients of the index.
+/// Conditions are lowered correctly if they are the same along a run, or if they compare quotients
+/// of the index.
 #[test]
 fn conditions_on_runs_and_on_blocks_of_coordinates() {
     check(

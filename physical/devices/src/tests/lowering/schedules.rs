@@ -1,5 +1,5 @@
-//! Programs compute the same under every schedule, over inputs of any format; schedules that would
-//! change the result are rejected.
+//! Programs compute the same results under every schedule, over inputs of any format; schedules
+//! that would change the result are rejected.
 
 use super::{RUNNERS, Rng, compare_in_formats, formats};
 use expect_test::{Expect, expect};
