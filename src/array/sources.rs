@@ -20,8 +20,8 @@ pub(crate) enum Source {
     File(Arc<ScannedFile>),
     /// The tensor of a computed array, kept for the expression.
     Kept(Arc<KeptTensor>),
-    /// The tensor of a computed array, if other expressions keep the tensor, and the origin of the
-    /// array.
+    /// The tensor of a computed array as long as other expressions keep this tensor, and the origin
+    /// of the array.
     Origin(Weak<KeptTensor>, Arc<Origin>),
 }
 

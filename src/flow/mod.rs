@@ -93,12 +93,12 @@ impl Flow {
         FlowGraph::of(self)
     }
 
-    /// Prints the graph for Graphviz.
+    /// Returns the graph as text for Graphviz.
     pub fn to_dot(&self) -> String {
         dot::print(&self.graph())
     }
 
-    /// Prints the graph for Mermaid.
+    /// Returns the graph as text for Mermaid.
     pub fn to_mermaid(&self) -> String {
         mermaid::print(&self.graph())
     }
