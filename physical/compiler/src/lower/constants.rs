@@ -26,7 +26,7 @@ impl Constants {
         self.0.iter().find(|(t, _)| *t == tensor).map(|(_, value)| value)
     }
 
-    /// Records a declaration, after which all elements are the fill value.
+    /// Records a declaration, after which all elements have the fill value.
     pub(crate) fn declare(&mut self, cx: &Cx<'_>, tensor: TensorId) {
         self.forget(&[tensor]);
         self.0.push((tensor, cx.program.tensors[tensor.index()].ty.fill.clone()));

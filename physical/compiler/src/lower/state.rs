@@ -107,7 +107,7 @@ pub(crate) struct Accumulator {
 /// A fiber of a tensor: positions `lo..hi` of the level above `level`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Fiber {
-    /// The level that the next subscript resolves; the number of levels for a leaf.
+    /// The level from which the next subscript selects; the number of levels for a leaf.
     pub(crate) level: usize,
     /// The first position.
     pub(crate) lo: Expr,

@@ -464,8 +464,8 @@ impl Cx<'_> {
         recorded.then(|| load(buffer, int(first + arrays as i64 - 1)))
     }
 
-    /// Returns the range of positions of a level whose fibers this call may have written, given the
-    /// range of parent positions.
+    /// Returns the range of positions of a level whose fibers the current call of the function may
+    /// have written, given the range of parent positions.
     fn written_range(&mut self, at: LevelId, (lo, hi): (Expr, Expr), own: &Expr) -> (Expr, Expr) {
         let n = self.level(at).dimension.clone();
         let Some((first, last)) = self.tensor(at.tensor).chunk else { return (int(0), own.clone()) };

@@ -1,6 +1,6 @@
-//! Unfurling: at a loop, every access whose next subscript is resolved by the loop's index becomes
-//! the looplet of its fiber. Comparisons between the index and a computed value are masks: tensors
-//! without storage that unfurl to phases.
+//! Unfurling: at a loop, every access whose next subscript the loop resolves becomes the looplet of
+//! its fiber. Comparisons between the index and a computed value are masks: tensors without storage
+//! that unfurl to phases.
 
 use super::build::{add, and, as_int, ceil_div, int, le, lt, max, min, mul, not, plus, split, sub};
 use super::cx::Cx;

@@ -74,7 +74,8 @@ pub enum Join {
     Folded(Op),
 }
 
-/// A reason why the outermost loop of a program cannot be cut. Each name is that of a tensor.
+/// A reason why the outermost loop of a program cannot be cut. The names in the variants are names
+/// of tensors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Obstacle {
     /// The program has no outermost loop, or several, or the only one is a `while`.

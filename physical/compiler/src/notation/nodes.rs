@@ -283,7 +283,7 @@ pub enum Stmt {
         /// The producer; runs first.
         producer: Box<Stmt>,
     },
-    /// Starts the life of an output or local: all its values are the fill value, and it can be
+    /// Starts the life of an output or local: all its elements have the fill value, and it can be
     /// written.
     Declare(TensorId),
     /// Ends writing, so that the tensor can be read.

@@ -202,7 +202,7 @@ impl Shift {
 /// The effect of an access out of bounds.
 #[derive(Clone, Debug)]
 pub(crate) enum OutOfBoundsEffect {
-    /// The access reads this literal cursor.
+    /// The access reads the literal of this cursor.
     Read(AccessCursor),
     /// The write has no effect.
     None,
