@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(RecordFolder::Off.find(file), None);
     }
 
-    /// A record that is cut, or that other users can write, is ignored.
+    /// Asserts that a record that is cut, or that other users can write, is ignored.
     #[test]
     #[cfg(unix)]
     fn records_of_others_are_ignored() {

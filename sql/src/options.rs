@@ -178,7 +178,7 @@ impl TargetChoice {
 
 impl Default for TargetChoice {
     fn default() -> TargetChoice {
-        TargetChoice::session(|name| Err(format!("no engine is set, found `{name}`")))
+        TargetChoice::session(|name| Err(format!("this session has no engine, found `{name}`")))
     }
 }
 

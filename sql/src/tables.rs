@@ -1,5 +1,5 @@
-//! The tables of a schema, replaced in one step: a concurrent reader finds either the old or the
-//! new table.
+//! The tables of a schema. A table is replaced in one step: a concurrent reader finds either the
+//! old or the new table.
 
 use crate::added_tables::AddedTables;
 use crate::columns::{ColumnStore, FileTable};

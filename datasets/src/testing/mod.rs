@@ -206,7 +206,7 @@ mod tests {
             let counts = check_seed(seed).unwrap_or_else(|failure| panic!("{failure}"));
             all = ReaderCounts { tensors: all.tensors + counts.tensors, errors: all.errors + counts.errors };
         }
-        // Mutations must not break all files, or none.
+        // Mutations must break many files, and must leave many files readable.
         assert!(all.tensors > 500 && all.errors > 500, "{all:?}");
     }
 

@@ -105,7 +105,7 @@ impl Mutation {
         sample.bytes()
     }
 
-    /// Returns the mutations with one edit less.
+    /// Returns the mutations that have one edit fewer.
     pub(super) fn reductions(&self) -> impl Iterator<Item = Mutation> {
         (0..self.edits.len()).map(|without| {
             let mut fewer = self.clone();

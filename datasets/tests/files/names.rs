@@ -55,8 +55,8 @@ fn concatenated_streams_are_one_file() {
     }
 }
 
-/// In a file of an unknown extension, pairs of integers are edges, as in the collection SNAP.
-/// Numbers in three columns are entries with a value.
+/// Asserts that in a file of an unknown extension, pairs of integers are edges, as in the
+/// collection SNAP, and numbers in three columns are entries with a value.
 #[test]
 fn pairs_of_integers_are_edges() {
     for text in ["0 1\n1 2\n3 0\n", "# Nodes: 4\n0\t1\n1\t2\n3\t0\n"] {

@@ -248,8 +248,9 @@ fn recorded_files_are_the_same_tensors() {
     }
 }
 
-/// Changes each byte of a file that has a record. A tensor that was opened before the change loads
-/// the old arrays or fails. Opening the file after the change gives a valid tensor or an error.
+/// Changes each byte of a file that has a record, and asserts the outcomes. A tensor that was
+/// opened before the change loads the old arrays or fails. Opening the file after the change gives
+/// a valid tensor or an error.
 #[test]
 fn changed_files_are_validated_again_or_rejected() {
     let folder = tempfile::tempdir().unwrap();
@@ -283,8 +284,8 @@ fn changed_files_are_validated_again_or_rejected() {
     assert!(valid > 50 && rejected > 20, "{valid} valid, {rejected} rejected");
 }
 
-/// Reading a file that is cut at any length is an error, whether it is opened before or after the
-/// cut.
+/// Asserts that reading a file that is cut at any length is an error, whether the file is opened
+/// before or after the cut.
 #[test]
 fn cut_files_are_errors() {
     let folder = tempfile::tempdir().unwrap();

@@ -257,8 +257,8 @@ impl FlatJoin {
         UnclaimedReason::SeveralTables(self.with_names(expr).to_string())
     }
 
-    /// Adds a condition over several leaves that is no comparison of two expressions of one
-    /// leaf each.
+    /// Adds a condition over several leaves that is no comparison of two expressions of one leaf
+    /// each.
     fn add_spanning_condition(&mut self, condition: &Expr) -> Result<(), UnclaimedReason> {
         // The leaf of a semi-join or anti-join must count once per row of the join, but a computed
         // leaf would check the condition for each row of that leaf.

@@ -118,7 +118,7 @@ impl FileScan {
     ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let loaded = match (self.rows(&context).await?, &self.source) {
             (Some(loaded), _) => loaded,
-            (None, None) => return Err(DataFusionError::Internal("a scan of kept columns has no rows".into())),
+            (None, None) => return Err(DataFusionError::Internal("the rows of kept columns are not loaded".into())),
             (None, Some(FileSource { scan, .. })) => {
                 let parts = (partition..scan.output_partitioning().partition_count()).step_by(self.partitions());
                 let parts = parts.map(|part| scan.execute(part, context.clone())).collect::<Result<Vec<_>>>()?;

@@ -57,7 +57,8 @@ pub(super) struct FileColumn {
     _reserved: MemoryReservation,
 }
 
-/// The codes of columns of a table. Their memory stays reserved while they are used.
+/// The codes of columns of a table. The memory of codes that the session keeps stays reserved while
+/// the codes are used.
 #[derive(Debug)]
 pub struct ColumnCodes {
     /// The codes and their domain.

@@ -1,7 +1,7 @@
 //! The policy of claims and of first calls: the engine that answers a query.
 //!
-//! The time of a join in DataFusion grows with the rows that the join reads and returns. Kernels
-//! take time once, to encode the rows and compile the program; the time of a run then grows with
+//! The time of a join in DataFusion grows with the rows that the join reads and returns. Redpoll
+//! takes time once, to encode the rows and compile the program; the time of a run then grows with
 //! the stored entries. The number of rows that a join returns is unknown before its keys are
 //! encoded, so little is decided in advance. The steps of a region, in order:
 //!
@@ -22,8 +22,8 @@
 //! 4. `call`: a call that has encoded the rows also finishes the first run, whatever the estimates
 //!    say, so that the cost of encoding is not wasted.
 //! 5. `prepared`, `cost`: the time of a prepared region is compared with the time of DataFusion. If
-//!   DataFusion has not run, an upper bound of its time follows from the numbers of rows with equal
-//!   keys.
+//!    DataFusion has not run, an upper bound of its time is computed from the numbers of rows with
+//!    equal keys.
 //! 6. `fallback`, `cache`: a region that is slower, or whose values could give another result in
 //!    kernels, is left to DataFusion until the region's tables change. DataFusion then runs its own
 //!    plan of the region.

@@ -7,9 +7,9 @@
 //! - in a sum of products, the sum of a factor takes the place of the number of rows of the
 //!   factor's leaf;
 //! - the existence of a row is the `or` of an `and`;
-//! - a minimum or maximum is the `max` over rows of the `min` of one code for each leaf: the code
-//!   of the value for its leaf, and for another leaf the largest code if the leaf has a row, or
-//!   else 0;
+//! - a minimum or maximum is the `max` over rows of the `min` of one code for each leaf: the leaf
+//!   of the value has the code of the value, and another leaf has the largest code if it has a row,
+//!   or else 0;
 //! - a fold over a semiring is the `plus` of the `times` of the arguments, where a row exists.
 //!
 //! Distinct values take two aggregates: an `or` shows for each value whether a row has it, and the

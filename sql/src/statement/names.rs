@@ -1,4 +1,5 @@
-//! Names of columns in another case, which SQL does not distinguish, but DataFusion does.
+//! Names of columns in another case than in the statement. In names without quotes, SQL does not
+//! distinguish upper and lower case; DataFusion does.
 //!
 //! An identifier without quotes is a name in lower case. If no table has a column of that name, but
 //! the tables have exactly one other spelling of the name, the identifier gets that spelling. A

@@ -73,8 +73,8 @@ async fn queries_of_a_session_agree_with_datafusion() {
     }
 }
 
-/// A session reads each column of a Parquet file once, and a file of text at most twice: the
-/// columns that the first query needs, and then the remaining columns. The session encodes each key
+/// A session reads each column of a Parquet file once. It reads a file of text at most twice: first
+/// the columns that the first query needs, then all remaining columns. The session encodes each key
 /// once.
 #[tokio::test(flavor = "multi_thread")]
 async fn columns_are_read_and_encoded_once() {

@@ -3,10 +3,10 @@
 //! Addresses are computed from positions, coordinates, flags and whole numbers, so kernels must see
 //! only the validated elements of such arrays, whatever other processes do to the file. These
 //! arrays are loaded into the memory of this process: when the file is opened and validated, or, if
-//! the user has a record of the file, when they are first read. A loader then compares their hash
-//! with the hash in the record. Floats are mapped: their pages are loaded when kernels read them.
-//! If the file is cut or changed, floats may have other values, and the check after each run
-//! returns an error.
+//! the user has a record of the file, when they are first read. The loader of an array then
+//! compares the hash of the array with the hash in the record. Floats are mapped: their pages are
+//! loaded when kernels read them. If the file is cut or changed, floats may have other values, and
+//! the check after each run returns an error.
 
 use super::hashed::{hash_of, read_hashed};
 use super::message::check_end;
