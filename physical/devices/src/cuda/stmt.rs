@@ -90,7 +90,8 @@ impl StmtDialect for TeamDialect<'_> {
             TeamStmt::Atomic { active, buffer, at, op, value } => {
                 let (at, value) = (w.exprs.value(at), w.exprs.value(value));
                 let prim = w.dialect.grid.function.buffers[buffer.index()].prim;
-                // The machine adds 64-bit integers only unsigned, which wraps to the same bits.
+                // Atomic addition of 64-bit integers exists only for unsigned ones, which wrap to
+                // the same bits.
                 let ty = match (prim.bits(), op) {
                     (64, BinaryOp::Min | BinaryOp::Max) if prim.is_signed() => "long long",
                     (64, _) => "unsigned long long",

@@ -38,7 +38,7 @@ const INITIAL_CAPACITY: usize = 16;
 pub(crate) struct Grids {
     count: Option<Box<dyn GridRunner>>,
     run: Box<dyn GridRunner>,
-    /// The division of rounds into sections, if possible.
+    /// The division of rounds into sections; `None` if rounds are not cut.
     sections: Option<Sections>,
     launches: AtomicU64,
     /// For each buffer, the number of elements that a window of unknown length needed in the

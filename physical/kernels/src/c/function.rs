@@ -10,7 +10,7 @@ use redpoll_compiler::assembly::{BufferClass, BufferRole, Expr, Function, Stmt};
 use redpoll_logic::Prim;
 use std::fmt::Write;
 
-/// The entries of a function's tables that the body uses.
+/// The buffers, parameters and locals of a function that its body uses.
 pub struct TableUses {
     pub buffers: Vec<bool>,
     pub grown: Vec<bool>,

@@ -32,7 +32,7 @@ impl Identifiers {
     pub fn avoiding(function: &Function, words: &[&str]) -> Identifiers {
         let mut taken: HashSet<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let mut all = |names: &mut dyn Iterator<Item = &str>| {
-            // Unnamed entries are named by their index in the table.
+            // A buffer, parameter or local without a name is named by its index.
             let name = |(k, name): (usize, &str)| {
                 if name.is_empty() { fresh(&format!("v{k}"), &mut taken) } else { fresh(name, &mut taken) }
             };

@@ -39,7 +39,7 @@ const SINGLE_THREAD_WORK: u64 = 1 << 10;
 
 /// Divisor of a thread's share of the work. One thread alone runs the first of growing chunks if
 /// the work of the chunk is at most the quotient, or at most twice [`SINGLE_THREAD_WORK`]. If the
-/// loop does not end in that chunk, the other threads have waited for the chunk.
+/// loop does not end in that chunk, the other threads have waited in vain.
 const SINGLE_THREAD_SHARE: u64 = 8;
 
 /// Divisor of the work before a growing chunk that gives the maximum work of the chunk.

@@ -52,7 +52,7 @@ pub(crate) struct Frame {
 }
 
 /// The functions that machine code calls. Their argument `host` is the value of [`Frame::host`],
-/// and a buffer is given by its number in the function's table.
+/// and a buffer is given by its number among the function's buffers.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Callbacks {
