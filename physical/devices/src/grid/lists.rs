@@ -25,7 +25,7 @@ fn lanes_for(entries: f64) -> u16 {
 }
 
 /// Returns the cursors along lists, each with its number of lanes. Lists of inputs that get one
-/// lane are left out. The lengths of other lists, such as those of workspaces, are unknown: all
+/// lane are left out. The lengths of other lists, such as those of workspaces, are unknown. All
 /// lanes of a team share such lists, but the lists add no lanes to the team, so their number of
 /// lanes is 1.
 pub(super) fn lanes_of_cursors(program: &Program, lowered: &LoweredFunction, lists: &ListLengths) -> Vec<(Local, u16)> {

@@ -16,9 +16,9 @@ pub const WARP: u32 = 32;
 /// Largest number of lanes of a team; a team of more than one warp is a block.
 pub const MAX_TEAM_LANES: u32 = 256;
 
-/// Maps a verified function to a grid whose teams have as many lanes as the function can use: the
-/// maximum over its folds and walks, at least a warp if other loops are spread, and one if there
-/// are none of these.
+/// Maps a verified function to a grid whose teams have as many lanes as the function can use. This
+/// number is the maximum over its folds and walks, at least a warp if other loops are spread, and
+/// one if there are none of these.
 pub fn map(function: &Function, spaces: Vec<MemorySpace>, walks: &Walks) -> Grid {
     let grid = map_to(function, spaces, WARP, walks);
     let mut lanes = 1;

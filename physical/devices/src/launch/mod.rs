@@ -288,9 +288,9 @@ impl GridRun<'_> {
         }
     }
 
-    /// Returns the number of teams of a launch: at least one, at most the number of chunks and the
-    /// number of teams of the runner, and few enough that their windows take at most half of the
-    /// memory.
+    /// Returns the number of teams of a launch: at least one, and at most the number of chunks and
+    /// the number of teams of the runner. Their windows take at most half of the memory, unless
+    /// those of one team take more.
     fn teams(&self, runner: &dyn GridRunner) -> usize {
         let of_team = |(k, space): (usize, &MemorySpace)| match (space, &self.capacities[k]) {
             (MemorySpace::Team, WindowCapacity::All(capacity)) => {

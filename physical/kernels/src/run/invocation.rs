@@ -70,8 +70,8 @@ impl Invocation {
     ///
     /// # Errors
     /// [`Error::InvalidInvocation`] when the number of inputs or parameters differs from that of
-    /// the signature, or when an input is not an array of its type: its address must be aligned for
-    /// the elements, and its size must be a multiple of their size.
+    /// the signature, or when an input is not an array of its type. The address of an input must be
+    /// aligned for the elements, and its size must be a multiple of their size.
     pub fn new(
         signature: &Arc<Signature>,
         inputs: impl IntoIterator<Item = ArrowBuffer>,

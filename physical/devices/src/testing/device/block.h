@@ -4,8 +4,8 @@
 // Each thread of a block is a context, which runs until it waits for other threads or ends; the
 // next thread to run is drawn at random. The first switch to a thread sets its context. Later
 // switches are jumps, because a switch of contexts is a system call that saves the mask of signals.
-// Synchronization is checked by the rules of the programming guide: lanes of one warp synchronize
-// if each of them passes a mask that names exactly these lanes; a block synchronizes if all of its
+// Synchronization is checked by the rules of the programming guide. Lanes of one warp synchronize
+// if each of them passes a mask that names exactly these lanes. A block synchronizes if all of its
 // threads arrive.
 //
 // The headers of C++ come first. After them, the types that units define get other names, because

@@ -549,8 +549,7 @@ fn gathers_stay_in_the_statement_that_reads_their_index() {
     );
 }
 
-/// A condition reads the result of a fold in lanes, not the constant that the flag had before the
-/// fold.
+/// A condition reads the result of a fold in lanes, not the constant from before the fold.
 #[test]
 fn conditions_read_flags_that_folds_assign() {
     check(
@@ -563,8 +562,7 @@ fn conditions_read_flags_that_folds_assign() {
     );
 }
 
-/// Conditions are lowered correctly if they are the same along a run, or if they compare quotients
-/// of the index.
+/// Conditions that are constant along a run, or compare quotients of the index, are correct.
 #[test]
 fn conditions_on_runs_and_on_blocks_of_coordinates() {
     check(
