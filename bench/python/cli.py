@@ -139,7 +139,7 @@ def copy_bandwidth() -> float:
 def measure_one(
     one: Workload, inputs: Case, sides: dict[str, Side], budget: float, results: Results, total: dict[str, list[float]]
 ) -> None:
-    """Check the results of a workload on all sides, and measure the sides whose results are right."""
+    """Check the results of a workload on all sides, and measure the sides with right results."""
     calls, skipped = {}, {}
     ours: Any = None
     for name, side in sides.items():

@@ -123,7 +123,8 @@ def uniform(size: int, stored: int, seed: int) -> sp.csr_array:
 
 
 def power_law(size: int, stored: int, seed: int) -> sp.csr_array:
-    """Return a square matrix whose lengths of rows and columns follow a power law, in random order."""
+    """Return a square matrix whose lengths of rows and columns follow a power law, in random
+    order."""
     random = np.random.default_rng(seed)
     rows, columns = random.permutation(size), random.permutation(size)
 
@@ -181,7 +182,7 @@ def _read(name: str) -> sp.csr_array | None:
 
 @lru_cache(maxsize=2)
 def case(name: str, *, quick: bool = False) -> Case | None:
-    """Return a case, or `None` if its file is missing. Quick cases have a hundredth of the elements."""
+    """Return a case, or `None` if its file is missing. Quick cases are a hundred times smaller."""
     if name in FILES:
         matrix = _read(name)
         if matrix is None:

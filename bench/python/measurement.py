@@ -41,8 +41,8 @@ class Times:
 def measure(calls: Mapping[str, Call], budget: float, *, clock: str = "wall") -> dict[str, Times]:
     """Measure calls in rounds in which each side has a turn; the side that begins differs by round.
 
-    `budget` is the time for all rounds, in seconds. The clock is `wall`, or `cpu` for the time of all
-    threads of the process, which is the better clock on a machine that is not quiet.
+    `budget` is the time for all rounds, in seconds. The clock is `wall`, or `cpu` for the time of
+    all threads of the process, which is the better clock on a machine that is not quiet.
     """
     durations = {name: warmed(call) for name, call in calls.items()}
     sides = list(calls)
@@ -68,7 +68,8 @@ def measure(calls: Mapping[str, Call], budget: float, *, clock: str = "wall") ->
 
 
 def _turn(turn: tuple[Call, int, float], times: Times, clock: str) -> None:
-    """Measure a turn, given as a call, its number of repeats, and its approximate duration in seconds."""
+    """Measure a turn, given as a call, its number of repeats, and its approximate duration in
+    seconds."""
     call, repeats, duration = turn
     if duration < _UNMEASURED:
         call()

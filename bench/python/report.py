@@ -147,7 +147,8 @@ def _groups(results: Results) -> Iterable[Sequence[str]]:
 
 
 def _behind(results: Results) -> Iterable[Sequence[str]]:
-    """Yield the workloads in which PyData/Sparse is faster, and the long ones in which SciPy is faster."""
+    """Yield the workloads in which PyData/Sparse is faster, and the long ones in which SciPy is
+    faster."""
     for one in _computed(results):
         for peer in ("scipy", "sparse"):
             if peer not in one.rounds or (peer == "scipy" and not is_long(one)):
@@ -178,7 +179,8 @@ def _first(results: Results) -> Iterable[Sequence[str]]:
 
 
 def _skipped(results: Results) -> Iterable[str]:
-    """Yield the reasons for which peers could not compute workloads, with the numbers of workloads."""
+    """Yield the reasons for which peers could not compute workloads, with the numbers of
+    workloads."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for one in results.measured:
         for side, reason in one.skipped.items():

@@ -1,4 +1,5 @@
-"""The libraries as sides of a workload: the conversion of operands, and the results as arrays of NumPy."""
+"""The libraries as sides of a workload: the conversion of operands, and the results as arrays of
+NumPy."""
 
 import importlib
 from importlib.metadata import version

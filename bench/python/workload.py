@@ -55,7 +55,8 @@ def workload(
     finch: Function | None = None,
     **options: Any,
 ) -> Workload:
-    """Return a workload. A side uses `function` or one of its own; a side with `None` does not take part."""
+    """Return a workload. A side uses `function` or one of its own; a side with `None` does not take
+    part."""
     sides = {"redpoll": redpoll, "scipy": scipy, "numpy": numpy, "sparse": sparse, "finch": finch}
     functions = {side: function if own is SAME else own for side, own in sides.items() if own is not None}
     return Workload(name, tuple(operands.split()), functions, tuple(cases), **options)
@@ -80,7 +81,8 @@ class Varying:
 
 
 def start(function: Function) -> Function:
-    """Return the function for the calls of one side; a varying function starts from its first integer."""
+    """Return the function for the calls of one side; a varying function starts from its first
+    integer."""
     return function.restarted() if isinstance(function, Varying) else function
 
 
@@ -93,7 +95,8 @@ def bytes_of(*operands: str) -> Callable[[Case], int]:
 
 
 def streamed(operand: str, passes: int = 2) -> Callable[[Case], int]:
-    """Return the function that gives the bytes of the values of an operand, times the number of passes."""
+    """Return the function that gives the bytes of the values of an operand, times the number of
+    passes."""
     return lambda case: passes * case[operand].data.nbytes
 
 

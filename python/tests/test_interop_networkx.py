@@ -17,7 +17,8 @@ from redpoll import _networkx as backend  # noqa: E402
 
 
 def graphs():
-    """Return graphs of every kind: with loops, weights, parallel edges, several components, no edges."""
+    """Return graphs of every kind: with loops, weights, parallel edges, several components, no
+    edges."""
     rng = np.random.default_rng(0)
     karate = nx.karate_club_graph()
     parts = nx.disjoint_union_all([nx.path_graph(40), nx.cycle_graph(5), nx.complete_graph(6), nx.empty_graph(2)])

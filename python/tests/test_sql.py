@@ -1,4 +1,5 @@
-"""SQL over frames and arrays: the same rows as DuckDB and pandas, errors, threads, interruptions."""
+"""SQL over frames and arrays: the same rows as DuckDB and pandas, errors, threads,
+interruptions."""
 
 import datetime
 import decimal

@@ -1,4 +1,4 @@
-"""NumPy's common ufuncs on sparse arrays: of one and of two operands, with numbers, with broadcasts."""
+"""NumPy's common ufuncs on sparse arrays: of one and of two operands, numbers, broadcasts."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,8 @@ ALL_SIZES = ("ten", "uniform/1e3", "uniform/1e5", "power/1e6", "uniform/1e7")
 
 
 def of_values(f):
-    """Return a function of SciPy matrices that applies `f`, which leaves zeros zero, to the values alone."""
+    """Return a function of SciPy matrices that applies `f`, which leaves zeros zero, to the values
+    alone."""
     return lambda a: sp.csr_array((f(a.data), a.indices, a.indptr), shape=a.shape)
 
 
@@ -124,7 +125,8 @@ def _with_numbers():
 
 
 def _broadcast():
-    """Yield ufuncs of a matrix and a vector. PyData/Sparse refuses the ufuncs with dense results."""
+    """Yield ufuncs of a matrix and a vector. PyData/Sparse refuses the ufuncs with dense
+    results."""
     both = ("uniform/1e5", "power/1e6")
     yield workload("ufunc/A * row", "A x", lambda a, x: a * x, both)
     yield workload("ufunc/A * column", "A column", lambda a, y: a * y, both)

@@ -1,8 +1,8 @@
 """Drawings of plans: the queries and the tensors between them, as a layered graph in SVG.
 
 The layout has the steps of Sugiyama, Tagawa and Toda (1981): layers, order within layers by
-barycentres, coordinates. The label of an edge is a node of its own between two layers, so labels and
-boxes never overlap.
+barycentres, coordinates. The label of an edge is a node of its own between two layers, so labels
+and boxes never overlap.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Graph algorithms over adjacency matrices.
 
-An element `a[i, j]` that differs from the fill value is an edge from `i` to `j`. Vertices are numbered
-from 0. The searches are programs with explicit loops (`programs/` of the repository), which visit only
-the edges of their frontiers.
+An element `a[i, j]` that differs from the fill value is an edge from `i` to `j`. Vertices are
+numbered from 0. The searches are programs with explicit loops (`programs/` of the repository),
+which visit only the edges of their frontiers.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class _Writer:
         return "".join(lets) + self._use(root, names, texts) + ")" * len(lets)
 
     def _shared(self, root: Node, bound: Mapping[int, str], scope: frozenset[int]) -> set[Node]:
-        """Return the nodes to bind by `let`: nodes used twice, but not in one subregion only."""
+        """Return the nodes to bind by `let`: those used repeatedly, not in one subregion only."""
         everything = _reachable([root], bound)
         uses = Counter(arg.index for node in everything for arg in (*_eager(node), *_regions(node)))
         eager = {node.index for node in _reachable([root], bound, eager=True)}

@@ -73,7 +73,8 @@ def asarray(
 
 
 def _of_array(array: Array, dtype: DType | None, copy: bool | None) -> Array:
-    """Return an array in a dtype. With `copy`, an assignment to the result does not change `array`."""
+    """Return an array in a dtype. With `copy`, an assignment to the result does not change
+    `array`."""
     if dtype is not None and dtype is not array.dtype:
         if copy is False:
             raise ValueError(f"elements of dtype {array.dtype} become {dtype} only by a copy; pass copy=None")
