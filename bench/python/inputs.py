@@ -182,7 +182,8 @@ def _read(name: str) -> sp.csr_array | None:
 
 @lru_cache(maxsize=2)
 def case(name: str, *, quick: bool = False) -> Case | None:
-    """Return a case, or `None` if its file is missing. Quick cases are a hundred times smaller."""
+    """Return a case, or `None` if its file is missing. Quick cases have a hundredth of the
+    elements."""
     if name in FILES:
         matrix = _read(name)
         if matrix is None:

@@ -1,4 +1,5 @@
-"""NumPy's common ufuncs on sparse arrays: of one and of two operands, numbers, broadcasts."""
+"""NumPy's common ufuncs on sparse arrays: of one and of two operands, with numbers, with
+broadcasts."""
 
 import numpy as np
 import scipy.sparse as sp

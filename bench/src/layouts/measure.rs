@@ -1,10 +1,10 @@
 //! Runs the candidates of a group in the order of estimated cost.
 //!
 //! Candidates with an estimate above [`ExperimentSettings::screen`] times the lowest estimate are
-//! not run. Every other candidate runs once. A run that takes longer than [`CANCEL_FACTOR`] times the best
-//! time so far is cancelled, and not repeated. Runs that complete are repeated within the budget of
-//! the candidate. The free choice and the candidates near the best then run again in turns, so that
-//! noise of the machine affects all of these candidates alike. Equal plans run once.
+//! not run. Every other candidate runs once. A run that takes longer than [`CANCEL_FACTOR`] times
+//! the best time so far is cancelled, and not repeated. Runs that complete are repeated within the
+//! budget of the candidate. The free choice and the candidates near the best then run again in
+//! turns, so that noise of the machine affects all of these candidates alike. Equal plans run once.
 
 use super::candidates::{LayoutCandidate, candidates};
 use super::problems::LayoutGroup;
