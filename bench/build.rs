@@ -1,4 +1,4 @@
-//! Lets programs find the library of DuckDB at run time in the folder in which it was linked.
+//! Lets programs find the library of DuckDB at run time in the folder from which it was linked.
 
 fn main() {
     println!("cargo::rerun-if-env-changed=DUCKDB_LIB_DIR");

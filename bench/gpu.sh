@@ -1,10 +1,10 @@
 #!/bin/sh
-# Builds, checks and measures redpoll on a CUDA device: first all plans of `tests/files`, then
-# random plans and programs for `REDPOLL_SOAK_MINUTES` (one by default), then the kernels of the
-# suite, then their peers. Arguments are passed to the suite (`--entries 100000000`, `--only spmm`,
-# ..). Without a device, each step reports that there is none. `--dry --entries 1500` tests the
-# script with the interpreter of grids instead of a device. SciPy, and PyTorch on the host, then
-# replace the peers.
+# Builds, checks and measures redpoll on a CUDA device. Runs all plans of `tests/files`, then random
+# plans and programs for `REDPOLL_SOAK_MINUTES` (one by default). Then measures the kernels of the
+# suite, and the peers of these kernels. Arguments are passed to the suite (`--entries 100000000`,
+# `--only spmm`, ..). Without a device, each step reports that there is none. `--dry --entries 1500`
+# tests the script with the interpreter of grids instead of a device. SciPy, and PyTorch on the
+# host, then replace the peers.
 #
 # `bench/gpu.sh build` only builds into `target/gpu`; a machine without Rust can run the programs
 # there.
@@ -24,7 +24,7 @@ if command -v cargo >/dev/null; then
 fi
 [ "${1-}" != build ] || exit 0
 
-# NVRTC from a Python package, for machines without their own.
+# Adds NVRTC from a Python package to the library path, for machines without another NVRTC.
 folders=$("$python" -c 'import nvidia; print(":".join(nvidia.__path__))' 2>/dev/null) || folders=
 for folder in $(echo "$folders" | tr : ' '); do
     for library in "$folder"/*/lib; do

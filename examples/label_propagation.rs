@@ -1,10 +1,10 @@
-//! Label propagation: finds the two factions of the karate club from one labelled node on each
-//! side.
+//! Label propagation: finds the two factions of the karate club from one labelled member of each
+//! faction.
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
 use redpoll::prelude::*;
 
-/// Members who stayed with the instructor when the club split, counted from 1 (Zachary, "An
+/// Numbers, from 1, of the members who stayed with the instructor when the club split (Zachary, "An
 /// information flow model for conflict and fission in small groups", 1977).
 const INSTRUCTOR: [i64; 17] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 17, 18, 20, 22];
 
@@ -16,7 +16,8 @@ fn main() -> Result<(), Error> {
     // One row of scores per member; the instructor (1) and the president (34) are labelled.
     let labels = session.triples([n, 2], Format::csf(2), [([0, 0], 1.0), ([33, 1], 1.0)]);
     let fixed = labels.any(1).expand_dims(1);
-    // Degrees are at least 1, so that 0 divided by a degree is 0 and the quotient stays sparse.
+    // Degrees are raised to at least 1, so that 0 divided by a degree is 0 and the quotient stays
+    // sparse.
     let degree = edges.sum(1).maximum(1.0);
     let mean = &edges / degree.expand_dims(1);
     mean.compute()?;
@@ -26,7 +27,7 @@ fn main() -> Result<(), Error> {
         scores.compute()?;
     }
 
-    // Side 0 is the instructor's.
+    // Side 0 is the side of the instructor.
     let side = scores.argmax(1);
     side.compute()?;
     let with_president = side.sum(..).item::<i64>()? as u64;

@@ -1,5 +1,5 @@
-//! Nearest neighbours of each row of a sparse matrix by cosine similarity: the women who attended
-//! the same events.
+//! Nearest neighbours of each row of a sparse matrix by cosine similarity: women are near if they
+//! attended the same events.
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
 use redpoll::prelude::*;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the wheel of the Python package, installs it in a new environment without Rust in the
-# PATH, and runs the example and the tests there. Arguments are extras to install, such as `all`.
-# `REDPOLL_WHEEL_FEATURES` has cargo features of the wheel, and `REDPOLL_WHEELS` the folder that
-# keeps it.
+# Builds the wheel of the Python package, installs it in a new environment without Rust in the PATH,
+# and runs the example and the tests there. Arguments are extras to install, such as `all`.
+# `REDPOLL_WHEEL_FEATURES` has cargo features of the wheel, and `REDPOLL_WHEELS` is the folder that
+# keeps the wheel.
 set -euo pipefail
 package=$(cd "$(dirname "$0")" && pwd)
 extras=$(IFS=,; echo "test${*:+,$*}")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the wheel with SQL in `target/wheels-with-sql`, or in the folder of the first argument, and
-# tests it as `check.sh` does. The build takes several times as long as that of the wheel without
-# SQL, which CI builds. Fails if the wheel exceeds the size that lets SQL be a part of it.
+# tests the wheel as `check.sh` does. This build takes several times as long as the build of the
+# wheel without SQL, which CI runs. Fails if the wheel is larger than `largest` bytes, the limit for
+# a wheel with SQL.
 set -euo pipefail
 package=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-$package/../target/wheels-with-sql}

@@ -21,8 +21,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// Runs a plan for the first time. If the run succeeds, the adapted plan, if there is one, is
-/// stored with the original.
+/// Runs a plan for the first time. A successful run stores the adapted plan, if there is one, with
+/// the original plan.
 pub(crate) fn run_first(
     form: &Arc<CompiledForm>,
     requested: Target,
@@ -52,12 +52,12 @@ pub(crate) fn run_first(
         next += 1;
     }
     let run = current.executable.finish(&state, start.elapsed());
-    // Concurrent first runs all adapt in the same way; the first to finish stores the adapted plan.
+    // Concurrent first runs may each adapt the plan; the first run to finish stores its plan.
     let _ = form.adapted.set((!Arc::ptr_eq(&current, form)).then_some(current));
     Ok(run)
 }
 
-/// Returns the plan adapted to the outputs of the queries up to number `after`, or `None` if the
+/// Returns the plan adapted to the outputs of the queries up to query `after`, or `None` if the
 /// plan does not change.
 fn replan(
     form: &CompiledForm,
@@ -76,8 +76,8 @@ fn replan(
     let written = written.collect::<Result<Vec<_>, _>>()?;
     let source = statistics.source(bindings);
     let replanned = adaptive.adapt(after, &written, &Statistics::new(&*source), &config.optimizer)?;
-    // The new queries may read a table that is not bound because the original plan did not need
-    // it.
+    // The new queries may read a table that the original plan did not need and that is not bound;
+    // then the plan does not change.
     let Some(adaptive) = replanned.filter(|p| check_inputs(&p.physical, bindings).is_ok()) else { return Ok(None) };
     verify::verify(&adaptive.physical).map_err(Error::VerifyPhysical)?;
     let executable = executable.adapt(after, &adaptive, bindings)?;
@@ -88,8 +88,8 @@ fn replan(
     Ok(Some(Arc::new(CompiledForm { kind, executable, schedules, adapted: OnceLock::from(None) })))
 }
 
-/// Returns the names of the results, and of the tensors that the stages after number `after` may
-/// read, as planned now or after another replanning.
+/// Returns the names of the results and of the tensors that the stages after stage `after` may
+/// read, with the current plan or after another replanning.
 fn needed_tensors(form: &CompiledForm, after: usize) -> HashSet<Alias> {
     let rest = form.executable.stages[after + 1..].iter().flat_map(|stage| &stage.reads);
     let needed = form.plan().into_iter().flat_map(|compiled| compiled.adaptive.needed_tensors(after));

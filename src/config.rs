@@ -22,17 +22,17 @@ pub struct Config {
     /// workspaces. `None` means three quarters of the device memory, shared by all sessions of the
     /// process.
     pub device_memory_limit: Option<usize>,
-    /// Worker threads of kernels; by default those of the process. The environment variable
+    /// Worker threads of kernels; by default the workers of the process. The environment variable
     /// `REDPOLL_THREADS` sets the number of threads, by default the parallelism of the machine.
     /// Results do not depend on the number of threads.
     pub workers: Arc<Workers>,
     /// Compiler of the optimizing tier; by default the C compiler and the caches of the process.
     pub toolchain: Arc<Toolchain>,
-    /// Folder to which every phase of every plan and program is dumped, with a subfolder for each;
-    /// by default that of the environment variable `REDPOLL_DUMP`.
+    /// Folder to which every phase is dumped, with a subfolder for each plan and program; by
+    /// default the folder in the environment variable `REDPOLL_DUMP`.
     pub dump: Option<PathBuf>,
-    /// Folder of an earlier dump, whose C text (possibly edited) replaces the output of the
-    /// optimizing tier; by default that of the environment variable `REDPOLL_LOAD`.
+    /// Folder of an earlier dump, whose C text (possibly edited) replaces the text that the
+    /// optimizing tier generates; by default the folder in the environment variable `REDPOLL_LOAD`.
     pub load: Option<PathBuf>,
 }
 

@@ -9,11 +9,11 @@ use std::sync::Arc;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The text is not a plan over the bound tables. The fault is its author's.
+    /// The text is not a plan over the bound tables. The fault is the author's.
     #[error("plan, {0}")]
     Parse(#[source] redpoll_logic::Error),
     /// The text is not a program over the bound tensors, or the program breaks a rule. The fault is
-    /// its author's.
+    /// the author's.
     #[error("program, {}{}", location(.at), cause_text(.source))]
     Program {
         /// The position in the text, unless the cause includes it.
@@ -21,11 +21,11 @@ pub enum Error {
         /// The cause.
         source: Box<redpoll_kernels::Error>,
     },
-    /// The text is not a schedule. The fault is its author's.
+    /// The text is not a schedule. The fault is the author's.
     #[error("schedule, {0}; `redpoll run --schedule-table` lists the transformations")]
     Schedule(#[source] redpoll_logic::Error),
-    /// A schedule names a query that the plan does not have, or names none although the plan has
-    /// several results. The fault is its author's.
+    /// A schedule names a query that the plan does not have, or names no query although the plan
+    /// has several results. The fault is the author's.
     #[error("{}; its queries are {}", scheduled_query(.query), name_list(.queries))]
     ScheduledQuery {
         /// The query that the schedule names.
@@ -69,11 +69,11 @@ pub enum Error {
         /// The difference between the types.
         difference: &'static str,
     },
-    /// The plan breaks a rule of Logic. The fault is its author's.
+    /// The plan breaks a rule of Logic. The fault is the author's.
     #[error("verify: {0}")]
     Verify(#[source] redpoll_logic::Error),
-    /// The optimizer found no physical plan. The fault is that of the plan's author, unless the
-    /// cause says otherwise.
+    /// The optimizer found no physical plan. The fault is the author's, unless the cause says
+    /// otherwise.
     #[error("optimize: {0}")]
     Optimize(#[from] redpoll_optimizer::Error),
     /// The physical plan breaks a rule. The fault is the optimizer's.
@@ -93,7 +93,7 @@ pub enum Error {
     /// The reference interpreter failed.
     #[error("logic interpreter: {0}")]
     Interpret(#[source] redpoll_logic::Error),
-    /// A tensor is too large for a target that computes densely. The fault is the caller's.
+    /// A tensor is too large for a target that computes dense tensors. The fault is the caller's.
     #[error("tensor `{tensor}` of shape {shape:?} is too large for the {}; use another target", .target.name())]
     TooLarge {
         /// The tensor.
@@ -150,7 +150,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether a device failed to run a query, in which case the CPU may run it.
+    /// Returns whether a device failed to run a query, in which case the CPU may run the query.
     pub(crate) fn is_device_failure(&self) -> bool {
         let (Error::Query { source, .. } | Error::Storage(source)) = self else { return false };
         source.runs_elsewhere()

@@ -30,13 +30,13 @@ pub(crate) struct Executable {
     pub(crate) optimizing_tier: Arc<OptimizingTier>,
     /// Number of completed runs.
     runs: AtomicU64,
-    /// The reason why the chosen device does not run the stages, once it has failed.
+    /// The reason why the chosen device does not run the stages, once the device has failed.
     device_failure: OnceLock<String>,
     /// The names of the results, in order.
     pub(crate) produces: Vec<Alias>,
 }
 
-/// The state of a run: tensors written by one stage are read by later ones.
+/// The state of a run, with the tensors that later stages read.
 pub(crate) struct RunState {
     /// The requested target.
     requested: Target,
@@ -61,8 +61,8 @@ pub(crate) struct CompletedStage<'a> {
     pub(crate) counts: Option<Counts>,
 }
 
-/// Observer of completed stages. An error of the observer, such as for an output that a device
-/// lost, fails the stage.
+/// Observer of completed stages. The stage fails if the observer returns an error, for example
+/// because a device has lost an output.
 pub(crate) type StageObserver<'s> = dyn FnMut(CompletedStage<'_>) -> Result<(), Error> + 's;
 
 impl Executable {
@@ -165,7 +165,8 @@ impl Executable {
         })
     }
 
-    /// Resolves the target for these inputs and prepares it. The result is never [`Target::AUTO`].
+    /// Returns the target that runs the stages on these inputs, after compiling what this target
+    /// needs. [`Target::AUTO`] is replaced by a device or [`Target::CPU`].
     pub(crate) fn prepare_target(&self, target: Target, bindings: &Bindings) -> Result<Target, Error> {
         match target {
             Target::AUTO => self.prepare_target(self.resolve_auto(bindings), bindings),
@@ -184,7 +185,8 @@ impl Executable {
         }
     }
 
-    /// Resolves [`Target::AUTO`]. If a device is chosen, its kernels are compiled.
+    /// Returns a device or [`Target::CPU`] in place of [`Target::AUTO`]. The kernels of a chosen
+    /// device are compiled; if this fails, returns [`Target::CPU`].
     fn resolve_auto(&self, bindings: &Bindings) -> Target {
         let target = self.placement(bindings).target;
         if !target.is_device() {
@@ -270,7 +272,7 @@ impl Executable {
     }
 
     /// Runs a stage after its predecessors. If a device chosen by [`Target::AUTO`] fails, the CPU
-    /// runs this stage and the rest.
+    /// runs this stage and all later stages.
     pub(crate) fn run_stage(
         &self,
         number: usize,
@@ -390,8 +392,9 @@ impl RunState {
     }
 }
 
-/// Runs on the requested target. Under [`Target::AUTO`], if a device fails and its results are
-/// lost, the run starts again on the CPU. In that case, also returns the error of the device.
+/// Calls `run` with the requested target. Under [`Target::AUTO`], if a device fails and its results
+/// are lost, calls `run` again with the CPU as the target, and also returns the error of the
+/// device.
 pub(crate) fn run_or_restart(
     requested: Target,
     mut run: impl FnMut(Target) -> Result<Run, Error>,

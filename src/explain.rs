@@ -44,7 +44,7 @@ impl fmt::Display for Section {
     }
 }
 
-/// The forms of a plan or program, in order. Prints the text of each form below its title.
+/// The forms of a plan or program, in order. The `Display` text has each form below its title.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Explanation(Vec<Section>);
 
@@ -120,11 +120,11 @@ fn kernel_sections(
     Ok(sections)
 }
 
-/// Returns the text of all kernels as one unit, if the level of detail requests it and the target
-/// generates one.
+/// Returns the text of all kernels as one unit, if the level of detail requests the text and the
+/// target generates such a unit.
 fn source_section(executable: &Executable, detail: Detail) -> Result<Option<Section>, Error> {
     if detail == Detail::Code(Target::OPTIMIZING) {
-        // An edited text replaces the generated one.
+        // Edited C text replaces the generated text.
         return Ok(Some(section("c", executable.optimizing_tier.text(&executable.stages)?)));
     }
     let Some(backend) = backend(executable, detail)? else { return Ok(None) };
@@ -142,10 +142,10 @@ fn backend(executable: &Executable, detail: Detail) -> Result<Option<Arc<dyn Bac
 }
 
 impl Prepared {
-    /// Returns the text of every phase. For a plan, these are the forms from the Logic plan down to
-    /// the level of detail, with the queries, the choice of the engine, and notes. For a program,
-    /// these are the program as parsed, the normal form, the checks of bounds, and lower forms down
-    /// to the level of detail.
+    /// Returns the text of every phase. A plan has sections for the forms from the Logic plan down
+    /// to the level of detail, for the queries, the choice of the engine, and notes. A program has
+    /// sections for the program as parsed, the normal form, the checks of bounds, and the lower
+    /// forms down to the level of detail.
     ///
     /// # Errors
     /// Fails if an input was on a device that lost it, or if the requested code of the kernels

@@ -25,7 +25,8 @@
 //! ```
 //!
 //! Operations on arrays are methods of [`Array`], and constructors of arrays are methods of
-//! [`Session`]. `src/README.md` compares both with the functions of the Python Array API standard.
+//! [`Session`]. `src/README.md` compares these methods with the functions of the Python Array API
+//! standard.
 //!
 //! Arrays are built on plans. A [`Session`] takes a Finch-Logic plan, as text or as a
 //! [`Plan`](redpoll_logic::Plan), and the tensors for its tables. The session compiles each query

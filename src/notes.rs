@@ -17,12 +17,12 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Note {
-    /// A tensor that is stored densely although sparse inputs with no more elements are among its
-    /// operands.
+    /// A tensor that is stored densely although some of its operands are sparse inputs with no more
+    /// elements than the tensor.
     DenseStorage {
         /// The tensor.
         tensor: Alias,
-        /// Set for a result, not for an intermediate.
+        /// `true` for a result, `false` for an intermediate.
         is_result: bool,
         /// The number of elements of the tensor.
         elements: u64,
@@ -33,13 +33,14 @@ pub enum Note {
         /// The sparse inputs of the plan among the operands of the tensor.
         sparse_operands: Vec<Alias>,
     },
-    /// An operator whose result on the fill values differs in the strict mode.
+    /// An operator whose result on the fill values differs between the default float mode and the
+    /// strict mode.
     FloatModeDifference {
         /// The query.
         query: Alias,
         /// The operator.
         op: Op,
-        /// The fill values of its arguments.
+        /// The fill values of the arguments of the operator.
         fills: Vec<Scalar>,
         /// The result in the default mode.
         value: Scalar,
@@ -103,8 +104,9 @@ impl fmt::Display for Note {
 impl Prepared {
     /// Returns notes for the author of a plan: tensors that are dense without a requested format
     /// although they have sparse operands, and copies that the plan does not request. In the
-    /// relaxed mode, there are also notes on operators on fill values whose results differ between
-    /// the float modes. Notes on a program are on coordinates that are checked in every round.
+    /// relaxed float mode, which is the default, there are also notes on operators whose results on
+    /// fill values differ between the float modes. A program has notes on the coordinates that are
+    /// checked in every round.
     pub fn notes(&self) -> Vec<Note> {
         let form = self.current();
         let stages = &form.executable.stages;
@@ -186,7 +188,8 @@ fn sparse_operands(compiled: &CompiledPlan, stages: &[Stage], alias: &Alias, max
 }
 
 /// Adds notes on the operators of an expression whose results on fill values differ between the
-/// float modes. Returns whether the expression reads sparse tensors, whose fill values occur.
+/// float modes. Returns whether the expression reads sparse tensors; only then does it compute with
+/// fill values.
 fn float_mode_differences(
     query: &Alias,
     expr: &Expr,

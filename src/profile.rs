@@ -23,7 +23,7 @@ pub struct Profile {
     pub queries: Vec<QueryProfile>,
     /// The queries as planned, with measurements; none for a program.
     pub flow: Flow,
-    /// The elapsed time of the run, all queries together.
+    /// The elapsed time of the whole run.
     pub time: Duration,
     /// The work of all queries apart from conversions of storage, counted only by the interpreter
     /// of Assembly.

@@ -8,8 +8,8 @@ use redpoll_storage::{Tensor, Values, convert};
 use std::sync::Arc;
 
 /// A program in Notation text: loops over tensors that are accessed by index, in the form described
-/// in the module [`notation`](redpoll_compiler::notation). Types of inputs that the text leaves
-/// open are those of the bound tensors.
+/// in the module [`notation`](redpoll_compiler::notation). If the text does not declare the type of
+/// an input, the input has the type of the bound tensor.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(crate) text: Arc<str>,

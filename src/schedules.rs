@@ -12,7 +12,7 @@ use std::fmt;
 pub(crate) struct Schedules(Vec<Schedule>);
 
 impl Schedules {
-    /// Returns the schedules in the text of a plan, then the given ones.
+    /// Returns the schedules in the text of a plan, followed by the schedules in `added`.
     pub(crate) fn of_plan_text(text: &str, added: &[Schedule]) -> Result<Schedules, Error> {
         let forms = schedule_forms(text).map_err(Error::Parse)?;
         let written = forms.iter().map(Schedule::from_sexpr).collect::<Result<Vec<_>, _>>();
@@ -39,8 +39,8 @@ impl Schedules {
         self.check(&plan.produces, &outputs)
     }
 
-    /// Checks that each schedule names one of the outputs; if there is only one result, a schedule
-    /// may also name none.
+    /// Checks that each schedule names one of the outputs. If there is only one result, a schedule
+    /// may omit the name.
     fn check(&self, results: &[Alias], outputs: &[Alias]) -> Result<(), Error> {
         let fits = |schedule: &Schedule| match &schedule.query {
             Some(name) => outputs.contains(name),

@@ -81,10 +81,11 @@ impl Session {
     }
 
     /// Returns the same session with a callback for the progress of its runs. The callback is
-    /// called when a query starts and after each chunk of a query that runs in chunks, unless the
-    /// last call, or the start of the run, is less than the interval ago. Calls come from the
-    /// threads of the run, and the calls of one run do not overlap. A call should be short, because
-    /// its thread waits for it. To stop the run, set `cancel` of [`Session::limits`].
+    /// called when a query starts and after each chunk of a query that runs in chunks. A call is
+    /// left out if the last call, or the start of the run, is less than the interval ago. Calls
+    /// come from the threads of the run, and the calls of one run do not overlap. A call should be
+    /// short, because its thread does not continue the run until the call returns. To stop the run,
+    /// set `cancel` of [`Session::limits`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -146,18 +147,19 @@ impl Session {
     /// Parses a plan, or a program in Notation, and compiles it to kernels.
     ///
     /// # Errors
-    /// Fails if the text is neither a plan nor a program, or a table that a plan reads is not bound
-    /// or has another number of modes; also the errors of [`Session::prepare_plan`] and
-    /// [`Session::prepare_program`].
+    /// Fails if the text is neither a plan nor a program. Also fails if a table that a plan reads
+    /// is not bound, or is bound to a tensor with another number of modes. Other errors are those
+    /// of [`Session::prepare_plan`] and [`Session::prepare_program`].
     pub fn prepare(&self, text: &str, bindings: &Bindings) -> Result<Prepared, Error> {
         self.prepare_scheduled(text, bindings, &[])
     }
 
     /// Compiles a plan or program like [`Session::prepare`], with transformed loops. A schedule
-    /// names loops as `explain` shows them, and their query in the optimized plan, by default the
-    /// query of the only result. A schedule never changes results beyond the order in which floats
-    /// are added or multiplied in the relaxed mode. `(schedule ..)` forms after the plan in the
-    /// text are applied first. A plan with schedules is not adapted in its first run.
+    /// names loops as `explain` shows them, and the query that has the loops in the optimized plan.
+    /// Without a name, the schedule is for the query of the only result. A schedule never changes
+    /// results beyond the order in which floats are added or multiplied in the relaxed mode.
+    /// `(schedule ..)` forms after the plan in the text are applied first. A plan with schedules is
+    /// not adapted in its first run.
     ///
     /// ```
     /// use redpoll::prelude::*;
@@ -226,9 +228,9 @@ impl Session {
         Ok(lifted)
     }
 
-    /// Compiles a program in Notation to a kernel. The session caches the kernel for the same text
-    /// and tensors of the same types and array widths, as long as their values are in the ranges
-    /// that the kernel assumes.
+    /// Compiles a program in Notation to a kernel. The session reuses the kernel for the same text
+    /// and tensors of the same types and array widths, if their values are in the ranges that the
+    /// kernel assumes.
     ///
     /// # Errors
     /// Fails if an input is not bound, a tensor does not have the declared type, or the program
@@ -238,7 +240,7 @@ impl Session {
         self.prepare_scheduled_program(program, bindings, &[])
     }
 
-    /// Compiles a program with schedules that are added to its own.
+    /// Compiles a program with schedules that are added to the schedules in its text.
     fn prepare_scheduled_program(
         &self,
         program: &Program,

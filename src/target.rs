@@ -1,7 +1,7 @@
 //! Targets: the interpreters, tiers and devices that can run a plan, by name.
 //!
 //! The table `TARGETS` is the only list. A new target is a backend in a folder of its own and one
-//! row here; the command line, SQL, explanations and JSON know it by its name.
+//! row here; the command line, SQL, explanations and JSON know the target by its name.
 
 use crate::config::Config;
 use redpoll_devices::launch::{CudaBackend, MAX_DEVICES, grid_interpreter};
@@ -32,7 +32,8 @@ pub(crate) enum Execution {
     /// The device with the number of the target runs the kernels; there are at most `count`
     /// devices.
     Device { count: u32, backend: fn(u32) -> Arc<dyn Backend> },
-    /// The instant tier runs the kernels, then the optimizing tier.
+    /// The instant tier runs the kernels at first. Once the optimizing tier is compiled, the faster
+    /// tier of each kernel is chosen.
     Tiers,
     /// A device or the tiers run the kernels; estimates decide which.
     Placed,
@@ -187,10 +188,10 @@ impl Target {
     /// Returns the backend of the kernels at the start of a run.
     ///
     /// # Errors
-    /// [`Error::Device`] if no machine has this many devices.
+    /// [`Error::Device`] if the number of the device is too large for any machine.
     ///
     /// # Panics
-    /// If the target runs no kernels.
+    /// Panics if the target runs no kernels.
     pub(crate) fn backend(self, config: &Config) -> Result<Arc<dyn Backend>, Error> {
         match self.kernel_target().map(Target::execution) {
             Some(Execution::Kernels(backend)) => Ok(backend(config)),
@@ -203,7 +204,8 @@ impl Target {
         }
     }
 
-    /// Returns the index of the target among all; `None` if no machine has this many devices.
+    /// Returns the index of the target among all targets; `None` if the number of the device is too
+    /// large.
     pub(crate) fn slot(self) -> Option<usize> {
         let before: u32 = TARGETS[..usize::from(self.row)].iter().map(Row::count).sum();
         (self.number < self.row().count()).then_some((before + self.number) as usize)

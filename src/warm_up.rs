@@ -12,9 +12,9 @@ use redpoll_logic::{DType, Format, Scalar, TensorType};
 use redpoll_storage::{Tensor, Values};
 use std::sync::Once;
 
-/// A merge of two matrices into a sparse one, which covers loads, stores, branches, nested loops
-/// and growth. The plan is minimal because the caller's first plan may be compiled at the same
-/// time.
+/// A merge of two matrices into a sparse matrix. Its kernel has loads, stores, branches, nested
+/// loops, and arrays that grow. The plan is minimal because the caller's first plan may be compiled
+/// at the same time.
 const PLAN: &str = "(plan
     (query C (reformat csr (mapjoin + (table A i k) (table B i k))))
     (produces C))";

@@ -101,7 +101,7 @@ fn runs_that_adapt_give_the_same_results() {
             for _ in 0..2 {
                 let run = prepared.run().unwrap_or_else(|e| panic!("seed {seed}, {}: {e}", target.name()));
                 for (alias, tensor) in &run.outputs {
-                    let found = tensor.to_dense_scalars().expect("it is small");
+                    let found = tensor.to_dense_scalars().expect("the tensor is small");
                     let compared = expected[alias].compare(&found, case.exactness);
                     compared.unwrap_or_else(|e| panic!("seed {seed}, {}: `{alias}` {e}", target.name()));
                 }

@@ -2,9 +2,9 @@
 //! folder for each page, and the output is compared with the page.
 //!
 //! In a `console` block, a line that begins with `$` is a command of the shell; lines that begin
-//! with `>` continue the command.
-//! The `sql` blocks of a page are run in one session. A command that fails prints an error on the
-//! page; all others must succeed. The Rust blocks are run by the crate `redpoll-book`.
+//! with `>` continue the command. The `sql` blocks of a page are run in one session. If a command
+//! fails, the page shows its error; all other commands must succeed. The Rust blocks are run by the
+//! crate `redpoll-book`.
 #![cfg(unix)]
 
 use libtest_mimic::{Arguments, Failed, Trial};

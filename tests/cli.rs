@@ -99,7 +99,7 @@ fn quotients_of_zeros_are_zero_unless_strict() {
     assert_eq!(result.code, Some(0), "{}", result.err);
 }
 
-/// Formats change the storage of tensors only.
+/// Formats change only the storage of tensors.
 #[test]
 fn every_shorthand_gives_the_same_result() {
     let (plan, data) = (repository("plans/triangles.rp"), repository("datasets/data/karate.mtx"));
@@ -399,7 +399,7 @@ fn failed_writes_leave_existing_files_unchanged() {
     assert_eq!(sandbox.files(), before);
 }
 
-/// Notes neither mix with results nor fail the run.
+/// Notes do not mix with results, and do not make the run fail.
 #[test]
 fn notes_go_to_standard_error() {
     let result = Sandbox::new().run(&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "B=none.mtx", "--json"]);
@@ -478,7 +478,7 @@ fn copies_and_checks_have_notes() {
     assert!(result.err.contains(&note), "{}", result.err);
 }
 
-/// A small case of each kind, with a unique size.
+/// A small case of each kind of generated data, with a unique size.
 const KINDS: &[(&str, &str)] = &[
     ("rmat --scale 6 --edges 200 --noise 0.05 --undirected", "64 x 64 bool"),
     ("erdos-renyi --vertices 50 --degree 4", "50 x 50 bool"),
@@ -625,7 +625,7 @@ fn explain_shows_every_phase() {
     }
 }
 
-/// `explain --kernel` shows the loops alone, as C to read.
+/// `explain --kernel` shows only the loops, as readable C.
 #[test]
 fn explain_shows_kernels_to_read() {
     let explain = |options: &[&str]| {
@@ -644,7 +644,8 @@ fn explain_shows_kernels_to_read() {
     assert_eq!(explain(&["--analyze"]).code, Some(2));
 }
 
-/// Schedules transform the loops of a query, or the message says why not.
+/// Schedules transform the loops of a query, or the message says why the transformation is
+/// impossible.
 #[test]
 fn schedules_transform_loops() {
     let sandbox = Sandbox::new();
@@ -948,7 +949,8 @@ fn signals_leave_no_partial_files() {
     }
 }
 
-/// Commands beyond the memory limit are rejected, with the requested memory and the limit.
+/// Commands that exceed the memory limit are rejected; the message has the requested memory and the
+/// limit.
 #[test]
 fn every_command_has_a_memory_limit() {
     let sandbox = Sandbox::new();
@@ -1016,7 +1018,7 @@ fn small_address_spaces_are_errors() {
     }
 }
 
-/// Pages and pictures are files of their own, named on standard output.
+/// Pages and pictures are written to separate files, whose names are printed on standard output.
 #[test]
 fn pages_and_pictures_are_written() {
     let sandbox = Sandbox::new();

@@ -33,7 +33,7 @@ fn program_files_run_on_a_device_or_are_declined() {
             }
         }
     }
-    // All failures are reported, since a device is rarely at hand.
+    // All failures are reported, since a device is rarely available.
     assert!(failed.is_empty(), "{} of {accepted} programs fail:\n{}", failed.len(), failed.join("\n"));
     eprintln!("{accepted} programs are accepted, declined: {}", declined.join(", "));
     assert!(accepted > 3 * declined.len() && accepted > 40, "{accepted} accepted, {declined:?} declined");

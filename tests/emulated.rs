@@ -1,5 +1,5 @@
 //! Tests of all device code on machines without a device. The driver and the run-time compiler are
-//! emulated in this process and receive the calls that the real ones would receive.
+//! emulated in this process and receive the calls that the real driver and compiler would receive.
 #![cfg(target_os = "linux")]
 
 use redpoll::devices::cuda::Cuda;
@@ -19,7 +19,7 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// The device, with the folder of its libraries. Tests that let the device fail lock it
+/// The device, with the folder of its libraries. Tests that let the device fail lock the device
 /// exclusively.
 static DEVICE: LazyLock<RwLock<(EmulatedDevice, TempDir)>> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
@@ -40,7 +40,7 @@ fn program_files_give_the_values_of_the_host() {
     assert!(files > 60, "{files}");
 }
 
-/// The default seeds of random plans; `REDPOLL_SEEDS=LOW..HIGH` selects others.
+/// The default seeds of random plans; `REDPOLL_SEEDS=LOW..HIGH` selects other seeds.
 const SEEDS: Range<u64> = 0..16;
 /// The least number of plans of the default seeds that run on the device.
 const MIN_RUN: usize = 9;
@@ -92,12 +92,12 @@ fn matrix(size: u64) -> Tensor {
 const PLAN: &str = "(plan (query C (reformat csr (aggregate + 0 (mapjoin * (table A i k) (table A k j)) k)))
     (query D (reformat coo (mapjoin * (table C i j) 2))) (query y (aggregate + 0 (table D i j) j)) (produces D y))";
 
-/// A product of dense matrices, which the emulation runs faster than [`PLAN`]. `auto` takes a
-/// device only for much work.
+/// A product of dense matrices, which the emulation runs faster than [`PLAN`]. `auto` chooses a
+/// device only for large amounts of work.
 const DENSE_PLAN: &str = "(plan (query B (reformat dense (table A i j)))
     (query C (aggregate + 0 (mapjoin * (table B i k) (table B k j)) k))
     (query D (reformat coo (mapjoin * (table C i j) 2))) (query y (aggregate + 0 (table D i j) j)) (produces C D y))";
-/// Number of rows for which `auto` takes a device for [`DENSE_PLAN`].
+/// Number of rows for which `auto` chooses a device for [`DENSE_PLAN`].
 const MANY_ROWS: u64 = 280;
 
 fn session(target: Target) -> Session {
@@ -113,7 +113,8 @@ fn dense(outputs: &[(Alias, Tensor)]) -> Vec<Vec<Scalar>> {
     outputs.iter().map(|(_, tensor)| tensor.to_dense_scalars().unwrap()).collect()
 }
 
-/// Inputs are transferred to a device once. Results stay there and can be inputs of other plans.
+/// Inputs are transferred to a device once. Results stay on the device and can be inputs of other
+/// plans.
 #[test]
 fn results_stay_on_the_device() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
@@ -196,7 +197,7 @@ fn threads_share_a_device() {
     });
 }
 
-/// `auto` runs on the device if the data are already there, and on the CPU otherwise.
+/// `auto` runs on the device if the data are already on the device, and on the CPU otherwise.
 #[test]
 fn auto_prefers_the_device_that_has_the_data() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
@@ -238,12 +239,14 @@ fn expected(plan: &str, size: u64) -> Vec<Vec<Scalar>> {
     results(&session(Target::CPU).prepare(plan, &inputs).unwrap().run().unwrap())
 }
 
-/// Runs until the device has recovered: the bindings report errors of earlier calls at later calls.
+/// Repeats a run until the device has recovered, because cudarc reports errors of earlier calls at
+/// later calls.
 fn wait_for_recovery(run: impl Fn() -> Result<Run, Error>) {
     assert!((0..5).any(|_| run().is_ok()), "the device exists, but no run succeeds");
 }
 
-/// Returns the bytes in use after a small input was transferred, which also frees unused memory.
+/// Returns the bytes in use after a plan over a small input has run; this run also frees unused
+/// memory.
 fn used_by_small_input(device: &EmulatedDevice) -> u64 {
     let inputs = Bindings::new().with("A", matrix(4));
     let session = session(Target::cuda(0));

@@ -107,7 +107,8 @@ fn conversions_of_any_target_store_the_same() {
     }
 }
 
-/// A result that exceeds the memory limit is an error of its query, in the phase that runs it.
+/// A result that exceeds the memory limit is an error of its query, in the phase that runs the
+/// query.
 #[test]
 fn memory_limits_apply() {
     let session = Session::new(Config { memory_limit: Some(100), ..Config::default() });

@@ -96,8 +96,8 @@ fn a_file_that_is_changed_while_kernels_run_is_an_error() {
     assert!(text.contains("has changed since it was opened; open it again"), "{text}");
 }
 
-/// Coordinates never come from a changed file: they are loaded once, and compared with the record
-/// of the validated file.
+/// Coordinates never come from a changed file: the coordinates are loaded once, and compared with
+/// the record of the validated file.
 #[test]
 fn changed_coordinates_are_never_used() {
     let folder = tempfile::tempdir().unwrap();
@@ -127,7 +127,7 @@ fn changed_coordinates_are_never_used() {
     assert_eq!(sum(&session, &path).unwrap(), 2.0 * total);
 }
 
-/// Mapped values do not count against the memory limit, loaded coordinates do.
+/// Mapped values do not count against the memory limit, but loaded coordinates do.
 #[test]
 fn mapped_values_need_no_memory() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
 //! Operators over every structure: a matrix of operators x pairs of level kinds x protocols x fill
 //! values x ranks, through all engines. Also every level kind at every depth.
 //!
-//! A row of [`OPERATORS`] is one test for vectors and one for matrices; `cargo test --test matrix
-//! NAME` runs one again, with the same cases. The verifier of physical plans decides which
-//! protocols are allowed.
+//! Each row of [`OPERATORS`] gives one test for vectors and one test for matrices; `cargo test
+//! --test matrix NAME` runs one test again, with the same cases. The verifier of physical plans
+//! decides which protocols are allowed.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use redpoll_logic::interp::{DenseTensor, Exactness};
@@ -31,7 +31,7 @@ struct Operator {
     defines: &'static str,
     /// The query over vectors and over matrices.
     queries: [&'static str; 2],
-    /// The fill values of both operands: equal, and different.
+    /// Two pairs of fill values of the operands: equal values, and different values.
     fills: [[&'static str; 2]; 2],
     /// The range of random integers.
     values: [i64; 2],
@@ -124,13 +124,13 @@ const OPERATORS: &[Operator] = &[
 ];
 
 /// The pairs of protocols of both operands. A level of an operand is read by the protocol of the
-/// pair if the verifier accepts that.
+/// pair if the verifier accepts that protocol.
 const PROTOCOLS: [[Protocol; 2]; 6] = {
     use Protocol::{Follow, Gallop, Walk};
     [[Walk, Walk], [Gallop, Gallop], [Follow, Follow], [Walk, Follow], [Follow, Walk], [Walk, Gallop]]
 };
 
-/// Number of pairs of protocols for each pair of matrices; vectors have all.
+/// Number of pairs of protocols for each pair of matrices; vectors have all pairs.
 const MATRIX_PROTOCOLS: usize = 3;
 /// Number of failures that are shown in full.
 const MAX_SHOWN: usize = 3;
@@ -341,7 +341,7 @@ fn for_each_access(plan: &mut PhysicalPlan, f: &mut dyn FnMut(&mut Access)) {
     }
 }
 
-/// Draws random values in runs, and removes those that the levels cannot store.
+/// Draws random values in runs, and removes the values that the levels cannot store.
 fn draw(rng: &mut Rng, ty: &TensorType, [low, high]: [i64; 2]) -> DenseTensor {
     let elements: u64 = ty.shape.iter().product();
     let prim = ty.dtype.prim().expect("a primitive");
@@ -402,7 +402,7 @@ fn store(ty: &Arc<TensorType>, dense: &DenseTensor) -> Tensor {
 }
 
 /// Returns formats of three modes. Every level kind occurs together with every general kind, and at
-/// every depth, except singletons at the first.
+/// every depth, except singletons at the first depth.
 fn formats() -> Vec<Format> {
     let general: Vec<LevelKind> = LevelKind::general().collect();
     let limited = LevelKind::all().filter(|kind| !kind.traits().general && *kind != LevelKind::Singleton);

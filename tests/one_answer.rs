@@ -31,8 +31,8 @@ const FLOAT_FILLS: &[[f64; 2]] =
 const NUMBER_FILLS: &[[f64; 2]] = &[[0.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [127.0, -128.0]];
 const BOOL_FILLS: &[[f64; 2]] = &[[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]];
 
-/// Returns a matrix whose rows, or columns, each have one value, and its values at all coordinates,
-/// row-major.
+/// Returns a matrix in which all entries of a row, or of a column, have one value. Also returns the
+/// values of the matrix at all coordinates, row-major.
 fn matrix(values: &[Option<f64>], by_row: bool, (prim, fill): (Prim, f64), format: &str) -> (Tensor, Vec<Scalar>) {
     let n = values.len() as u64;
     let of = |v: f64| Scalar::F64(v).cast(prim).unwrap();
@@ -310,8 +310,8 @@ fn quotients_of_sparse_matrices_are_sparse() {
     }
 }
 
-/// Quotients of zeros are NaN in the strict mode. In the default mode, they have a note unless the
-/// format stores all elements.
+/// Quotients of zeros are NaN in the strict mode. In the default mode, such quotients have a note,
+/// unless the format stores all elements.
 #[test]
 fn quotients_of_zeros_are_nan_if_strict_and_noted_otherwise() {
     let values: &[Option<f64>] = &[None, Some(0.0), Some(2.0)];
@@ -342,7 +342,7 @@ fn quotients_of_zeros_are_nan_if_strict_and_noted_otherwise() {
     }
 }
 
-/// Folds count more coordinates than 64 bits can.
+/// Folds count more coordinates than 64 bits can represent.
 #[test]
 fn folds_count_more_coordinates_than_64_bits() {
     let n = 1u64 << 33;
@@ -369,8 +369,8 @@ fn folds_count_more_coordinates_than_64_bits() {
     assert_eq!(fold("(aggregate + 0 (table P i j) i j)", &tensor(1.0.into(), 5.0.into())), Ok((all + 4.0).into()));
     let mean = format!("(mapjoin / (aggregate + 0 (mapjoin + (table P i j) 1) i j) {all})");
     assert_eq!(fold(&mean, &floats), Ok(1.0.into()));
-    // Modulo 2^64: 2^66 coordinates have value 1, except for one with value 5, and a product of
-    // almost 2^66 factors 2 is 0.
+    // Modulo 2^64, the sum of 2^66 - 1 ones and a 5 is 4, and the product of 2^66 - 1 factors 2 and
+    // a 5 is 0.
     let ones = tensor(1i64.into(), 5i64.into());
     assert_eq!(fold("(aggregate + 0 (table P i j) i j)", &ones), Ok(4i64.into()));
     assert_eq!(fold("(aggregate * 1 (table P i j) i j)", &tensor(2i64.into(), 5i64.into())), Ok(0i64.into()));

@@ -1,7 +1,7 @@
 //! The work of optimized plans, compared with an expert's loops and with unoptimized plans. The
 //! interpreter of Assembly counts rounds.
 //!
-//! The optimizer has tests of the shapes of these plans; these tests run them on data.
+//! The optimizer has tests of the shapes of these plans; these tests run the plans on data.
 
 use redpoll::Config;
 use redpoll_logic::{Format, Scalar};
@@ -15,15 +15,15 @@ use std::collections::BTreeSet;
 struct Expert {
     /// The number of rounds of the innermost loops that an expert would write.
     rounds: u64,
-    /// The minimum rounds of the unoptimized plan, as a multiple of those of the optimized plan; 0
-    /// if the unoptimized plan would take too long.
+    /// The minimum rounds of the unoptimized plan, as a multiple of the rounds of the optimized
+    /// plan; 0 if the unoptimized plan would take too long.
     gain: f64,
 }
 
 /// Checks that an optimized plan takes at most 64 rounds more than twice the innermost rounds of an
 /// expert's loops. Unless `gain` is 0, also checks that the unoptimized plan takes at least `gain`
-/// times the rounds of the optimized plan, and that both give the same results. Returns the bytes
-/// that the optimized plan allocates.
+/// times the rounds of the optimized plan, and that both plans give the same results. Returns the
+/// bytes that the optimized plan allocates.
 fn check(name: &str, text: &str, inputs: &[(&str, Tensor)], expert: &Expert) -> u64 {
     let with = |subjects: Subjects| {
         let optimizer =
@@ -134,8 +134,8 @@ fn triangles_and_four_cliques_visit_each_set_of_vertices_once() {
     let (edges, tensor) = graph(60, 400);
     let below = |v: u64| edges.range((v, 0)..(v, v)).map(|(_, w)| *w);
     let is_edge = |v: u64, w: u64| edges.contains(&(v, w));
-    // Lists with lookups are copied to workspaces: those of i, and for cliques of four also those
-    // of j.
+    // Lists with lookups are copied to workspaces: the lists of i, and for cliques of four also the
+    // lists of j.
     let degree = |v: u64| edges.range((v, 0)..(v + 1, 0)).count() as u64;
     let (mut triangles, mut cliques, mut copied) = (0, 0, 0);
     for i in 0..60 {
@@ -157,7 +157,7 @@ fn triangles_and_four_cliques_visit_each_set_of_vertices_once() {
     check("four-cliques", &aggregate(&four, "i j k l"), &inputs, &expert);
 }
 
-/// Sums and counts over a join iterate over each table once, together.
+/// Several sums and counts over one join iterate over each table only once.
 #[test]
 fn aggregates_over_one_join_take_the_rounds_of_its_tables() {
     let (n, mut rng) = (100, Rng::new(11));

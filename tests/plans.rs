@@ -19,7 +19,7 @@ fn plans_agree_on_every_engine() {
     for path in paths {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let file = ProgramFile::parse(&name, &std::fs::read_to_string(&path).unwrap());
-        assert!(!file.formats.is_empty(), "{name}: its header names no formats to run it over");
+        assert!(!file.formats.is_empty(), "{name}: its header names no formats");
         let mut rng = rng::named(&name, 1);
         for formats in &file.formats {
             for size in 0..file.sizes.len() {

@@ -1,6 +1,6 @@
 //! The programs of the folder `programs` on random graphs and samples, through every target that
-//! runs programs and in several formats, compared with plain loops. Also the work of a search at
-//! sizes n and 4n.
+//! runs programs and in several formats, compared with plain loops. Also checks the work of a
+//! search at sizes n and 4n.
 
 use redpoll::datasets::{read_bytes, sample};
 use redpoll::logic::text::parse_format;
@@ -218,7 +218,7 @@ fn searches_find_the_smallest_parents() {
     check_searches(&graph, 12);
 }
 
-/// Swapped lists grow when a small frontier is followed by a large one.
+/// Swapped lists grow when a small frontier is followed by a large frontier.
 #[test]
 fn frontiers_grow() {
     let first = (1..=5).map(|v| (0, v));
@@ -312,7 +312,7 @@ fn one_triangle_represents_both() {
     }
 }
 
-/// `explain` shows the schedules of matrix products, and their results are the products.
+/// Programs with schedules compute matrix products, and `explain` shows the schedules.
 #[test]
 fn products_by_schedule() {
     let session = session();
@@ -506,7 +506,7 @@ fn index_tensors_are_checked_once() {
     assert_eq!(bounds(&[0, 2, -1]), checked);
 }
 
-/// The text of a program is prepared like that of a plan, but there is no plan to inspect.
+/// The text of a program is prepared like the text of a plan, but there is no plan to inspect.
 #[test]
 fn programs_have_no_plan() {
     let bindings = Bindings::new().with("I", index(&[0, 2, 1]));

@@ -2,8 +2,8 @@
 //!
 //! A failure prints the seed and the smallest failing part of its plan, with inputs and formats. A
 //! seed gives the same case on every machine; `REDPOLL_SEEDS=LOW..HIGH` selects other seeds. A C
-//! compiler takes longer than everything else, so the optimizing tier only runs the first of the
-//! default seeds; `REDPOLL_OPTIMIZED` sets their number. The tier runs all seeds that
+//! compiler takes longer than everything else, so the optimizing tier runs only the first few
+//! hundred default seeds; `REDPOLL_OPTIMIZED` sets their number. The tier runs all seeds that
 //! `REDPOLL_SEEDS` selects.
 
 use redpoll_logic::testing::Coverage;
@@ -28,7 +28,7 @@ const HITS: u64 = 50;
 /// Number of failures that are shown in full.
 const MAX_SHOWN: usize = 8;
 
-/// Covered items in addition to those of plans and data.
+/// Covered items in addition to the items of plans and data.
 const CONSTRUCTS: &[&str] = &[
     "read Dense",
     "read SparseList",
@@ -74,7 +74,7 @@ struct PlanTally {
     faulted: u64,
     rejected: u64,
     failures: Vec<(u64, PhaseFailure)>,
-    /// Numbers of kernels offered to the optimizing tier, and of kernels that it ran.
+    /// Numbers of kernels offered to the optimizing tier, and of kernels that the tier ran.
     offered: u64,
     optimized: u64,
     /// Number of plans offered to the optimizing tier.

@@ -1,11 +1,11 @@
-//! Random programs with random schedules, formats and data through every engine, with assertions
-//! about coverage.
+//! Random programs, with random schedules, formats and data, run in every engine. The test also
+//! checks coverage.
 //!
-//! The interpreter of Notation defines the results of a program, over dense tensors and without its
-//! schedule. A failure prints the seed and a smaller program that fails in the same phase, with its
-//! inputs. A seed gives the same program on every machine; `REDPOLL_SEEDS=LOW..HIGH` selects other
-//! seeds. The optimizing tier runs the kernels of all seeds, or of the first
-//! `REDPOLL_OPTIMIZED` seeds, except long kernels.
+//! The interpreter of Notation gives the expected results: it runs the program over dense tensors,
+//! without the schedule. A failure prints the seed and a smaller program that fails in the same
+//! phase, with its inputs. A seed gives the same program on every machine;
+//! `REDPOLL_SEEDS=LOW..HIGH` selects other seeds. The optimizing tier runs the kernels of all
+//! seeds, or of the first `REDPOLL_OPTIMIZED` seeds, except long kernels.
 
 use redpoll_logic::testing::Coverage;
 use redpoll_testing::engines::PhaseFailure;
@@ -22,7 +22,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The default seeds.
 const SEEDS: Range<u64> = 0..3000;
-/// Number of formats of every `FORMATS_PERIOD`-th program; the others run in one format.
+/// Number of formats of every `FORMATS_PERIOD`-th program; the other programs run in one format
+/// each.
 const FORMATS: u64 = 2;
 const FORMATS_PERIOD: u64 = 4;
 /// Number of neighbouring seeds whose kernels are compiled together.
@@ -43,7 +44,7 @@ struct ProgramTally {
     rejected: BTreeMap<String, u64>,
     undefined: u64,
     largest: usize,
-    /// Numbers of kernels offered to the optimizing tier, and of kernels that it ran.
+    /// Numbers of kernels offered to the optimizing tier, and of kernels that the tier ran.
     offered: u64,
     optimized: u64,
     failures: Vec<(u64, PhaseFailure)>,
@@ -96,7 +97,7 @@ fn random_programs_agree() {
     let _ = std::panic::take_hook();
     let mut tally = tally.into_inner().expect("no thread has panicked");
     eprintln!(
-        "{} programs, {} runs, {} values equal, of {} that are not the fill value; {} undefined, rejected: {:?}; {} kernels by \
+        "{} programs, {} runs, {} values equal, {} of them not the fill value; {} undefined, rejected: {:?}; {} kernels by \
          the optimizing tier; the longest code has {} statements",
         tally.programs,
         tally.runs,

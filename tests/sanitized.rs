@@ -1,6 +1,6 @@
-//! Kernels of the C tier under GCC's sanitizers, over buffers of their exact sizes: kernels of plan
-//! files, of programs, and of programs with coordinates out of bounds. Without a check, the
-//! sanitizer reports the access that the check prevents.
+//! Kernels of the C tier under GCC's sanitizers, over buffers of exact sizes: kernels of plan
+//! files, of program files, of random programs, and of programs with coordinates out of bounds. If
+//! a check is removed from a kernel, the sanitizer reports the access that the check prevents.
 
 use redpoll_compiler::Error;
 use redpoll_compiler::assembly::{Status, Stmt};
@@ -79,7 +79,7 @@ fn run_parts<'a>(cases: usize, kernels: &(dyn Fn(Range<usize>) -> Cow<'a, [Bound
 /// Runs kernels that are compiled together.
 ///
 /// # Errors
-/// The report of the sanitizer.
+/// Returns the report of the sanitizer.
 fn run_batch(kernels: &[BoundKernel]) -> Result<Vec<Status>, String> {
     let watch =
         |(draft, inputs): &BoundKernel| SanitizedKernel::new(draft, &inputs.iter().collect::<Vec<_>>()).unwrap();
@@ -110,7 +110,7 @@ fn plan_files_access_only_their_memory() {
 /// Returns the kernel of a program over named tensors.
 ///
 /// # Errors
-/// If the program is rejected.
+/// Returns an error if the program is rejected.
 fn kernel(text: &str, tensors: &[(&str, Tensor)], mode: FloatMode) -> Result<BoundKernel, Box<Error>> {
     let lookup = |name: &str| tensors.iter().find(|(n, _)| *n == name).map(|(_, t)| t.clone());
     let (parsed, _) = parse_with_inputs(text, &[], &|name| lookup(name).map(|t| t.ty().clone()))?;
@@ -149,7 +149,8 @@ fn random_kernel(seed: u64, config: &programs::ProgramConfig, max_statements: us
     (statements <= max_statements).then_some(kernel)
 }
 
-/// Random programs only access their own memory, with coordinates in and out of bounds.
+/// Random programs only access their own memory, both with coordinates in bounds and with
+/// coordinates out of bounds.
 #[test]
 fn random_programs_access_only_their_memory() {
     let requested = requested_seeds();
@@ -262,7 +263,7 @@ fn coordinates_out_of_bounds_access_nothing() {
     assert!(out_of_bounds * 10 > statuses.len() * 7, "{statuses:?}");
 }
 
-/// The sanitizer detects the access that a check prevents.
+/// If a kernel has no checks, the sanitizer detects the access that a check would prevent.
 #[test]
 fn kernels_without_checks_are_reported() {
     for (at, format) in [(3, "dense"), (-1, "dense"), (70, "bit-map")] {

@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::ops::Range;
 
-/// The default seeds; `REDPOLL_SEEDS=LOW..HIGH` selects others.
+/// The default seeds; `REDPOLL_SEEDS=LOW..HIGH` selects other seeds.
 const SEEDS: Range<u64> = 0..200;
 /// Number of schedules that are drawn for each plan.
 const SCHEDULES: usize = 4;
 
-/// Draws transformations of the loops of a query; returns their kind and their text, or `None` if
-/// the query has no loops or accesses for them.
+/// Draws a schedule of a query. Returns the kind and the text of the schedule, or `None` if the
+/// query lacks the loops or accesses that this kind needs.
 fn draw_schedule(rng: &mut Rng, query: &PhysicalQuery) -> Option<(&'static str, String)> {
     let loops: Vec<&str> = query.loops.iter().map(|l| l.index.as_str()).collect();
     let name = query.outputs.first()?.alias.as_str();
@@ -69,7 +69,7 @@ fn accepted(prepared: Result<Prepared, Error>) -> Result<Option<Prepared>, Error
 #[test]
 fn schedules_keep_results() {
     let seeds = random::requested_seeds().unwrap_or(SEEDS);
-    // For each kind of schedule, the numbers of preparations that accept it and that refuse it.
+    // The numbers of accepted and of refused preparations, by kind of schedule.
     let mut counts: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     let mut equal = 0;
     for seed in seeds.clone() {

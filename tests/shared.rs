@@ -1,5 +1,5 @@
 //! Plans over real graphs, matrices and tensors, compared with plain loops. The tests check nothing
-//! if the collection is missing.
+//! if the collection of data sets is missing.
 //!
 //! The collection is the folder `shared/datasets` next to the checkout, or the folder in
 //! `REDPOLL_DATASETS`.
@@ -48,7 +48,7 @@ fn small_integer(k: u64) -> f64 {
     (k * 7 % 11) as f64 - 5.0
 }
 
-/// Counts closed triples of edges, with a set of edges and lists of neighbours.
+/// Counts the triples (i, j, k) of vertices with edges from i to j, from j to k and from i to k.
 fn count_closed_triples(edges: &[(Vec<u64>, f64)]) -> i64 {
     let set: HashSet<(u64, u64)> = edges.iter().map(|(p, _)| (p[0], p[1])).collect();
     let mut neighbours: HashMap<u64, Vec<u64>> = HashMap::new();
@@ -96,7 +96,8 @@ fn products_with_vectors() {
             }
             let found = run(text, &[("A", &a), ("x", &vector(columns))]).to_dense_scalars().expect("a vector");
             for (i, (found, (sum, magnitude, terms))) in found.iter().zip(expected).enumerate() {
-                // Both sums round each product and each addition (Higham, section 3.1).
+                // Both sums round each product and each addition (Higham, "Accuracy and Stability
+                // of Numerical Algorithms", section 3.1).
                 let bound = 2.0 * (terms + 1) as f64 * f64::EPSILON * magnitude;
                 let found = found.to_f64().expect("a number");
                 assert!((found - sum).abs() <= bound, "{name} {format:?} row {i}: {found}, expected {sum}");

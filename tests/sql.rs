@@ -18,7 +18,7 @@ struct CommandOutput {
     err: String,
 }
 
-/// A temporary folder in which the binary runs, with its own folder `XDG_STATE_HOME`.
+/// A temporary folder in which the binary runs; `XDG_STATE_HOME` is a subfolder.
 struct Sandbox {
     dir: TempDir,
 }
@@ -89,7 +89,7 @@ fn contains_all(text: &str, parts: &[&str]) {
     }
 }
 
-/// The example of the README runs and is claimed: the triangles of a graph.
+/// The query of the README that counts the triangles of a graph is claimed by redpoll.
 #[test]
 fn triangles_of_a_real_graph_are_counted() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets/data/karate.mtx");
@@ -239,7 +239,7 @@ fn queries_use_the_requested_number_of_threads() {
     assert_eq!(result.code, Some(2), "{}", result.err);
 }
 
-/// Quotients in SQL are those of DataFusion in both float modes.
+/// Quotients in SQL have the values that DataFusion gives, in both float modes.
 #[test]
 fn quotients_are_those_of_sql_in_both_float_modes() {
     let sandbox = Sandbox::new();
@@ -301,7 +301,7 @@ fn queries_may_begin_with_from() {
     assert_eq!(rows("FROM 't.csv' SELECT n").expect_success(), "n\n1\n2\n");
     assert_eq!(rows("SELECT sum(n) AS s FROM (FROM 't.csv')").expect_success(), "s\n3\n");
     rows("FROM 'empty.csv'").expect_failure(&["empty.csv", "no columns"]);
-    // The first line is the shape, as redpoll writes it.
+    // The first line gives the shape, in the form that redpoll writes.
     sandbox.write("shaped.csv", "# dims 3 4\ni,j,value\n0,1,2.5\n2,3,1\n");
     assert_eq!(rows("FROM 'shaped.csv'").expect_success(), "i,j,value\n0,1,2.5\n2,3,1.0\n");
     let failed = sandbox.sql(&["FROM tt", "--table", "t=t.csv"]);
@@ -418,8 +418,8 @@ fn the_repl_continues_after_errors() {
         &["nonsense", "sql parser error", "none.mtx", "unknown command `.sheep`", "`.help`", "none.sql"],
     );
     contains_all(&result.err, &["1 row in "]);
-    // One line for each of: the counted rows, the two statements of a line, the tables, the file
-    // and the text. None after `.timer off`.
+    // Six statements report a time: the count, the two statements on one line, `.tables`, the
+    // statement in `q.sql`, and the selection of a text. Statements after `.timer off` report none.
     assert_eq!(
         result.err.lines().filter(|line| line.contains(" row") && line.contains(" in ")).count(),
         6,
@@ -428,8 +428,8 @@ fn the_repl_continues_after_errors() {
     );
 }
 
-/// Statements read files by their names. Functions such as `read_csv` have options for the form of
-/// the text.
+/// Statements read files by their names. Functions such as `read_csv` have options for the format
+/// of the file.
 #[test]
 fn statements_name_files() {
     let sandbox = Sandbox::new();
@@ -452,7 +452,7 @@ fn statements_name_files() {
     assert_eq!(json.expect_success(), "{\"a\":1,\"b\":\"x\"}\n{\"a\":2,\"b\":null}\n");
     assert_eq!(rows("SELECT read_json.city FROM read_json('cities.json') WHERE city > 'C'"), "city\nUlm\n");
     assert_eq!(rows("WITH t AS (SELECT * FROM 'people.csv') SELECT count(*) AS n FROM t"), "n\n2\n");
-    // Files that statements name are not tables of the session.
+    // A file that a statement names does not become a table of the session.
     assert!(!rows("SELECT count(*) FROM 'people.csv'; SHOW TABLES").contains("people"));
     assert!(rows("DESCRIBE 'people.csv'").contains("name,Utf8"));
     for (sql, parts) in [
@@ -496,8 +496,8 @@ fn summarize_describes_columns() {
     sandbox.sql(&["SUMMARIZE none"]).expect_failure(&["none"]);
 }
 
-/// Commands show columns, set the text of NULL and the number of printed rows; `EXPLAIN` says why a
-/// query is not claimed.
+/// Commands show columns, and set the text of NULL and the number of printed rows; `EXPLAIN` says
+/// why a query is not claimed.
 #[test]
 fn commands_of_the_repl() {
     let sandbox = Sandbox::new();
@@ -553,7 +553,7 @@ fn commands_of_the_repl() {
     assert!(history.contains("SELECT NULL AS x;"), "{history}");
 }
 
-/// Ctrl-C interrupts statements that never yield, and the session continues.
+/// Ctrl-C interrupts statements that never yield to the async runtime, and the session continues.
 #[cfg(unix)]
 #[test]
 fn interrupted_statements_end_and_the_session_continues() {

@@ -106,8 +106,9 @@ fn memory_limits_apply_on_threads() {
     assert_eq!(session.limits().memory.used(), 0);
 }
 
-/// Runs that append lists take at most twice the bytes of their results, apart from a row for each
-/// thread. This holds for the first run and for runs that reuse the sizes of the previous run.
+/// Runs that append lists take at most twice the bytes of their results, apart from the buffer of
+/// one row in each thread. This holds for the first run and for runs that reuse the sizes of the
+/// previous run.
 #[test]
 fn lists_appended_by_threads_take_at_most_twice_their_bytes() {
     let bindings = bindings(Prim::F64, "csr");
@@ -117,7 +118,7 @@ fn lists_appended_by_threads_take_at_most_twice_their_bytes() {
         for k in 0..4 {
             let run = prepared.run().unwrap();
             let bytes: u64 = run.outputs.iter().map(|(_, tensor)| tensor.bytes()).sum();
-            // Each thread has its own row of 4096 coordinates.
+            // Each thread has its own buffer for a row of 4096 coordinates.
             let max_bytes = 2 * bytes as usize + threads * (64 << 10);
             assert!(
                 run.peak_bytes <= max_bytes,

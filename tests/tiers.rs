@@ -47,8 +47,8 @@ fn bits(run: &Run) -> Vec<u64> {
     scalars.map(|s| s.to_bits().unwrap()).collect()
 }
 
-/// Runs until a background compilation must have started, and waits for it. Checks that all runs
-/// give the same bits, and returns these bits.
+/// Runs a plan until its compilation in the background must have started, and waits for the
+/// compilation. Checks that all runs give the same bits, and returns these bits.
 fn repeat(prepared: &Prepared) -> Vec<u64> {
     let first = bits(&prepared.run().unwrap());
     for _ in 0..RUNS {
@@ -82,8 +82,8 @@ fn the_optimizing_tier_takes_over_with_the_same_bits() {
     assert_eq!(instant.tier(), Target::INSTANT, "the instant tier was pinned");
 }
 
-/// After trials of both tiers, with the same bits, each kernel stays in its faster tier, which
-/// explanations and profiles report.
+/// Each kernel is tried in both tiers, with the same bits, and stays in the faster tier.
+/// Explanations and profiles report this tier.
 #[test]
 fn each_kernel_stays_in_its_faster_tier() {
     let folder = tempfile::tempdir().unwrap();
@@ -164,7 +164,7 @@ fn dumped_kernels_can_be_edited_and_run() {
     assert_eq!(session.prepare(other, &bindings()).unwrap().tier(), Target::INSTANT, "another plan is not touched");
 
     // Edited kernels do not apply to a plan with other names of inputs either, although sessions
-    // cache both as the same plan.
+    // cache both plans as one.
     let renamed = RESIDUAL.replace("(table A", "(table B");
     let both = bindings().with("B", tensor(&[20, 30], Format::csr()));
     let in_order = |texts: [&str; 2]| {

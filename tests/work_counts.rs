@@ -119,7 +119,8 @@ fn runs_are_combined_as_runs() {
 
 #[test]
 fn conditions_on_runs_and_on_blocks_skip_their_coordinates() {
-    // Two of the n runs, and one of the n blocks, satisfy the condition; each has 16 coordinates.
+    // Two of the n runs, and one of the n blocks, satisfy the condition. Each run and each block
+    // has 16 coordinates.
     for (name, condition) in [("runs", "(gt (x i) (- n 2))"), ("blocks", "(eq (floordiv i 16) 3)")] {
         let found = SIZES.map(|n| {
             let size = 16 * n;
@@ -187,7 +188,8 @@ fn gustavson_takes_one_round_per_product() {
         bytes.push((counts.allocated_bytes, inputs + size_of_arrays(&outputs[0])));
         (counts.iterations, products + outputs[0].count_stored().unwrap() + 2 * n)
     });
-    // The coordinates of a row are sorted, or all its coordinates are visited: a few rounds each.
+    // In each row, the computed coordinates are sorted, or all coordinates are visited. Both take a
+    // few rounds for each coordinate.
     check("iterations of SpGEMM", 6.0, found);
     check("bytes of SpGEMM", 3.0, [bytes[0], bytes[1]]);
 }
@@ -235,7 +237,8 @@ fn sddmm_computes_only_coordinates_of_the_mask() {
 
 #[test]
 fn masked_products_are_computed_only_under_the_mask() {
-    // The whole product takes 400 n rounds: 20 entries of a row times 20 entries of another.
+    // The whole product takes 400 n rounds: each of the 20 entries of a row of A is multiplied by
+    // the 20 entries of a row of B.
     let found = SIZES.map(|n| {
         let mut rng = Rng::new(n);
         let (mask, a, b) = (
@@ -266,7 +269,7 @@ fn triangles_intersect_the_lists_of_edges() {
     let found = SIZES.map(|n| {
         let mut rng = Rng::new(n);
         let coordinates = coordinates_by_row(&mut rng, n, n, 5);
-        // Each edge merges two lists of five.
+        // For each edge, two lists of five entries are merged.
         let work = coordinates.len() as u64 * 10;
         let text = "(plan (query t (aggregate + 0
             (mapjoin * (table A i j) (table A j k) (table A i k)) i j k)) (produces t))";
@@ -363,7 +366,7 @@ fn index_maps_visit_stored_entries() {
 
 #[test]
 fn scans_are_linear() {
-    // Along a list, to a dense result; along both modes of a matrix, to dense results.
+    // Scans of a list, and of a matrix along each mode and along both modes. All results are dense.
     let found = SIZES.map(|n| {
         let size = n * n;
         let x = vector(size, distinct_below(&mut Rng::new(n), size, n), list());
@@ -438,7 +441,7 @@ fn bodies_that_depend_on_fills_need_no_declaration() {
         let text = format!("(plan {gcd} (query z (mapjoin gcd (table x i) (table y i))) (produces z))");
         (count(&text, &inputs).0.iterations, 2 * n)
     });
-    // A round for each entry, plus the rounds of the algorithm.
+    // A round for each entry, plus the rounds of Euclid's algorithm.
     check("gcd", 6.0, found);
 }
 
@@ -486,7 +489,7 @@ fn results_that_start_elsewhere_than_their_fill_follow_the_entries() {
 
 #[test]
 fn folds_end_when_they_are_decided() {
-    // One of the first two values decides, for any size.
+    // One of the first two values decides the result, for any size.
     for (name, body) in [
         ("any", "(aggregate or false (mapjoin gt (table x i) 0) i)"),
         ("all", "(aggregate and true (mapjoin lt (table x i) 0) i)"),
@@ -506,7 +509,7 @@ fn folds_end_when_they_are_decided() {
 
 #[test]
 fn complements_and_positions_restrict_the_visited_coordinates() {
-    // At most the entries of both operands are visited, and no coordinates that neither stores.
+    // Only coordinates that an operand stores are visited.
     for (name, body) in [
         ("and not", "(mapjoin and (mapjoin gt (table x i) 0) (mapjoin not (mapjoin gt (table y i) 0)))"),
         ("xor", "(mapjoin xor (mapjoin gt (table x i) 0) (mapjoin gt (table y i) 0))"),

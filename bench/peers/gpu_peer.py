@@ -1,10 +1,11 @@
-"""Compares cuSPARSE, through CuPy and PyTorch, with redpoll on a device, over the inputs from `gpu --out`.
+"""Compares cuSPARSE, through CuPy and PyTorch, with redpoll on a device, over the inputs from
+`gpu --out`.
 
     python gpu_peer.py FOLDER [--dry]
 
-Times are medians, measured by events of the device. A peer whose package is missing is reported and skipped. With `--dry`,
-SciPy, and PyTorch on the host if available, replace CuPy and PyTorch on the device, and their results are compared with
-those of `gpu --dry`.
+Times are medians, measured by events of the device. A peer whose package is missing is reported and
+skipped. With `--dry`, SciPy, and PyTorch on the host if available, replace CuPy and PyTorch on the
+device, and their results are compared with those of `gpu --dry`.
 """
 
 import json
@@ -38,7 +39,8 @@ class Coords:
             yield Coords(self.shape, self.coords[:, chunk], self.values[chunk])
 
     def row_matrix(self, sparse, put):
-        """Returns a matrix in CSR with a column for each entry; the row is the first coordinate of the entry.
+        """Returns a matrix in CSR with a column for each entry; the row is the first coordinate of
+        the entry.
 
         The entries must be sorted.
         """
@@ -67,7 +69,7 @@ def time_on_host(work):
 
 
 class Products:
-    """The kernels, by products of sparse matrices that SciPy and CuPy provide under the same names."""
+    """The kernels as products of sparse matrices, which have the same names in SciPy and CuPy."""
 
     def work(self, kernel, inputs):
         if kernel == "spmv":
@@ -167,7 +169,7 @@ class Torch:
             a, b, d = (self.put(inputs[name]) for name in "ABD")
 
             def sample_products():
-                # Sampled products are not multiplied by the values of the mask.
+                # `sampled_addmm` does not multiply the products by the values of the mask.
                 products = self.torch.sparse.sampled_addmm(a, b, d.T, beta=0.0)
                 values = products.values() * a.values()
                 return self.torch.sparse_csr_tensor(a.crow_indices(), a.col_indices(), values, size=a.shape)

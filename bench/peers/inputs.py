@@ -10,7 +10,8 @@ class Unsupported(Exception):
 
 
 class Input:
-    """One input: `array` if dense; `coords`, with one row per mode, and `values` if sparse, sorted row-major."""
+    """One input: `array` if dense; `coords`, with one row per mode, and `values` if sparse, sorted
+    row-major."""
 
     def __init__(self, folder, description):
         self.name = description["name"]

@@ -11,7 +11,8 @@ def version():
 
 
 def frame(tensor, *names):
-    """Returns the table of an input: columns of modes with the given names, and values under the name of the input."""
+    """Returns the table of an input: columns of modes with the given names, and values under the
+    name of the input."""
     if tensor.dense:
         coords, values = np.indices(tensor.shape).reshape(len(tensor.shape), -1), tensor.array.reshape(-1)
     else:
@@ -33,7 +34,8 @@ class Result:
 
 
 def product(left, right, modes, shape):
-    """Returns the operation that sums products over the joined mode `k`, grouped by the other modes."""
+    """Returns the operation that sums products over the joined mode `k`, grouped by the other
+    modes."""
 
     def build(inputs, _):
         (a, a_modes), (b, b_modes) = left, right

@@ -1,8 +1,9 @@
-"""The server of a peer in Python: `serve.py NAME` handles requests from the standard input, a line of JSON each.
+"""The server of a peer in Python: `serve.py NAME` handles requests from the standard input, a line
+of JSON each.
 
-The module `NAME_peer` has `version()`, optionally `set_threads(n)`, and `OPERATIONS`. The latter maps the name of a
-workload to a function that takes inputs and parameters, builds the formats that run fastest, and returns a function
-that computes the results.
+The module `NAME_peer` has `version()`, optionally `set_threads(n)`, and `OPERATIONS`. `OPERATIONS`
+maps the name of a workload to a function that takes inputs and parameters, builds the formats that
+run fastest, and returns a function that computes the results.
 """
 
 import importlib

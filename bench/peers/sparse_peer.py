@@ -1,4 +1,4 @@
-"""PyData/Sparse: GCXS for products of matrices and for triangles, COO for all other sparse inputs."""
+"""PyData/Sparse: GCXS for products of matrices and triangles, COO for other sparse inputs."""
 
 import numpy as np
 import sparse

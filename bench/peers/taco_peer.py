@@ -1,6 +1,8 @@
-"""TACO: the program `taco` prints a kernel, the C compiler translates it with the flags of TACO, and calls are timed here.
+"""TACO: the program `taco` prints a kernel, the C compiler translates it with the flags of TACO,
+and calls are timed here.
 
-TACO measures its kernels itself with `-time`, but its program cannot compile the kernels that it prints in this mode.
+The program measures its kernels itself with `-time`, but in this mode, it cannot compile the
+kernels that it prints.
 """
 
 import ctypes
@@ -13,8 +15,9 @@ import numpy as np
 
 THREADS = 1
 
-# Expression, format of the result (d for dense, s for compressed, one letter per mode), and formats of inputs that are
-# not stored row-major. The formats are those of the papers of TACO: CSR, CSC where columns are read, and CSF.
+# Expression, format of the result (d for dense, s for compressed, one letter per mode), and formats
+# of inputs that are not stored row-major. The formats are those of the papers of TACO: CSR, CSC
+# where columns are read, and CSF.
 EXPRESSIONS = {
     "spmv": ("y(i)=A(i,j)*x(j)", "d"),
     "spmm": ("Y(i,r)=A(i,j)*X(j,r)", "dd"),
@@ -82,7 +85,8 @@ def set_threads(threads):
 
 
 class Levels:
-    """The storage of a tensor: `indices` has the arrays `pos` and `crd` of each compressed level, and nothing for a dense one."""
+    """The storage of a tensor: `indices` has the arrays `pos` and `crd` of each compressed level,
+    and `None` for a dense level."""
 
     def __init__(self, shape, text):
         kinds, _, order = text.partition(":")
@@ -173,7 +177,8 @@ def print_kernels(name, expression, formats):
 
 
 def driver(name, count, kinds):
-    """Returns the text of the function `call`, which frees the last result and computes it again."""
+    """Returns the text of the function `call`, which frees the previous result and computes a new
+    one."""
     releases = ["free(result->vals);"]
     for level in (level for level, kind in enumerate(kinds) if kind == "s"):
         releases += [f"free(result->indices[{level}][0]);", f"free(result->indices[{level}][1]);"]

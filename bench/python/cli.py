@@ -23,7 +23,7 @@ from sides import NAMES, Side, load, version_of
 from workload import Workload, start
 from workloads import WORKLOADS
 
-#: The largest share of the time of all turns of a side in which its threads ran.
+#: The largest time that the threads of a side may run, relative to the time of the side's turns.
 MAX_CPU_SHARE = 1.05
 
 #: The longest first call of a peer whose later calls are measured, in seconds.
@@ -139,7 +139,7 @@ def copy_bandwidth() -> float:
 def measure_one(
     one: Workload, inputs: Case, sides: dict[str, Side], budget: float, results: Results, total: dict[str, list[float]]
 ) -> None:
-    """Check the results of a workload on all sides, and measure the sides whose results are right."""
+    """Check the results of a workload on all sides, and measure the sides with right results."""
     calls, skipped = {}, {}
     ours: Any = None
     for name, side in sides.items():
@@ -182,7 +182,7 @@ def measure_one(
 
 
 def call(function: Any, operands: list[Any], side: Side, one: Workload) -> Any:
-    """Call a side; computed results are computed here."""
+    """Call the function of a side, and compute the result if the workload is not lazy."""
     result = function(*operands)
     return result if one.is_lazy else side.finish(result, one.format)
 

@@ -14,15 +14,16 @@ THREAD_VARIABLES = (
     "BLIS_NUM_THREADS",
 )
 
-#: The name of the threads of redpoll that compile kernels in the background, as Linux cuts it.
+#: The name of the threads of redpoll that compile kernels in the background, as Linux truncates it.
 _COMPILER = "redpoll-compile"
 
-#: The longest time to wait for them, in seconds.
+#: The longest time to wait for these threads, in seconds.
 _PATIENCE = 10.0
 
 
 def use_one_thread() -> None:
-    """Set the number of threads of all libraries to 1. Call this before they are imported."""
+    """Set the number of threads of all libraries to 1. Call this before the libraries are
+    imported."""
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
 
 
@@ -46,7 +47,8 @@ def checked_threads() -> dict[str, int]:
 
 
 def is_compiling() -> bool:
-    """Return whether redpoll compiles kernels in the background. Only Linux names its threads."""
+    """Return whether redpoll compiles kernels in the background; `False` on other systems than
+    Linux."""
     tasks = Path("/proc/self/task")
     if not tasks.is_dir():
         return False

@@ -31,7 +31,7 @@ class FirstCall(NamedTuple):
 
 def run_here(workload: Workload, case_name: str, side_name: str, *, quick: bool) -> FirstCall:
     """Run a workload twice on one side in this process, which has not imported the library."""
-    # The generator of a case imports no library but NumPy and SciPy, a file redpoll.
+    # A generated case imports only NumPy and SciPy; a case from a file imports redpoll.
     inputs = case(case_name, quick=quick)
     assert inputs is not None, "cases without data are left out"
     operands = [inputs[name] for name in workload.operands]

@@ -45,7 +45,7 @@ class Case:
         return np.random.default_rng([len(self.name), *map(ord, operand)])
 
     def with_values(self, operand: str, pattern: sp.csr_array, draw: Callable[..., Any]) -> sp.csr_array:
-        """Return a matrix with the pattern of another one, and values of the generator."""
+        """Return a matrix with the given pattern, and values of the operand's generator."""
         values = draw(self.random(operand), pattern.nnz)
         return sp.csr_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
 
@@ -76,7 +76,8 @@ def _true(random: np.random.Generator, count: int) -> Any:
 
 #: The operands by name, with the functions that make them.
 OPERANDS: dict[str, Callable[[Case], Any]] = {
-    # Matrices with the pattern of the case: positive values, other ones, both signs, integers, booleans.
+    # Matrices with the pattern of the case: two of positive values, then values of both signs,
+    # integers, booleans.
     "A": lambda case: case.with_values("A", case._matrix, _positive),
     "S": lambda case: case.with_values("S", case._matrix, _positive),
     "N": lambda case: case.with_values("N", case._matrix, _mixed),
@@ -116,13 +117,14 @@ def _distinct(draw: Callable[[int], Any], count: int) -> Any:
 
 
 def uniform(size: int, stored: int, seed: int) -> sp.csr_array:
-    """Return a square matrix with stored elements at uniform places."""
+    """Return a square matrix with stored elements at uniformly random coordinates."""
     random = np.random.default_rng(seed)
     return _matrix_of_keys(_distinct(lambda count: random.integers(0, size * size, count), stored), (size, size))
 
 
 def power_law(size: int, stored: int, seed: int) -> sp.csr_array:
-    """Return a square matrix whose rows and columns have lengths by a power law, in random order."""
+    """Return a square matrix whose lengths of rows and columns follow a power law, in random
+    order."""
     random = np.random.default_rng(seed)
     rows, columns = random.permutation(size), random.permutation(size)
 
@@ -180,12 +182,13 @@ def _read(name: str) -> sp.csr_array | None:
 
 @lru_cache(maxsize=2)
 def case(name: str, *, quick: bool = False) -> Case | None:
-    """Return a case, or `None` if its file is missing. Quick cases have a hundredth of the elements."""
+    """Return a case, or `None` if its file is missing. Quick cases have a hundredth of the
+    elements."""
     if name in FILES:
         matrix = _read(name)
         if matrix is None:
             return None
-        # The other pattern is the same one with its rows in another order.
+        # The other pattern has the rows of the matrix in another order.
         return Case(name, matrix, matrix[np.random.default_rng(1).permutation(matrix.shape[0])])
     generator, size, stored = GENERATED[name]
     if quick and stored > 1_000:

@@ -11,16 +11,17 @@ from environment import wait_for_compilers
 #: The shortest time of a turn, in seconds; shorter calls are repeated.
 TURN = 0.005
 
-#: The numbers of rounds, of which as many run as fit into the budget of a workload.
+#: The least and the largest number of rounds; between them, as many run as fit into the budget.
 MIN_ROUNDS, MAX_ROUNDS = 7, 31
 
-#: The number of rounds, the first ones, of a side whose calls take longer than this, in seconds.
+#: The number of first rounds in which a slow side takes part, and the duration of a call, in
+#: seconds, above which a side is slow.
 SLOW_ROUNDS, SLOW = 3, 1.0
 
 #: Calls after which redpoll compiles a plan by the C compiler, and calls that compare its tiers.
 _CALLS_BEFORE, _CALLS_AFTER = 205, 40
 
-#: Calls shorter than this run once unmeasured before each turn, in seconds.
+#: Calls shorter than this many seconds run once unmeasured before each turn.
 _UNMEASURED = 0.02
 
 Call = Callable[[], object]
@@ -38,10 +39,10 @@ class Times:
 
 
 def measure(calls: Mapping[str, Call], budget: float, *, clock: str = "wall") -> dict[str, Times]:
-    """Measure calls in rounds in which each side has a turn; the first one differs by round.
+    """Measure calls in rounds in which each side has a turn; the side that begins differs by round.
 
-    `budget` is the time for all rounds, in seconds. The clock is `wall`, or `cpu` for the time of all
-    threads of the process, which is the better one on a machine that is not quiet.
+    `budget` is the time for all rounds, in seconds. The clock is `wall`, or `cpu` for the time of
+    all threads of the process, which is the better clock on a machine that is not quiet.
     """
     durations = {name: warmed(call) for name, call in calls.items()}
     sides = list(calls)
@@ -67,7 +68,8 @@ def measure(calls: Mapping[str, Call], budget: float, *, clock: str = "wall") ->
 
 
 def _turn(turn: tuple[Call, int, float], times: Times, clock: str) -> None:
-    """Measure a turn: a call, its repeats, and about its duration."""
+    """Measure a turn, given as a call, its number of repeats, and its approximate duration in
+    seconds."""
     call, repeats, duration = turn
     if duration < _UNMEASURED:
         call()
@@ -90,7 +92,7 @@ def warmed(call: Call) -> float:
     start = time.perf_counter()
     for _ in range(_CALLS_BEFORE):
         call()
-        # Two calls of this length are enough, and further ones of slow sides would take long.
+        # Two calls of this length are enough, and further calls of slow sides would take long.
         if time.perf_counter() - start > 0.25:
             break
     call()

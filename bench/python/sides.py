@@ -1,4 +1,5 @@
-"""The libraries as sides of a workload: the conversion of operands, and the results as arrays of NumPy."""
+"""The libraries as sides of a workload: the conversion of operands, and the results as arrays of
+NumPy."""
 
 import importlib
 from importlib.metadata import version
@@ -23,10 +24,10 @@ class Side(Protocol):
         """Return an operand of the library, or `None` if the library has no such arrays."""
 
     def finish(self, result: Any, format: str | None) -> Any:
-        """Compute a result, in a format if one is given. This is measured."""
+        """Compute a result, in a format if one is given. The time of this call is measured."""
 
     def to_host(self, result: Any) -> Any:
-        """Return a result as an array of NumPy or a matrix of SciPy. This is not measured."""
+        """Return a result as an array of NumPy or a matrix of SciPy. This call is not measured."""
 
 
 class Redpoll:

@@ -28,7 +28,8 @@ def median(numbers: Sequence[float]) -> float:
 
 
 def ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Ratio:
-    """Return the ratio of two sides that ran in turns, from the ratio of each round in which both ran.
+    """Return the ratio of two sides that ran in turns, from the ratio of each round in which both
+    ran.
 
     Both ends of the interval are measured ratios. The interval covers the median of any
     distribution with a probability of at least 95%; below six rounds it is the whole range.

@@ -9,7 +9,7 @@ from inputs import Case
 
 Function = Callable[..., Any]
 
-#: The function of a side that is the same as that of the workload.
+#: Marks a side that uses the common function of the workload.
 SAME: Any = object()
 
 
@@ -17,7 +17,7 @@ SAME: Any = object()
 class Workload:
     """One computation on all sides, over several cases."""
 
-    #: The name, which begins with that of a group and a slash.
+    #: The name, which begins with the name of a group and a slash.
     name: str
     #: The names of the operands.
     operands: tuple[str, ...]
@@ -25,13 +25,13 @@ class Workload:
     functions: Mapping[str, Function]
     #: The names of the cases.
     cases: tuple[str, ...]
-    #: The format in which results are wanted; without one, each library chooses.
+    #: The requested format of results; if `None`, each library chooses.
     format: str | None = None
     #: The layout of sparse matrices in PyData/Sparse.
     layout: str = "coo"
     #: The bytes that must be moved: each operand read once, and the result written once.
     moved: Callable[[Case], int] | None = None
-    #: Whether the result is computed; lazy results are neither computed nor checked.
+    #: Whether the result stays lazy; lazy results are neither computed nor checked.
     is_lazy: bool = False
     #: The cases for which the first call is measured in new processes.
     first: tuple[str, ...] = ()
@@ -55,7 +55,8 @@ def workload(
     finch: Function | None = None,
     **options: Any,
 ) -> Workload:
-    """Return a workload. A side without a function of its own has the common one, or none if `None`."""
+    """Return a workload. A side uses `function` or one of its own; a side with `None` does not take
+    part."""
     sides = {"redpoll": redpoll, "scipy": scipy, "numpy": numpy, "sparse": sparse, "finch": finch}
     functions = {side: function if own is SAME else own for side, own in sides.items() if own is not None}
     return Workload(name, tuple(operands.split()), functions, tuple(cases), **options)
@@ -64,7 +65,7 @@ def workload(
 class Varying:
     """A function with one more argument, an integer that differs in each call.
 
-    The integers run from 0 to 999 and then again.
+    The integers run from 0 to 999, then start again.
     """
 
     def __init__(self, function: Function) -> None:
@@ -80,7 +81,8 @@ class Varying:
 
 
 def start(function: Function) -> Function:
-    """Return a function for the calls of one side, which count separately."""
+    """Return the function for the calls of one side; a varying function starts from its first
+    integer."""
     return function.restarted() if isinstance(function, Varying) else function
 
 
@@ -93,7 +95,8 @@ def bytes_of(*operands: str) -> Callable[[Case], int]:
 
 
 def streamed(operand: str, passes: int = 2) -> Callable[[Case], int]:
-    """Return the function that gives the bytes of the values of an operand, which pass several times."""
+    """Return the function that gives the bytes of the values of an operand, times the number of
+    passes."""
     return lambda case: passes * case[operand].data.nbytes
 
 

@@ -47,7 +47,7 @@ impl BoundKernel {
     /// program.
     ///
     /// # Errors
-    /// If there is no C compiler, or it rejects the text.
+    /// If there is no C compiler, or the compiler rejects the text.
     pub fn compile_text(&self, text: &str) -> Result<BoundKernel> {
         let toolchain = Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() });
         let kernel =

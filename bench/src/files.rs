@@ -17,7 +17,7 @@ pub fn dataset(name: &str) -> Option<PathBuf> {
     named.into_iter().chain(above).map(|folder| folder.join(name)).find(|path| path.exists())
 }
 
-/// Returns the sorted plan files of a folder, by default of the tests.
+/// Returns the sorted plan files of a folder, by default the folder of the tests.
 pub fn plan_files(folder: Option<PathBuf>) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder.unwrap_or_else(|| workspace().join("tests/files")));
     let paths = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));

@@ -2,8 +2,9 @@
 //! widths and guarantees of the kernels they are compared with.
 //!
 //! Like kernels, the loops over matrices trust that matrices are valid, and read elements without
-//! bounds checks. The loops over tensors and the function [`gather`] check bounds. Outputs are
-//! allocated in the call; outputs of unknown size grow.
+//! bounds checks. The loops over tensors check all bounds but those of the ranges of fibers, and
+//! the function [`gather`] checks all. Outputs are allocated in the call; outputs of unknown size
+//! grow.
 
 pub mod c;
 

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 /// Longest wait for the threads of one side to become idle; longer than any known runtime spins.
 const MAX_IDLE_WAIT: Duration = Duration::from_millis(500);
 
-/// Largest total length of the unmeasured calls before a measurement; a longer call is only
-/// measured. The calls give the processor time to reach its full speed, and refill caches with the
-/// data of this side.
+/// Largest total length of the unmeasured calls before a measurement; a side whose call takes
+/// longer has no unmeasured calls. The calls give the processor time to reach its full speed, and
+/// refill caches with the data of the side.
 const WARM_UP_TIME: Duration = Duration::from_millis(20);
 
 /// Limits on the measurements of a workload.

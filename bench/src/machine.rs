@@ -50,7 +50,8 @@ pub fn processor() -> String {
     format!("{} ({}), {cores} cores", name.unwrap_or("unknown processor"), std::env::consts::ARCH)
 }
 
-/// Returns the gathers per second of a bare loop over uniform indices into `array` values of `f64`.
+/// Returns the gathers per second of a bare loop over uniform indices into an array of `array`
+/// values of `f64`.
 pub fn gathers(array: usize) -> f64 {
     let mut random = Random::new(1, 0);
     let indices: Vec<u32> = (0..1 << 22).map(|_| random.below(array as u64) as u32).collect();

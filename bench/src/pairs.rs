@@ -53,8 +53,8 @@ impl Pairs {
     }
 }
 
-/// Returns the median of numbers. Of an even count, returns the larger of the two middle numbers;
-/// of no numbers, returns NaN.
+/// Returns the median of numbers: for an even count, the larger of the two middle numbers, and NaN
+/// if there are no numbers.
 pub fn median(numbers: impl Iterator<Item = f64>) -> f64 {
     let mut numbers: Vec<f64> = numbers.collect();
     numbers.sort_by(f64::total_cmp);

@@ -46,7 +46,7 @@ mod tests {
     use std::io::Read;
     use std::process::{Command, Stdio};
 
-    /// A process that spins is never idle; one that sleeps is.
+    /// A process that spins is never idle; a process that sleeps is idle.
     #[test]
     #[cfg(target_os = "linux")]
     fn spinning_processes_are_not_idle() {

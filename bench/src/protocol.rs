@@ -1,7 +1,7 @@
 //! The protocol between the harness and the engines that it measures. Each engine is a long-lived
 //! process; requests and replies are single lines of JSON.
 //!
-//! redpoll, DuckDB and every Python peer are servers of this protocol. Each server measures the
+//! Redpoll, DuckDB and every Python peer are servers of this protocol. Each server measures the
 //! time of the work alone. A server retains the result of its last run, so that the harness can
 //! check it outside of the measured time.
 
@@ -124,8 +124,8 @@ pub struct WorkloadTask {
     pub fills: Vec<Fill>,
     /// The largest accepted error, relative to the sum of the absolute values of a result.
     pub tolerance: f64,
-    /// The SQL query that all servers run, if any. Servers that take SQL need no program for the
-    /// operation.
+    /// The SQL query of the workload, if the workload is a query. Servers that take SQL run the
+    /// query and need no program for the operation.
     #[serde(default)]
     pub query: Option<SqlQuery>,
 }
@@ -281,7 +281,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // Asks the process to quit; a process that does not is killed below.
+        // Asks the process to quit; a process that does not quit is killed below.
         if let Some(mut input) = self.process.stdin.take() {
             let _ = writeln!(input, "{}", serde_json::json!({ "do": "quit" }));
         }

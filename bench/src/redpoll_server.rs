@@ -1,4 +1,4 @@
-//! redpoll as a server of the protocol: generates the data of workloads, and runs them in each
+//! Redpoll as a server of the protocol: generates the data of workloads, and runs them in each
 //! tier, cold and warm.
 
 use crate::checks::Sums;
@@ -41,8 +41,7 @@ impl ExecutionMode {
     pub const ALL: [ExecutionMode; 4] =
         [ExecutionMode::Instant, ExecutionMode::Optimizing, ExecutionMode::Cold, ExecutionMode::ColdOptimizing];
 
-    /// The modes for queries. All but the last two read tables of record batches, which they
-    /// encode.
+    /// The modes for queries. All but the last two read tables of record batches and encode them.
     pub const QUERY: [ExecutionMode; 6] = [
         ExecutionMode::Instant,
         ExecutionMode::Optimizing,
@@ -324,7 +323,7 @@ fn verify(choice: &WorkloadChoice) -> Result<ServerReply> {
 /// Checks that the two halves of verified sums agree.
 ///
 /// # Errors
-/// If they differ, with the first difference.
+/// If the halves differ; the error has the first difference.
 pub fn compare_halves(sums: &[Sums], tolerance: f64) -> Result<()> {
     let (kernels, reference) = sums.split_at(sums.len() / 2);
     for (k, (a, b)) in kernels.iter().zip(reference).enumerate() {

@@ -34,7 +34,7 @@ pub struct MachineInfo {
     /// Bytes read per second by a sum over a large array.
     pub read_bandwidth: f64,
     /// Gathers per second by a bare loop over uniform indices, into an array that fits the cache
-    /// and one that does not.
+    /// and into an array that does not.
     pub gathers: [f64; 2],
     /// The load averages of the machine over 1, 5 and 15 minutes, when the harness started.
     pub load: String,
@@ -110,8 +110,8 @@ pub struct SideOutcome {
     pub load: f64,
     /// Time to build formats in seconds.
     pub build: f64,
-    /// Peak memory of the process in bytes: code, inputs, the data they were read from, results and
-    /// their checks.
+    /// Peak memory of the process in bytes: code, inputs, the data from which the inputs were read,
+    /// results and the checks of results.
     pub peak: u64,
     /// The memory of the last run, if reported.
     #[serde(default)]
@@ -134,8 +134,8 @@ pub enum SideStatus {
 }
 
 impl WorkloadOutcome {
-    /// Returns the side that is compared with the others: the cached optimizing tier of redpoll, or
-    /// else the cached instant tier. For variants, returns the baseline.
+    /// Returns the side with which all other sides are compared: the cached optimizing tier of
+    /// redpoll, or else the cached instant tier. For variants, returns the baseline.
     pub fn reference(&self) -> Option<&SideOutcome> {
         let completed = |mode: &str| self.redpoll_side(mode).filter(|side| side.status == SideStatus::Ran);
         if let Some(baseline) = self.variants.first() {

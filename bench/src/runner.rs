@@ -75,7 +75,7 @@ impl WorkloadRunner {
             return self.run_plan(text);
         }
         let prepared = self.session.prepare_program(&Program::new(text)?, &self.inputs)?;
-        // The Logic interpreter cannot run programs; the Notation interpreter is their reference.
+        // The Logic interpreter cannot run programs, so the Notation interpreter is the reference.
         let run = match self.session.config().target {
             Target::LOGIC => prepared.run_with(Target::NOTATION)?,
             _ => prepared.run()?,

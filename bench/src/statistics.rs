@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A summary of measurements of one quantity.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Summary {
-    /// The smallest.
+    /// The smallest measurement.
     pub best: f64,
     /// The median.
     pub median: f64,

@@ -78,7 +78,7 @@ pub struct Workload {
     pub equation: &'static str,
     /// The names of the data.
     pub data: &'static [&'static str],
-    /// Makes the data of a given name.
+    /// The function that makes the data of a given name.
     pub make: fn(&str, DataSize) -> Result<MakeOutcome>,
 }
 
@@ -116,7 +116,7 @@ pub struct WorkloadProblem {
     pub tolerance: f64,
     /// The work that every algorithm has to do.
     pub work: RequiredWork,
-    /// The query that all sides run, instead of a program.
+    /// The SQL query that redpoll and the engines of SQL run, instead of a program.
     pub query: Option<SqlQuery>,
     /// Variants that are compared with each other instead of with peers; the first is the baseline.
     /// A problem with variants has no program of its own.
@@ -133,7 +133,8 @@ pub struct Variant {
     pub inputs: Vec<WorkloadInput>,
     /// The program of redpoll.
     pub program: WorkloadProgram,
-    /// Converts results to the form of the baseline's results, outside of the measured time.
+    /// The function that converts results to the form of the baseline's results, outside of the
+    /// measured time.
     pub convert_results: fn(Vec<Tensor>) -> Result<Vec<Tensor>>,
 }
 

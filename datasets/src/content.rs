@@ -88,8 +88,8 @@ pub struct Info {
 }
 
 impl Info {
-    /// Returns the header of an uncompressed file of entries without symmetry, with the given
-    /// shape, number of stored entries and fill value.
+    /// Returns the header of an uncompressed file that contains entries and omits none of them by
+    /// symmetry, with the given layout, shape, number of stored entries and fill value.
     pub(crate) fn of_entries(
         file_format: &'static file_formats::FileFormat,
         layout: Layout,

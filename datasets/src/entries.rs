@@ -23,7 +23,7 @@ impl StoreError {
         }
     }
 
-    /// Returns the error with the file.
+    /// Returns the error with the path of the file.
     pub(crate) fn with_path(self, path: PathBuf) -> Error {
         match self {
             StoreError::Storage(source) => Error::Storage { path, source },

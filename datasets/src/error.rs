@@ -67,7 +67,7 @@ pub enum Error {
     },
     /// A part of an open file cannot be read any longer. The fault is that of the program that cut
     /// the file, or of the storage device.
-    #[error("{}: a part of the open file is lost: it was cut, or its device failed; restore it, and open it again", path.display())]
+    #[error("{}: a part of the open file is lost: the file was cut, or its device failed; restore the file, and open it again", path.display())]
     LostFile {
         /// The file.
         path: PathBuf,
@@ -140,11 +140,11 @@ impl fmt::Display for Location {
     }
 }
 
-/// A fault of content.
+/// A fault of the content of a file, of a tensor to be written, of parameters, or of an allocation.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Content that differs from the expected one.
+    /// Content that differs from the expected content.
     #[error("expected {expected}, found {found}")]
     Malformed {
         /// The expected content.
@@ -161,7 +161,8 @@ pub enum Fault {
         mode: usize,
         /// The coordinate as written.
         coordinate: u64,
-        /// The first coordinate of the file format: 0 or 1.
+        /// The smallest coordinate of the file: 0 or 1, unless the options of an edge list give
+        /// another one.
         first: u64,
         /// The size of the mode.
         dimension: u64,
@@ -214,7 +215,7 @@ pub enum Fault {
         items: &'static str,
         /// The number of items.
         count: Count,
-        /// Their number of bytes.
+        /// The number of bytes that the items need.
         bytes: Count,
         /// The allowed number of bytes.
         limit: u64,

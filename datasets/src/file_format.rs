@@ -45,7 +45,7 @@ pub struct FileFormat {
     pub(crate) sniff: fn(&[u8]) -> bool,
     /// Reads the whole content.
     pub(crate) read: ReadFile,
-    /// Reads the header, and only the needed part of the stream.
+    /// Reads the header, and no more of the stream than the header requires.
     pub(crate) info: fn(&mut dyn Read, &Memory) -> Result<Info, StreamError>,
     /// Writes a tensor.
     pub(crate) write: fn(&Content, &WriteOptions, &mut dyn Write) -> Result<(), WriteError>,
@@ -58,10 +58,10 @@ pub(crate) type ReadTensor = fn(&[u8], &Memory) -> Result<(Info, Tensor), Locate
 
 /// The memory and the records for opening a file.
 pub(crate) struct OpenContext<'a> {
-    /// The memory charged for arrays that are loaded while the file is opened, and released when it
-    /// is open.
+    /// The memory that is charged for arrays loaded while the file is opened. The bytes are
+    /// released when the file is open.
     pub(crate) scope: &'a Memory,
-    /// The memory of arrays that are loaded later.
+    /// The memory that is charged for arrays loaded later.
     pub(crate) memory: &'a Memory,
     pub(crate) records: &'a RecordFolder,
 }
@@ -110,7 +110,8 @@ pub struct ReadOptions {
     pub dtype: Option<Prim>,
     /// Options of edge lists; other formats ignore them.
     pub edge_list: EdgeListOptions,
-    /// The memory limit for the file, and for its entries while they live and are stored.
+    /// The memory limit for reading the file, for its entries while they live, and for storing the
+    /// entries as a tensor.
     pub memory: Memory,
     /// The records of validated files; formats without arrays of a tensor ignore them.
     pub records: RecordFolder,

@@ -8,7 +8,7 @@
 //! - [`info`] reads only a header, if the format has one.
 //! - [`mod@generate`] generates data of any size.
 //!
-//! The formats are the rows of [`file_formats::FILE_FORMATS`]: redpoll's own, Matrix Market,
+//! The formats are the rows of [`file_formats::FILE_FORMATS`]: redpoll's own format, Matrix Market,
 //! FROSTT, NumPy arrays and archives (SciPy, PyData/Sparse, Binsparse), Netpbm images, IDX arrays,
 //! and edge lists as CSV and TSV. Each may be plain or compressed by gzip or zstd.
 

@@ -3,7 +3,8 @@
 //! All memory that grows with a file is requested here before it is allocated: the file and its
 //! decompressed bytes, entries while they are read, sorted and stored, and dense arrays to be
 //! written. A size from a header is requested only up to the number of entries that the file has
-//! room for.
+//! room for. Only `iso` values of Binsparse, which are one value for all entries, are expanded to
+//! the size in the header.
 
 use crate::error::Fault;
 use redpoll_storage::{Account, MemoryBudget};
@@ -20,7 +21,7 @@ impl Memory {
         Memory(Arc::new(MemoryBudget::new(bytes)))
     }
 
-    /// Wraps a budget that others may also charge.
+    /// Wraps a budget that other code may charge as well.
     pub fn of(budget: Arc<MemoryBudget>) -> Memory {
         Memory(budget)
     }

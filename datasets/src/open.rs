@@ -1,5 +1,5 @@
-//! Opening of files as tensors: files of arrays give their tensor as it is stored, all others give
-//! their entries, stored in a format.
+//! Opening of files as tensors. A file that contains the arrays of a tensor gives this tensor as it
+//! is stored; the entries of other files are stored in a format.
 
 use crate::content::Info;
 use crate::error::{Error, Fault, Location};
@@ -21,13 +21,13 @@ pub struct OpenedFile {
     pub info: Info,
     /// The tensor.
     pub tensor: Tensor,
-    /// The number of entries that repeated the coordinates of another, to which they were added.
+    /// The number of entries that repeated the coordinates of another entry and were added to it.
     pub repeated: usize,
     /// The names of the coordinates of each mode if an edge list has names, otherwise empty.
     pub dictionaries: Vec<Option<Arc<Dictionary>>>,
 }
 
-/// Opens a file as a tensor, in the given storage format or else in the one closest to the file.
+/// Opens a file as a tensor, in the given storage format or else in the format closest to the file.
 /// The name and the first bytes determine the file format, as for [`read`](crate::read()).
 ///
 /// # Errors
@@ -62,7 +62,7 @@ pub fn open_as<E: From<Error>>(
 }
 
 /// Returns a file that contains the arrays of a tensor and is not compressed; `None` for other
-/// files, and if another dtype is requested.
+/// files, and if a dtype is requested.
 fn stored_file(path: &Path, options: &ReadOptions) -> io::Result<Option<(File, &'static StoredFormat)>> {
     // Values of another dtype are converted entry by entry. A pipe can be read only once.
     if options.dtype.is_some() || !std::fs::metadata(path)?.is_file() {
@@ -77,8 +77,8 @@ fn stored_file(path: &Path, options: &ReadOptions) -> io::Result<Option<(File, &
     Ok(stored.map(|stored| (file, stored)))
 }
 
-/// Opens a file like [`open`], from its bytes. `name` determines the format and is reported in
-/// errors.
+/// Opens a file like [`open`], from its bytes. `name` is used like the name of a file, and is
+/// reported in errors.
 ///
 /// # Errors
 /// The errors of [`open`].

@@ -66,7 +66,8 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<LoadedFile,
     read_bytes(path, &bytes, options)
 }
 
-/// Reads a file from its bytes. `name` determines the format and is reported in errors.
+/// Reads a file like [`read`], from its bytes. `name` is used like the name of a file, and is
+/// reported in errors.
 ///
 /// # Errors
 /// The errors of [`read`].
@@ -87,7 +88,7 @@ pub fn read_bytes(name: impl AsRef<Path>, bytes: &[u8], options: &ReadOptions) -
 /// The decompressed bytes of a file, and its format.
 pub(crate) struct FileContent<'a> {
     bytes: Cow<'a, [u8]>,
-    /// The number of bytes before the content.
+    /// The length of the byte order mark before the content.
     start: usize,
     pub(crate) compression: Compression,
     pub(crate) file_format: &'static FileFormat,
@@ -243,7 +244,8 @@ pub(crate) fn parse_file_name(path: &Path) -> (Option<&'static FileFormat>, Comp
     }
 }
 
-/// Detects the compression of the content, and checks that it agrees with the name.
+/// Detects the compression of the content. If the name has the extension of a compression, checks
+/// that both agree.
 fn detect_compression(path: &Path, named_compression: Compression, start: &[u8]) -> Result<Compression, Error> {
     let found = Compression::of_content(start);
     if named_compression != Compression::None && named_compression != found {

@@ -3,7 +3,7 @@
 //! A record is a file in a private folder of this user. The name of the record is the hash of the
 //! path of the validated file. A record has the identity of the file that was validated (device,
 //! inode, size and times), and the hashes of its header and of the arrays that are loaded into
-//! memory. A record that others could have written is ignored.
+//! memory. A record that other users could have written is ignored.
 
 use redpoll_files::{Requirement, cache_folder, check_ownership, make_private, private_file};
 use redpoll_logic::Special;
@@ -33,7 +33,7 @@ pub enum RecordFolder {
     User,
     /// No records: each file is validated when it is opened.
     Off,
-    /// A folder.
+    /// The given folder.
     At(PathBuf),
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct FileRecord {
     pub(crate) identity: String,
     /// The hash of the header.
     pub(crate) header: blake3::Hash,
-    /// The special values among the values.
+    /// The special values that the tensor contains.
     pub(crate) special: Special,
     /// The hash of each array; `None` for those that are mapped.
     pub(crate) arrays: Vec<Option<blake3::Hash>>,
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(RecordFolder::Off.find(file), None);
     }
 
-    /// A record that is cut, or that others can write, is ignored.
+    /// Asserts that a record that is cut, or that other users can write, is ignored.
     #[test]
     #[cfg(unix)]
     fn records_of_others_are_ignored() {

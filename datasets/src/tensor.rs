@@ -27,8 +27,8 @@ impl LoadedFile {
 
     /// Stores the tensor in the given format, or else in [`LoadedFile::default_format`], with the
     /// fill value of the file. Also returns the number of entries that repeated the coordinates of
-    /// another. Their values are added in the order of the file, as in SciPy: integers wrap,
-    /// booleans are or-ed.
+    /// another entry. The values of such entries are added in the order of the file, as in SciPy:
+    /// integers wrap, booleans are or-ed.
     ///
     /// # Errors
     /// Fails if the format does not match the shape or cannot store the entries, or the memory
@@ -117,7 +117,7 @@ fn store(
     ty.validate().map_err(redpoll_storage::Error::from)?;
     let scope = MemoryScope::new(memory);
     scope.memory().charge("sorting entries", sort_bytes(&ty, &data))?;
-    // Sizes beyond the address space are rejected by storage itself.
+    // Sizes beyond the address space are rejected later, when the tensor is constructed.
     if let Some(bytes) = Some(full_level_bytes(&ty)).filter(|&bytes| bytes <= isize::MAX as u64) {
         scope.memory().charge("a tensor that stores all elements", bytes)?;
     }
@@ -158,11 +158,12 @@ fn full_level_bytes(ty: &TensorType) -> u64 {
     if full == 0 { 0 } else { count.saturating_mul(element_bytes as u64) }
 }
 
-/// Writes a tensor to a file in the format and compression of its name; see [`write_content`].
-/// `.rpt` files contain its arrays, in its storage format; other files contain its entries.
+/// Writes a tensor to a file. The name of the file determines the format and the compression, as
+/// for [`write_content`]. `.rpt` files contain the arrays of the tensor, in its storage format;
+/// other files contain its entries.
 ///
 /// # Errors
-/// The errors of [`write_content`]; also for tensors of structs, except in `.rpt` files.
+/// The errors of [`write_content`]; also fails for tensors of structs, except in `.rpt` files.
 pub fn write(path: impl AsRef<Path>, tensor: &Tensor, options: &WriteOptions) -> Result<(), Error> {
     let path = path.as_ref();
     let file_format = options.file_format.or(parse_file_name(path).0);
@@ -201,8 +202,8 @@ impl Content {
         }
     }
 
-    /// Returns whether each mode has an entry at its last coordinate, so that a file without a
-    /// shape determines it.
+    /// Returns whether each mode has an entry at its last coordinate, so that the coordinates in a
+    /// file determine the shape.
     pub fn determines_shape(&self) -> bool {
         match &self.data {
             Data::Dense(values) => {

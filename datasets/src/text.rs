@@ -151,7 +151,7 @@ impl<'a> TextCursor<'a> {
         if self.at_line_end() { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
-    /// Returns the fault that the next token is not the expected one.
+    /// Returns the fault of a next token that differs from the expected token.
     #[cold]
     pub(crate) fn unexpected(&mut self, expected: &str) -> LocatedFault {
         let location = self.location();

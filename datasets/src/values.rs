@@ -138,8 +138,8 @@ impl Values {
     }
 
     /// Converts the values to `prim`. An integer type must represent each value exactly. A float
-    /// type may round values, but no finite value to infinity. As booleans, nonzero values become
-    /// `true`.
+    /// type may round values, but must not round a finite value to infinity. As booleans, nonzero
+    /// values become `true`.
     ///
     /// # Errors
     /// Returns the index and the value of the first value that does not fit.

@@ -13,7 +13,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Writes the content to a file in the format and compression of its name.
+/// Writes the content to a file. The name of the file determines the format and the compression.
 ///
 /// The file appears under its name when it is complete. On errors, an existing file is not changed.
 ///
@@ -97,8 +97,7 @@ pub fn write_tensor_bytes(name: impl AsRef<Path>, tensor: &Tensor, options: &Wri
     }
 }
 
-/// Checks that the files whose arrays a tensor maps did not change while they were written to
-/// `path`.
+/// Checks that the files that a tensor maps did not change while its arrays were written to `path`.
 fn check_files(path: &Path, tensor: &Tensor) -> Result<(), Error> {
     tensor.check_files().map_err(|source| Error::Storage { path: path.into(), source: source.into() })
 }

@@ -212,7 +212,7 @@ fn bands_have_their_width() {
     let entries = pairs(&generate_default(&sparse));
     assert!(entries.iter().all(|(i, j)| i.abs_diff(*j) <= 10));
     assert_eq!(entries.iter().filter(|(i, j)| i == j).count(), 4000);
-    // Each row has 20 places beside the diagonal. The tolerance is six deviations.
+    // Each row has 20 positions beside the diagonal. The tolerance is six deviations.
     assert!((entries.len() - 4000).abs_diff(24_000) < 850, "{} entries", entries.len());
     let wide = Banded { rows: 3, columns: 5, below: u64::MAX, above: u64::MAX, density: 1.0 };
     assert_eq!(pairs(&generate_default(&wide)).len(), 15);

@@ -106,7 +106,7 @@ fn has_heading(page: &Page, fragment: &str) -> bool {
     headings(page).iter().any(|heading| name(heading) == fragment)
 }
 
-/// The longest sentence, in words, as for the other texts of the repository.
+/// The largest number of words in a sentence, as for the other texts of the repository.
 const SENTENCE_WORDS: usize = 35;
 
 /// Sentences outside of code and tables are short.

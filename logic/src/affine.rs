@@ -75,7 +75,7 @@ impl Affine {
         self.constant == offset && self.parameters.is_empty()
     }
 
-    /// Returns whether two forms are equal without their fields.
+    /// Returns whether two forms have the same constant and the same parameters.
     pub fn has_offset_of(&self, other: &Affine) -> bool {
         self.constant == other.constant && self.parameters == other.parameters
     }
@@ -184,7 +184,7 @@ fn scaled<T: Clone>(coefficients: &[(T, i64)], factor: i64) -> Option<Coefficien
     coefficients.iter().map(|(name, c)| Some((name.clone(), c.checked_mul(factor)?))).collect()
 }
 
-/// Returns the coefficients that are multiples of `by`, divided by it, and the others.
+/// Splits coefficients into the multiples of `by`, which are divided by `by`, and the others.
 fn divide<T: Clone>(coefficients: &[(T, i64)], by: i64) -> (Coefficients<T>, Coefficients<T>) {
     let (multiples, others): (Vec<_>, Vec<_>) = coefficients.iter().cloned().partition(|(_, c)| c % by == 0);
     (multiples.into_iter().map(|(name, c)| (name, c / by)).collect(), others)
@@ -219,9 +219,9 @@ impl fmt::Display for Affine {
 pub enum Subscript {
     /// An affine form of fields.
     Affine(Affine),
-    /// The form divided by a block size, rounded down.
+    /// An affine form divided by a block size, rounded down.
     Outer(Affine, u64),
-    /// The form modulo a block size, never negative.
+    /// An affine form modulo a block size, never negative.
     Inner(Affine, u64),
 }
 
@@ -280,9 +280,9 @@ impl Subscript {
         self.apply(self.form().evaluate(value_of))
     }
 
-    /// Returns bounds of the value, inclusive, while every field and parameter ranges over
-    /// `0..size`. Returns `None` if a field has no size, if a field or parameter has size zero, or
-    /// if a bound or the block size exceeds `i64`.
+    /// Returns inclusive bounds of the value, where every field and parameter ranges over
+    /// `0..size`. Returns `None` if a field has no size, if a field or parameter has size zero, if
+    /// a bound exceeds `i64`, or if the block size of a remainder does.
     pub fn range(&self, size: &dyn Fn(&Field) -> Option<u64>) -> Option<(i64, i64)> {
         let (mut low, mut high) = (i128::from(self.form().constant), i128::from(self.form().constant));
         let parameters = self.form().parameters.iter().map(|(parameter, c)| (Some(parameter.size), c));
@@ -327,10 +327,11 @@ impl fmt::Display for Subscript {
     }
 }
 
-/// Returns whether a mixed-radix number ascends with its digits: each step exceeds the largest sum
-/// that the digits inside it can have. Takes each digit's step and number of values, the outermost
-/// digit first. The number of values of the outermost digit does not matter. If the number of
-/// values of another digit is unknown, the result is false.
+/// Returns whether a mixed-radix number ascends in the lexicographic order of its digits: the step
+/// of each digit exceeds the largest number that the digits after it can form. Takes the step and
+/// the number of values of each digit, the outermost digit first. The number of values of the
+/// outermost digit does not matter. If the number of values of another digit is unknown, the result
+/// is false.
 ///
 /// ```
 /// use redpoll_logic::is_ascending_mixed_radix;

@@ -31,8 +31,8 @@ impl Plan {
         (hasher.finish(), traversal.inputs)
     }
 
-    /// Returns whether the plans are equal after input `k` of one plan, in the order of
-    /// [`Plan::inputs`], is renamed to input `k` of the other.
+    /// Returns whether the plans are equal after each input of this plan, in the order of
+    /// [`Plan::inputs`], is renamed to the corresponding input of `other`.
     pub fn is_congruent(&self, other: &Plan) -> bool {
         if self.queries.len() != other.queries.len() || self.produces != other.produces {
             return false;

@@ -19,9 +19,9 @@ pub struct TextCursor<'t> {
 /// The fault of a quoted string.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QuoteFault {
-    /// The text ends before the closing quote.
+    /// The end of the text before the closing quote.
     Open,
-    /// A `\` is followed by no escape.
+    /// A `\` without a valid escape after it.
     Escape,
 }
 

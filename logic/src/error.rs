@@ -6,7 +6,7 @@ use crate::format_check::FormatError;
 use crate::op::{Fault, OpError};
 
 /// The reason why an expression or plan is rejected, or could not be evaluated. The author of the
-/// plan is at fault, or the caller that gives its inputs.
+/// plan or the caller that gives the inputs is at fault.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -106,7 +106,7 @@ pub enum Error {
         node: &'static str,
         /// Dtype of the values.
         dtype: DType,
-        /// The reason and a way out.
+        /// The reason, and advice to the author.
         reason: String,
     },
     /// A read that may be out of bounds.
@@ -162,8 +162,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Adds a position in a text to the error, unless the error already has one, which is closer to
-    /// the cause.
+    /// Adds a position in a text to the error. An error that already has a position keeps that
+    /// position, which is closer to the cause.
     pub fn with_position(self, line: usize, column: usize) -> Error {
         match self {
             Error::InText { .. } => self,
@@ -172,7 +172,8 @@ impl Error {
     }
 
     /// Creates the error for an unknown name, with up to three known names that are similar to it.
-    /// If some of these differ from the name in case alone, the others are left out.
+    /// If some known names differ from the name only in upper and lower case, the others are left
+    /// out.
     pub fn unknown<'a>(kind: &'static str, name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Error {
         let limit = name.chars().count().div_ceil(3).max(1);
         let steps = |k: &str| if k.eq_ignore_ascii_case(name) { 0 } else { strsim::osa_distance(name, k) };

@@ -41,8 +41,8 @@ pub enum StorageMode {
         /// Coordinates per block, at least 1.
         block: u64,
     },
-    /// The number of a diagonal, `i[mode] - i[by] + shape[by] - 1`. Every diagonal has all
-    /// coordinates of `by`; those with `i[mode]` out of bounds are padding.
+    /// The number of a diagonal, `i[mode] - i[by] + shape[by] - 1`. Every diagonal has an entry for
+    /// each coordinate of `by`; the entries with `i[mode]` out of bounds are padding.
     Skew {
         /// Tensor mode.
         mode: usize,
@@ -89,9 +89,9 @@ impl StorageMode {
 pub struct Format {
     /// Levels, outermost first.
     pub levels: Vec<LevelFormat>,
-    /// Coordinate that each level stores; as long as `levels`. Every tensor mode occurs once whole,
-    /// or once skewed by a mode that is stored whole, or once as outer and, further in, once as
-    /// inner with the same block.
+    /// The coordinate that each level stores, one for each of `levels`. Every tensor mode occurs
+    /// once whole, or once skewed by a mode that is stored whole, or once as outer and, further in,
+    /// once as inner with the same block.
     pub modes: Vec<StorageMode>,
     /// Storage below the last level.
     pub leaf: LeafKind,
@@ -211,7 +211,7 @@ impl Format {
         Format { modes, ..Format::of_kinds(&[LevelKind::SparseList, LevelKind::Dense], LeafKind::Element) }
     }
 
-    /// Reorders the storage modes under the same levels: storage mode `k` becomes the former
+    /// Reorders the storage modes and keeps the levels: storage mode `k` becomes the former
     /// `modes[order[k]]`.
     pub fn permuted(&self, order: &[usize]) -> Format {
         Format { modes: order.iter().map(|&k| self.modes[k]).collect(), ..self.clone() }

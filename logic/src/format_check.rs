@@ -6,7 +6,7 @@ use crate::level::LevelKind;
 use crate::scalar::Scalar;
 
 /// The reason why a format, or its combination with shape, dtype and fill value, is invalid. The
-/// caller's fault.
+/// caller is at fault.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
@@ -88,8 +88,8 @@ pub enum FormatError {
         /// Fill value.
         fill: Scalar,
     },
-    /// A pattern leaf without any level above it, or below a level that also stores coordinates
-    /// with the fill value. All these coordinates would be `true`.
+    /// A pattern leaf that has no level above it, or that lies below a level that also stores
+    /// coordinates with the fill value. All these coordinates would be `true`.
     #[error("a pattern leaf requires a level above it that lists coordinates, found {found}; use an element leaf")]
     PatternLevel {
         /// Description of the level above the leaf.

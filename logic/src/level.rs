@@ -1,9 +1,9 @@
 //! The kinds of levels and their traits: one list that verifiers, optimizer and storage read.
 //!
-//! `redpoll-storage` alone knows the arrays of each kind, and `redpoll-compiler` the code that
-//! iterates over them. The list says where in a format a kind may occur, how its fibers are read
-//! and how they are written. Code that names a kind makes or recognizes that kind alone, and needs
-//! no change for a new kind.
+//! Only `redpoll-storage` knows the arrays of each kind, and only `redpoll-compiler` knows the code
+//! that iterates over the arrays. The list says where in a format a kind may occur, how its fibers
+//! are read and how they are written. Code that names a kind creates or recognizes only that kind,
+//! and needs no change when a kind is added.
 
 /// The method that finds a given coordinate in a fiber.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -44,7 +44,7 @@ impl WriteMethod {
 pub enum WalkStep {
     /// The next element of `idx`, without a further test.
     Element,
-    /// Anything else: the end of a block or run, a flag, padding.
+    /// Another step, which tests for the end of a block or run, for a flag, or for padding.
     Other,
 }
 
@@ -60,13 +60,13 @@ pub struct LevelTraits {
     pub full: bool,
     /// True if each position has exactly one entry below it (no `ptr`).
     pub branchless: bool,
-    /// True if positions have no gaps, and each belongs to one coordinate.
+    /// True if positions have no gaps, and each position belongs to one coordinate.
     pub compact: bool,
-    /// True if a coordinate is stored only for its own value. Otherwise a fiber stores all
-    /// coordinates of a range, also those with the fill value: the whole dimension, or from the
-    /// first to the last coordinate with another value.
+    /// True if a fiber need not store a coordinate that has the fill value. Otherwise a fiber
+    /// stores all coordinates of a range, even where the value is the fill value. The range is the
+    /// whole dimension, or extends from the first to the last coordinate with another value.
     pub explicit: bool,
-    /// True if one position stands for all coordinates of a run, which have equal children.
+    /// True if one position represents all coordinates of a run, which have equal children.
     pub runs: bool,
     /// True if a fiber has at most one entry, or one run.
     pub single: bool,
@@ -102,8 +102,8 @@ const TABLE: LevelTraits = LevelTraits { lookup: Lookup::Direct, writes: WriteMe
 /// Base traits of kinds that store runs: written by appending, looked up by search.
 const RUNS: LevelTraits = LevelTraits { compact: false, runs: true, ..LIST };
 
-/// Calls the macro `$with` with the list of level kinds: the enum, the traits and the registries of
-/// other crates are made from it.
+/// Calls the macro `$with` with the list of level kinds. The enum, the traits and the registries of
+/// other crates are generated from the list.
 ///
 /// A row is the documentation, the name in Rust, the name in text forms, the base traits, and the
 /// traits that differ from the base. [`LevelKind::all`] returns the kinds in the order of the rows.
@@ -228,7 +228,7 @@ pub struct LevelFormat {
     pub kind: LevelKind,
     /// True if the coordinates of a fiber never decrease.
     pub ordered: bool,
-    /// True if the coordinates of a fiber never repeat. A non-unique level yields runs of equal
+    /// True if the coordinates of a fiber never repeat. A non-unique level yields groups of equal
     /// coordinates, and passes ranges of positions to the level below.
     pub unique: bool,
 }

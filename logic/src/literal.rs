@@ -57,7 +57,7 @@ pub fn read_scalar(form: &Sexpr) -> Result<Scalar, Error> {
 
 /// Reads a value of a primitive dtype; `None` if `word` is no value of that dtype.
 pub fn read_prim(prim: Prim, word: &str) -> Option<Scalar> {
-    // Rust parses other words as floats too (`infinity`, `NaN`); here those are names.
+    // Rust parses other words as floats too (`infinity`, `NaN`); here these words are names.
     let is_named = ["inf", "-inf", "nan"].contains(&word);
     let is_float = is_named || word.contains(|c: char| c.is_ascii_digit());
     Some(match prim {

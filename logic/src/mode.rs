@@ -31,8 +31,8 @@ pub enum FloatMode {
     /// - Rounding: sums and products may be regrouped, distributed, and integrated over runs,
     ///   within the error bound of the interpreter. A comparison or a cast to an integer that
     ///   depends on a rounding error may go either way.
-    /// - The sign of a zero, and therefore that of `x / 0`: a fill value may be +0 where a computed
-    ///   zero is -0.
+    /// - The sign of a zero, and therefore the sign of `x / 0`: a fill value may be +0 where a
+    ///   computed zero is -0.
     /// - `inf - inf`, where both infinities decide the sum. Values that regrouping may turn into
     ///   such a sum are unspecified too, such as `inf * (1 - 1)`, or a fold over both `inf` and
     ///   `-inf`.
@@ -41,11 +41,11 @@ pub enum FloatMode {
     ///   an infinity or NaN.
     /// - Every value that depends on NaN, except by the definitions above: another order of
     ///   operations may give NaN, and rewrites that are valid for finite numbers need not preserve
-    ///   it.
+    ///   NaN.
     #[default]
     Relaxed,
-    /// IEEE 754 to the letter: no law is assumed that a NaN, an infinity or a rounding breaks.
-    /// `0 / 0`, `0 * inf` and `inf - inf` are NaN, stored or not, and a quotient of two operands
-    /// with fill value 0 has the fill value NaN.
+    /// IEEE 754 to the letter: no law is assumed that a NaN, an infinity or a rounding breaks. `0 /
+    /// 0`, `0 * inf` and `inf - inf` are NaN, whether the operands are stored or not, and a
+    /// quotient of two operands with fill value 0 has the fill value NaN.
     StrictIeee,
 }

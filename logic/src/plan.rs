@@ -24,9 +24,9 @@ pub struct Plan {
 }
 
 impl Query {
-    /// Returns the type of the result, with one mode per field. The format is that of a reformat at
-    /// the root or below refills at the root. Without such a reformat, the format is dense until
-    /// the optimizer has chosen another format.
+    /// Returns the type of the result, with one mode per field. The format comes from a reformat
+    /// node at the root, or directly below refill nodes at the root. Without such a reformat, the
+    /// format is dense until the optimizer has chosen another format.
     ///
     /// # Errors
     /// Returns [`Error::UnknownSize`] if a field has no size.

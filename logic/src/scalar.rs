@@ -1,4 +1,4 @@
-//! Values of literals, of fill values and of the interpreter.
+//! Scalars: the values of literals, fill values and the interpreter.
 
 use crate::dtype::{DType, Prim, StructType};
 use std::fmt;
@@ -221,7 +221,7 @@ impl Scalar {
     }
 
     /// Builds a value of `dtype` from its leaf values, depth first; `None` if `parts` has too few
-    /// values or one of another type.
+    /// values, or a value of another type.
     pub fn unflatten(dtype: &DType, parts: &mut dyn Iterator<Item = Scalar>) -> Option<Scalar> {
         match dtype {
             DType::Prim(p) => parts.next().filter(|s| s.prim() == Some(*p)),

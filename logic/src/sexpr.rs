@@ -1,6 +1,6 @@
 //! S-expressions: the syntax of all text forms, with source positions.
 //!
-//! An atom is a run of characters other than whitespace, parentheses, quotes and semicolons;
+//! An atom is a sequence of characters other than whitespace, parentheses, quotes and semicolons;
 //! `"..."` is a string with the escapes `\\`, `\"` and `\n`; `;` starts a comment that ends with
 //! its line.
 
@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 512;
 /// An s-expression and its position.
 #[derive(Clone, Debug)]
 pub struct Sexpr {
-    /// Position of its first character.
+    /// Position of the first character.
     pub position: TextPosition,
     /// The atom, string or list.
     pub kind: SexprKind,

@@ -23,8 +23,8 @@ impl Special {
     /// All special values.
     pub const ALL: Special = Special(7);
 
-    /// Returns the set with the value if it is special; for a struct, the set of its members'
-    /// special values.
+    /// Returns the set with the value if the value is special; for a struct, the set of its
+    /// members' special values.
     pub fn of_scalar(value: &Scalar) -> Special {
         value.flatten().iter().fold(Special::NONE, |set, part| {
             set.union(match part {
@@ -89,13 +89,14 @@ impl Special {
         Special(self.0 & 4 | self.0 >> 1 & 1 | self.0 << 1 & 2)
     }
 
-    /// Returns the set, with both infinities added if the set has one of them.
+    /// Returns the set, with both infinities added if the set has an infinity.
     pub fn with_both_infinities(self) -> Special {
         if self.intersects(Special::INFINITE) { self.union(Special::INFINITE) } else { self }
     }
 
     /// Returns the special values that a sum may have, if one addend may have the special values of
-    /// this set and the other addend those of `other`. Overflow of finite addends is not counted.
+    /// this set and the other addend may have the special values of `other`. Overflow of finite
+    /// addends is not counted.
     pub fn of_sum(self, other: Special) -> Special {
         let opposite = |a: Special, b: Special| a.intersects(Special::INFINITY) && b.intersects(Special::NEG_INFINITY);
         let nan = opposite(self, other) || opposite(other, self);
@@ -103,7 +104,7 @@ impl Special {
     }
 }
 
-/// Number of values per block of the scan.
+/// Number of values that [`Special::of_values`] checks together.
 const BLOCK: usize = 256;
 
 #[cfg(test)]

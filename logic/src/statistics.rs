@@ -87,7 +87,7 @@ pub enum Question {
     /// The number of distinct coordinates of the stored entries in these modes.
     Distinct(ModeSet),
     /// The number of distinct coordinates in `of` among the entries that share one coordinate in
-    /// `given`. The mean is the estimate, the maximum the bound (a degree constraint).
+    /// `given`. The mean is the estimate, and the maximum is the bound (a degree constraint).
     Degree {
         /// Counted modes.
         of: ModeSet,
@@ -126,8 +126,8 @@ impl Answer {
     }
 }
 
-/// A hop along the stored entries of a tensor, from their coordinates in one storage mode to those
-/// in another.
+/// A hop along the stored entries of a tensor, from their coordinates in one storage mode to their
+/// coordinates in another storage mode.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Hop {
     /// The tensor.
@@ -152,7 +152,7 @@ pub type Weights = Arc<[f32]>;
 
 /// A provider of statistics of stored entries.
 pub trait StatisticsSource {
-    /// Returns the answer, or `None` if it is unknown or too expensive to compute.
+    /// Returns the answer, or `None` if the answer is unknown or too expensive to compute.
     fn answer(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Option<Answer>;
 
     /// Returns how the distinct coordinates in the storage modes `of` are distributed over the
@@ -274,8 +274,8 @@ impl<'a> Statistics<'a> {
         *self.facts.borrow_mut().entry((tensor.clone(), fact)).or_insert_with(ask)
     }
 
-    /// Returns all facts asked for so far, with their truth values. A plan based on them is valid
-    /// for any tensors with the same facts.
+    /// Returns all facts asked for so far, with their truth values. A plan that depends on these
+    /// facts is valid for all tensors with the same facts.
     pub fn facts(&self) -> Vec<(Alias, Fact, bool)> {
         self.facts.borrow().iter().map(|((tensor, fact), holds)| (tensor.clone(), *fact, *holds)).collect()
     }
@@ -334,7 +334,8 @@ fn derive_answer(ty: &TensorType, question: Question, ask: &dyn Fn(Question) -> 
     }
 }
 
-/// Returns the expected number of bins that independent uniform throws hit, out of `bins` bins.
+/// Returns the expected number of bins that `throws` independent uniform throws hit, out of `bins`
+/// bins.
 fn expected_occupied(throws: f64, bins: f64) -> f64 {
     if bins <= 1.0 { bins.min(throws) } else { -bins * (throws * (-1.0 / bins).ln_1p()).exp_m1() }
 }

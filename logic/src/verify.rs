@@ -4,15 +4,14 @@
 //! 2. A table reads an input or the result of an earlier query; no later query binds its alias.
 //! 3. A table of a result has the shape, dtype and fill value of that result.
 //! 4. All tables of one input have the same type, and that type is valid (format, shape, dtype and
-//!    fill value agree).
-//!    A parameter is an input of the type
+//!    fill value agree). A parameter is an input of the type
 //!    [`Parameter::input_type`](crate::Parameter::input_type).
 //! 5. The [`Info`](crate::expr::Info) of a node equals the result of inference.
 //! 6. A weak number is a whole query; arguments of nodes are strong.
 //! 7. Every field of a query has a size.
 //! 8. User-defined operators of the same name are equal, and none has the name of a built-in
 //!    operator.
-//! 9. The plan produces at least one result, each result once, and every result is bound.
+//! 9. The plan produces at least one result, and each result once. A query binds every result.
 
 use crate::affine::Parameter;
 use crate::error::Error;

@@ -1,35 +1,35 @@
 //! Optimizer: turns Logic plans into physical plans.
 //!
 //! [`optimize()`] rewrites the plan in an e-graph and then makes a physical plan.
-//! [`optimize_plain`] takes the plain path: it makes a physical plan without rewriting.
+//! [`optimize_plain`] makes a physical plan without rewriting.
 //! [`optimize_adaptive`] makes a plan that can be replanned between two of its queries.
 //!
 //! `optimize.rs` lists the passes over the whole plan, `plan/query.rs` those over one nest, both in
-//! order; the README of the crate says what each does.
+//! order; the README of the crate says what each pass does.
 //!
-//! The folders. Each uses only those above it, and `config`, `error` and `report`:
+//! Each folder uses only the folders above it in this table, and `config`, `error` and `report`:
 //!
 //! | folder | contents |
 //! |---|---|
 //! | `work` | kinds of events, their prices, caches |
 //! | `term` | nests and terms: the form between Logic and physical plans |
-//! | `access` | the ways in which loops meet the levels of accesses |
+//! | `access` | fit of accesses to loop orders, protocols of loops over several lists |
 //! | `facts` | knowledge about tensors: statistics and estimates |
 //! | `output` | the storage of outputs |
 //! | `normalize` | from Logic to nests |
 //! | `order` | loop orders and their work |
 //! | `algebra` | the e-graph of equal terms |
-//! | `schedule` | the place of each fold, and copies |
+//! | `schedule` | folds as temporaries or stored results, copies of discordant tensors |
 //! | `emit` | physical queries |
 //! | `layout` | loop orders and formats of all queries, chosen together |
 //! | `plan` | the driver, which holds the facts, the plan so far and the report |
 //!
-//! Three types hold what planning needs. `Facts` answers questions about tensors, and most passes
-//! take it alone. `PlanState` is the plan so far and the nests that are left. [`Report`] explains
-//! the result.
+//! Three types hold what planning needs. `Facts` answers questions about tensors; most passes take
+//! neither of the other two types. `PlanState` is the plan so far and the nests that remain to be
+//! planned. [`Report`] explains the result.
 //!
 //! Invariants of every physical plan:
-//! - Every alias is written once, before it is read; produced aliases are written.
+//! - Every output is written once, before it is read; produced aliases are written.
 //! - The indices of a query's loops, including those of temporaries, are distinct; an index is used
 //!   only inside its loop.
 //! - A loop over `Extent::Block` is inside the loop of its outer index; a loop over `Extent::Skew`
@@ -37,12 +37,13 @@
 //! - Each access and output has one subscript for each storage mode; each access also has one
 //!   protocol for each storage mode.
 //! - The coordinate of a walked or galloped level is an affine form of loop indices. The innermost
-//!   of their loops is inside the loops that bind the outer levels.
+//!   loop of these indices is inside the loops that bind the outer levels.
 //! - A temporary is listed after the temporaries that it reads.
 //! - An output without a fold writes each coordinate at most once; a fold starts from the output's
 //!   fill.
 //! - Writes into levels that are appended to, such as lists, come in order, or go into a workspace
-//!   first.
+//!   first. The exception is an output that shares the levels of an operand: its values are written
+//!   in any order.
 //! - If the operator of an aggregate cannot be regrouped, its reduced loops have the order of the
 //!   aggregate's fields.
 

@@ -24,9 +24,10 @@ use std::borrow::Cow;
 /// fact the recorded truth value.
 ///
 /// # Errors
-/// Fails when an operator does not fit its arguments, a scan's operator has no identity, a field
-/// has no size or is not bound, a query computes values of another dtype than it declares, a
-/// requested format does not fit its query, or pinned loop orders contradict each other.
+/// Fails when an operator does not fit its arguments, a scan's operator has no identity, or a field
+/// has no size or is not bound. Also fails when a query computes values of another dtype than it
+/// declares, a requested format does not fit its query, or pinned loop orders contradict each
+/// other.
 ///
 /// # Examples
 /// A product of a sparse matrix and a vector loops over the rows of the matrix:
@@ -70,14 +71,13 @@ pub fn optimize(
     plan_with_rewrite(plan, statistics, config, &mut algebra::rewrite)
 }
 
-/// Makes a physical plan by the plain path, without rewriting and without choosing layouts
+/// Makes a physical plan without rewriting, and without choosing the layouts of all queries
 /// together.
 ///
-/// The result is the unoptimized side of differential tests. [`OptimizerConfig::subjects`] has no
-/// effect.
+/// This function serves differential tests. [`OptimizerConfig::subjects`] has no effect.
 ///
 /// # Errors
-/// The errors of [`optimize`].
+/// Returns the errors of [`optimize`].
 pub fn optimize_plain(
     plan: &Plan,
     statistics: &Statistics,
@@ -92,7 +92,7 @@ pub fn optimize_plain(
 /// The plan is that of [`optimize`].
 ///
 /// # Errors
-/// The errors of [`optimize`].
+/// Returns the errors of [`optimize`].
 pub fn optimize_adaptive(
     plan: &Plan,
     statistics: &Statistics,

@@ -40,8 +40,8 @@ pub struct Report {
     pub phases: Vec<PhaseReport>,
     /// The decisions, one for each query of the physical plan, in plan order.
     pub decisions: Vec<Decision>,
-    /// Facts that the optimizer asked about inputs, with their truth. The plan is valid for all
-    /// inputs with the same answers.
+    /// Facts that the optimizer asked about inputs, with their truth values. The plan is valid for
+    /// all inputs with the same answers.
     pub facts: Vec<(Alias, Fact, bool)>,
     /// The adaptations of the plan during its run, in order.
     pub adaptations: Vec<Adaptation>,
@@ -117,7 +117,8 @@ pub struct AppliedRule {
 pub enum Origin {
     /// The plan asks for the query.
     Plan,
-    /// The query stores a fold that no loops of its reader can compute, or only at a higher cost.
+    /// The query stores a fold that no loops of its reader can compute, or can compute only at a
+    /// higher cost.
     StoredFold,
     /// The query copies a tensor into a storage order that the loops can walk.
     Copy,

@@ -1,5 +1,5 @@
-//! Random plans over random formats: the plain path preserves their results, and its plans pass the
-//! verifier.
+//! Random plans over random formats: their physical plans, made without rewriting, have the results
+//! of the Logic plans and pass the verifier.
 //!
 //! Plans join tensors of up to three modes, with folds (also inside maps), index maps, masks,
 //! several queries, requested formats and pinned loop orders. A least number of plans with each
@@ -210,7 +210,7 @@ impl Generator {
                 arg.permissive(field.clone(), (-by, size - by), outside)
             }
             _ => {
-                // Renames `i` to `j` if the two have one size.
+                // Renames `i` to `j` if `i` is the only field and the two have one size.
                 let fields = arg.info().fields.clone();
                 let renamed: Vec<Field> = fields
                     .iter()
@@ -241,7 +241,7 @@ impl Generator {
         let count = 1 + self.random.below(3);
         for k in 0..count {
             let mut expr = match self.queries.last() {
-                // A sibling of the last query, which may share a pass with it.
+                // A function of the last query's expression, so that both may share a pass.
                 Some(last) if self.random.chance(20) => {
                     Expr::mapjoin(Builtin::Square, [last.expr.clone()]).unwrap_or_else(|_| last.expr.clone())
                 }

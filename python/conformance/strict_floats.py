@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import redpoll as rp
 
-#: Holds the session for the whole run.
+#: Keeps the session with strict floats current for the whole run.
 _STACK = ExitStack()
 
 

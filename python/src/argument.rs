@@ -16,7 +16,7 @@ enum AxisArgument {
     Names(Vec<String>),
 }
 
-/// Returns the axes of a reduction. `keep` leaves reduced modes with size 1.
+/// Returns the axes of a reduction. With `keep`, the result has the reduced modes with size 1.
 pub(crate) fn axes(axis: &Bound<'_, PyAny>, keep: bool) -> PyResult<Axes> {
     let axes = if axis.is_none() {
         Axes::from(..)
@@ -41,7 +41,7 @@ pub(crate) fn operator(name: &str) -> PyResult<Op> {
         .ok_or_else(|| PyValueError::new_err(format!("there is no operator '{name}'; see `redpoll.operator_names()`")))
 }
 
-/// An operator of an operation, by its name or as an object.
+/// An operator as an argument: its name, or an object.
 #[derive(FromPyObject)]
 pub(crate) enum OperatorArgument<'py> {
     Name(String),

@@ -20,7 +20,7 @@ use redpoll::{Index, Operand, storage};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// A lazy array of redpoll, with what the module asks of it most often.
+/// A lazy array of redpoll, with the properties that the module reads most often.
 pub(crate) struct Core {
     pub(crate) inner: redpoll::Array,
     shape: Box<[u64]>,
@@ -37,7 +37,7 @@ pub(crate) struct Core {
 pub(crate) struct Array(RwLock<Arc<Core>>);
 
 impl Array {
-    /// Returns the array of an operation on operands of the given work, which may store every
+    /// Returns the array of an operation on operands of the given work. The array may store every
     /// element.
     ///
     /// # Errors
@@ -65,8 +65,8 @@ impl Array {
         Array::bounded(inner, |shape| Bounds::stored(shape, tensor.positions()))
     }
 
-    /// Notes that the array is computed, so that expressions read its tensor. Under a memory limit,
-    /// the tensor may be evicted and computed again.
+    /// Records that the array is computed, so that its bounds are those of its tensor. With a
+    /// memory limit the bounds stay, because the tensor may be evicted and computed again.
     pub(crate) fn note_computed(&self, core: &Arc<Core>, tensor: &storage::Tensor) {
         if core.inner.session().config().memory_limit.is_some() {
             return;
@@ -141,7 +141,7 @@ impl Core {
 /// Raises the exceptions of [`promotion::apply`].
 pub(crate) fn elementwise(op: Op, like: &redpoll::Array, values: Vec<OperandValue>) -> PyResult<Array> {
     let bounds: Vec<Bounds> = values.iter().map(OperandValue::bounds).collect();
-    // A product is not stored where an operand with the fill value 0 is not.
+    // A product is not stored where an operand with the fill value 0 is not stored.
     let is_product = op == Op::Builtin(Builtin::Mul);
     let sparse: Vec<Bounds> =
         values.iter().filter(|value| is_product && value.is_sparse()).map(OperandValue::bounds).collect();
@@ -226,7 +226,7 @@ impl Array {
         core.rearranged(py, core.inner.by_position(names))
     }
 
-    /// Applies the operator of the given name to this array and others, or numbers.
+    /// Applies the operator of the given name to this array, and other arrays or numbers.
     #[pyo3(signature = (operator, *others))]
     fn apply<'py>(&self, operator: &str, others: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let (op, core) = (self::operator(operator)?, self.core());
@@ -243,7 +243,7 @@ impl Array {
         core.rearranged(py, core.inner.astype(prim_of(dtype)?))
     }
 
-    /// Returns a part of the array, with an index for each mode from the first one on.
+    /// Returns a part of the array, selected by an index for each mode, from the first mode on.
     fn slice<'py>(&self, indices: Vec<Bound<'py, PyAny>>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let indices = indices.iter().map(index).collect::<PyResult<Vec<_>>>()?;
         let core = self.core();
@@ -262,8 +262,8 @@ impl Array {
         core.derived(py, core.inner.reformat(format))
     }
 
-    /// Sets the fill value. Elements that are not stored keep their values: they are stored if the
-    /// fill value differs from them.
+    /// Sets the fill value. All elements keep their values: an element whose value differs from the
+    /// new fill value is stored.
     fn refill<'py>(&self, fill: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let core = self.core();
         let prim = core.prim.ok_or_else(|| PyTypeError::new_err("an array of structs keeps its fill value"))?;
@@ -422,7 +422,8 @@ impl Array {
         if !modulo.is_none() {
             return not_implemented(other.py());
         }
-        // The exponent is a parameter of the kernel, so the kernel would call the power function.
+        // A square gets its own operator. With `pow`, the exponent would be a parameter of the
+        // kernel, and the kernel would call the power function.
         let is_two = other.is_exact_instance_of::<PyInt>() && other.eq(2)?;
         let core = self.core();
         if is_two { core.unary(other.py(), Builtin::Square) } else { core.left(Builtin::Pow, other) }

@@ -1,9 +1,9 @@
-//! Tables in the PyCapsule interface of Arrow, both ways.
+//! Import and export of tables by the PyCapsule interface of Arrow.
 //!
 //! [`read_table`] reads any object with `__arrow_c_stream__`, such as a frame of pandas, Polars,
 //! pyarrow or DuckDB, and [`ArrowTable`] is such an object. [`import_table`] makes a tensor of a
-//! table whose columns are coordinates and values, and [`export_table`] a table of a tensor.
-//! Coordinates that are no integers have [`labels`].
+//! table whose columns are coordinates and values, and [`export_table`] makes a table of a tensor.
+//! Coordinates that are not integers have [`labels`].
 
 pub(crate) mod labels;
 
@@ -135,7 +135,7 @@ pub(crate) fn read_batches(object: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, Ve
     let capsule = capsule.cast::<PyCapsule>()?;
     let stream = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
     // SAFETY: A capsule of this name points to a stream that follows the C interface of Arrow. The
-    // reader moves the stream out of the capsule, whose destructor then finds it released.
+    // reader moves the stream out of the capsule, whose destructor then finds the stream released.
     let reader = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr()) }.map_err(arrow_exception)?;
     let schema = reader.schema();
     // A producer may need the lock of the interpreter on its own threads.
@@ -147,8 +147,8 @@ pub(crate) fn read_batches(object: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, Ve
 /// coordinates are the integers of its column.
 ///
 /// `labels` has one item for each coordinate column: `None`, `True` for labels of a column of
-/// integers, or [`Labels`] that coordinates are looked up in. A size of `None` is the number of
-/// labels, or the largest coordinate plus 1.
+/// integers, or [`Labels`] in which the names of a column are looked up. A size of `None` means the
+/// number of labels, or the largest coordinate plus 1.
 #[pyfunction]
 #[pyo3(signature = (table, coordinates, values, labels, shape, fill, format, duplicates, nulls))]
 #[expect(clippy::too_many_arguments, reason = "arguments of a function of the Python layer")]
@@ -207,7 +207,7 @@ pub(crate) fn import_table<'py>(
         if let Some(prim) = dtype_of_arrow(column.data_type()).and_then(|dtype| dtype.prim()) {
             value_prim = prim;
         }
-        // A column may hold both coordinates and values, so the values have a name of their own.
+        // One column may have both coordinates and values, so the values get a name of their own.
         fields.push(Field::new(VALUES, column.data_type().clone(), true));
         columns.push(column.clone());
     }
@@ -229,8 +229,8 @@ pub(crate) fn import_table<'py>(
     Ok((Tensor(tensor), found))
 }
 
-/// The name of the column of values in the batch that a tensor is made of, which no column of a
-/// user has.
+/// The name of the column of values, in the batch that a tensor is made of. No column of a user has
+/// this name.
 const VALUES: &str = "\u{0}values";
 
 fn column<'a>(batch: &'a RecordBatch, name: &str) -> PyResult<&'a ArrayRef> {
@@ -240,8 +240,8 @@ fn column<'a>(batch: &'a RecordBatch, name: &str) -> PyResult<&'a ArrayRef> {
     })
 }
 
-/// Returns a copy of a column of coordinates, and the largest coordinate plus 1. Negative
-/// coordinates are left to the import.
+/// Returns a copy of a column of coordinates, and the largest coordinate plus 1. The import reports
+/// negative coordinates.
 ///
 /// The column may share memory with an array of NumPy, which could change after the validation.
 fn owned(column: &ArrayRef) -> (ArrayRef, u64) {

@@ -4,7 +4,8 @@
 //! redpoll, and [`SharedBuffer`] gives an array of redpoll to Python as a read-only buffer.
 //!
 //! Kernels trust validated coordinates and booleans, and would read out of bounds if Python changed
-//! them later. So [`coordinates_of`] copies them, unless they belong to a [`SharedBuffer`].
+//! them later. So coordinates and booleans are copied, unless they belong to a [`SharedBuffer`] or
+//! to `bytes`.
 
 use arrow_buffer::{Buffer, MutableBuffer};
 use pyo3::buffer::{ElementType, PyUntypedBuffer};
@@ -20,7 +21,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// Returns the values of a Python object as an array of redpoll. Numbers are shared: the array
-/// keeps the object, and reads the values that the object has when they are read.
+/// keeps the object, and sees later changes of its values.
 ///
 /// # Errors
 /// Raises the exceptions of [`coordinates_of`].
@@ -31,7 +32,7 @@ pub(crate) fn values_of(object: &Bound<'_, PyAny>) -> PyResult<Array> {
 }
 
 /// Returns the coordinates or positions of a Python object as an array of redpoll, which does not
-/// change when the object does.
+/// change when the object changes.
 ///
 /// # Errors
 /// Raises `TypeError` if the elements are not primitives of redpoll in native byte order, and
@@ -41,9 +42,9 @@ pub(crate) fn coordinates_of(object: &Bound<'_, PyAny>) -> PyResult<Array> {
     if is_frozen(object) { shared(prim, buffer) } else { copied(prim, &buffer) }
 }
 
-/// Returns whether nobody can write to the memory of an object: it belongs to a [`SharedBuffer`] or
-/// to `bytes`, seen through arrays of NumPy and memory views. The flag `writeable` of an array of
-/// NumPy proves nothing, because another array may have the same memory.
+/// Returns whether nobody can write to the memory of an object. Such memory belongs to a
+/// [`SharedBuffer`] or to `bytes`, maybe through arrays of NumPy and memory views. The flag
+/// `writeable` of an array of NumPy proves nothing, because another array may have the same memory.
 fn is_frozen(object: &Bound<'_, PyAny>) -> bool {
     let Ok(ndarray) = object.py().import("numpy").and_then(|numpy| numpy.getattr("ndarray")) else { return false };
     let mut owner = object.clone();
@@ -106,7 +107,7 @@ fn shared(prim: Prim, buffer: PyUntypedBuffer) -> PyResult<Array> {
         .ok_or_else(|| PyBufferError::new_err("the buffer is not aligned to its elements; copy it first"))
 }
 
-/// Returns an array of the elements that a buffer has now.
+/// Returns a copy of the present elements of a buffer.
 fn copied(prim: Prim, buffer: &PyUntypedBuffer) -> PyResult<Array> {
     let (len, bytes) = (buffer.item_count(), buffer.len_bytes());
     let mut memory = MutableBuffer::from_len_zeroed(bytes);

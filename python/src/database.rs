@@ -58,8 +58,8 @@ pub(crate) struct Database {
     inner: redpoll::sql::Database,
     /// The session that computes functions, which follow IEEE 754 as DataFusion does.
     strict: redpoll::Session,
-    /// The tables of arrays of earlier calls, so that an array keeps its table, by which the
-    /// database finds encoded regions again.
+    /// The tables of arrays of earlier calls. An array keeps its table, because the database finds
+    /// encoded regions by their tables.
     arrays: Mutex<Vec<ArrayTable>>,
 }
 
@@ -153,7 +153,7 @@ impl Database {
         Ok(())
     }
 
-    /// Drops a table; returns whether there was one.
+    /// Drops a table; returns whether the table existed.
     fn drop(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         let dropped = self.inner.context().deregister_table(name);
         dropped.map(|table| table.is_some()).map_err(|error| exception(py, &error))
@@ -170,9 +170,10 @@ impl Database {
         names
     }
 
-    /// Runs the statements of a text, and returns the rows of the last one. `lookup(kind, name,
-    /// is_known)` returns the [`Table`] or [`Function`] of a name that a statement uses, or `None`;
-    /// `kind` is `table` or `function`, and `is_known` says whether the database has the name.
+    /// Runs the statements of a text, and returns the rows of the last statement. `lookup(kind,
+    /// name, is_known)` returns the [`Table`] or [`Function`] of a name that a statement uses, or
+    /// `None`; `kind` is `table` or `function`, and `is_known` says whether the database has the
+    /// name.
     fn sql(&self, py: Python<'_>, text: &str, lookup: &Bound<'_, PyAny>) -> PyResult<ArrowTable> {
         let mut rows = None;
         for statement in self.statements(py, text)? {
@@ -201,7 +202,7 @@ impl Database {
 }
 
 impl Database {
-    /// Returns the table of an array, if an earlier call has made it.
+    /// Returns the table of an array, if an earlier call has made the table.
     fn known_table(&self, core: &Arc<Core>, columns: Option<&Vec<String>>) -> Option<TensorTable> {
         let mut arrays = self.arrays.lock().unwrap_or_else(PoisonError::into_inner);
         arrays.retain(|known| known.array.strong_count() > 0);

@@ -59,7 +59,7 @@ pub(crate) fn number(value: &Bound<'_, PyAny>, prim: Option<Prim>) -> PyResult<O
     }
     let Ok(integer) = value.cast_exact::<PyInt>() else { return Ok(None) };
     if prim.is_some_and(Prim::is_float) {
-        // Any integer, however large, converts to a float.
+        // Integers beyond 64 bits convert to floats.
         return Ok(Some(integer.extract::<i64>().map_or(Scalar::F64(integer.extract()?), Scalar::I64)));
     }
     let number = match integer.extract::<i64>() {

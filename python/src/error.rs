@@ -9,7 +9,8 @@ use redpoll::storage::Status;
 use redpoll::{ArrayError, Cause, Error, kernels, storage};
 use std::io;
 
-/// Operations on coordinates, whose errors are `IndexError`s.
+/// Operations whose errors about shapes are `IndexError`s, because these errors concern
+/// coordinates.
 const INDEXING: [&str; 3] = ["slice", "take", "get"];
 
 /// Returns the exception for an error.

@@ -1,4 +1,4 @@
-//! Indices of Python as those of redpoll.
+//! Conversion of indices of Python to indices of redpoll.
 
 use crate::array::Array;
 use crate::operand::class_name;
@@ -44,7 +44,7 @@ pub(crate) fn index(item: &Bound<'_, PyAny>) -> PyResult<Index> {
     })
 }
 
-/// Returns a bound of a slice. Integers beyond 64 bits are cut, as Python does.
+/// Returns a bound of a slice. Integers beyond 64 bits are clamped, as in Python.
 fn clamped(value: &Bound<'_, PyAny>) -> PyResult<i64> {
     let value = value.call_method0("__index__")?;
     match value.extract::<i64>() {
@@ -54,10 +54,11 @@ fn clamped(value: &Bound<'_, PyAny>) -> PyResult<i64> {
     }
 }
 
-/// Returns the coordinates of an element; negative ones count from the end.
+/// Returns the coordinates of an element; negative coordinates count from the end.
 ///
 /// # Errors
-/// Raises `IndexError` if a coordinate is out of range, or their number is not that of the modes.
+/// Raises `IndexError` if a coordinate is out of range, or the number of coordinates is not the
+/// number of modes.
 pub(crate) fn coordinates(at: &[i64], shape: &[u64]) -> PyResult<Vec<u64>> {
     if at.len() != shape.len() {
         let message = format!("expected {} coordinates for shape {shape:?}, found {}", shape.len(), at.len());

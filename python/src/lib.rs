@@ -2,9 +2,8 @@
 //!
 //! The module has arrays (`array.rs`), sessions (`session.rs`), tensors (`tensor.rs`) and the
 //! buffers that they share with Python (`buffer.rs`). With the feature `sql` it has databases
-//! (`database.rs`), too. Operators are applied by their names, so the
-//! module needs no function for each of them; the functions of the Python Array API standard are in
-//! the Python layer.
+//! (`database.rs`), too. Operators are applied by their names, so the module needs no function for
+//! each operator; the functions of the Python Array API standard are in the Python layer.
 #![allow(clippy::needless_pass_by_value, reason = "functions of Python receive their arguments by value")]
 
 mod argument;

@@ -14,7 +14,7 @@ use redpoll::logic::{Prim, Scalar};
 struct PythonLayer {
     /// The class of arrays, which derives from [`Array`].
     array: Py<PyType>,
-    /// The function that converts foreign operands: `convert(object, like)` returns an array, or
+    /// The function that converts foreign operands: `convert(object)` returns an array, or
     /// `NotImplemented`.
     convert: Py<PyAny>,
     /// The class of errors of axes.
@@ -24,7 +24,7 @@ struct PythonLayer {
 static PYTHON_LAYER: PyOnceLock<PythonLayer> = PyOnceLock::new();
 
 /// Registers the class of arrays, the conversion of foreign operands and the class of errors of
-/// axes. Called once, when the package is imported.
+/// axes. The package calls this function once, when it is imported.
 #[pyfunction]
 pub(crate) fn register(py: Python<'_>, array: Py<PyType>, convert: Py<PyAny>, axis_error: Py<PyType>) -> PyResult<()> {
     let layer = PythonLayer { array, convert, axis_error };
@@ -57,8 +57,8 @@ pub(crate) enum OperandValue {
 }
 
 impl OperandValue {
-    /// Returns an operand beside `array`: an array, a number, or an object that the Python layer
-    /// converts; `None` for an object that the Python layer does not know.
+    /// Returns the other operand of an operator on `array`: an array, a number, or an object that
+    /// the Python layer converts; `None` for an object that the Python layer does not know.
     pub(crate) fn beside(array: &Core, value: &Bound<'_, PyAny>) -> PyResult<Option<OperandValue>> {
         if let Ok(other) = value.cast::<Array>() {
             return Ok(Some(OperandValue::of(&other.get().core())));
@@ -95,7 +95,8 @@ impl OperandValue {
         work.saturating_add(stored)
     }
 
-    /// Returns whether the operand stores only a part of its elements, and the others are 0.
+    /// Returns whether the operand stores only a part of its elements, and the other elements are
+    /// 0.
     pub(crate) fn is_sparse(&self) -> bool {
         let OperandValue::Array(array, bounds) = self else { return false };
         bounds.stored < bounds.size

@@ -1,4 +1,4 @@
-//! Operators as functions, found by their names once.
+//! Operators as functions. The operator is looked up by its name once, before any call.
 
 use crate::argument::operator;
 use crate::array::{Array, elementwise};
@@ -10,12 +10,12 @@ use pyo3::types::PyTuple;
 use redpoll::logic::DType;
 use redpoll::logic::op::{Builtin, Op, UserOp};
 
-/// An operator of redpoll: `Operator("sin")(x)` applies it elementwise.
+/// An operator of redpoll: `Operator("sin")(x)` applies the operator elementwise.
 #[pyclass(frozen, module = "redpoll._core")]
 pub(crate) struct Operator(Op);
 
 impl Operator {
-    /// Returns the operator of the library.
+    /// Returns the operator as redpoll's type.
     pub(crate) fn op(&self) -> &Op {
         &self.0
     }
@@ -50,7 +50,7 @@ impl Operator {
         self.0.name()
     }
 
-    /// Applies the operator to an array and others, or numbers.
+    /// Applies the operator to arrays and numbers, at least one of which is an array.
     #[pyo3(signature = (*operands))]
     fn __call__<'py>(&self, operands: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let py = operands.py();

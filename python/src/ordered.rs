@@ -1,4 +1,5 @@
-//! Operations that depend on the order of values or on the data. They are computed at once.
+//! Operations that depend on the order of values, or whose result shapes depend on the data. These
+//! operations are computed at once.
 
 use crate::argument::axes;
 use crate::array::Array;
@@ -8,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use redpoll::{Side, SortOrder, Unique};
 
-/// Runs an operation on an array, which gives arrays.
+/// Runs an operation on an array, and returns the resulting arrays.
 fn at_once<'py, const N: usize>(
     array: &Bound<'py, Array>,
     other: Option<OperandValue>,
@@ -63,7 +64,7 @@ pub(crate) fn unique<'py>(array: &Bound<'py, Array>) -> PyResult<[Bound<'py, PyA
     })
 }
 
-/// Returns, for each element, whether it is among the values.
+/// Returns, for each element, whether the element is among the values.
 #[pyfunction]
 pub(crate) fn isin<'py>(array: &Bound<'py, Array>, values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let values = OperandValue::required(&array.get().core(), values)?;
@@ -71,7 +72,8 @@ pub(crate) fn isin<'py>(array: &Bound<'py, Array>, values: &Bound<'py, PyAny>) -
     Ok(found)
 }
 
-/// Returns the positions in a sorted vector at which values keep it sorted.
+/// Returns the positions at which values can be inserted into a sorted vector, so that the vector
+/// stays sorted.
 #[pyfunction]
 pub(crate) fn searchsorted<'py>(
     sorted: &Bound<'py, Array>,
@@ -93,7 +95,7 @@ pub(crate) fn select<'py>(array: &Bound<'py, Array>, mask: &Bound<'py, Array>) -
     Ok(selected)
 }
 
-/// Returns the coordinates of the elements that are not zero, one row for each.
+/// Returns the coordinates of the elements that are not zero, one row for each element.
 #[pyfunction]
 pub(crate) fn argwhere<'py>(array: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {
     let [coordinates] = at_once(array, None, |a, _| Ok([a.argwhere()?]))?;

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use redpoll::logic::Prim;
 use redpoll::{Contraction, Operand};
 
-/// Returns a product of two arrays as NumPy does: that of booleans is a boolean.
+/// Returns a product of two arrays as NumPy does: the product of boolean arrays is boolean.
 fn logical(product: redpoll::Array, operands: [&redpoll::Array; 2]) -> PyResult<redpoll::Array> {
     for operand in operands {
         if operand.dtype().map_err(exception)?.prim() != Some(Prim::Bool) {
@@ -64,7 +64,8 @@ pub(crate) enum ContractionArgument {
     Pairs(Vec<i64>, Vec<i64>),
 }
 
-/// Computes the sum of products over the last modes of `a` and the first of `b`, or over pairs.
+/// Computes the sum of products over the last modes of `a` and the first modes of `b`, or over
+/// pairs of modes.
 #[pyfunction]
 pub(crate) fn tensordot<'py>(
     a: &Bound<'py, Array>,

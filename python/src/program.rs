@@ -37,14 +37,15 @@ impl Program {
         redpoll::Program::new(text).map(Program).map_err(exception)
     }
 
-    /// The name of each input, with its number of modes and whether the text gives it a value.
+    /// The name of each input, with its number of modes and whether the text gives a value.
     #[getter]
     fn inputs(&self) -> Vec<(String, usize, bool)> {
         self.0.inputs().iter().map(|input| (input.name.clone(), input.rank(), input.value.is_some())).collect()
     }
 
     /// Runs the program on the given arrays, and returns its outputs in the order of their
-    /// declarations. A program without arrays runs in `session`, any other one in that of an array.
+    /// declarations. A program without arrays runs in `session`, any other program in the session
+    /// of the array whose name is the first in alphabetical order.
     fn run<'py>(
         &self,
         session: &Bound<'py, Session>,

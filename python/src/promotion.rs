@@ -1,5 +1,5 @@
-//! The dtypes in which NumPy applies an operator, where they differ from redpoll's. Redpoll
-//! computes with booleans as integers, and shifts in the dtype of the first operand.
+//! The dtypes in which NumPy applies an operator, where NumPy and redpoll differ. Redpoll computes
+//! with booleans as integers, and shifts in the dtype of the first operand.
 
 use crate::operand::OperandValue;
 use pyo3::exceptions::PyTypeError;
@@ -63,11 +63,11 @@ fn has_boolean_rule(builtin: Builtin) -> bool {
     )
 }
 
-/// Returns the dtype of a shift: the common one of the arrays, to which numbers adapt.
+/// Returns the dtype of a shift: the common dtype of the arrays, to which numbers adapt.
 fn shifted(values: &[OperandValue]) -> PyResult<Option<Prim>> {
     let arrays = values.iter().filter(|value| matches!(value, OperandValue::Array(..)));
     let common = promote(arrays.filter_map(OperandValue::prim));
-    // A number shifts booleans as a 64-bit integer.
+    // Booleans that are shifted by a number become 64-bit integers.
     let common = if common == Some(Prim::Bool) { Some(Prim::I64) } else { common };
     match common {
         Some(prim) if prim.is_float() => {

@@ -1,4 +1,4 @@
-//! Reductions and scans along axes, by names.
+//! Reductions and scans along axes, found by their names.
 
 use crate::argument::{OperatorArgument, axes};
 use crate::array::Array;
@@ -29,8 +29,8 @@ const REDUCTIONS: [(&str, Reduction); 15] = [
     ("nan_mean", |a, axes| a.nan_mean(axes)),
 ];
 
-/// Folds the values along axes: by a reduction of the standard, such as `sum`, or by an
-/// operator from `initial`.
+/// Folds the values along axes: by a reduction of the standard, such as `sum`, or by an operator,
+/// starting from `initial`.
 #[pyfunction]
 #[pyo3(signature = (array, operator, axis, keepdims = false, initial = None))]
 pub(crate) fn reduce<'py>(
@@ -57,8 +57,8 @@ pub(crate) fn reduce<'py>(
     this.rearranged(array.py(), result)
 }
 
-/// Folds the values along one axis and returns every partial result: `sum`, `prod`, or an
-/// associative operator with an identity.
+/// Folds the values along one axis and returns every partial result. The operator is `sum`, `prod`,
+/// or any associative operator with an identity.
 #[pyfunction]
 pub(crate) fn scan<'py>(
     array: &Bound<'py, Array>,

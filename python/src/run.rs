@@ -1,4 +1,4 @@
-//! Runs of plans without the lock of the interpreter, which Ctrl-C interrupts.
+//! Runs of plans that do not hold the lock of the interpreter. Ctrl-C ends a run.
 
 use crate::array::{Array, Core};
 use crate::error::exception;
@@ -14,28 +14,28 @@ use std::thread;
 use std::time::Duration;
 
 /// The largest work of a run on the thread of the caller; see [`Core::work`]. Once its plan is
-/// compiled, a run of this work takes a few milliseconds, and at most about 50 with expensive
-/// operators, after which Ctrl-C takes effect. A thread costs 30 microseconds and cold caches.
+/// compiled, a run of this work takes a few milliseconds, and at most about 50 milliseconds with
+/// expensive operators; Ctrl-C takes effect afterwards. A thread costs 30 microseconds and cold
+/// caches.
 const INLINE_WORK: u64 = 1 << 20;
 
 /// The interval between two polls for signals.
 const POLL: Duration = Duration::from_millis(20);
 
 /// The time that an interrupted run has to end. A plan that is still being compiled does not end
-/// within this time: its thread goes on in the background and stops at its first kernel.
+/// within this time: the thread of the run goes on in the background and stops at the first kernel.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// The size of the stack of a thread that runs a plan, as that of the main thread of a process:
-/// plans are expressions, which may be deep.
+/// The size of the stack of a thread that runs a plan, the same as for the main thread of a
+/// process. Plans are expressions, which may be deeply nested.
 const STACK: usize = 8 << 20;
 
 /// Runs a computation of the given estimated work without the lock of the interpreter. `compute`
-/// takes the cancel flag of this run alone. A long computation runs on a thread of its own, while
+/// takes the cancellation flag of this run. A long computation runs on a thread of its own, while
 /// this thread polls for signals.
 ///
 /// # Errors
-/// Raises the exception of the computation, or that of a signal handler, such as
-/// `KeyboardInterrupt`.
+/// Raises the exception of the computation or of a signal handler, such as `KeyboardInterrupt`.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     work: u64,
@@ -86,7 +86,7 @@ fn defect() -> PyErr {
 }
 
 /// Computes several arrays in one plan, so that shared subexpressions are computed once, and keeps
-/// their tensors.
+/// the tensors of the arrays.
 #[pyfunction]
 pub(crate) fn compute_all(py: Python<'_>, arrays: Vec<Bound<'_, Array>>) -> PyResult<Vec<Tensor>> {
     let Some(first) = arrays.first() else { return Ok(Vec::new()) };

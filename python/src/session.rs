@@ -25,9 +25,9 @@ pub(crate) struct Session(pub(crate) redpoll::Session);
 #[pymethods]
 impl Session {
     /// Makes a session. `floats` is `relaxed` (a product with 0 or with an element that is not
-    /// stored is 0, whatever the other element is, and sums are regrouped) or `strict` (IEEE 754),
-    /// `memory_limit` the largest number of bytes of all results, and `threads` the number of
-    /// threads of a run.
+    /// stored is 0, whatever the other element is, and sums are regrouped) or `strict` (IEEE 754).
+    /// `memory_limit` is the largest number of bytes of all results and workspaces at one time, and
+    /// `threads` is the number of threads of a run.
     #[new]
     #[pyo3(signature = (*, floats = "relaxed", memory_limit = None, threads = None))]
     fn new(floats: &str, memory_limit: Option<usize>, threads: Option<usize>) -> PyResult<Session> {
@@ -62,17 +62,17 @@ impl Session {
         created(py, self.0.full(shape, scalar(value, prim_of(dtype)?)?))
     }
 
-    /// Returns the integers from `start` to `stop`, excluded, in steps of `step`.
+    /// Returns the integers from `start` to `stop` (exclusive), in steps of `step`.
     fn integers<'py>(&self, py: Python<'py>, start: i64, stop: i64, step: i64) -> PyResult<Bound<'py, PyAny>> {
         created(py, self.0.arange(start, stop, step))
     }
 
-    /// Returns the floats from `start` to `stop`, excluded, in steps of `step`.
+    /// Returns the floats from `start` to `stop` (exclusive), in steps of `step`.
     fn floats<'py>(&self, py: Python<'py>, start: f64, stop: f64, step: f64) -> PyResult<Bound<'py, PyAny>> {
         created(py, self.0.arange(start, stop, step))
     }
 
-    /// Returns `count` floats at equal distances from `start` to `stop`, included.
+    /// Returns `count` floats at equal distances from `start` to `stop` (inclusive).
     fn linspace<'py>(&self, py: Python<'py>, start: f64, stop: f64, count: u64) -> PyResult<Bound<'py, PyAny>> {
         created(py, self.0.linspace(start, stop, count))
     }
@@ -82,8 +82,9 @@ impl Session {
         created(py, self.0.eye(rows, columns, k, prim_of(dtype)?))
     }
 
-    /// Draws an array of random numbers, the same on every machine. `distribution` is `uniform`,
-    /// `normal` or `integers`, with two parameters.
+    /// Draws an array of random numbers. A seed gives the same numbers on every machine.
+    /// `distribution` is `uniform`, `normal` or `integers`, and `parameters` has its two
+    /// parameters.
     #[pyo3(signature = (shape, *, density = None, distribution = "uniform", parameters = (0.0, 1.0), dtype = None,
         format = None, seed = 0))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]

@@ -1,5 +1,5 @@
-//! Changes of shapes, and parts and joins of arrays. They copy nothing: the loops that read the
-//! array read it at other coordinates.
+//! Changes of shapes, and parts and joins of arrays. These operations copy nothing: loops over the
+//! result read the array at other coordinates.
 
 use crate::argument::{axes, operator};
 use crate::array::Array;
@@ -87,7 +87,7 @@ pub(crate) fn repeat_each<'py>(array: &Bound<'py, Array>, counts: Vec<u64>, axis
     core.derived(array.py(), core.inner.repeat_each(counts, axis))
 }
 
-/// Pads each mode with a value, with one pair of widths (before, after) for each.
+/// Pads each mode with a value, with one pair of widths (before, after) for each mode.
 #[pyfunction]
 pub(crate) fn pad<'py>(
     array: &Bound<'py, Array>,
@@ -146,7 +146,7 @@ pub(crate) fn take_along_axis<'py>(
     Array::new(array.get().core().inner.take_along_axis(indices, axis), work)?.into_python(array.py())
 }
 
-/// Keeps the elements from diagonal `lower` to diagonal `upper`; `None` does not limit a side.
+/// Keeps the elements from diagonal `lower` to diagonal `upper`; `None` means no limit.
 #[pyfunction]
 pub(crate) fn triangle<'py>(
     array: &Bound<'py, Array>,
@@ -171,8 +171,9 @@ pub(crate) fn diagonal<'py>(array: &Bound<'py, Array>, k: i64) -> PyResult<Bound
     core.rearranged(array.py(), core.inner.diagonal(k))
 }
 
-/// Combines the elements whose integer in `places` is equal with an operator, from its identity.
-/// The result is a vector of the given size; elements with places out of range are dropped.
+/// Combines elements with equal integers in `places` by an operator, starting from the operator's
+/// identity. The result is a vector of the given size; elements whose integer is out of range are
+/// dropped.
 #[pyfunction]
 pub(crate) fn scatter<'py>(
     array: &Bound<'py, Array>,

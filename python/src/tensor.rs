@@ -13,7 +13,8 @@ use redpoll::logic::{Format, Prim, TensorType};
 use redpoll::storage::levels::{ArrayClass, level};
 use redpoll::storage::{self, convert};
 
-/// The largest number of entries of a tensor whose pattern is counted, in less than a second.
+/// The largest number of entries of a tensor whose pattern is counted. The count takes less than a
+/// second.
 const MAX_PATTERN_ENTRIES: u64 = 1 << 24;
 
 /// A tensor: the arrays of its levels, outermost first, and of its leaf.
@@ -28,7 +29,8 @@ pub(crate) fn format(text: &str, rank: usize) -> PyResult<Format> {
 #[pymethods]
 impl Tensor {
     /// Makes a tensor of the buffers of its levels, outermost first, and of its leaf. The leaf's
-    /// numbers are shared; coordinates and booleans are copied, unless they are those of a tensor.
+    /// numbers are shared; coordinates and booleans are copied, unless they belong to a tensor of
+    /// redpoll.
     #[new]
     #[pyo3(signature = (shape, dtype, fill, format, levels, leaf))]
     fn new(
@@ -73,13 +75,13 @@ impl Tensor {
         to_python(py, &self.0.ty().fill)
     }
 
-    /// The text of the format, from which `Tensor` reads it.
+    /// The text of the format, which `Tensor` accepts as an argument.
     #[getter]
     fn format(&self) -> String {
         format_to_sexpr(&self.0.ty().format).to_string()
     }
 
-    /// The levels of the format, for people.
+    /// The levels of the format, as text for people.
     #[getter]
     fn level_names(&self) -> String {
         FormatDisplay(&self.0.ty().format).to_string()
@@ -103,8 +105,8 @@ impl Tensor {
         self.0.ty().format == Format::dense(self.0.ty().shape.len())
     }
 
-    /// Returns the buffers of each level, outermost first. Coordinates have signed dtypes, as those
-    /// of SciPy have.
+    /// Returns the buffers of each level, outermost first. Coordinates have signed dtypes, as in
+    /// SciPy.
     fn levels(&self, py: Python<'_>) -> PyResult<Vec<Vec<SharedBuffer>>> {
         self.fetch(py)?;
         let signed = |array: &storage::Array| {
@@ -140,15 +142,15 @@ impl Tensor {
         py.detach(|| convert(&self.0, &format)).map(Tensor).map_err(|error| exception(error.into()))
     }
 
-    /// Counts the entries that differ from the fill value, by the cells of a grid. The rows are the
-    /// modes before the last one, flattened in row-major order, and the columns the last mode. The
-    /// counts are in row-major order.
+    /// Counts the entries that differ from the fill value, in each cell of a grid. The rows are the
+    /// modes before the last mode, flattened in row-major order, and the columns are the last mode.
+    /// The counts are in row-major order.
     ///
-    /// Returns `None` if the tensor may have too many entries for a picture that is drawn at once.
+    /// Returns `None` if the tensor may have too many entries to be counted quickly.
     fn pattern(&self, py: Python<'_>, rows: usize, columns: usize) -> PyResult<Option<Vec<u64>>> {
         let ty = self.0.ty();
         let has_runs = ty.format.levels.iter().any(|level| level.kind.traits().runs);
-        // A run may stand for any number of elements.
+        // A run may have any number of elements.
         let entries = match has_runs {
             true => ty.shape.iter().fold(1u64, |size, n| size.saturating_mul(*n)),
             false => self.0.positions(),
@@ -184,8 +186,8 @@ impl Tensor {
     }
 }
 
-/// Reads the arrays of coordinates of other libraries, which are signed, as unsigned ones. The
-/// validation of the tensor finds negative coordinates, which become large ones.
+/// Reinterprets the signed coordinates of other libraries as unsigned coordinates. Negative
+/// coordinates become large coordinates, which the validation of the tensor rejects.
 fn indices(array: storage::Array, class: Option<ArrayClass>) -> storage::Array {
     let prim = match (class, array.prim()) {
         (Some(ArrayClass::Coordinate | ArrayClass::Bound), Prim::I32) => Prim::U32,

@@ -1,6 +1,7 @@
 //! Upper bounds of the work of arrays, which decide whether a run gets a thread of its own.
 
-/// The work of an operator beside its elements, in elements: the time to plan it, roughly.
+/// The work of an operator in addition to the elements that it visits: the number of elements that
+/// are visited in roughly the time to plan the operator.
 const OPERATOR_WORK: u64 = 1 << 12;
 
 /// Upper bounds for an array, saturating.
@@ -16,11 +17,11 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Returns the bounds of a number.
+    /// The bounds of a number.
     pub(crate) const NUMBER: Bounds = Bounds { work: 0, stored: 0, size: 1 };
 
-    /// Returns the bounds of an array that stores at most `stored` elements, and of which the
-    /// operands take `operand_work`.
+    /// Returns the bounds of an array that stores at most `stored` elements, and whose operands
+    /// have the work `operand_work`.
     pub(crate) fn new(shape: &[u64], operand_work: u64, stored: u64) -> Bounds {
         let size = shape.iter().fold(1, |size: u64, n| size.saturating_mul(*n));
         let stored = stored.min(size);
@@ -33,7 +34,8 @@ impl Bounds {
     }
 
     /// Returns the bounds of an elementwise result. Each operand is repeated along the modes that
-    /// it lacks, and an element of the result is stored if one of an operand is.
+    /// it lacks, and an element of the result is stored if an operand stores an element at its
+    /// coordinates.
     pub(crate) fn elementwise(shape: &[u64], operands: impl Iterator<Item = Bounds>) -> Bounds {
         let result = Bounds::new(shape, 0, u64::MAX);
         let (mut work, mut stored) = (0u64, 0u64);
@@ -44,8 +46,8 @@ impl Bounds {
         Bounds::new(shape, work, stored)
     }
 
-    /// Returns the bounds of an elementwise product, in which an element is stored if those of all
-    /// `sparse` operands are; the others store every element.
+    /// Returns the bounds of an elementwise product, in which an element is stored if all `sparse`
+    /// operands store an element at its coordinates. The other operands store every element.
     pub(crate) fn product(shape: &[u64], all: &[Bounds], sparse: impl Iterator<Item = Bounds>) -> Bounds {
         let size = Bounds::new(shape, 0, u64::MAX).size;
         let mut work = all.iter().fold(0, |work: u64, operand| work.saturating_add(operand.work));
@@ -58,9 +60,9 @@ impl Bounds {
         Bounds::new(shape, work, stored)
     }
 
-    /// Returns the bounds of a matrix product with the given shapes of operands, whose last two
-    /// modes, or the only one, are those of matrices: each stored element of one operand meets a
-    /// row or a column of the other one.
+    /// Returns the bounds of a matrix product with the given shapes of operands. The last two modes
+    /// of an operand are a matrix; a single mode is a vector. Each stored element of one operand is
+    /// multiplied by a row or a column of the other operand.
     pub(crate) fn matrix_product(
         shape: &[u64],
         (a, a_shape): (Bounds, &[u64]),

@@ -1,4 +1,4 @@
-"""Shared parts of the tests: random arrays, and the comparison with NumPy."""
+"""Shared by the tests: dtypes, the comparison with NumPy, and a generator of random numbers."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ DTYPES = (
 
 
 def same(array, expected, *, exact=True):
-    """Check shape, dtype and elements of an array against NumPy's."""
+    """Assert that an array has the shape, the dtype and the elements of an array of NumPy."""
     expected = np.asarray(expected)
     values = np.asarray(array)
     assert values.shape == expected.shape

@@ -65,7 +65,8 @@ def test_arrays_are_iterated_along_the_first_mode():
     same(rp.stack(list(x)), [[1, 2], [3, 4]])
     with pytest.raises(TypeError, match="item"):
         iter(rp.asarray(1))
-    # NumPy would walk an object with a length, and SciPy's matrices would ask for it.
+    # NumPy would iterate over an object with a length, and SciPy's matrices would ask for the
+    # length.
     assert not hasattr(x, "__len__")
     with pytest.raises(TypeError):
         hash(x)
@@ -121,7 +122,7 @@ def test_memory_limits_raise_memory_error():
 
 
 def test_interrupts_end_long_runs():
-    """A signal ends a run of several seconds at once, and the session goes on."""
+    """A signal ends a run of several seconds at once, and the session can still compute."""
     import os
     import signal
 
@@ -138,7 +139,7 @@ def test_interrupts_end_long_runs():
     thread = threading.Thread(target=send)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        # Far more work than half a second.
+        # The product takes far longer than half a second.
         ((a @ a) @ (a @ a) @ (a @ a)).compute()
     thread.join()
     assert time.perf_counter() - sent[0] < 1.0
@@ -161,7 +162,7 @@ def test_threads_do_not_cancel_each_other():
 
 
 def test_assignment_keeps_the_fill_value() -> None:
-    """The value that is assigned differs from the fill value, so it is among the stored elements of other libraries."""
+    """SciPy finds an assigned value among the stored elements, because it is not the fill value."""
     sparse = pytest.importorskip("scipy.sparse")
     x = rp.asarray(sparse.csr_array(np.eye(3)))
     x[0, 1] = 10.0

@@ -1,9 +1,9 @@
-"""The Python of the book and of the READMEs: its blocks run, and their outputs are on the pages.
+"""Runs the Python of the book and of the READMEs, and checks that the pages show the outputs.
 
-The blocks `python` of a page follow each other in one namespace, in a temporary folder with links to
-the data of the repository. The `text` block after a block is its output. Expressions in a column
-"redpoll in Python" of a table run in the same namespace. `[..]` in an output stands for any part of
-a line. `REDPOLL_BLESS=1` writes the outputs into the pages; review the diff.
+The blocks `python` of a page run one after another in one namespace, in a temporary folder with
+links to the data of the repository. The `text` block after a block is its output. Expressions in a
+column "redpoll in Python" of a table run in the same namespace. `[..]` in an output stands for any
+text within a line. `REDPOLL_BLESS=1` writes the outputs into the pages; review the diff.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import redpoll as rp
 
 ROOT = Path(__file__).parents[2]
 COLUMN = "redpoll in Python"
-#: Words after `python` in the fence of a block: libraries without which the page is skipped.
+#: A word after `python` in the fence of a block: a library without which the page is skipped.
 NEEDS = re.compile(r"needs=(\S+)")
 BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```[^\n]*$", re.MULTILINE | re.DOTALL)
 
@@ -71,14 +71,14 @@ def cells_of(page):
 
 
 def pages():
-    """Return the pages with Python, by their paths."""
+    """Return the paths of the pages with Python."""
     paths = [ROOT / "README.md", ROOT / "python" / "README.md", *sorted((ROOT / "docs" / "src").rglob("*.md"))]
     texts = {path: path.read_text() for path in paths if path.exists()}
     return [path for path, text in texts.items() if any(b.is_python for b in blocks_of(text)) or cells_of(text)]
 
 
 def normalized(found, expected):
-    """Return the output with the wildcards of the expected output, where they fit."""
+    """Return the output. A line that an expected line matches by wildcards becomes that line."""
     lines, shown = found.splitlines(), expected.splitlines()
     if len(lines) != len(shown):
         return found
@@ -89,13 +89,14 @@ def normalized(found, expected):
 
 
 def run(page, path, namespace):
-    """Run the Python of a page, and return each block with its index and its output."""
+    """Run the Python of a page. Return all blocks, and the index and output of each block run."""
     blocks = blocks_of(page)
     parts = [(block.line, block.text, k) for k, block in enumerate(blocks) if block.is_python]
     parts += [(line, code, None) for line, code in cells_of(page)]
     outputs = []
     for line, code, k in sorted(parts, key=lambda part: part[0]):
-        # A file, so that functions have a source, with the numbers of lines of the page.
+        # The code is in a file, so that functions have a source. Lines have the numbers of the
+        # page.
         file = Path(f"{path.stem}_{line}.py")
         file.write_text("\n" * line + code)
         code = compile(file.read_text(), file.resolve(), "exec")

@@ -12,9 +12,9 @@ import redpoll as rp
 
 FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
 CLASSES = (rp.Array, rp.DType, rp.finfo, rp.iinfo)
-#: Classes whose objects come from functions, which have the examples.
+#: Classes without examples. Functions that make their objects have examples.
 WITHOUT_EXAMPLES = {"Array", "ArrowTable", "Labels", "Op", "QueryResult", "Session", "Tensor"}
-#: The libraries that examples need, and the module of builds with SQL.
+#: The modules that examples need, by the last word of the name of a function.
 LIBRARIES = {"graphblas": "graphblas", "networkx": "networkx", "sparse": "sparse"}
 LIBRARIES |= dict.fromkeys(["Database", "database", "sql"], "redpoll._core._sql")
 

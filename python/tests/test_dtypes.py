@@ -39,7 +39,7 @@ def test_kinds_and_limits():
         rp.zeros(3, dtype="complex64")
 
 
-#: NumPy's names of functions that are called otherwise in the standard.
+#: NumPy's names of functions that have another name in the standard.
 NUMPY_NAMES = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
     "atanh": "arctanh", "bitwise_invert": "invert", "bitwise_left_shift": "left_shift",
@@ -48,7 +48,7 @@ NUMPY_NAMES = {
 
 
 def dtype_or_error(function, *operands):
-    """Return the name of the dtype of a result, or that of the error."""
+    """Return the name of the dtype of a result, or the name of the error."""
     try:
         with np.errstate(all="ignore"):
             return str(function(*operands).dtype)
@@ -61,11 +61,11 @@ def of_dtype(name, shape=(2, 2)):
 
 
 def expected_dtype(row, names):
-    """Return the dtype of NumPy's function, and that of redpoll where it differs by definition."""
+    """Return the dtype of NumPy's result, or of redpoll's if the two differ by definition."""
     function = getattr(np, NUMPY_NAMES.get(row.name, row.name), None)
     integers = all(np.dtype(name).kind in "biu" for name in names)
     if function is None or row.name == "reciprocal":
-        # NumPy has no such function, or divides integers to 0: floats are exact.
+        # NumPy has no such function, or rounds reciprocals of integers. redpoll returns floats.
         return "float64" if integers else names[0]
     expected = dtype_or_error(function, *(of_dtype(name) for name in names))
     if row.name == "round" and names == ("bool",):
@@ -81,7 +81,7 @@ def test_dtypes_of_elementwise_functions_are_those_of_numpy(row):
         assert found == expected_dtype(row, names), names
 
 
-#: Functions of one array, and NumPy's; means and quantiles are computed in a dtype of floats.
+#: Functions of one array, each with NumPy's function.
 REDUCTIONS = [
     *((name, getattr(np, name)) for name in ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "median")),
     *((name, getattr(np, name)) for name in ("mean", "var", "std", "nansum", "nanprod", "nanmin", "nanmax", "nanmean")),
@@ -102,7 +102,7 @@ def test_dtypes_of_functions_of_one_array_are_those_of_numpy(name, function):
         assert found == dtype_or_error(function, of_dtype(dtype)), dtype
 
 
-#: Functions of two arrays, and NumPy's.
+#: Functions of two arrays, each with NumPy's function.
 PAIRS = [
     *((name, getattr(np, name)) for name in ("matmul", "vecdot", "tensordot", "kron")),
     ("outer", lambda x, y: np.outer(x[0], y[0])),

@@ -1,4 +1,4 @@
-"""The functions of the standard on random arrays, compared with NumPy's."""
+"""The functions of the standard on random arrays, compared with NumPy's functions."""
 
 import hypothesis.extra.numpy as hnp
 import numpy as np
@@ -15,7 +15,7 @@ shapes = hnp.array_shapes(min_dims=1, max_dims=3, max_side=4)
 
 @st.composite
 def arrays(draw, shape=shapes, dtypes=("int32", "int64", "float32", "float64", "uint8")):
-    """Draw a NumPy array with many zeros, and the array of redpoll in a random format."""
+    """Draw a NumPy array with many zeros, and the same array of redpoll in a random format."""
     dtype = draw(st.sampled_from(dtypes))
     shape = draw(shape) if hasattr(shape, "example") else shape
     elements = st.one_of(st.just(0), st.integers(0, 6))

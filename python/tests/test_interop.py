@@ -1,4 +1,4 @@
-"""Arrays of NumPy and SciPy, both ways: shared memory, unsorted matrices, mixed operators."""
+"""Conversion from and to NumPy and SciPy: shared memory, unsorted matrices, mixed operators."""
 
 import copy
 import pickle
@@ -55,7 +55,7 @@ def test_scipy_memory_is_shared():
 def test_unsorted_matrices_are_sorted_or_refused():
     unsorted = sp.csr_array(([1.0, 2.0, 3.0], [2, 0, 2], [0, 3, 3]), shape=(2, 3))
     same(rp.from_scipy(unsorted), [[2.0, 0.0, 4.0], [0.0, 0.0, 0.0]])
-    assert unsorted.nnz == 3, "the matrix itself is not sorted"
+    assert unsorted.nnz == 3, "`from_scipy` does not change its argument"
     with pytest.raises(ValueError, match="unsorted or repeated"):
         rp.from_scipy(unsorted, unsorted="refuse")
     cube = sp.coo_array(([1.0, 2.0], ([1, 0], [0, 1], [1, 1])), shape=(2, 2, 2))

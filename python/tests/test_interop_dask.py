@@ -12,7 +12,7 @@ import dask.array as da  # noqa: E402
 
 @pytest.fixture(scope="module")
 def pairs():
-    """Return two arrays over redpoll, and the same over NumPy."""
+    """Return two arrays with blocks of redpoll, and the same two arrays with blocks of NumPy."""
     values = np.random.default_rng(0).integers(0, 3, (60, 40)).astype("f8")
     blocks = dict(chunks=(20, 20))
     sparse = tuple(da.from_array(rp.asarray(sp.csr_array(one)), asarray=False, **blocks) for one in (values, values.T))

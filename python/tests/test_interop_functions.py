@@ -1,4 +1,4 @@
-"""NumPy's functions and ufuncs of arrays, compared with NumPy's own results."""
+"""NumPy's functions and ufuncs on arrays of redpoll, compared with results on NumPy's arrays."""
 
 import numpy as np
 import pytest

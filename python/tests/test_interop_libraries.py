@@ -1,4 +1,4 @@
-"""Arrays of PyData/Sparse, GraphBLAS, DLPack, networkx and files, both ways, and shared memory."""
+"""Conversion from and to PyData/Sparse, GraphBLAS, DLPack, networkx and files; shared memory."""
 
 import numpy as np
 import pytest
@@ -111,7 +111,7 @@ def test_files(tmp_path, extension):
 
 
 def test_changes_of_coordinates_reach_no_array():
-    """Kernels trust validated coordinates: a later change by the user must not reach them."""
+    """Kernels rely on validated coordinates, so arrays must not see a later change by the user."""
     matrix = sp.csr_array(np.eye(4))
     array = rp.asarray(matrix)
     matrix.indices[:] = 10**9
@@ -132,7 +132,7 @@ def test_changes_of_coordinates_reach_no_array():
 
 
 def test_coordinates_of_results_are_shared_again():
-    """Coordinates that belong to a tensor cannot change, so nothing is copied on the way back."""
+    """Coordinates that belong to a tensor cannot change, so the way back copies nothing."""
     array = rp.asarray(sp.random_array((50, 70), density=0.1, rng=3, format="csr"))
     matrix = array.to_scipy()
     again = rp.asarray(matrix).to_scipy()

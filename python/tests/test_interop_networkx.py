@@ -1,4 +1,4 @@
-"""The backend of networkx: each function equals that of networkx, in values, types and order."""
+"""The backend of networkx: functions return the values, types and order of networkx's functions."""
 
 import os
 import subprocess
@@ -17,7 +17,8 @@ from redpoll import _networkx as backend  # noqa: E402
 
 
 def graphs():
-    """Return graphs of every kind: with loops, weights, parallel edges, several components, no edges."""
+    """Return graphs of every kind: with loops, weights, parallel edges, several components, no
+    edges."""
     rng = np.random.default_rng(0)
     karate = nx.karate_club_graph()
     parts = nx.disjoint_union_all([nx.path_graph(40), nx.cycle_graph(5), nx.complete_graph(6), nx.empty_graph(2)])
@@ -62,7 +63,7 @@ def outcome(function, *args, **kwargs):
 
 
 def check(name, graph, *args, **kwargs):
-    """Compare a function of the backend with that of networkx."""
+    """Compare a function of the backend with the function of networkx."""
     if backend.can_run(name, (graph, *args), kwargs) is not True:
         pytest.skip("the backend leaves such graphs to networkx")
     expected = outcome(getattr(nx, name), graph, *args, **kwargs)

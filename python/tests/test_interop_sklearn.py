@@ -1,4 +1,4 @@
-"""Tests of the transformers for scikit-learn: its estimator checks, its results, and a pipeline."""
+"""The transformers: scikit-learn's checks of estimators, scikit-learn's results, and a pipeline."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_checks_of_scikit_learn(estimator, check):
 
 
 def counts(documents=200, terms=120, seed=0):
-    """Return counts of terms in documents on one of two subjects, and the subjects."""
+    """Return the counts of terms in documents, and the subject of each document: 0 or 1."""
     rng = np.random.default_rng(seed)
     subjects = rng.integers(0, 2, documents)
     rates = np.full((2, terms), 0.05)
@@ -65,7 +65,7 @@ def test_truncated_svd_equals_that_of_scikit_learn(make):
 
 
 def test_pipeline():
-    """Term weights, reduction and a classifier, over documents that the model has not seen."""
+    """A pipeline of weights, reduction and classifier works for documents that it has not seen."""
     samples, subjects = counts()
     model = make_pipeline(TfidfTransformer(), TruncatedSVD(10, random_state=0), LogisticRegression())
     model.fit(samples[:150], subjects[:150])
@@ -79,7 +79,7 @@ def test_pipeline():
 
 
 def test_matrices_for_other_estimators():
-    """Estimators that insist on SciPy take `to_scipy`, which shares the memory of the result."""
+    """Estimators that need SciPy accept the result of `to_scipy`, which shares memory."""
     samples, subjects = counts()
     weights = (rp.asarray(samples) * 0.5).to_scipy()
     assert LogisticRegression(max_iter=200).fit(weights, subjects).score(weights, subjects) > 0.9

@@ -1,4 +1,4 @@
-"""Tables of Arrow, pandas, Polars and DuckDB: coordinates, values and labels, both ways."""
+"""Conversion from and to Arrow, pandas, Polars and DuckDB: coordinates, values and labels."""
 
 import copy
 import datetime
@@ -64,7 +64,7 @@ def test_frames_are_made_of_arrays(library):
 
 
 def test_values_are_shared_and_coordinates_are_not():
-    """The columns may be arrays of NumPy, which a user can change after their validation."""
+    """Coordinates are copied, because a user can change a column that is an array of NumPy."""
     places = np.arange(1000, dtype="u4")
     table = pa.table({"i": places, "v": np.ones(1000)})
     array = rp.from_arrow(table, "i", "v")

@@ -15,7 +15,7 @@ VALUES = np.array([-3.5, -1.0, -0.25, 0.0, 0.5, 1.0, 2.75, 9.0])
 
 
 def huber(x, d):
-    """Has an early return."""
+    """Return the Huber loss, by way of an early return."""
     if abs(x) <= d:
         return 0.5 * x * x
     return d * (abs(x) - 0.5 * d)
@@ -88,7 +88,7 @@ def test_functions_compute_what_python_computes(function):
     operator = rp.op(function)
     expected = [float(function(float(a), float(b))) for a, b in zip(x, y, strict=True)]
     same(operator(rp.asarray(x), rp.asarray(y)), expected, exact=False)
-    # The same function on numbers.
+    # An operator also accepts numbers of Python.
     assert operator(1.5, 2.0) == function(1.5, 2.0)
 
 
@@ -120,7 +120,7 @@ def test_loops_within_loops():
     assert text.count("(lit f64 0.0)") == 1, "counters are integers"
     same(rp.op(pairs)(rp.asarray([3, 5, 0])), [pairs(3), pairs(5), pairs(0)])
     assert "f64" not in rp.op(sums).text("float32"), "a float takes the dtype of the other floats"
-    # The result at the fill value 0 would take forever.
+    # The fill value of the result would be `sums(0)`, whose loop does not end.
     with pytest.raises(TypeError, match="did not end"):
         rp.op(sums)(rp.zeros(3))
 
@@ -163,7 +163,7 @@ def test_a_struct_of_variables_that_are_used_after_the_loop():
 def test_shared_values_are_bound_once():
     text = rp.op(nested).text("float64", "float64")
     assert text.count("(* x x)") == 1 and "let" in text
-    # A loop stays in its branch, so it does not run for values that take the other one.
+    # A loop stays in its branch, so it does not run for values that take the other branch.
     assert rp.op(loop_in_branch).text("float64", "float64").index("if") < rp.op(loop_in_branch).text(
         "float64", "float64"
     ).index("while")

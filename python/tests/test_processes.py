@@ -1,4 +1,4 @@
-"""Processes that `fork` makes, after their parent has computed and while its threads allocate."""
+"""Child processes of `fork`, whose parent has computed before and has a thread that allocates."""
 
 import multiprocessing
 import sys

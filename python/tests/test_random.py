@@ -1,6 +1,7 @@
 """Random expressions, compared with NumPy: elements, shapes, dtypes and fill values.
 
-`REDPOLL_EXAMPLES` sets the number of expressions, and `REDPOLL_SEED` chooses others.
+`REDPOLL_EXAMPLES` sets the number of expressions, and another `REDPOLL_SEED` gives other
+expressions.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def extend(program: Program, steps: int) -> None:
 
 
 def run(number: int, steps: int, mode: str, *, strict: bool) -> None:
-    """Draw an expression, compute it in a mode, and compare it with NumPy."""
+    """Draw an expression, compute its arrays in a mode, and compare the results with NumPy's."""
     program = Program(number, strict=strict)
     with ExitStack() as stack:
         stack.callback(lambda: note(program.report()))
@@ -80,7 +81,8 @@ def test_random_expressions_equal_those_of_numpy(mode, floats):
     check()
 
 
-# The smallest examples of differences that random expressions and other suites found.
+# The tests below are minimal examples of differences from NumPy that random expressions and other
+# suites found.
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_fill_values_of_strict_floats():
     with rp.use_session(STRICT):
         z = rp.zeros(4)
         for function in (rp.divide, rp.remainder, rp.floor_divide, rp.fmod):
-            assert np.isnan(function(z, z).fill_value), "the fill value of a lazy array"
+            assert np.isnan(function(z, z).fill_value), "the fill value of a lazy array is NaN"
         x = rp.asarray([-2.0, 0.0, 0.0, -0.25]).refill(-0.25)
         for part in (x[rp.asarray([3])], rp.take(x, rp.asarray([3, 0]), axis=0), x[x < 0], rp.sort(x)):
             assert part.fill_value == -0.25 and part.compute().fill_value == -0.25

@@ -1,4 +1,5 @@
-"""SQL over frames and arrays: the same rows as DuckDB and pandas, errors, threads, interruptions."""
+"""SQL over frames and arrays: the same rows as DuckDB and pandas, errors, threads,
+interruptions."""
 
 import datetime
 import decimal
@@ -68,7 +69,7 @@ QUERIES = (
 
 
 def in_order(rows):
-    """Return rows in the order of their texts, with NaN and floats rounded for the comparison."""
+    """Return rows sorted by their texts, with rounded floats."""
     rounded = [tuple(round(v, 9) if isinstance(v, float) else v for v in row) for row in rows]
     return sorted(rounded, key=repr)
 

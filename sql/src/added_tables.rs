@@ -1,4 +1,4 @@
-//! Tables that a database has for some statements, such as the frames of one call.
+//! Tables that a database has for some statements only, such as the data frames of one call.
 
 use crate::database::Database;
 use crate::tables::{schema_tables, session_table};
@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 impl Database {
     /// Returns a database with further tables, which hide tables of the same names in the default
-    /// schema. The names are compared exactly: those of unquoted identifiers are in lower case.
+    /// schema. The names are compared exactly; SQL converts unquoted identifiers to lower case.
     ///
     /// Statements that create, replace or drop tables change the tables of this database. Both
-    /// databases share the engine and its caches. Options that are set and functions that are
-    /// registered afterwards belong to one of them alone.
+    /// databases share the engine and its caches. An option that is set afterwards, or a function
+    /// that is registered afterwards, affects only one of the two databases.
     ///
     /// ```
     /// use redpoll_sql::datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
@@ -90,11 +90,11 @@ fn with_added_tables(
     Ok(Arc::new(catalogs))
 }
 
-/// A schema with added tables. Tables are created and dropped in the schema below.
+/// A schema with added tables. Statements create and drop tables in `base`.
 #[derive(Debug)]
 pub(crate) struct AddedTables {
     tables: HashMap<String, Arc<dyn TableProvider>>,
-    /// The schema below, whose tables the added ones hide.
+    /// The schema that is extended. An added table hides the table of the same name in this schema.
     pub(crate) base: Arc<dyn SchemaProvider>,
 }
 

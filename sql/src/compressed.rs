@@ -20,7 +20,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// If the file cannot be read, is damaged or exceeds the memory limit, or a line of text has more
-/// or fewer values than the first. Also if `rows` is neither text nor JSON with one object per
+/// or fewer values than the first line. Also if `rows` is neither text nor JSON with one object per
 /// line.
 pub(crate) fn read(path: &Path, rows: RowFormat, memory: &Memory) -> Result<MemTable> {
     let text = unpack(path, memory)?;

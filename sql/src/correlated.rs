@@ -1,14 +1,16 @@
-//! Plans for which DataFusion would return wrong rows without an error. They are corrected before
-//! DataFusion optimizes them, or refused.
+//! Plans for which DataFusion would return wrong rows without an error. This module corrects these
+//! plans before DataFusion optimizes them, or refuses them.
 //!
 //! - DataFusion turns a correlated subquery into a join on the columns that the subquery compares
 //!   with the outer query. These columns lose the names of their tables, so `a.u` and `b.u` become
-//!   one column. The rule gives the columns unique names below the condition that reads them.
-//! - In `x NOT IN (SELECT y .. WHERE y = x ..)`, the subquery returns no NULL, so `NOT IN` is
-//!   `NOT EXISTS`. DataFusion takes the condition `y = x` for the equality of `NOT IN` itself,
-//!   drops the condition, and then finds the NULLs of all other rows.
-//! - `k` of a right or full join `USING (k)` is resolved to the column of the left table.
-//!   [`crate::statement`] rewrites such joins to `ON` where it can; others are refused here.
+//!   one column. The rule of this module gives the columns unique names below the condition that
+//!   reads them.
+//! - In `x NOT IN (SELECT y .. WHERE y = x ..)`, the subquery returns no NULL, so `NOT IN` is `NOT
+//!   EXISTS`. DataFusion takes the condition `y = x` for the equality of `NOT IN` itself, drops the
+//!   condition, and then finds NULLs in rows that the condition excludes.
+//! - DataFusion reads the column `k` of a right or full join `USING (k)` from the left table, where
+//!   the column is NULL in rows without a match. [`crate::statement`] rewrites such joins to
+//!   `ON` where possible; the other such joins are refused here.
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, JoinConstraint, JoinType};
@@ -43,8 +45,8 @@ impl AnalyzerRule for RenameCorrelated {
     }
 }
 
-/// Replaces `NOT IN` by `NOT EXISTS` if the subquery has the equality that `NOT IN` tests as a
-/// condition.
+/// Replaces `NOT IN` by `NOT EXISTS` if the equality that `NOT IN` tests is also a condition of the
+/// subquery.
 fn replace_not_in(expr: Expr) -> Result<Transformed<Expr>> {
     expr.transform_up(|e| match e {
         Expr::InSubquery(InSubquery { expr, subquery, negated: true }) if has_equality(&subquery, &expr) => {
@@ -76,7 +78,8 @@ fn has_equality(subquery: &Subquery, wanted: &Expr) -> bool {
     })
 }
 
-/// Refuses joins whose merged columns are not those of the left table.
+/// Refuses right and full joins with merged columns, which DataFusion would read from the left
+/// table.
 fn check_merged(join: &Join) -> Result<()> {
     if join.join_constraint == JoinConstraint::On || !matches!(join.join_type, JoinType::Right | JoinType::Full) {
         return Ok(());
@@ -115,8 +118,8 @@ fn rename_columns(subquery: Subquery, count: &mut usize) -> Result<Transformed<L
     Ok(Transformed::yes(LogicalPlan::Subquery(Subquery { subquery: Arc::new(plan), ..subquery })))
 }
 
-/// Returns the result columns of a plan by name. A column that a projection takes from its input
-/// unchanged comes with that input column, any other with `None`.
+/// Returns the names of the result columns of a plan. A name comes with the input column that a
+/// projection passes unchanged, or with `None` if the result column is computed.
 fn output_columns(plan: &LogicalPlan) -> Vec<(String, Option<Column>)> {
     let names = plan.schema().fields().iter().map(|field| field.name().clone());
     match plan {

@@ -139,13 +139,13 @@ impl Database {
         &self.context
     }
 
-    /// Returns the same database over another DataFusion session, whose state is derived from that
-    /// of this one.
+    /// Returns the same database over another DataFusion session, whose state is derived from the
+    /// state of this session.
     pub(crate) fn with_context(&self, context: SessionContext) -> Database {
         Database { context, ..self.clone() }
     }
 
-    /// Returns every aggregate of an optimized plan that is not claimed, with the reason.
+    /// Returns the aggregates of an optimized plan that are not claimed, each with the reason.
     ///
     /// ```
     /// # #[tokio::main]
@@ -182,8 +182,9 @@ impl Database {
         self.execute(statement).await
     }
 
-    /// Returns the rows of a query as a tensor: the last column holds the values, the others hold
-    /// coordinates. Without a shape, the dimension of each mode is its largest coordinate plus one.
+    /// Returns the rows of a query as a tensor: the last column has the values, the other columns
+    /// have coordinates. Without a shape, the dimension of each mode is its largest coordinate plus
+    /// one.
     ///
     /// # Errors
     /// If the query fails or has no columns, a coordinate is NULL, negative, no integer or outside
@@ -198,7 +199,7 @@ impl Database {
     /// Registers a tensor as a table; without names, its columns are `i0`, `i1`, .., `value`.
     ///
     /// # Errors
-    /// Those of [`TensorTable::with_columns`] and [`Database::register_table`].
+    /// The errors of [`TensorTable::with_columns`] and [`Database::register_table`].
     pub fn register_tensor(&self, table: &str, tensor: Tensor, columns: Option<Vec<String>>) -> Result<(), Error> {
         let provider = match columns {
             None => TensorTable::new(tensor)?,
@@ -216,7 +217,7 @@ impl Database {
     /// Registers the table of a tensor, and replaces a table of the same name.
     ///
     /// # Errors
-    /// If the schema of the table does not exist, or takes no tables.
+    /// If the schema of the table does not exist, or does not accept tables.
     pub fn register_table(&self, table: &str, provider: TensorTable) -> Result<(), Error> {
         self.register_provider(table, Arc::new(provider))
     }
@@ -225,8 +226,8 @@ impl Database {
     /// finds either the old or the new table.
     ///
     /// # Errors
-    /// If the schema of the table does not exist, or takes no tables, or Arrow cannot decode a
-    /// run-end encoded column.
+    /// If the schema of the table does not exist or does not accept tables, or Arrow cannot decode
+    /// a run-end encoded column.
     pub fn register_provider(&self, table: &str, provider: Arc<dyn TableProvider>) -> Result<(), Error> {
         replace_table(&self.context.state(), table, provider)
             .map_err(|e| Error::Declaration { table: table.to_string(), message: e.to_string() })

@@ -1,4 +1,4 @@
-//! From the results of a program to the rows of a region.
+//! Decodes the results of a program as the rows of a region.
 
 use crate::claim::GroupedJoin;
 use crate::encode::EncodedJoin;
@@ -30,8 +30,7 @@ pub(crate) fn decode(
     let results =
         outputs.iter().zip(&program.modes).map(|(tensor, modes)| GroupEntries::new(tensor, modes, fields.len()));
     let mut results: Vec<GroupEntries> = results.collect::<Result<_>>()?;
-    // The order of rows is arbitrary, so results that list the same groups in one order need no
-    // sorting; others are sorted.
+    // The order of rows is arbitrary, so results are sorted only if their lists of groups differ.
     if !results.iter().all(|result| result.has_codes_of(&results[0])) {
         results.iter_mut().for_each(GroupEntries::sort);
     } else if let Some(present) = folds.presence.and_then(|presence| results[presence.index()].nonzero_indices()) {
@@ -73,8 +72,8 @@ struct GroupEntries {
 }
 
 impl GroupEntries {
-    /// Returns the entries of a tensor in storage order; `modes` are the group fields of its modes,
-    /// and `rank` is the number of all group fields.
+    /// Returns the entries of a tensor in storage order; `modes` has the group field of each mode
+    /// of the tensor, and `rank` is the number of group fields.
     fn new(tensor: &Tensor, modes: &[usize], rank: usize) -> Result<GroupEntries> {
         let Triples { coordinates, values, .. } = tensor.to_triples()?;
         let mut codes = vec![Vec::new(); rank];
@@ -103,7 +102,7 @@ impl GroupEntries {
         self.values = self.values.select(order);
     }
 
-    /// Returns the indices of the entries that are not 0; `None` if these are all entries.
+    /// Returns the indices of the entries that are not 0; `None` if no entry is 0.
     fn nonzero_indices(&self) -> Option<Vec<usize>> {
         let all = 0..self.values.len();
         (!all.clone().all(|k| self.values.is_nonzero(k))).then(|| all.filter(|&k| self.values.is_nonzero(k)).collect())
@@ -120,7 +119,7 @@ impl GroupEntries {
     }
 
     /// Returns the values at the coordinates of `groups`, and the fill value where there is no
-    /// entry. Unless both lists of coordinates are the same, both must be in lexicographic order.
+    /// entry. If the lists of coordinates differ, both lists must be in lexicographic order.
     fn values_at(&self, groups: &GroupEntries) -> NumberBuffer {
         if self.values.len() == groups.values.len() && self.has_codes_of(groups) {
             return self.values.clone();

@@ -1,5 +1,5 @@
-//! Casts of dictionaries to views. Arrow's cast reads values of a dictionary that are NULL as empty
-//! texts; the cast to the dtype of the values does not.
+//! Casts of dictionaries to views. Arrow's cast turns NULLs among the values of a dictionary into
+//! empty texts; a cast to the dtype of the values keeps the NULLs.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;

@@ -50,7 +50,8 @@ use std::time::Duration;
 /// # }
 /// ```
 pub trait Engine: fmt::Debug + Send + Sync {
-    /// Computes the outputs of `plan`; `bindings` are the tensors under the names of its tables.
+    /// Computes the outputs of `plan`; `bindings` has the names of the tables of `plan`, each with
+    /// its tensor.
     ///
     /// # Errors
     /// If the plan is refused, a kernel fails, a limit is exceeded, or the run is cancelled.
@@ -62,8 +63,8 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// If the plan is refused.
     fn explain(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError>;
 
-    /// Returns the check of names of targets, for `SET redpoll.engine`. The default refuses every
-    /// name.
+    /// Returns the function that checks the names of targets, for `SET redpoll.engine`. The default
+    /// refuses every name.
     fn target_check(&self) -> TargetCheck {
         |name| Err(format!("the engine of this session has no target but its own, found `{name}`"))
     }
@@ -97,10 +98,10 @@ pub struct Outcome {
 /// The cancellation flag and the memory account of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunLimits {
-    /// Set to end the run at its next check.
+    /// The flag whose value `true` ends the run at its next check.
     pub cancelled: Arc<AtomicBool>,
-    /// The account that is charged for live results and intermediates; `None` for the limits of the
-    /// engine alone.
+    /// The account that is charged for live results and intermediates; `None` if only the limits of
+    /// the engine apply.
     pub memory: Option<Arc<dyn Account>>,
 }
 

@@ -5,8 +5,8 @@ use crate::options::TargetChoice;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The session's own engine, and the engines on other targets, with the kernels that they have
-/// compiled.
+/// The session's own engine, and an engine for each other target that was chosen. Each engine keeps
+/// the kernels that it has compiled.
 #[derive(Debug)]
 pub(crate) struct Engines {
     session_engine: Arc<dyn Engine>,
@@ -21,7 +21,7 @@ impl Engines {
     /// Returns the engine on the target that the session has set.
     ///
     /// # Errors
-    /// Those of [`Engine::with_target`].
+    /// The errors of [`Engine::with_target`].
     pub(crate) fn select(&self, target_choice: &TargetChoice) -> Result<Arc<dyn Engine>, RunError> {
         let Some(target) = target_choice.name() else { return Ok(self.session_engine.clone()) };
         let mut engines = self.by_target.lock().unwrap_or_else(PoisonError::into_inner);

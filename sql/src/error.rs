@@ -121,9 +121,9 @@ pub enum FallbackReason {
         /// The values.
         values: String,
     },
-    /// The values of a product are negative, so that it does not distribute over a minimum or
-    /// maximum.
-    #[error("{values} has negative values, for which a product changes the order of others")]
+    /// The values of a product are negative, so that the product does not distribute over a minimum
+    /// or maximum.
+    #[error("{values} has negative values, and a product with a negative value reverses the order of values")]
     Negative {
         /// The values.
         values: String,
@@ -145,7 +145,7 @@ pub enum FallbackReason {
     Slower {
         /// Time of redpoll's fastest run, or the limit at which a run was stopped.
         redpoll_time: Duration,
-        /// Time of DataFusion, or an upper bound of it if DataFusion has not run.
+        /// Time of DataFusion, or an upper bound of this time if DataFusion has not run.
         datafusion_time: Duration,
     },
     /// A column has a NULL where a region needs values: an anti-join compares with the column, or
@@ -156,7 +156,7 @@ pub enum FallbackReason {
         column: String,
     },
     /// An expression over several tables has too many combinations of values to be computed for all
-    /// of them.
+    /// combinations.
     #[error("{expr} reads more than {max} combinations of values")]
     TooManyCombinations {
         /// The condition or the expressions.

@@ -39,7 +39,8 @@ pub(crate) struct RegionContext {
     pub(crate) cache: Arc<Cache>,
     /// The queue of regions to prepare.
     pub(crate) background: Weak<BackgroundJobs>,
-    /// The key and version under which the encoded region is cached; `None` if it cannot be cached.
+    /// The key and version under which the encoded region is cached; `None` if the region cannot be
+    /// cached.
     pub(crate) cache_slot: Option<CacheSlot>,
     /// DataFusion's plan of the region.
     pub(crate) fallback: Option<Fallback>,
@@ -47,8 +48,8 @@ pub(crate) struct RegionContext {
 }
 
 impl RegionExec {
-    /// Returns the execution of a region over `inputs`, one partition each, that gives rows of
-    /// `schema`.
+    /// Returns the execution plan of a region over `inputs`, which have one partition each. The
+    /// rows of the region have the given schema.
     pub fn new(
         region: Arc<Region>,
         inputs: Vec<Arc<dyn ExecutionPlan>>,
@@ -69,7 +70,7 @@ impl RegionExec {
         RegionExec { runner, inputs, properties: Arc::new(properties), metrics, context, source }
     }
 
-    /// Returns the same execution with the state of its session.
+    /// Returns the same execution plan with the state of its session.
     pub(crate) fn with_context(self, context: RegionContext) -> RegionExec {
         RegionExec { context, ..self }
     }

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Database {
-    /// Registers a file as a table, by its extension in any case:
+    /// Registers a file as a table. The extension, in upper or lower case, determines the format:
     ///
     /// - `.csv`, `.tsv`, `.tab` and `.psv` have a header; for `.txt`, the first lines show the
     ///   delimiter, the header and comments;
@@ -38,8 +38,8 @@ impl Database {
     ///
     /// # Errors
     /// If the file is missing, damaged or of an unknown format, the files of a folder or pattern
-    /// cannot be one table, or the schema of the table does not exist. An earlier table of the name
-    /// then stays.
+    /// cannot be one table, or the schema of the table does not exist. Then an earlier table of the
+    /// same name stays.
     pub async fn register_file(&self, table: &str, file: &Path) -> Result<()> {
         let provider = self.table_of_file(table, file, None).await?;
         replace_table(&self.context().state(), table, provider)
@@ -194,7 +194,7 @@ impl Database {
     }
 }
 
-/// Returns the format of the rows of a file; `None` if it is a tensor.
+/// Returns the format of the rows of a file; `None` if the file has a tensor.
 fn row_format(extension: &str, file: &Path, reader: Option<RowReader>) -> std::io::Result<Option<RowFormat>> {
     match reader {
         Some(reader) => reader.format(extension, file).map(Some),
@@ -202,7 +202,8 @@ fn row_format(extension: &str, file: &Path, reader: Option<RowReader>) -> std::i
     }
 }
 
-/// Returns the extension of a file without that of its compression, and whether it is compressed.
+/// Returns the extension of a file, without the extension of its compression, and whether the file
+/// is compressed.
 fn extension(file: &Path) -> (&str, bool) {
     let last = file.extension().and_then(OsStr::to_str).unwrap_or_default();
     match Compression::of_extension(last) {

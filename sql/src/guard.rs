@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 thread_local! {
-    /// Number of guards that this thread is in.
+    /// Number of nested guards around the code that this thread runs.
     static GUARD_DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -150,9 +150,9 @@ impl ExecutionPlan for GuardedScan {
     }
 }
 
-/// The rows of a scan, up to its panic.
+/// The rows of a scan, which end with an error if the scan panics.
 struct GuardedRows {
-    /// `None` after a panic.
+    /// The stream of rows; `None` after a panic.
     rows: Option<SendableRecordBatchStream>,
     schema: SchemaRef,
     input: String,

@@ -144,7 +144,7 @@ impl Version {
 }
 
 /// Returns whether two lists of batches have equally many rows in the same allocations. The order
-/// of the batches may differ, and the places where the rows are cut into batches.
+/// of the batches may differ, and so may the division of the rows into batches.
 fn have_same_rows<'a>(
     a: impl Iterator<Item = &'a RecordBatch> + Clone,
     b: impl Iterator<Item = &'a RecordBatch> + Clone,

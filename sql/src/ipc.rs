@@ -1,5 +1,5 @@
-//! Checks of Arrow files before they are read, because the Arrow reader allocates whatever lengths
-//! a file states.
+//! Checks of Arrow files before they are read, because the Arrow reader allocates memory of any
+//! length that a file states.
 
 use crate::error::{Error, Result};
 use datafusion::arrow::ipc::{Block, root_as_footer, root_as_message};

@@ -8,16 +8,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A holder of memory that can be dropped to make room for a query.
+/// A cache whose entries can be dropped to make room for a query.
 pub(crate) trait Evict: fmt::Debug + Send + Sync {
-    /// Drops the entry used least recently; returns `false` if there is none.
+    /// Drops the least recently used entry; returns `false` if there is no entry.
     fn evict_oldest(&self) -> bool;
 }
 
-/// The largest number of bytes that a cache takes.
+/// The largest number of bytes that a cache may use.
 const MAX_CACHE: usize = 1 << 30;
 
-/// The divisor of a memory limit that gives the share of a cache.
+/// The divisor of a memory limit that gives the capacity of a cache.
 const LIMIT_DIVISOR: usize = 4;
 
 /// Returns the capacity of a cache in bytes under a memory limit.

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// A region, in place of the claimed aggregate.
+/// The node of a region, which replaces the claimed aggregate.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RegionNode {
     region: Arc<Region>,

@@ -17,7 +17,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// Returns the primitive type with which kernels compute; for decimals, that of a limb.
+    /// Returns the primitive type with which kernels compute; for decimals, the type of a limb.
     pub fn prim(self) -> Prim {
         match self {
             Number::I64 | Number::Decimal(_) => Prim::I64,

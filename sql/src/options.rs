@@ -28,22 +28,23 @@ config_namespace! {
     pub struct RedpollOptions {
         /// Whether redpoll claims regions of queries; `false` leaves all of them to DataFusion.
         pub enabled: bool, default = true
-        /// The regions that redpoll claims: `cost` for those that are estimated to pay, `always`
-        /// for all that can be claimed.
+        /// The regions that redpoll claims: `cost` for the regions that are estimated to pay,
+        /// `always` for all regions that can be claimed.
         pub claim: Policy, default = Policy::Cost
         /// The engine that answers the first call of a region: `auto` for the engine that finishes
         /// first, `claim` for redpoll, `prepare` for DataFusion, after which redpoll prepares the
         /// region.
         pub first: FirstAnswer, default = FirstAnswer::Auto
-        /// The target that runs the kernels of regions: `session` for that of the session, `auto`
-        /// for a device if it is expected to pay, `cpu`, a CUDA device (`cuda`, `cuda:1`, ..), or
-        /// another target of the engine
+        /// The target that runs the kernels of regions: `session` for the target of the session,
+        /// `auto` for a device if it is expected to pay, `cpu`, a CUDA device (`cuda`, `cuda:1`,
+        /// ..), or another target of the engine
         pub engine: TargetChoice, default = TargetChoice::default()
     }
 }
 
 impl RedpollOptions {
-    /// Returns the options of redpoll in a configuration; the defaults if it has none.
+    /// Returns the options of redpoll in a configuration, or the defaults if the configuration has
+    /// no such options.
     pub(crate) fn of(config: &ConfigOptions) -> RedpollOptions {
         config.extensions.get::<RedpollOptions>().cloned().unwrap_or_default()
     }
@@ -92,8 +93,9 @@ impl Visit for EntryCollector {
     }
 }
 
-/// The engine that answers the first call of a region. A region that cannot be cached is answered
-/// by redpoll, whatever the value. The text of a value is that of `SET redpoll.first`.
+/// The engine that answers the first call of a region. For a region that cannot be cached, redpoll
+/// answers every call, and this option has no effect. The text of a value is the word that `SET
+/// redpoll.first` expects.
 ///
 /// ```
 /// use redpoll_sql::FirstAnswer;
@@ -114,9 +116,9 @@ pub enum FirstAnswer {
     Prepare,
 }
 
-/// The regions that are claimed, among those that can be. A region that an earlier run left to
-/// DataFusion is not claimed until its tables change. The text of a value is that of
-/// `SET redpoll.claim`.
+/// The regions that are claimed, among the regions that can be claimed. A region that an earlier
+/// run left to DataFusion is not claimed until its tables change. The text of a value is the word
+/// that `SET redpoll.claim` expects.
 ///
 /// ```
 /// use redpoll_sql::Policy;
@@ -137,7 +139,8 @@ pub enum Policy {
 /// error.
 pub type TargetCheck = fn(&str) -> std::result::Result<String, String>;
 
-/// The target that runs the kernels of regions: that of the session, or another one by its name.
+/// The target that runs the kernels of regions: the target of the session, or another target by its
+/// name.
 ///
 /// ```
 /// use redpoll_sql::TargetChoice;
@@ -167,7 +170,7 @@ impl TargetChoice {
         TargetChoice { name: None, check }
     }
 
-    /// Returns the name of the chosen target; `None` for that of the session.
+    /// Returns the name of the chosen target; `None` for the target of the session.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -175,7 +178,7 @@ impl TargetChoice {
 
 impl Default for TargetChoice {
     fn default() -> TargetChoice {
-        TargetChoice::session(|name| Err(format!("no engine is set, found `{name}`")))
+        TargetChoice::session(|name| Err(format!("this session has no engine, found `{name}`")))
     }
 }
 

@@ -25,7 +25,8 @@ use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use std::sync::{Arc, Weak};
 
-/// The query planner of a session: DataFusion's, with regions, tensor sinks and guards.
+/// The query planner of a session, which adds regions, tensor sinks and guards to DataFusion's
+/// planner.
 #[derive(Debug)]
 pub(crate) struct SessionPlanner {
     pub(crate) regions: RegionPlanner,
@@ -126,7 +127,7 @@ impl RegionPlanner {
 const UNPREPARED: &str = "not prepared: the program is built when the query first runs, from the encoded rows; run the \
     query and explain it again (after `SET redpoll.first = 'claim'`, the first call prepares the region itself)";
 
-/// Returns the cache key and version of the region, or `None` if it cannot be cached.
+/// Returns the cache key and version of the region, or `None` if the region cannot be cached.
 fn cache_slot(node: &RegionNode, inputs: &[&LogicalPlan], target_choice: &TargetChoice) -> Option<CacheSlot> {
     let plans = Arc::new(inputs.iter().map(|&plan| plan.clone()).collect());
     let key = RegionKey { region: node.region().clone(), inputs: plans, target: target_choice.clone() };

@@ -1,4 +1,5 @@
-//! The values of folds in each group, and the columns of results that are computed from them.
+//! The values of folds in each group, and the columns of results that are computed from these
+//! values.
 
 use crate::encode::EncodedJoin;
 use crate::error::Result;
@@ -12,11 +13,12 @@ use std::fmt;
 
 /// The computation of a column of the result from folds, which are given by their ids.
 pub(crate) trait ResultColumn: fmt::Debug + Send + Sync {
-    /// Returns the column, with a value for each group. `ty` is the type that DataFusion gives it;
+    /// Returns the column, with a value for each group. `ty` is the type that DataFusion expects;
     /// the caller casts the column to `ty`.
     ///
     /// # Errors
-    /// If Arrow refuses a computation, or the values require that the region is left to DataFusion.
+    /// If Arrow refuses a computation, or the region must be left to DataFusion because of its
+    /// values.
     fn column(&self, values: &FoldValues<'_>, ty: &DataType) -> Result<ArrayRef>;
 }
 

@@ -61,9 +61,9 @@ pub(crate) enum RowReader {
 const SNIFF_BYTES: u64 = 1 << 16;
 
 impl RowFormat {
-    /// Returns the format of files with this extension, in any case; `None` if such a file is a
-    /// tensor. If several formats have the extension, the start of `file` decides. The start also
-    /// shows whether text has comments.
+    /// Returns the format of files with this extension, in upper or lower case; `None` if such a
+    /// file has a tensor. If several formats have the extension, the start of `file` decides. The
+    /// start also shows whether text has comments.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -111,7 +111,7 @@ impl RowReader {
                     })
                 };
                 let mut text = match of_extension(extension)? {
-                    // Files of this extension often have other delimiters.
+                    // Files such as `.csv` often have another delimiter than a comma.
                     Some(RowFormat::Text(text)) if text.delimiter == b',' && delimiter.is_none() => {
                         TextFormat { delimiter: recognized()?.delimiter, ..text }
                     }

@@ -71,7 +71,7 @@ impl RegionRunner {
         Ok(PreparedRegion::new(encoded, folds, program, start.elapsed()))
     }
 
-    /// Runs the program; kernels and results are charged to the allowance.
+    /// Runs the program; the memory of kernels and results is charged to the allowance.
     ///
     /// # Errors
     /// If the program is refused, fails or is stopped, its results cannot be decoded or are left to
@@ -95,7 +95,7 @@ impl RegionRunner {
 }
 
 /// Returns the error for rows that could not be read. A failed computation is
-/// [`FallbackReason::EarlyError`], because the row that failed may not join.
+/// [`FallbackReason::EarlyError`], because the row whose computation failed may not join.
 pub(crate) fn read_error(error: DataFusionError) -> Error {
     match error.find_root() {
         DataFusionError::ArrowError(..) | DataFusionError::Execution(_) => {

@@ -17,8 +17,8 @@ use datafusion::error::Result;
 use datafusion::logical_expr::LogicalPlan;
 use std::sync::Arc;
 
-/// Returns a table in memory with plain arrays in place of run-end encoded ones; other tables, and
-/// tables that are being written, are returned unchanged.
+/// Returns a table in memory with plain arrays in place of run-end encoded arrays; other tables,
+/// and tables that are being written, are returned unchanged.
 ///
 /// # Errors
 /// If Arrow cannot decode an array.
@@ -49,7 +49,7 @@ fn plain_batch(batch: &RecordBatch) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }
 
-/// Returns the schema with the types of values in place of run-end encoded ones.
+/// Returns the schema with the types of values in place of run-end encoded types.
 fn plain_schema(schema: &Schema) -> SchemaRef {
     let plain = |field: &Arc<Field>| match values_type(field.data_type()) {
         Some(ty) => Arc::new(field.as_ref().clone().with_data_type(ty.clone())),
@@ -67,11 +67,11 @@ fn values_type(ty: &DataType) -> Option<&DataType> {
     }
 }
 
-/// Checks that no outer join of a plan pads a run-end encoded column. The plan must be optimized;
-/// otherwise, columns that are read nowhere count, too.
+/// Checks that no outer join of a plan pads a run-end encoded column. The plan must be optimized,
+/// because in other plans, columns that no node reads count, too.
 ///
 /// # Errors
-/// [`Error::RunEndEncoded`].
+/// [`Error::RunEndEncoded`] if an outer join pads such a column.
 pub(crate) fn check_outer_joins(plan: &LogicalPlan) -> Result<(), Error> {
     let mut encoded_column = None;
     plan.apply_with_subqueries(|node| {

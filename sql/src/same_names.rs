@@ -3,16 +3,17 @@
 //! A column of an execution plan has an index and a name, but no table. Two rules of DataFusion 55
 //! find columns by their names:
 //!
-//! - `FilterPushdown` lets a condition that it moves refer to the first column of the name, or to
-//!   the last one if it moves the condition below a projection. So the condition `q0.k IS NULL`
-//!   above `q0 RIGHT JOIN q1` becomes `q1.k IS NULL`. A condition on a key of a semi-join is moved
-//!   to the column of that name on the other side, which may not be the key there.
+//! - A condition that `FilterPushdown` moves refers afterwards to the first column of the name, or
+//!   to the last column of the name if the condition moves below a projection. So the condition
+//!   `q0.k IS NULL` above `q0 RIGHT JOIN q1` becomes `q1.k IS NULL`. A condition on a key of a
+//!   semi-join is moved to the column of that name on the other side of the join, and this column
+//!   need not be the key on that side.
 //! - `ProjectionPushdown` compares the columns of a filter's condition, which are columns of the
 //!   filter's input, with the columns of the filter's output. The rule takes two columns with equal
 //!   names and indices for one column.
 //!
-//! Both rules run with barriers above the nodes where this may happen; the barriers are removed
-//! afterwards.
+//! Both rules run with barriers above the nodes where columns may be confused; the barriers are
+//! removed afterwards.
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::JoinType;
@@ -35,7 +36,7 @@ use std::sync::Arc;
 /// A shared rule of the physical optimizer.
 type SharedRule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
-/// Returns the rules of DataFusion's physical optimizer, with barriers for those that confuse
+/// Returns the rules of DataFusion's physical optimizer, with barriers for the rules that confuse
 /// columns.
 pub(crate) fn physical_optimizer_rules() -> Vec<SharedRule> {
     let with_barriers = |rule: SharedRule| -> SharedRule {
@@ -93,8 +94,8 @@ fn filter_barrier(node: &Arc<dyn ExecutionPlan>) -> Option<Barrier> {
     let schema = node.schema();
     let mut confused = repeated_names(&schema);
     if let Some(filter) = node.downcast_ref::<FilterExec>() {
-        // A filter keeps conditions that cannot pass it, and finds their columns by name in its
-        // input.
+        // A filter keeps the conditions that cannot move below the filter, and finds their columns
+        // by name in the filter's input.
         confused.extend(ambiguous_inputs(filter));
     }
     if let Some(join) = node.downcast_ref::<HashJoinExec>() {
@@ -135,7 +136,7 @@ fn repeated_names(schema: &Schema) -> HashSet<String> {
 fn misplaced_key_names(join: &HashJoinExec) -> Vec<String> {
     let name = |key: &Arc<dyn PhysicalExpr>| key.downcast_ref::<Column>().map(|column| column.name().to_owned());
     let keys = join.on().iter().map(|(left, right)| (name(left), name(right)));
-    // Each key has a name on the side whose rows the join returns, and one on the other side.
+    // Each key has a name on the side whose rows the join returns, and a name on the other side.
     let (dropped_side, keys): (SchemaRef, Vec<_>) = match join.join_type() {
         JoinType::LeftSemi => (join.right().schema(), keys.collect()),
         JoinType::RightSemi => (join.left().schema(), keys.map(|(left, right)| (right, left)).collect()),
@@ -145,12 +146,12 @@ fn misplaced_key_names(join: &HashJoinExec) -> Vec<String> {
     misplaced.filter_map(|(passing, _)| passing).filter(|name| dropped_side.index_of(name).is_ok()).collect()
 }
 
-/// A node that stops the push-down of projections, and of conditions except those on given columns.
-/// The plan that runs has no barriers.
+/// A node that stops the push-down of projections, and of conditions except the conditions on given
+/// columns. The plan that runs has no barriers.
 #[derive(Debug)]
 struct Barrier {
     input: Arc<dyn ExecutionPlan>,
-    /// The columns on which conditions pass.
+    /// The columns whose conditions pass the barrier.
     filterable_columns: HashSet<usize>,
 }
 

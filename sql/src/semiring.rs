@@ -1,5 +1,5 @@
-//! Aggregate functions over semirings, registered by users: `min_plus(a.w, b.w)` is the smallest
-//! sum over the rows.
+//! Aggregate functions over semirings, registered by users. For example, `min_plus(a.w, b.w)` is
+//! the smallest `a.w + b.w` over the rows.
 
 use crate::error::Error;
 use crate::number::Number;
@@ -60,10 +60,11 @@ impl Semiring {
     ///
     /// # Errors
     /// If `number` is another type, `plus` or `times` is not commutative and associative, `plus` is
-    /// not idempotent or has no identity, or `times` does not distribute over `plus`: the rows of
-    /// each table are folded before they are joined, each of them once, however many rows of the
-    /// join it is part of. Sums and products are accepted over minima and maxima. If a value is
-    /// negative (in a product) or an integer may wrap, DataFusion computes the fold row by row.
+    /// not idempotent or has no identity, or `times` does not distribute over `plus`. These
+    /// properties are required because each row of a table is folded once, before the join,
+    /// although many rows of the join may contain the row. A sum or product as `times` is accepted
+    /// with a minimum or maximum as `plus`. If a value is negative (in a product) or an integer may
+    /// wrap, DataFusion computes the fold row by row.
     pub fn new(name: &str, plus: impl Into<Op>, times: impl Into<Op>, number: Number) -> Result<Semiring, Error> {
         let (plus, times) = (plus.into(), times.into());
         let fault = |message: String| Error::Semiring { name: name.to_owned(), message };
@@ -87,8 +88,8 @@ impl Semiring {
         Ok(semiring)
     }
 
-    /// Returns the values for which `times` distributes over `plus`; `None` if there is no such
-    /// condition.
+    /// Returns the values for which `times` distributes over `plus`; `None` if no such condition is
+    /// known.
     pub(crate) fn distribution(&self) -> Option<Distribution> {
         use Builtin::{Add, Max, Min, Mul};
         let dtype = DType::from(self.number.prim());
@@ -137,7 +138,7 @@ impl Semiring {
     }
 }
 
-/// The function as DataFusion runs it.
+/// The aggregate function of a semiring, which DataFusion calls.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct SemiringFunction {
     pub(crate) semiring: Semiring,

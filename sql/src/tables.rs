@@ -1,5 +1,5 @@
-//! The tables of a schema, replaced in one step: a concurrent reader finds either the old or the
-//! new table.
+//! The tables of a schema. A table is replaced in one step: a concurrent reader finds either the
+//! old or the new table.
 
 use crate::added_tables::AddedTables;
 use crate::columns::{ColumnStore, FileTable};
@@ -18,7 +18,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::SystemTime;
 
 /// The tables of a schema by name. Tables in memory store plain arrays in place of run-end encoded
-/// ones.
+/// arrays.
 #[derive(Debug)]
 pub(crate) struct SchemaTables {
     tables: RwLock<HashMap<String, Arc<dyn TableProvider>>>,
@@ -33,7 +33,7 @@ impl SchemaTables {
     /// exists.
     ///
     /// # Errors
-    /// If the catalog takes no schemas.
+    /// If the catalog does not accept schemas.
     pub(crate) fn install(state: &SessionState, columns: &Arc<ColumnStore>) -> Result<()> {
         let names = &state.config_options().catalog;
         match state.catalog_list().catalog(&names.default_catalog) {
@@ -63,7 +63,8 @@ impl SchemaTables {
     }
 }
 
-/// Returns the tables of a schema of a session, below the tables that were added to them.
+/// Returns the tables of a session's schema, without added tables; `None` if the session uses
+/// another type of schema.
 pub(crate) fn schema_tables(schema: &Arc<dyn SchemaProvider>) -> Option<&SchemaTables> {
     let any: &dyn Any = &**schema;
     match any.downcast_ref::<AddedTables>() {
@@ -79,8 +80,8 @@ struct NamedFileTable {
     table: Arc<dyn TableProvider>,
 }
 
-/// The version of a file: its size and its time of modification; `None` if these cannot be read, as
-/// for a pattern.
+/// The version of a file: its size and its time of modification; `None` if the size or time cannot
+/// be read, as for a pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NamedFileVersion(Option<(u64, SystemTime)>);
 
@@ -93,7 +94,7 @@ impl NamedFileVersion {
 }
 
 /// Returns the version of the file that a statement has named as a table; `None` if no statement
-/// has.
+/// has named such a file.
 pub(crate) fn named_file_version(state: &SessionState, table: &str) -> Option<NamedFileVersion> {
     let schema = state.schema_for_ref(TableReference::bare(table)).ok()?;
     let files = schema_tables(&schema)?.named_files.read().unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +105,8 @@ pub(crate) fn named_file_version(state: &SessionState, table: &str) -> Option<Na
 /// [`SchemaTables`].
 ///
 /// # Errors
-/// If there is no default schema, or it takes no tables, or Arrow cannot decode an array.
+/// If there is no default schema, the schema does not accept tables, or Arrow cannot decode an
+/// array.
 pub(crate) fn add_named_file(
     state: &SessionState,
     table: &str,
@@ -146,7 +148,7 @@ pub(crate) fn session_table(
 /// [`SchemaTables`], the name is missing for a moment.
 ///
 /// # Errors
-/// If there is no such schema, or it takes no tables, or Arrow cannot decode an array.
+/// If the schema does not exist or does not accept tables, or Arrow cannot decode an array.
 pub(crate) fn replace_table(state: &SessionState, table: &str, provider: Arc<dyn TableProvider>) -> Result<()> {
     let reference = TableReference::from(table);
     let name = reference.table().to_owned();

@@ -102,7 +102,7 @@ const CASES: &[AdaptivityCase] = &[
     },
 ];
 
-/// The first case, too small for adaptation to pay.
+/// The first of the cases, with tensors so small that replanning takes more time than it saves.
 const SMALL: AdaptivityCase = AdaptivityCase {
     name: "small",
     inputs: &[
@@ -188,7 +188,8 @@ impl AdaptivityCase {
 const OFF: Adaptivity = Adaptivity::Off;
 const ON: Adaptivity = Adaptivity::On { factor: 4.0, min_savings: CostThreshold(1e3) };
 
-/// Asserts that in most cases adaptation saves at least half of the work lost by wrong statistics.
+/// Asserts that in most cases adaptation saves at least half of the extra work that wrong
+/// statistics cause.
 #[test]
 fn at_least_half_of_the_extra_work_is_saved() {
     let saved = |case: &AdaptivityCase| {
@@ -217,7 +218,7 @@ fn targets_agree_on_adapted_plans() {
             }
         }
     }
-    // The interpreter of Notation visits all elements.
+    // The interpreter of Notation visits all elements, so it runs only the small case.
     let [reference, adapted] = [OFF, ON].map(|a| SMALL.prepared(a, true).run_with(Target::NOTATION).unwrap());
     check_equal(&adapted, &reference, SMALL.name);
 }

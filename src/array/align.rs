@@ -27,8 +27,8 @@ pub(crate) fn order_positions(expr: Expr) -> Result<Expr, Cause> {
     Ok(expr.reorder(ordered)?)
 }
 
-/// Returns the expressions of the arrays, with fields labelled so that they join as the arrays
-/// align.
+/// Returns the expressions of the arrays. Modes that are aligned get the same field, on which the
+/// expressions join.
 pub(crate) fn align(states: &[ArrayState]) -> Result<(Vec<Expr>, ModeStyle), Cause> {
     let with_modes = || states.iter().filter(|s| s.rank() > 0);
     let Some(named) = with_modes().find(|s| s.style == ModeStyle::Named) else {
@@ -40,8 +40,8 @@ pub(crate) fn align(states: &[ArrayState]) -> Result<(Vec<Expr>, ModeStyle), Cau
     Ok((states.iter().map(|s| s.expr.clone()).collect(), ModeStyle::Named))
 }
 
-/// Aligns positional arrays at their last modes. A mode of size 1 is read at 0 if another array has
-/// a mode of another size there.
+/// Aligns positional arrays at their last modes. A mode of size 1 is read at coordinate 0 if it is
+/// aligned with a mode of another size.
 fn broadcast(states: &[ArrayState]) -> Result<Vec<Expr>, Cause> {
     let mut shapes = states.iter().map(|s| &s.expr.info().dimensions).filter(|shape| !shape.is_empty());
     let first = shapes.next();
@@ -53,8 +53,9 @@ fn broadcast(states: &[ArrayState]) -> Result<Vec<Expr>, Cause> {
     label_with_broadcast(&labels)
 }
 
-/// Labels the modes of arrays. A mode of size 1 is read at 0, and so broadcast, if another mode of
-/// its label has another size. Modes with the same label have the same distance from the last mode.
+/// Labels the modes of arrays. A mode of size 1 is broadcast, that is, read at coordinate 0, if
+/// another mode with its label has another size. The error reports the distance of the mode from
+/// the last mode, so modes of one label whose sizes may differ must have equal distances.
 ///
 /// # Errors
 /// Fails if modes of one label have different sizes other than 1.
@@ -83,7 +84,7 @@ pub(crate) fn label_with_broadcast(labels: &[(&ArrayState, Vec<Field>)]) -> Resu
     labels.iter().map(expr).collect()
 }
 
-/// Returns the error for modes of one label with different sizes. `mode` is the number of the label
+/// Returns the error for modes of one label with different sizes. `mode` is the number of the mode,
 /// counted from the end: 1 for the last mode.
 fn size_mismatch(labels: &[(&ArrayState, Vec<Field>)], field: &Field, mode: usize) -> Cause {
     let size =

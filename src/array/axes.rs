@@ -34,8 +34,7 @@ enum Selection {
 }
 
 impl Axes {
-    /// Returns the same axes, with which a reduction leaves modes of size 1 in place of the reduced
-    /// modes.
+    /// Returns the same axes for reductions that keep the reduced modes, with size 1.
     #[must_use]
     pub fn keep(self) -> Axes {
         Axes { keep: true, ..self }
@@ -45,7 +44,7 @@ impl Axes {
         Axes { selection, keep: false }
     }
 
-    /// Returns the numbers of the modes of an array, in ascending order.
+    /// Returns the numbers of the modes of an array that the axes select, in ascending order.
     pub(crate) fn resolve(&self, state: &ArrayState) -> Result<Vec<usize>, Cause> {
         let fields = &state.expr.info().fields;
         let mut found = match &self.selection {
@@ -74,7 +73,7 @@ pub(crate) fn axis(number: i64, rank: usize) -> Result<usize, Cause> {
 }
 
 impl Array {
-    /// Returns the mode of an axis of an array with numbered modes, and its size.
+    /// Returns the mode that an axis number selects, and the size of this mode.
     ///
     /// # Errors
     /// Fails if the array carries an error, its modes are named, or there is no such axis.

@@ -34,7 +34,7 @@ pub struct Builder<T> {
     duplicates: DuplicatePolicy,
     coordinates: Vec<Vec<u64>>,
     values: Vec<T>,
-    /// The index and the rank of the first entry whose rank differs from that of the shape.
+    /// The index and the rank of the first entry whose rank differs from the rank of the shape.
     rank_mismatch: Option<(usize, usize)>,
 }
 

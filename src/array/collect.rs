@@ -57,7 +57,8 @@ impl Session {
     /// given schedules.
     ///
     /// A run that fails because of its memory limit or a device may succeed without the kept
-    /// tensors that it reads. The tensors are evicted, and the run starts again.
+    /// tensors that it reads. After such a failure, the kept tensors are evicted, and the run
+    /// starts again.
     pub(super) fn evaluate(
         &self,
         states: &[ArrayState],
@@ -84,7 +85,7 @@ impl Session {
             computed = run.outputs;
         }
         let mut computed = computed.into_iter().map(|(_, tensor)| tensor);
-        let result = |stored: Option<Tensor>| stored.or_else(|| computed.next()).expect("a plan has all its results");
+        let result = |stored: Option<Tensor>| stored.or_else(|| computed.next()).expect("a plan returns all results");
         Ok(stored.into_iter().map(result).collect())
     }
 
@@ -117,15 +118,15 @@ struct ArrayPlan {
     bindings: Bindings,
     /// The kept tensors among the bindings.
     kept: Vec<Arc<KeptTensor>>,
-    /// The numbers that the plan reads.
+    /// The lifted constants: numbers that the plan reads as inputs.
     constants: Vec<LiftedConstant>,
-    /// The results whose fill values differ from those in the plan, with their fill values.
+    /// The results that get another fill value than in the plan, with the new fill values.
     fills: Vec<(Alias, Scalar)>,
 }
 
-/// Evicts the kept tensors that a plan reads, if they can be computed again. Returns whether there
-/// are such tensors, even if the run of the plan evicted them: while the run read the tensors,
-/// their memory was not freed.
+/// Evicts those kept tensors of a plan that can be computed again. Returns whether the plan has
+/// such tensors. Tensors that the run of the plan has evicted count, too, because their memory was
+/// not freed while the run read them.
 fn evict(kept: &[Arc<KeptTensor>]) -> bool {
     for kept in kept {
         kept.evict();
@@ -134,7 +135,7 @@ fn evict(kept: &[Arc<KeptTensor>]) -> bool {
 }
 
 /// Lists the kept tensors among the inputs of a plan, or returns `None` if there are none. `inputs`
-/// has the name of each input in the plan, and its name in the expressions.
+/// has the name of each input in the plan, and the name of the same input in the expressions.
 fn describe_kept(inputs: &[(Alias, Alias)], bindings: &Bindings, kept: &[Arc<KeptTensor>]) -> Option<Section> {
     let mut text = String::new();
     for (name, table) in inputs.iter().filter(|(_, table)| kept.iter().any(|kept| kept.name() == table)) {
@@ -146,7 +147,8 @@ fn describe_kept(inputs: &[(Alias, Alias)], bindings: &Bindings, kept: &[Arc<Kep
     (!text.is_empty()).then(|| Section { title: "computed arrays".to_owned(), text })
 }
 
-/// Lists the numbers among the inputs of a plan, or returns `None` if there are none.
+/// Lists the lifted constants among the inputs of a plan, or returns `None` if there are none.
+/// `inputs` has the same names as for [`describe_kept`].
 fn describe_constants(inputs: &[(Alias, Alias)], constants: &[LiftedConstant]) -> Option<Section> {
     let value = |table: &Alias| constants.iter().find(|constant| constant.name == *table);
     let constants = inputs.iter().filter_map(|(name, table)| Some((name, value(table)?)));
@@ -195,8 +197,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Array::collect`]; also if the target is missing on this machine, or computes
-    /// densely and a tensor is too large.
+    /// The errors of [`Array::collect`]; also if the target is missing on this machine, or if the
+    /// target computes dense tensors and a tensor is too large.
     pub fn collect_with(&self, target: Target) -> Result<Tensor, Error> {
         Ok(self.session.evaluate(&[self.state()?], &[], target)?.swap_remove(0))
     }
@@ -219,9 +221,9 @@ impl Array {
         self.session.prepare_all([self])
     }
 
-    /// Explains the plan of the array: the text of every phase, the decisions, notes on results
-    /// that become dense, the numbers that the plan reads, and the tensors of computed arrays that
-    /// the plan reads.
+    /// Explains the plan of the array: the text of every phase, the decisions, and notes on results
+    /// that become dense. Also lists the constants and the tensors of computed arrays that the plan
+    /// reads.
     ///
     /// ```
     /// let session = redpoll::Session::default();

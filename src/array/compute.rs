@@ -38,15 +38,15 @@ impl Array {
     ///
     /// By default, nothing is kept: each call of [`Array::collect`] computes the array again, and
     /// an expression is fused with its readers, so that `y.sum(..)` never stores `y`. After a call
-    /// of this method, the array, its clones, and all expressions of its session that contain it
-    /// read the tensor. Call the method for results that are read more than once and cost more to
-    /// compute than to read.
+    /// of this method, the array, its clones, and all expressions of the session that contain the
+    /// array read the tensor. Call the method for results that are read more than once and cost
+    /// more to compute than to read.
     ///
-    /// The tensor is dropped with the array, its clones and the arrays built from them that are not
-    /// computed themselves. Until then, it counts against the memory limit of the session. If the
-    /// limit is reached, the least recently read tensors are evicted, and expressions that need an
-    /// evicted tensor compute it again. For this, the inputs of the array are kept as well.
-    /// `session.array(t)` of a collected tensor `t` keeps the tensor alone.
+    /// The tensor is dropped once the array and its clones are dropped, and each array built from
+    /// them is dropped or computed itself. Until then, the tensor counts against the memory limit
+    /// of the session. If the limit is reached, the least recently read tensors are evicted, and
+    /// expressions that need an evicted tensor compute it again. For this, the inputs of the array
+    /// are kept as well. `session.array(t)` of a collected tensor `t` keeps the tensor alone.
     ///
     /// Values, dtypes, fill values and requested formats of results do not depend on the tensors
     /// that are kept, except for the order in which floats are added. Formats that no expression
@@ -70,7 +70,7 @@ impl Array {
         Ok(self.session.compute_all([self])?.swap_remove(0))
     }
 
-    /// Keeps the tensor of the array, which a session has computed.
+    /// Keeps `tensor`, which the session has computed, as the tensor of the array.
     pub(super) fn keep(&self, session: &Session, tensor: &Tensor) {
         let mode = session.config().optimizer.float_mode;
         self.state.replace(|state| {
@@ -80,8 +80,8 @@ impl Array {
                 }
                 return None;
             }
-            // The dtype of a number depends on the arrays that it is combined with, so its tensor
-            // is not kept.
+            // The dtype of a number depends on the arrays that the number is combined with, so the
+            // tensor of a number is not kept.
             if state.expr.info().weak {
                 return None;
             }

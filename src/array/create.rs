@@ -54,8 +54,9 @@ impl Session {
     }
 
     /// Returns the numbers from `start` (included) to `stop` (excluded) in the given steps, as
-    /// `i64`, or as `f64` for float arguments. There are `ceil((stop - start) / step)` floats,
-    /// rounded as NumPy does; [`Session::linspace`] takes the number of values.
+    /// `i64`, or as `f64` for float arguments. The number of floats is
+    /// `ceil((stop - start) / step)`, as in NumPy; [`Session::linspace`] takes the number of
+    /// values.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -171,7 +172,7 @@ impl Session {
 
 /// A type of the numbers of [`Session::arange`]: `i64` or `f64`.
 pub trait RangeValue: Value {
-    /// Returns the number of steps before `stop`, or `None` if it is too large.
+    /// Returns the number of values before `stop`, or `None` if the number is too large.
     #[doc(hidden)]
     fn count(start: Self, stop: Self, step: Self) -> Option<u64>;
 }
@@ -186,7 +187,7 @@ impl RangeValue for i64 {
 impl RangeValue for f64 {
     fn count(start: f64, stop: f64, step: f64) -> Option<u64> {
         let count = ((stop - start) / step).ceil();
-        // NaN is no number of elements.
+        // The comparison is false if the count is NaN.
         (count < 2f64.powi(63)).then_some(count.max(0.0) as u64)
     }
 }

@@ -13,8 +13,8 @@ use redpoll_logic::{Affine, DType, Expr, Field, IndexMap, Prim, Scalar, Subscrip
 /// a kernel.
 const MAX_NESTED_ORDER: usize = 4;
 
-/// Highest order that is accepted, unless the result is empty. The weights of this order are finite
-/// floats.
+/// Highest order that is accepted, unless the result is empty. Up to this order, the weights are
+/// finite floats.
 const MAX_ORDER: usize = 1000;
 
 /// Takes the differences of adjacent elements along a mode, `order` times.
@@ -68,7 +68,7 @@ fn weighted_sum(
     ArrayState { sources, ..state.clone() }.number_modes(sum.cast(dtype)?, &positions(state.rank()))
 }
 
-/// Returns the coefficients of `(x - 1)^order`, starting with that of `x^0`.
+/// Returns the coefficients of `(x - 1)^order` in ascending order of the powers of `x`.
 fn coefficients<T: Copy + Default>(order: usize, one: T, subtract: impl Fn(T, T) -> T) -> Vec<T> {
     let mut row = vec![one];
     for _ in 0..order {

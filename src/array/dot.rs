@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::ptr;
 
 /// Returns the graph of an expression: one node per subexpression, even if it is shared, and edges
-/// from arguments to their users.
+/// from arguments to the nodes that use them.
 pub(crate) fn dot(expr: &Expr) -> String {
     let mut graph = ExprGraph { text: String::from("digraph array {\n  node [shape=box];\n"), numbers: HashMap::new() };
     graph.visit(expr);

@@ -1,4 +1,4 @@
-//! Sums of products in Einstein notation, over any pair of operators.
+//! Sums of products in Einstein notation, with any two operators in place of sum and product.
 
 use super::error::Cause;
 use super::reduce::identity;
@@ -124,7 +124,8 @@ fn einsum(spec: &str, states: &[ArrayState], sum: &Op, product: &Op) -> Result<A
     Ok(ArrayState { expr, style: ModeStyle::Positional, sources: ArrayState::sources(states) })
 }
 
-/// Applies the operator once if its arity allows, otherwise from left to right.
+/// Applies the operator once to all expressions if its arity allows, otherwise to pairs from left
+/// to right.
 fn multiply(product: &Op, exprs: Vec<Expr>) -> Result<Expr, Cause> {
     let is_variadic = matches!(product.arity(), Arity::AtLeast(n) if n <= exprs.len());
     if is_variadic {

@@ -102,7 +102,7 @@ impl Array {
             let floats = states.iter().map(|s| if integers { s.to_float() } else { Ok(s.clone()) });
             let states = &floats.collect::<Result<Vec<ArrayState>, Cause>>()?[..];
             let [x, y] = states else { unreachable!("two operands") };
-            // Equal operands have the difference 0 by definition, because `inf - inf` is NaN.
+            // The difference of equal operands is set to 0, because `inf - inf` is NaN.
             let difference = map(Builtin::IfElse, &[map(Builtin::Eq, states)?, zero, map(Builtin::Sub, states)?])?;
             let down = map(Builtin::Neg, &[map(Builtin::Abs, &[difference])?])?;
             let rest = map(Builtin::Log1p, &[map(Builtin::Exp, &[down])?])?;
@@ -166,7 +166,7 @@ macro_rules! operator {
 
         // A number on the left is a `bool`, `i64` or `f64`: with more types of integers or floats,
         // the type of a number without a suffix would be ambiguous. The number takes the dtype of
-        // the array, unless its own kind is higher (`bool` < integers < floats).
+        // the array, unless the number is of a higher kind (`bool` < integers < floats).
         operator!(number $trait $method: bool i64 f64);
     )*};
     (number $trait:ident $method:ident: $($t:ty)*) => {$(

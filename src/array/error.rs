@@ -5,7 +5,8 @@ use redpoll_logic::Field;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// An operation on arrays that cannot be applied, and the line of the caller's program.
+/// An error of an operation on arrays, with the line of the caller's program that applied the
+/// operation.
 #[derive(Debug, thiserror::Error)]
 #[error("`{operation}` at {location}: {cause}")]
 pub struct ArrayError {
@@ -32,7 +33,7 @@ pub enum Cause {
         shapes: Vec<Vec<u64>>,
         /// The mode whose sizes differ, counted from 1 at the last mode.
         mode: usize,
-        /// The sizes of that mode.
+        /// The size of the mode in each shape that has the mode.
         sizes: Vec<u64>,
     },
     /// An array with named modes combined with an array with numbered modes.
@@ -77,12 +78,12 @@ pub enum Cause {
 }
 
 impl ArrayError {
-    /// Returns the error of an operation that a line of the caller's program applied.
+    /// Returns the error of an operation that the caller's program applied at `location`.
     pub(crate) fn at(operation: &'static str, location: &'static Location<'static>, cause: Cause) -> Error {
         Error::Array(Arc::new(ArrayError { operation, location, cause }))
     }
 
-    /// Returns the error of an operation on shapes or values that it does not accept.
+    /// Returns the error for shapes or values that an operation does not accept.
     #[track_caller]
     pub(crate) fn shape(operation: &'static str, message: String) -> Error {
         ArrayError::at(operation, Location::caller(), Cause::Shape(message))

@@ -12,12 +12,12 @@ use redpoll_storage::{Import, Tensor, Triples, convert};
 use std::panic::Location;
 
 impl Session {
-    /// Returns an array of the rows of a record batch, read as a list of coordinates. Integer
-    /// columns hold the coordinate in each mode, and `value` names the column of values; without
-    /// one, every row is `true`.
+    /// Returns an array with an entry for each row of a record batch. `coordinates` names an
+    /// integer column for each mode, and `value` names the column of values. Without a column of
+    /// values, every value is `true`.
     ///
-    /// Each size is the largest coordinate plus 1, and the fill value is zero. NULLs are rejected.
-    /// Columns are shared where possible.
+    /// The size of each mode is the largest coordinate plus 1, and the fill value is zero. NULLs
+    /// are rejected. The array shares the memory of the columns where possible.
     ///
     /// ```
     /// use redpoll::{DuplicatePolicy, Session};
@@ -67,7 +67,7 @@ impl Array {
     }
 
     /// Computes the array and returns the coordinates and values of all entries that differ from
-    /// its fill value, row-major.
+    /// its fill value, in row-major order.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -91,9 +91,9 @@ impl Array {
         Ok(entries.map(|(k, value)| (triples.coordinates_of(k), value)).collect())
     }
 
-    /// Computes the array and returns the coordinates of its nonzero elements, row-major, one
-    /// vector per mode. The method is not lazy because the number of coordinates depends on the
-    /// data.
+    /// Computes the array and returns the coordinates of its nonzero elements in row-major order,
+    /// as one vector per mode. The method is not lazy because the number of coordinates depends on
+    /// the data.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -124,7 +124,7 @@ impl Array {
     }
 }
 
-/// Returns the coordinates of the true elements in each mode, row-major.
+/// Returns the coordinates of the true elements in row-major order, as one list per mode.
 fn true_coordinates(shape: &[u64], values: &[Scalar]) -> Vec<Vec<u64>> {
     let mut coordinates = vec![Vec::new(); shape.len()];
     for (mut index, _) in (0u64..).zip(values).filter(|(_, value)| **value == true.into()) {
@@ -136,7 +136,7 @@ fn true_coordinates(shape: &[u64], values: &[Scalar]) -> Vec<Vec<u64>> {
     coordinates
 }
 
-/// Returns the stored entries, sorted by the modes in order.
+/// Returns the stored entries in row-major order.
 fn row_major(tensor: &Tensor) -> Result<Triples, Error> {
     let ordered = convert(tensor, &Format::csf(tensor.ty().shape.len()))?;
     Ok(ordered.to_triples()?)

@@ -60,8 +60,8 @@ impl Session {
         FileScan { session: self.clone(), path: path.as_ref().to_owned(), options, format: None }
     }
 
-    /// Returns a small real data set that ships with redpoll:
-    /// [`SAMPLES`](crate::datasets::SAMPLES) lists them.
+    /// Returns a small real data set that ships with redpoll: [`SAMPLES`](crate::datasets::SAMPLES)
+    /// lists these data sets.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -84,7 +84,7 @@ impl Session {
 
 impl Array {
     /// Computes the array and writes it to a file; the extension of the name determines the file
-    /// format. A file of this name is replaced once the new one is complete.
+    /// format. A file of this name is replaced once the new file is complete.
     ///
     /// # Errors
     /// The errors of [`Array::collect`]; also if the extension is unknown, the file format cannot
@@ -98,7 +98,7 @@ impl Array {
 /// The names of the coordinates in each mode, or `None` for a mode without names.
 pub type CoordinateNames = Vec<Option<Arc<Dictionary>>>;
 
-/// An array in a file, with options of reading; see [`Session::scan`].
+/// An array in a file, with the options for reading it; see [`Session::scan`].
 #[derive(Clone, Debug)]
 #[must_use = "a scan reads nothing until `array` or `read` is called"]
 pub struct FileScan {
@@ -109,20 +109,21 @@ pub struct FileScan {
 }
 
 impl FileScan {
-    /// Sets the dtype of the values, by default that of the file. A value that does not fit is an
-    /// error.
+    /// Sets the dtype of the values, by default the dtype of the file. A value that does not fit is
+    /// an error.
     pub fn dtype(mut self, dtype: Prim) -> FileScan {
         self.options.dtype = Some(dtype);
         self
     }
 
-    /// Sets the format in which the array is stored, by default the one closest to the file.
+    /// Sets the format in which the array is stored, by default the format closest to the file.
     pub fn format(mut self, format: Format) -> FileScan {
         self.format = Some(format);
         self
     }
 
-    /// Sets the file format, which overrides the name and the first bytes.
+    /// Sets the file format. By default, the name or the first bytes of the file determine the
+    /// format.
     pub fn file_format(mut self, file_format: &'static FileFormat) -> FileScan {
         self.options.file_format = Some(file_format);
         self
@@ -164,9 +165,9 @@ impl FileScan {
     }
 
     /// Returns the array, whose file is read by the first plan that needs the values. Shape and
-    /// dtype come from the header. The file is read at once in three cases: its extension is not
-    /// that of a format with a header (`.tns`, `.csv` and `.tsv` have none), a file format is set,
-    /// or another dtype is set for a file whose fill value is not zero.
+    /// dtype come from the header. The file is read at once if its extension belongs to a format
+    /// without a header (`.tns`, `.csv`, `.tsv`) or is unknown, or if a file format is set. The
+    /// file is also read at once if another dtype is set and the fill value is not zero.
     ///
     /// The file must not change before it is read. If its shape, dtype, fill value or format has
     /// changed, computing the array fails.
@@ -236,7 +237,7 @@ pub(crate) struct ScannedFile {
 }
 
 impl ScannedFile {
-    /// Returns the tensor; the first call reads it.
+    /// Returns the tensor; the first call reads the file.
     ///
     /// # Errors
     /// The errors of [`FileScan::read`]; also if the type of the tensor has changed after the

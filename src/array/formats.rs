@@ -68,8 +68,8 @@ impl Array {
         self.derive("refill", |state| Ok(state.with_expr(state.expr.clone().refill(Some(fill), ComputedFills::Keep)?)))
     }
 
-    /// Drops computed values that equal the fill value, where the format can omit them. A zero of
-    /// the other sign is kept.
+    /// Drops computed values that equal the fill value, where the format can omit them. If the fill
+    /// value is a zero, zeros of the other sign are kept.
     ///
     /// ```
     /// use redpoll::logic::Format;

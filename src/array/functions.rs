@@ -1,9 +1,9 @@
 //! Table of the elementwise functions: name, operator, documentation and a tested example.
 //!
-//! Names are those of the Python Array API standard where it has the function. Operands are
-//! aligned, and dtypes promote as in the standard. A number takes the dtype of the array, unless
-//! its own kind is higher (`bool` < integers < floats). Functions of floats convert integers to
-//! `f64`.
+//! Functions of the Python Array API standard have the names that the standard gives them. Operands
+//! are aligned, and dtypes promote as in the standard. A number takes the dtype of the array,
+//! unless the number is of a higher kind (`bool` < integers < floats). Functions of floats convert
+//! integers to `f64`.
 
 use super::align::map;
 use super::{Array, Operand};
@@ -93,7 +93,7 @@ functions! { binary:
     add Add "Computes the sum, as `x + y`; integers wrap." [1, 2] [10, 20] => i32: [11, 22];
     add_checked AddChecked "Computes the sum; integer overflow stops the run with an error." [1, 2] [10, 20] => i32: [11, 22];
     add_saturating AddSat "Computes the sum; integers saturate." [i8::MAX] [1i8] => i8: [127];
-    atan2 Atan2 "Computes the angle of the point `(x, y)`, where this array holds `y` and the operand `x`." [0.0] [1.0] => f64: [0.0];
+    atan2 Atan2 "Computes the angle of a point. This array has the second coordinate of the point, the operand the first." [0.0] [1.0] => f64: [0.0];
     bitwise_and BitAnd "Computes the bitwise and, as `x & y`." [6, 5] [3, 4] => i32: [2, 4];
     bitwise_left_shift Shl "Shifts the bits left, as `x << y`." [1, 3] [4, 1] => i32: [16, 6];
     bitwise_or BitOr "Computes the bitwise or, as `x | y`." [6, 5] [3, 2] => i32: [7, 7];
@@ -104,7 +104,7 @@ functions! { binary:
     copysign Copysign "Returns `x` with the sign of `y`." [1.0, 2.0] [-3.0, 3.0] => f64: [-1.0, 2.0];
     divide Div "Computes the quotient, as `x / y`; integers are divided in `f64`. In the default float mode, 0 divided by anything is 0; see `FloatMode`." [1, 6] [4, 3] => f64: [0.25, 2.0];
     equal Eq "Returns whether `x` equals `y`." [1, 2] [1, 3] => bool: [true, false];
-    floor_divide FloorDiv "Computes the quotient rounded down. An integer divided by 0 is 0; in the default float mode, so is 0 divided by anything." [7, -7] [2, 2] => i32: [3, -4];
+    floor_divide FloorDiv "Computes the quotient rounded down. An integer divided by 0 is 0. In the default float mode, 0 divided by anything is 0." [7, -7] [2, 2] => i32: [3, -4];
     fmod Fmod "Computes the remainder with the sign of the dividend. In the default float mode, the remainder of 0 is 0." [7, -7] [3, 3] => i32: [1, -1];
     greater Gt "Returns whether `x > y`." [1, 2] [1, 1] => bool: [false, true];
     greater_equal Ge "Returns whether `x >= y`." [1, 2] [1, 3] => bool: [true, false];
@@ -123,7 +123,7 @@ functions! { binary:
     multiply_saturating MulSat "Computes the product; integers saturate." [100i8] [2i8] => i8: [127];
     not_equal Ne "Returns whether `x` differs from `y`." [1, 2] [1, 3] => bool: [false, true];
     pow Pow "Computes `x^y`; integers wrap." [2, 3] [5, 2] => i32: [32, 9];
-    remainder Rem "Computes the remainder of `floor_divide`, which has the sign of `y`, as `x % y`. In the default float mode, the remainder of 0 is 0." [7, -7] [3, 3] => i32: [1, 2];
+    remainder Rem "Computes `x % y`: the remainder of `floor_divide`, which has the sign of `y`. In the default float mode, the remainder of 0 is 0." [7, -7] [3, 3] => i32: [1, 2];
     subtract Sub "Computes the difference, as `x - y`; integers wrap." [1, 2] [3, 1] => i32: [-2, 1];
     subtract_checked SubChecked "Computes the difference; integer overflow stops the run with an error." [5] [3] => i32: [2];
     subtract_saturating SubSat "Computes the difference; integers saturate." [i8::MIN] [1i8] => i8: [-128];

@@ -167,7 +167,7 @@ impl Array {
         checked.take(each.collect::<Vec<i64>>(), axis)
     }
 
-    /// Returns the parts of the array at each coordinate of an axis: the inverse of
+    /// Returns the slice of the array at each coordinate of an axis. This is the inverse of
     /// [`Array::stack`].
     ///
     /// ```
@@ -241,7 +241,8 @@ pub(crate) fn along(state: &ArrayState, mode: usize, size: u64, at: Subscript) -
     Ok(state.with_expr(if expr.info().fields == fields { expr } else { expr.reorder(fields.iter().cloned())? }))
 }
 
-/// Computes `ifelse(i < n, a[i], b[i - n])`, nested for more than two arrays.
+/// Computes `ifelse(i < n, a[i], b[i - n])`, where `n` is the size of `a`; nested for more than two
+/// arrays.
 fn concat(states: &[ArrayState], number: i64) -> Result<ArrayState, Cause> {
     let rank = states[0].require_numbered()?.rank();
     let mode = axis(number, rank)?;
@@ -284,7 +285,7 @@ fn concat(states: &[ArrayState], number: i64) -> Result<ArrayState, Cause> {
     Ok(ArrayState { expr: joined, sources: ArrayState::sources(states), ..states[0].clone() })
 }
 
-/// Keeps the array where a mask on the coordinates of two modes is true, with zero elsewhere.
+/// Replaces the elements by zero where a mask on the coordinates of two modes is false.
 pub(crate) fn apply_mask(state: &ArrayState, mask: Expr) -> Result<ArrayState, Cause> {
     let prim = state.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?;
     let zero = Expr::literal(Scalar::zero(prim));

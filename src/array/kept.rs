@@ -4,7 +4,7 @@
 //! [`KeptTensor`]. The array, its clones and the arrays built from them share the kept tensor. If
 //! the memory limit of the session is reached, the least recently read tensors are evicted;
 //! expressions then read the [`Origin`] in place of the table. A session also finds kept tensors by
-//! the nodes of their origins, for expressions that were built before the array was computed.
+//! the addresses of their original expressions, which arrays built before the computation contain.
 //!
 //! An origin reads the tensor of another computed array only if another owner keeps that tensor. So
 //! a loop that computes each array from the previous one keeps two tensors, not all. Origins of
@@ -51,15 +51,16 @@ pub(crate) struct KeptTensor {
     session: Weak<KeptTensors>,
 }
 
-/// The kept tensors of a session, by the address of the expression that each was computed from.
-/// A kept tensor owns its expression, so no other expression has that address.
+/// The kept tensors of a session. The key of a kept tensor is the address of the expression that it
+/// was computed from. The kept tensor owns this expression, so no other expression has the same
+/// address.
 #[derive(Default)]
 pub(crate) struct KeptTensors {
     by_expr: Mutex<HashMap<usize, Weak<KeptTensor>>>,
     this: Weak<KeptTensors>,
 }
 
-/// Returns increasing numbers.
+/// Returns a larger number at every call.
 fn next_time() -> u64 {
     static CLOCK: AtomicU64 = AtomicU64::new(0);
     CLOCK.fetch_add(1, Ordering::Relaxed)
@@ -139,7 +140,8 @@ impl fmt::Debug for KeptTensor {
 }
 
 impl KeptTensors {
-    /// Returns an empty set, from which the budget evicts.
+    /// Returns an empty set of kept tensors, and registers the set with the budget, which evicts
+    /// from it.
     pub(crate) fn within(budget: &MemoryBudget) -> Arc<KeptTensors> {
         let kept = Arc::new_cyclic(|this| KeptTensors { by_expr: Mutex::default(), this: this.clone() });
         let evictable: Weak<KeptTensors> = Arc::downgrade(&kept);
@@ -171,7 +173,8 @@ impl KeptTensors {
         kept
     }
 
-    /// Removes a tensor that is dropped, unless another tensor has taken its place.
+    /// Removes a dropped tensor from the map, unless another tensor was inserted for the same
+    /// expression.
     fn remove(&self, kept: &KeptTensor) {
         let address = kept.origin.expr.address();
         let mut by_expr = self.locked();
@@ -187,7 +190,8 @@ impl KeptTensors {
 
 impl Evictable for KeptTensors {
     fn evict(&self) -> bool {
-        // No lock is held while tensors are dropped.
+        // The lock is released before tensors are dropped, because a dropped tensor locks the map
+        // again.
         let mut kept: Vec<Arc<KeptTensor>> = self.locked().values().filter_map(Weak::upgrade).collect();
         kept.sort_by_key(|kept| Reverse(kept.last_read.load(Ordering::Relaxed)));
         while let Some(oldest) = kept.pop() {

@@ -100,8 +100,8 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A lazy array: an expression over tensors. Clones share the expression, and its tensor once
-/// [`Array::compute`] keeps it.
+/// A lazy array: an expression over tensors. Clones share the expression, and the tensor that
+/// [`Array::compute`] keeps.
 #[derive(Clone, Debug)]
 pub struct Array {
     session: Session,
@@ -212,7 +212,7 @@ impl Array {
 
     /// Returns the same array with another cancel flag: computations of the returned array, and of
     /// arrays built from it, stop once the flag is set; see [`Session::cancelled_by`]. Both arrays
-    /// share the expression, and its tensor once one of them is computed.
+    /// share the expression, and the tensor that [`Array::compute`] keeps for either array.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -75,9 +75,9 @@ impl Array {
         self.derive("norm", |state| norm(&state.to_float()?, order, &axes))
     }
 
-    /// Returns the coordinate of the smallest value along axes: the first one among equal values,
-    /// or that of the first NaN. Along several axes the result is the row-major index over those
-    /// axes.
+    /// Returns the coordinate of the smallest value along axes. If several values are smallest, the
+    /// first coordinate is returned; if there are NaN, the coordinate of the first NaN. Along
+    /// several axes, the result is the row-major index over these axes.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -93,8 +93,8 @@ impl Array {
         self.derive("argmin", |state| arg_extreme(state, &axes, Builtin::MinBy))
     }
 
-    /// Returns the coordinate of the largest value along axes: the first one among equal values, or
-    /// that of the first NaN. See [`Array::argmin`].
+    /// Returns the coordinate of the largest value along axes. Equal values, NaN and several axes
+    /// are treated as in [`Array::argmin`].
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -175,7 +175,7 @@ fn apply_unary(op: Builtin, state: ArrayState) -> Result<ArrayState, Cause> {
     Ok(ArrayState { expr: Expr::mapjoin(op, [expr])?, style, sources })
 }
 
-/// Returns the number of elements along some fields.
+/// Returns the number of elements along the given fields.
 fn element_count(expr: &Expr, fields: &[Field]) -> f64 {
     fields.iter().filter_map(|f| expr.info().dimension(f)).map(|n| n as f64).product()
 }
@@ -186,8 +186,7 @@ fn mean(expr: Expr, fields: Vec<Field>) -> Result<Expr, Cause> {
     average(Expr::aggregate(Builtin::Add, Scalar::I64(0), expr, fields)?, count)
 }
 
-/// Divides the sum by its count. For a count of 0 the result is NaN, as in NumPy, in every float
-/// mode.
+/// Divides a sum by a count. For a count of 0 the result is NaN in every float mode, as in NumPy.
 fn average(sum: Expr, count: f64) -> Result<Expr, Cause> {
     let (op, by) = if count == 0.0 { (Builtin::Add, f64::NAN) } else { (Builtin::Div, count) };
     Ok(Expr::mapjoin(op, [sum, Expr::number(by)])?)
@@ -218,7 +217,7 @@ fn norm(state: &ArrayState, order: f64, axes: &Axes) -> Result<ArrayState, Cause
         return apply_unary(Builtin::Sqrt, of(Builtin::Add, apply_unary(Builtin::Square, state.clone())?)?);
     }
     if order.is_infinite() {
-        // No absolute value is below 0.
+        // The maximum may start at 0, because no absolute value is below 0.
         let (op, start) = if order > 0.0 { (Builtin::Max, 0.0) } else { (Builtin::Min, f64::INFINITY) };
         return fold(&absolute()?, axes, op, start);
     }
@@ -228,7 +227,8 @@ fn norm(state: &ArrayState, order: f64, axes: &Axes) -> Result<ArrayState, Cause
     power(&of(Builtin::Add, power(&absolute()?, order)?)?, 1.0 / order)
 }
 
-/// Returns the second members of the extreme pairs of value and coordinate.
+/// Folds pairs of a value and its coordinate to the extreme pair, and returns the coordinate of
+/// this pair.
 fn arg_extreme(state: &ArrayState, axes: &Axes, op: Builtin) -> Result<ArrayState, Cause> {
     let Some(prim) = state.prim() else {
         return Err(Cause::Shape(format!("values of dtype {} have no order", state.expr.info().dtype)));

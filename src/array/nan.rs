@@ -113,7 +113,7 @@ fn count_numbers(expr: &Expr, fields: &[Field]) -> Result<Expr, Cause> {
     Ok(count.cast(&expr.info().dtype)?)
 }
 
-/// Replaces `value` by NaN where there are no more than `least` numbers.
+/// Replaces `value` by NaN where `count` is at most `least`.
 fn nan_unless_more_than(count: &Expr, least: f64, value: Expr) -> Result<Expr, Cause> {
     let has_numbers = Expr::mapjoin(Builtin::Gt, [count.clone(), Expr::number(least)])?;
     Ok(Expr::mapjoin(Builtin::IfElse, [has_numbers, value, Expr::number(f64::NAN)])?)

@@ -6,7 +6,7 @@ use redpoll_logic::{Expr, Scalar};
 use std::sync::Arc;
 
 /// An array or a number. A number takes the dtype of the arrays that it is combined with, unless
-/// its own kind is higher (`bool` < integers < floats).
+/// the number is of a higher kind (`bool` < integers < floats).
 #[derive(Clone, Debug)]
 pub struct Operand(OperandKind);
 

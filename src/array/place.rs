@@ -13,8 +13,8 @@ use redpoll_storage::{Tensor, Values};
 use std::collections::HashMap;
 
 impl Array {
-    /// Returns one element, with a coordinate for each mode in order. A negative coordinate counts
-    /// from the end.
+    /// Returns the element at the given coordinates, one for each mode in order. A negative
+    /// coordinate counts from the end.
     ///
     /// The element of a tensor or of a computed array (see [`Array::compute`]) is read in place.
     /// For other arrays, a plan computes this element alone.
@@ -95,7 +95,7 @@ impl Array {
     }
 }
 
-/// Returns the value at the coordinates of a tensor.
+/// Returns the value of a tensor at the given coordinates.
 fn value<T: Value>(tensor: &Tensor, coordinates: &[u64]) -> Result<T, Error> {
     let dtype = &tensor.ty().dtype;
     let mismatch = || Error::DTypeMismatch { dtype: dtype.clone(), requested: T::PRIM };
@@ -106,8 +106,8 @@ fn value<T: Value>(tensor: &Tensor, coordinates: &[u64]) -> Result<T, Error> {
     T::of_buffer(&values.columns()[0]).and_then(|values| values.first().copied()).ok_or_else(mismatch)
 }
 
-/// Returns the tensor of an array that is a table, or whose expression is that of a computed array;
-/// `None` if there is no such tensor.
+/// Returns the tensor of an array that is a table or has been computed. Returns `None` for other
+/// arrays, and if the tensor of a computed array was evicted.
 ///
 /// # Errors
 /// Fails if the array is in a file that cannot be read.
@@ -115,8 +115,8 @@ pub(super) fn stored_tensor(session: &Session, state: &ArrayState) -> Result<Opt
     stored(session, &state.expr, &state.sources)
 }
 
-/// Reads an array without modes from a stored array, and returns the tensor that a plan would
-/// compute; `None` if a plan must compute the element.
+/// Reads the element of an array without modes from a stored tensor, and returns the tensor that a
+/// plan would compute; `None` if a plan must compute the element.
 ///
 /// # Errors
 /// Fails if the stored array was on a device that lost it, or is in a file that cannot be read.

@@ -138,8 +138,8 @@ impl Array {
         })
     }
 
-    /// Computes all products of a value of the first array and one of the second. The modes of the
-    /// first array come before those of the second.
+    /// Computes all products of a value of the first array and a value of the second. The modes of
+    /// the first array come before those of the second.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -192,8 +192,8 @@ fn matmul(a: &ArrayState, b: &ArrayState) -> Result<ArrayState, Cause> {
             "shapes {shape_a:?} and {shape_b:?} do not match: the first has {k} columns, the second {n} rows"
         )));
     }
-    // Modes before the matrices are aligned as batches. Names distinguish them from the modes of
-    // the matrices.
+    // The modes before those of the matrices are batches, which are aligned by their numbers. The
+    // modes of the matrices have names instead of numbers.
     let batches = ra.max(rb).saturating_sub(2);
     let batch = |rank: usize| (batches - rank.saturating_sub(2)..batches).map(position);
     let matrix_a = if ra == 1 { vec![inner.clone()] } else { vec![row.clone(), inner.clone()] };
@@ -230,7 +230,7 @@ fn contract(a: &ArrayState, b: &ArrayState, pairs: &[(usize, usize)]) -> Result<
     sum_of_products(a, b, exprs, inner, &order)
 }
 
-/// Multiplies two expressions, sums the product over fields, and orders its modes.
+/// Multiplies two expressions, sums the product over fields, and orders the modes of the sum.
 fn sum_of_products(
     a: &ArrayState,
     b: &ArrayState,
@@ -243,7 +243,7 @@ fn sum_of_products(
     ArrayState { sources: ArrayState::sources([a, b]), ..a.clone() }.number_modes(sum, order)
 }
 
-/// Computes `a[i / n] * b[i % n]` in every mode, where n is the size of the mode in b.
+/// Computes `a[i / n] * b[i % n]` in every mode, where `n` is the size of the mode in `b`.
 fn kron(a: &ArrayState, b: &ArrayState) -> Result<ArrayState, Cause> {
     let side = |state: &ArrayState, part: &dyn Fn(Affine, u64) -> Subscript| {
         let (mut coordinates, mut dimensions) = (Vec::new(), Vec::new());

@@ -34,7 +34,7 @@ impl Session {
     }
 }
 
-/// An array of random numbers, with its distribution; see [`Session::random`].
+/// A description of an array of random numbers; see [`Session::random`].
 #[derive(Clone, Debug)]
 #[must_use = "nothing is drawn until `array` is called"]
 pub struct RandomArray {

@@ -29,9 +29,9 @@ macro_rules! reductions {
 }
 
 reductions! {
-    sum Add widen "Computes the sum along axes. Booleans are counted; integers narrower than 64 bits are summed in 64."
+    sum Add widen "Computes the sum along axes. Booleans are counted; integers narrower than 64 bits are summed in 64 bits."
         [1, 2, 3, 4] => i64: [4, 6];
-    prod Mul widen "Computes the product along axes. Integers narrower than 64 bits are multiplied in 64."
+    prod Mul widen "Computes the product along axes. Integers narrower than 64 bits are multiplied in 64 bits."
         [1, 2, 3, 4] => i64: [3, 8];
     min Min unchanged "Returns the minimum along axes. The minimum of no elements is the largest value of the dtype, infinity for floats."
         [1, 5, 3, 4] => i32: [1, 4];
@@ -124,8 +124,8 @@ pub(crate) fn along(
     restore_modes(state, expr, fields, &along, axes.keep)
 }
 
-/// Restores the reduced modes with size 1 if `keep` is set; otherwise renumbers the remaining
-/// modes.
+/// Restores the reduced modes with size 1 if `keep` is set; otherwise renumbers the remaining modes
+/// of a positional array.
 fn restore_modes(
     state: &ArrayState,
     expr: Expr,

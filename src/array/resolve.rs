@@ -12,7 +12,7 @@ use redpoll_storage::Tensor;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Resolves expressions to be computed by one plan.
+/// The resolution of the expressions that one plan computes.
 pub(super) struct Resolver<'k> {
     kept_tensors: &'k KeptTensors,
     mode: FloatMode,
@@ -85,8 +85,8 @@ impl<'k> Resolver<'k> {
         Some((kept, tensor))
     }
 
-    /// Resolves a table: the kept tensor, or the origin if the tensor is evicted or was computed in
-    /// another float mode.
+    /// Resolves a table to its kept tensor, or to its origin if the tensor is evicted or was
+    /// computed in another float mode. An input stays a table.
     fn visit_table(&mut self, table: &Expr, source: &Source) -> Result<Expr, Error> {
         let (kept, origin) = match source {
             Source::Kept(kept) => (Some(kept.clone()), kept.origin()),

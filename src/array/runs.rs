@@ -49,7 +49,7 @@ fn step_functions<T: Value, R: IntoIterator<Item = (u64, T)>>(
                     "row {row} has a run that begins at column {start}, expected {expected}"
                 )));
             }
-            // A run ends where the next one begins.
+            // A run ends where the next run begins.
             if !is_first {
                 right.push(start as i64);
             }
@@ -89,8 +89,8 @@ mod tests {
         assert_eq!(session.runs(3, [[(0, 1.0)]; 0]).shape().unwrap(), [0, 3]);
     }
 
-    /// Asserts that runs that do not cover a row, or do not ascend within it, are errors, which
-    /// name the row.
+    /// Asserts that runs that do not cover their row or do not ascend cause an error that names the
+    /// row.
     #[test]
     fn incomplete_runs_are_errors() {
         for (columns, runs, message) in [

@@ -83,7 +83,7 @@ impl Array {
     }
 }
 
-/// Returns ones of the shape of an array.
+/// Returns an array of ones in the shape of the given array.
 fn ones(state: &ArrayState) -> Result<ArrayState, Cause> {
     let fields = state.fields().to_vec();
     let dimensions = fields.iter().enumerate().map(|(k, f)| (f.clone(), state.size(k))).collect();

@@ -16,9 +16,10 @@ pub struct ScheduledArray {
 
 impl Array {
     /// Transforms the loops that compute the array. The text names loops as [`Array::explain`]
-    /// shows them, and may begin with the name of their query, by default that of the result:
-    /// `result: split(d0, o, i, 64) parallel(o)`.
-    /// `redpoll run --schedule-table` lists the transformations with their preconditions.
+    /// shows them. The text may begin with the name of a query, as in
+    /// `result: split(d0, o, i, 64) parallel(o)`; without a name, the schedule is for the query of
+    /// the result. `redpoll run --schedule-table` lists the transformations with their
+    /// preconditions.
     ///
     /// The schedule applies only to computations of the returned value. Expressions over the array
     /// do not inherit the schedule; they read the tensor if [`ScheduledArray::compute`] keeps it.
@@ -39,7 +40,7 @@ impl Array {
 }
 
 impl ScheduledArray {
-    /// Adds a schedule, such as that of another query.
+    /// Adds a schedule, for example for another query.
     ///
     /// # Errors
     /// Fails if the text is not a schedule.

@@ -1,5 +1,5 @@
-//! Shapes: modes permuted, inserted, dropped, merged and split. These operations copy nothing: they
-//! are maps of coordinates, which are fused into the loops that read the array.
+//! Changes of shape: modes are permuted, inserted, dropped, merged or split. These operations copy
+//! nothing: they are maps of coordinates, which are fused into the loops that read the array.
 
 use super::axes::axis;
 use super::error::Cause;
@@ -196,7 +196,8 @@ fn broadcast_to(state: &ArrayState, shape: &[u64]) -> Result<ArrayState, Cause> 
     state.number_modes(expr, &positions(shape.len()))
 }
 
-/// Returns the sizes of the new shape, with -1 resolved, if the number of elements is unchanged.
+/// Returns the sizes of the new shape, with -1 replaced by the inferred size, if the number of
+/// elements is unchanged.
 fn sizes(own: &[u64], shape: &[i64]) -> Result<Vec<u64>, Cause> {
     let mismatch = |why: &str| Cause::Shape(format!("cannot reshape {own:?} to {shape:?}: {why}"));
     let element_count = |sizes: &[u64]| sizes.iter().try_fold(1u64, |n, size| n.checked_mul(*size));
@@ -243,7 +244,8 @@ pub(crate) fn reshape_modes(state: &ArrayState, target: &[u64]) -> Result<ArrayS
     state.number_modes(expr, &positions(target.len()))
 }
 
-/// Merges some fields into one and splits it into others, outermost first.
+/// Merges the fields `old` into one field, and splits this field into the fields `new`, outermost
+/// first.
 fn regroup(mut expr: Expr, old: &[Field], new: &[(Field, u64)]) -> Result<Expr, Cause> {
     let merged = Field::from("merged");
     match old {

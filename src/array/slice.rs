@@ -1,4 +1,4 @@
-//! Indexing: parts of arrays by coordinates, ranges, new modes, and lists of coordinates.
+//! Indexing of arrays by coordinates, ranges, new modes, and lists of coordinates.
 
 use super::align::map;
 use super::error::Cause;
@@ -34,12 +34,12 @@ pub enum Index {
     NewAxis,
     /// A list of coordinates to gather; negative ones count from the end.
     Take(Vec<i64>),
-    /// A mask of the coordinates to keep, as long as the mode.
+    /// A mask of the coordinates to keep, with one value for each coordinate of the mode.
     Mask(Vec<bool>),
-    /// An array of integer coordinates to gather. Negative ones count from the end, and the value
-    /// out of bounds is zero. The modes of this array replace the indexed mode. Several arrays,
-    /// lists and masks are aligned, and their modes replace the first mode that one of them
-    /// indexes.
+    /// An array of integer coordinates to gather. Negative coordinates count from the end, and the
+    /// value at a coordinate out of bounds is zero. The modes of this array replace the indexed
+    /// mode. Several arrays, lists and masks are aligned, and their modes replace the first mode
+    /// that one of them indexes.
     Gather(Array),
 }
 
@@ -61,8 +61,8 @@ macro_rules! index {
 }
 
 impl Array {
-    /// Returns a part of the array, with one [`Index`] per mode from the first one on. Modes
-    /// without an index are whole.
+    /// Returns a part of the array. The first [`Index`] selects coordinates of the first mode, and
+    /// so on. The last modes need no index; a mode without an index is whole.
     ///
     /// ```
     /// use redpoll::{index, Index};
@@ -105,9 +105,9 @@ impl Array {
         })
     }
 
-    /// Reads, for each element of `indices`, the array at that coordinate along `axis`. The other
-    /// modes of both arrays have equal sizes. A negative coordinate counts from the end; the value
-    /// out of bounds is zero.
+    /// Reads one value of the array for each element of `indices`, which is the coordinate of the
+    /// value along `axis`. The other modes of both arrays must have equal sizes. A negative
+    /// coordinate counts from the end; the value at a coordinate out of bounds is zero.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -160,8 +160,8 @@ fn slice(session: &Session, state: &ArrayState, indices: Vec<Index>) -> Result<A
     if ellipses == 0 {
         all.extend(std::iter::repeat_n(Index::from(..), rank - index_count));
     }
-    // Modes are processed from the last one on, so that dropped and inserted modes do not shift
-    // those still to come.
+    // Modes are processed from last to first, so that dropped and inserted modes do not shift the
+    // modes that are processed later.
     let mut gathers: Vec<(usize, ArrayState)> = Vec::new();
     let mut part = state.clone();
     let mut mode = rank;
@@ -200,7 +200,7 @@ fn slice(session: &Session, state: &ArrayState, indices: Vec<Index>) -> Result<A
             }
             Index::Ellipsis => unreachable!("ellipses were expanded"),
         };
-        // Shifts the modes of gathers further right.
+        // Dropped and inserted modes shift the gathered modes to their right.
         let shift = part.rank() as i64 - rank_before as i64;
         let shifted = gathers.iter_mut().filter(|(at, _)| *at > mode || (*at == mode && shift > 0));
         shifted.for_each(|(at, _)| *at = (*at as i64 + shift) as usize);
@@ -209,7 +209,7 @@ fn slice(session: &Session, state: &ArrayState, indices: Vec<Index>) -> Result<A
     if gathers.is_empty() { Ok(part) } else { gather(&part, &gathers, session.config().optimizer.float_mode) }
 }
 
-/// Resolves a coordinate of a mode; negative ones count from the end.
+/// Returns the coordinate that a number selects in a mode; a negative number counts from the end.
 pub(super) fn resolve_coordinate(i: i64, size: u64) -> Result<i64, Cause> {
     let n = i64::try_from(size).unwrap_or(i64::MAX);
     let at = if i < 0 { i + n } else { i };
@@ -261,13 +261,14 @@ fn coordinate_vector(session: &Session, list: Vec<i64>) -> Result<ArrayState, Ca
     array.state.get().map_err(|e| Cause::Shape(e.to_string()))
 }
 
-/// Casts coordinates to `i64` and resolves negative ones, which count from the end.
+/// Casts coordinates to `i64`, and adds the size of the mode to negative coordinates, which count
+/// from the end.
 fn resolve_coordinates(coordinates: &ArrayState, size: u64) -> Result<ArrayState, Cause> {
     let prim = coordinates.prim().filter(|p| p.is_int());
     let Some(prim) = prim else {
         let found = &coordinates.expr.info().dtype;
         return Err(Cause::Shape(format!(
-            "coordinates must be integers, found {found}; cast them, or collect a mask first"
+            "coordinates must be integers, found {found}; cast them, or pass a mask as a list of booleans"
         )));
     };
     let coordinates = coordinates.cast(&DType::I64)?;
@@ -279,12 +280,12 @@ fn resolve_coordinates(coordinates: &ArrayState, size: u64) -> Result<ArrayState
     map(Builtin::IfElse, &[before, from_end, coordinates])
 }
 
-/// Gathers at coordinates of some modes. The modes of the coordinates replace the first gathered
-/// mode.
+/// Gathers values at coordinates of the given modes. The modes of the arrays of coordinates replace
+/// the first gathered mode.
 fn gather(state: &ArrayState, gathers: &[(usize, ArrayState)], mode: FloatMode) -> Result<ArrayState, Cause> {
     let (coordinates, _) =
         super::align::align(&gathers.iter().map(|(_, coordinates)| coordinates.clone()).collect::<Vec<_>>())?;
-    // Aligned expressions lack their own broadcast modes of size 1.
+    // An aligned expression lacks the modes of size 1 along which it is broadcast.
     let rank = gathers.iter().map(|(_, coordinates)| coordinates.rank()).max().unwrap_or(0);
     let coordinate_fields: Vec<Field> = (0..rank).map(|k| Field::from(format!("coordinate{k}"))).collect();
     let mut order: Vec<Field> = Vec::new();
@@ -313,7 +314,7 @@ fn gather(state: &ArrayState, gathers: &[(usize, ArrayState)], mode: FloatMode) 
     ArrayState { style: ModeStyle::Positional, sources, ..state.clone() }.number_modes(expr, &order)
 }
 
-/// Reads an expression at coordinates of fields:
+/// Reads an expression `x` at a coordinate of each given field `f`:
 /// `aggregate(choose, 0, ifelse(f = coordinate and .., x, 0), f ..)`. The masks make the fold a
 /// read at `coordinate`.
 fn read_at(expr: Expr, at: &[(Field, Expr)], mode: FloatMode) -> Result<Expr, Cause> {
@@ -348,7 +349,7 @@ fn read_at_strict(expr: &Expr, at: &[(Field, Expr)], prim: Prim) -> Result<Expr,
     let inside = Expr::mapjoin(Builtin::And, inside)?;
     let read = Expr::mapjoin(Builtin::IfElse, [inside, found.clone(), Expr::literal(zero(0.0))])?;
     let read = read.reorder(found.info().fields.clone())?;
-    // The fill value of the sum is a multiple of that of the expression.
+    // The fill value of the sum is a multiple of the fill value of the expression.
     let fill = expr.fill_in(FloatMode::StrictIeee)?;
     Ok(if read.info().fill == fill { read } else { read.refill(Some(fill), ComputedFills::Keep)? })
 }

@@ -62,8 +62,8 @@ impl Session {
         self.dense([values.len() as u64], values)
     }
 
-    /// Returns an array of the given entries, each a coordinate per mode and a value, with fill
-    /// value zero. Values at equal coordinates are added.
+    /// Returns an array of the given entries, with fill value zero. An entry has a coordinate per
+    /// mode and a value. Values at equal coordinates are added.
     ///
     /// ```
     /// use redpoll::logic::Format;
@@ -111,8 +111,8 @@ impl Session {
 }
 
 impl Array {
-    /// Returns a number as an array of rank 0 of the same session. As in [`Operand`], its dtype
-    /// adapts to the arrays that it is combined with.
+    /// Returns a number as an array of rank 0 of the same session. As in [`Operand`], the dtype of
+    /// the number adapts to the arrays that the number is combined with.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

@@ -1,4 +1,4 @@
-//! The sources of expressions: the tensors behind their tables.
+//! The sources of expressions: the tensors of their tables.
 
 #[cfg(feature = "files")]
 use super::files::ScannedFile;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-/// The tensor behind a table of an expression.
+/// The tensor of a table of an expression.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// A tensor that redpoll did not compute, or that it cannot compute again.
@@ -20,7 +20,8 @@ pub(crate) enum Source {
     File(Arc<ScannedFile>),
     /// The tensor of a computed array, kept for the expression.
     Kept(Arc<KeptTensor>),
-    /// The tensor of a computed array, if other expressions keep it, and the origin of that array.
+    /// The tensor of a computed array as long as other expressions keep this tensor, and the origin
+    /// of the array.
     Origin(Weak<KeptTensor>, Arc<Origin>),
 }
 

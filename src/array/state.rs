@@ -39,17 +39,18 @@ impl SharedState {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns what `read` finds in the state, or the error.
+    /// Returns the result of `read` for the state, or the error.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&ArrayState) -> T) -> Result<T, Arc<ArrayError>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(read).map_err(Arc::clone)
     }
 
-    /// Replaces the state by an equal one, if `replacement` returns one.
+    /// Replaces the state by the result of `replacement`, a state with equal values. Keeps the
+    /// state if the result is `None`.
     pub(crate) fn replace(&self, replacement: impl FnOnce(&ArrayState) -> Option<ArrayState>) {
         let mut shared = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let replacement = shared.as_ref().ok().and_then(replacement);
         let previous = replacement.map(|state| std::mem::replace(&mut *shared, Ok(state)));
-        // Tensors may be dropped with the previous state, after the lock is released.
+        // The lock is released first, because tensors may be dropped with the previous state.
         drop(shared);
         drop(previous);
     }
@@ -63,7 +64,7 @@ pub(crate) fn position(k: usize) -> Field {
     POSITIONS.get(k).cloned().unwrap_or_else(|| Field::from(format!("d{k}")))
 }
 
-/// Returns whether a field is that of mode `k` of a positional array.
+/// Returns whether a field is the field of mode `k` of a positional array.
 pub(crate) fn is_position(field: &Field, k: usize) -> bool {
     POSITIONS.get(k).map_or_else(|| *field == position(k), |position| position == field)
 }

@@ -1,8 +1,8 @@
 //! Plans of expressions with shared parts: a shared part of a large expression becomes a query of
 //! its own.
 //!
-//! Phases that read an expression as a tree take time proportional to the unfolded size, which
-//! doubles with each `a = &a + &a`.
+//! Phases that read an expression as a tree take time proportional to its unfolded size, which
+//! counts a shared part at every use. The unfolded size doubles with each `a = &a + &a`.
 
 use redpoll_logic::expr::Node;
 use redpoll_logic::{Alias, Error, Expr, Query};
@@ -68,7 +68,7 @@ pub(super) fn address(expr: &Expr) -> *const Node {
 }
 
 impl DistinctNodes {
-    /// Returns the number of nodes of an unfolded expression and records its parts.
+    /// Returns the number of nodes of an unfolded expression, and records the distinct nodes.
     fn count(&mut self, expr: &Expr) -> u64 {
         if let Some(part) = self.nodes.get_mut(&address(expr)) {
             part.uses += 1;

@@ -13,7 +13,7 @@ use redpoll_logic::{Affine, Field, IndexMap, Scalar, Subscript};
 pub enum Overlap {
     /// All elements where array and kernel overlap: size `n + k - 1`.
     Full,
-    /// One element per element of the array, the kernel centered on it: size `n`.
+    /// One element per element of the array, on which the kernel is centered: size `n`.
     Same,
     /// The elements where the whole kernel lies within the array: size `n - k + 1`, or 0 for a
     /// larger kernel.
@@ -21,8 +21,8 @@ pub enum Overlap {
 }
 
 impl Array {
-    /// Returns all windows of `size` adjacent elements along an axis. The axis becomes the start of
-    /// the window, and a new last mode the offset within it.
+    /// Returns all windows of `size` adjacent elements along an axis. A coordinate of the axis is
+    /// then the start of a window, and a new last mode has the offsets within the window.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -88,9 +88,9 @@ impl Array {
         })
     }
 
-    /// Convolves the array with a kernel of as many modes, with zero beyond the bounds of the
-    /// array: `out[i] = sum(kernel[t] * self[i - t], t)`, where `i` starts at 0 for
-    /// [`Overlap::Full`].
+    /// Convolves the array with a kernel that has equally many modes:
+    /// `out[i] = sum(kernel[t] * self[i - t], t)`, where `i` starts at 0 for [`Overlap::Full`]. The
+    /// array is zero beyond its bounds.
     ///
     /// ```
     /// use redpoll::Overlap;
@@ -119,8 +119,8 @@ impl Array {
     }
 }
 
-/// Returns the array at `i + first - tap`, with modes for the elements `i` of the convolution, then
-/// modes for the taps of the kernel.
+/// Returns the elements of the array at `i + first - tap`, where `first` depends on the overlap.
+/// The first modes have the elements `i` of the convolution, the last modes the taps of the kernel.
 fn tap_windows(array: &ArrayState, taps: &[u64], overlap: Overlap) -> Result<ArrayState, Cause> {
     let rank = taps.len();
     let overflow = || {

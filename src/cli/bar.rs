@@ -1,4 +1,4 @@
-//! Progress bars on standard error, if that is a terminal.
+//! Progress bars on standard error, which are hidden if standard error is not a terminal.
 
 use crate::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -44,7 +44,7 @@ impl Bar {
 
     /// Shows the progress of a run.
     pub(super) fn show_run(&self, progress: &Progress) {
-        // Queries count alike, whatever their work.
+        // Every query gets an equal share of the bar, regardless of its work.
         let done = progress.finished as f64 + progress.fraction;
         self.0.set_style(style(PERCENTAGE));
         self.0.set_message(progress.query.to_string());

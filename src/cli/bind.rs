@@ -18,7 +18,7 @@ pub(super) struct BindArg {
     pub(super) name: String,
     /// The file.
     file: PathBuf,
-    /// The storage format as text, by default chosen by the file.
+    /// The storage format as text. Without it, the file determines the format.
     format: Option<String>,
 }
 
@@ -55,20 +55,22 @@ fn looks_like_format(text: &str) -> bool {
 pub(super) struct RequiredInput {
     /// The name.
     pub(super) name: String,
-    /// For a plan, the fields of the modes; for a program, the sizes of the modes as written, empty
-    /// for a size that the program does not declare.
+    /// For a plan, the fields of the modes. For a program, the text of the declared size of each
+    /// mode, which is empty if the program declares no size.
     pub(super) fields: Vec<String>,
     /// The dtype, if a program declares it.
     pub(super) dtype: Option<DType>,
-    /// The dtype of a number, whose value is written instead of a file.
+    /// The dtype of an input that is a number. The option has the value of such an input in place
+    /// of a file.
     pub(super) number: Option<DType>,
     /// The default format, as text.
     pub(super) format: Option<String>,
 }
 
 impl RequiredInput {
-    /// Returns the dtype of a number that is written instead of a file: for an input of a program
-    /// that is a number, and for a table without indices unless a file of that name exists.
+    /// Returns the dtype of the number that the option has in place of a file, or `None` if the
+    /// option names a file. An input of a program that is a number always takes a number. A table
+    /// without indices takes a number, unless a file of that name exists.
     fn dtype_of_number(&self, bind: &BindArg) -> Option<DType> {
         let is_table = self.number.is_none() && self.fields.is_empty() && !bind.file.exists();
         let is_integer = || bind.file.to_str().is_some_and(|text| text.parse::<i64>().is_ok());
@@ -108,7 +110,8 @@ pub(super) fn load(
     Ok(bindings)
 }
 
-/// Parses a format for a tensor of a rank; `option` is the text in front of the error.
+/// Parses a format for a tensor of the given rank. The error message begins with the text of
+/// `option`.
 pub(super) fn storage_format(
     text: &str,
     rank: usize,

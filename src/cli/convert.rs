@@ -45,7 +45,7 @@ pub(super) struct Args {
     edge_list: EdgeListArgs,
 }
 
-/// Options of reading edge lists.
+/// Options for reading edge lists.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Edge lists (by default detected from the first records)")]
 struct EdgeListArgs {
@@ -189,14 +189,15 @@ fn convert_arrays(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<
     write_summary(args, &after, out)
 }
 
-/// Writes the line about the file that was written.
+/// Writes a line with the shape, the dtype and the number of entries of the written file.
 fn write_summary(args: &Args, after: &Info, out: &mut impl Write) -> Result<(), CommandFailure> {
     let shape: Vec<String> = after.shape.iter().map(u64::to_string).collect();
     writeln!(out, "{}    {} {}, {} entries", args.to.display(), shape.join(" x "), after.dtype, after.stored)?;
     Ok(())
 }
 
-/// Returns the properties that a file does not preserve, by comparison of the headers.
+/// Describes the properties that the written file has lost. `before` is the header of the file that
+/// was read, `after` the header of the written file.
 fn find_losses(before: &Info, after: &Info, has_lost_names: bool, content: &Content) -> Vec<String> {
     let to = format!(".{} files", after.file_format.extension);
     let mut losses = Vec::new();

@@ -53,7 +53,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TITLE", conflicts_with = "output")]
     section: Option<String>,
 
-    /// Also show the Assembly of a program; that of a plan is always shown
+    /// Also show the Assembly of a program; the Assembly of a plan is always shown
     #[arg(long, conflicts_with_all = ["analyze", "output"])]
     assembly: bool,
 
@@ -207,7 +207,7 @@ fn graph(flow: &Flow, form: OutputForm, out: &mut impl Write) -> Result<(), Comm
     Ok(write!(out, "{text}")?)
 }
 
-/// Writes the sections, or those whose title begins with `title`.
+/// Writes all sections, or only the sections whose title begins with `title`.
 fn write_sections(sections: Explanation, title: Option<&str>, out: &mut impl Write) -> Result<(), CommandFailure> {
     let style = TerminalStyle::of(&io::stdout());
     let heading = |section: &Section| style.title(&format!("== {} ==", section.title));

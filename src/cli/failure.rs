@@ -35,7 +35,7 @@ impl CommandFailure {
     pub(super) fn report(&self) -> ExitCode {
         let mut err = io::stderr().lock();
         let style = TerminalStyle::of(&err);
-        // Errors of standard error are ignored; the exit code remains.
+        // If standard error cannot be written, the exit code alone reports the failure.
         let _ = match self {
             CommandFailure::ClosedPipe => return ExitCode::SUCCESS,
             #[cfg(feature = "sql")]
@@ -55,7 +55,7 @@ fn write_failure(err: &mut impl Write, style: TerminalStyle, error: &dyn Cause, 
     let mut cause = error.source();
     while let Some(c) = cause {
         let message = c.to_string();
-        // Many errors include their cause in their message, so it is not repeated.
+        // The messages of many errors include the message of the cause, which is not repeated.
         if !printed.contains(&message) {
             writeln!(err, "  caused by: {message}")?;
             printed = message;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Show the content of a file, its structure, and its size in each format
 #[derive(clap::Args)]
 #[command(after_help = "\
-Fibers are those of the last mode, such as the rows of a matrix. A run is a sequence of adjacent entries of a fiber with
+Fibers run along the last mode, such as the rows of a matrix. A run is a sequence of adjacent entries of a fiber with
 equal values; a block is a sequence of adjacent entries with any values. Bytes count all arrays of a tensor in memory.
 
 Examples:

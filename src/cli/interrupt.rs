@@ -1,4 +1,4 @@
-//! Signals that end the process: unfinished files are removed first.
+//! Handlers of signals that end the process; they remove unfinished files first.
 
 use crate::datasets::remove_unfinished;
 use crate::kernels::c::stop_compilers;
@@ -40,7 +40,7 @@ pub(super) fn clean_up_on_signals(ctrl_c: CtrlC) {
 #[cfg(not(unix))]
 pub(super) fn clean_up_on_signals(_: CtrlC) {}
 
-/// Returns whether the process was started with a signal ignored, if the system reports this.
+/// Returns whether the process ignores a signal; `false` if the system does not report this.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

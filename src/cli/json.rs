@@ -11,9 +11,10 @@
 //!   fill value, and `sum` the sum of all elements in `f64`.
 //! - Infinities and NaN are the strings `"inf"`, `"-inf"` and `"nan"`. Values of structs are arrays
 //!   and have no sum (`null`).
-//! - `engine` is the placement of the first run and its reason, and `notes` are those for the
+//! - `engine` is the placement of the first run with its reason. `notes` are the notes for the
 //!   author of the plan.
-//! - `held` is [`Run::peak_bytes`] in bytes. The warm times are `null` without `--repeat`.
+//! - `held` is [`Run::peak_bytes`] in bytes. `seconds` has the [`StepTimes`]; the warm times are
+//!   `null` without `--repeat`.
 
 use super::failure::CommandFailure;
 use super::summary::StepTimes;

@@ -25,13 +25,14 @@ pub(super) fn limit(requested: Option<usize>) -> Option<usize> {
     [requested, address_space()].into_iter().flatten().min()
 }
 
-/// Creates the memory of a limit, for commands without a session.
+/// Creates a memory account with the given limit, for commands without a session.
 pub(super) fn memory(limit: Option<usize>) -> Memory {
     limit.map_or_else(Memory::default, Memory::limited)
 }
 
-/// Returns the bytes left by `ulimit -v`, less a reserve for allocators and threads, but at least a
-/// quarter of these bytes; `None` without such a limit.
+/// Returns the bytes that are left of the limit of `ulimit -v`, less a reserve for allocators and
+/// threads. The reserve is at most three quarters of these bytes. Returns `None` without such a
+/// limit.
 #[cfg(unix)]
 fn address_space() -> Option<usize> {
     use rustix::process::{Resource, getrlimit};

@@ -66,7 +66,7 @@ fn canonical_path(file: &Path) -> PathBuf {
     path.unwrap_or_else(|| file.to_owned())
 }
 
-/// Rejects a file in a folder that does not exist, or without a known extension; `option` precedes
+/// Rejects a file without a known extension, or in a folder that does not exist; `option` precedes
 /// the name in the message.
 pub(super) fn check_file(option: &str, file: &Path) -> Result<(), CommandFailure> {
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {

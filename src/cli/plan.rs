@@ -74,16 +74,16 @@ pub(super) struct PlanArgs {
     #[arg(long)]
     strict: bool,
 
-    /// The compiler of kernels on the CPU: instant (Cranelift, which takes a fraction of a
-    /// millisecond), optimizing (the C compiler of this machine; fails if there is none), or auto:
-    /// instant until the optimizing tier has been compiled in the background, for a plan that runs
-    /// long enough
+    /// The compiler of kernels on the CPU: instant, optimizing or auto. Instant is Cranelift, which
+    /// takes a fraction of a millisecond. Optimizing is the C compiler of this machine; the command
+    /// fails if there is none. With auto, a plan that runs long enough is also compiled by
+    /// optimizing in the background
     #[arg(long, value_name = "TIER", value_parser = tier_parser())]
     tier: Option<Target>,
 
     /// The target that runs the plan: cpu, a device (cuda, cuda:1, ..), a tier (instant,
-    /// optimizing), an interpreter (logic, notation, assembly, grid), or auto, the default: a
-    /// device if it is expected to be faster, otherwise cpu
+    /// optimizing), an interpreter (logic, notation, assembly, grid), or auto. With auto, the
+    /// default, a device runs the plan if the device is expected to be faster, otherwise cpu
     #[arg(long, value_name = "TARGET")]
     engine: Option<Target>,
 }
@@ -222,7 +222,7 @@ impl PlanArgs {
         self.plan.as_ref().expect("the parser requires a plan")
     }
 
-    /// Adds the name of the plan's file to errors of its text.
+    /// Adds the name of the file of the plan to errors in the text of the plan.
     pub(super) fn in_plan(&self, error: Error) -> CommandFailure {
         match error {
             Error::Parse(e) => CommandFailure::Error { error: format!("{}: {e}", self.source()).into(), hint: None },
@@ -270,7 +270,7 @@ impl PlanArgs {
     }
 }
 
-/// Writes the transformations that `--schedule` takes.
+/// Writes the transformations that `--schedule` accepts.
 pub(super) fn write_schedule_table(out: &mut impl Write) -> Result<(), CommandFailure> {
     let style = TerminalStyle::of(&io::stdout());
     for TransformationText { forms, effect, precondition } in TRANSFORMATIONS {
@@ -291,7 +291,7 @@ fn subject_parser() -> impl TypedValueParser<Value = Subject> {
         .map(move |name| named(name).expect("the parser accepts only names of subjects"))
 }
 
-/// Returns the note on a file whose entries repeat coordinates; `None` if none does.
+/// Returns the note on a file with repeated coordinates; `None` if no coordinates are repeated.
 pub(super) fn repetition_note(file: &Path, repeated: usize) -> Option<String> {
     let file = file.display();
     (repeated > 0).then(|| format!("{file}: {repeated} entries have repeated coordinates; their values were added"))

@@ -93,7 +93,7 @@ fn step_times(prepared: &Prepared, read: Duration, cold: Duration, mut warm: Vec
     }
 }
 
-/// Returns the median of sorted times: the middle one, or the mean of the two in the middle.
+/// Returns the median of sorted times: the middle time, or the mean of the two middle times.
 fn median(sorted: &[Duration]) -> Option<Duration> {
     let upper = sorted.get(sorted.len() / 2)?;
     Some(if sorted.len() % 2 == 1 { *upper } else { (*upper + sorted[sorted.len() / 2 - 1]) / 2 })

@@ -39,7 +39,7 @@ impl<T: FromStr> FromStr for Named<T> {
     }
 }
 
-/// The size of an index without an option.
+/// The size of an index if no option, declaration or bound table determines the size.
 const SIZE: u64 = 1000;
 /// Average number of entries for each coordinate of the first mode of a sparse table, unless the
 /// table is full or has [`MAX_ENTRIES`].
@@ -85,7 +85,8 @@ impl StandInArgs {
     }
 
     /// Returns a random tensor for a table or an input, the number 1 for a table without indices,
-    /// or `None` for a number of a program. `sizes` has the sizes of the indices of bound tables.
+    /// or `None` for an input of a program that is a number. `sizes` has the sizes of the indices
+    /// of bound tables.
     pub(super) fn tensor(
         &self,
         input: &RequiredInput,
@@ -134,7 +135,7 @@ impl StandInArgs {
     }
 }
 
-/// Returns the size that a program declares for a mode.
+/// Returns the size that a program declares for a mode, or `None` if the size has a name.
 fn written_size(field: &str) -> Option<u64> {
     field.parse().ok()
 }

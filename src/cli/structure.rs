@@ -22,7 +22,7 @@ pub(super) struct FormatReport {
     structure: Structure,
     /// The sizes of the modes.
     shape: Vec<u64>,
-    /// Candidates by ascending size; those too large to count come last.
+    /// Candidates by ascending size; formats that are too large to count come last.
     formats: Vec<FormatCandidate>,
 }
 

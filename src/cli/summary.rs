@@ -64,7 +64,7 @@ pub(super) fn report_text(
     Ok(writeln!(out, "  {:<9} {:>10}   {PEAK_DESCRIPTION}", "memory", HumanBytes(run.peak_bytes as u64).to_string())?)
 }
 
-/// Writes the values of all results, cut in the middle.
+/// Writes the values of all results; the middle of a large result is left out.
 pub(super) fn print_values(run: &Run, out: &mut impl Write) -> Result<(), CommandFailure> {
     let style = TerminalStyle::of(&io::stdout());
     for (k, (name, tensor)) in run.outputs.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Inputs with the bounds of blocks of the stored entries of other inputs.
+//! Block inputs of programs: inputs with the bounds of blocks of the stored entries of other
+//! inputs. A stage computes its block inputs when it runs; users do not bind them.
 
 use redpoll_compiler::notation::{Program, TensorId};
 use redpoll_logic::Alias;
@@ -7,7 +8,7 @@ use redpoll_storage::{Error, StoredBlocks, Tensor};
 /// The inputs of a program whose values are computed from other inputs.
 pub(crate) struct BlockInputs(Vec<DerivedInputs>);
 
-/// Inputs with the bounds of blocks of the stored entries of another input.
+/// Inputs with the bounds of blocks of the stored entries of the input `of`.
 struct DerivedInputs {
     of: Alias,
     stored: StoredBlocks,

@@ -10,7 +10,8 @@ use redpoll_kernels::run::Limits;
 use redpoll_storage::Tensor;
 use std::time::Instant;
 
-/// Runs the kernel of loops on its inputs, in the order of the inputs of its program.
+/// Runs the kernel of the loops of a stage. The inputs must be in the order of the inputs of the
+/// program.
 pub(crate) fn run_kernel(
     loops: &StageLoops,
     inputs: &[&Tensor],
@@ -25,9 +26,9 @@ pub(crate) fn run_kernel(
     kernel.run(inputs, limits).map_err(|source| loops.phase_error(Phase::Run, source))
 }
 
-/// Runs the kernel of loops in the tier that its trial assigns, and records the time if the trial
-/// needs it. Until the optimizing tier is compiled, the instant tier runs. Then inputs of other
-/// layouts than the expected ones run in the optimizing tier, without a trial. Returns the outcome
+/// Runs the kernel of the loops of a stage in the tier that its trial assigns, and records the time
+/// if the trial needs it. The instant tier runs until the optimizing tier is compiled. After that,
+/// inputs with unexpected layouts run in the optimizing tier, without a trial. Returns the outcome
 /// and the tier.
 pub(crate) fn run_in_tiers(
     loops: &StageLoops,

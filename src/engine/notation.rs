@@ -9,7 +9,8 @@ use redpoll_logic::{Alias, FloatMode, Scalar, TensorType};
 use redpoll_storage::Tensor;
 use std::collections::HashMap;
 
-/// Runs the normalized program of loops on its inputs, in the order of the inputs of the program.
+/// Runs the normalized program of the loops of a stage. The inputs must be in the order of the
+/// inputs of the program.
 pub(crate) fn run_notation(loops: &StageLoops, inputs: &[&Tensor], mode: FloatMode) -> Result<Vec<Tensor>, Error> {
     let mut inputs_by_name = HashMap::new();
     for (decl, tensor) in loops.program.tensors.iter().filter(|t| t.role == Role::Input).zip(inputs) {

@@ -26,7 +26,7 @@ const MIN_RUNS: u64 = 200;
 pub(crate) struct OptimizingTier {
     pub(crate) toolchain: Arc<Toolchain>,
     pub(crate) mode: FloatMode,
-    /// A text that replaces the emitted one.
+    /// Edited C text, which replaces the generated text.
     pub(crate) edited_text: Option<String>,
     runs: AtomicU64,
     nanos: AtomicU64,
@@ -82,7 +82,7 @@ impl OptimizingTier {
         loops(stages).all(|l| l.is_compiled(Target::OPTIMIZING))
     }
 
-    /// Counts a run of the instant tier.
+    /// Counts a run of the instant tier, and adds its time to the time of all runs.
     pub(crate) fn count_run(&self, time: Duration) {
         self.runs.fetch_add(1, Ordering::Relaxed);
         self.nanos.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);

@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(target(RunEstimate { result_bytes: 2e9, ..work(0.1, 1) }, READY), Target::CPU);
         assert_eq!(target(work(0.1, 1), DeviceState { compiled: false, ..READY }), Target::CPU);
         assert_eq!(target(work(1.0, 1), DeviceState { compiled: false, ..READY }), Target::cuda(0));
-        assert_eq!(target(work(0.1, 64), READY), Target::CPU, "more threads than the device equals");
+        assert_eq!(target(work(0.1, 64), READY), Target::CPU, "64 threads are faster than the device");
         assert_eq!(target(RunEstimate { queries: 1000, ..work(0.1, 1) }, READY), Target::CPU, "launches take time");
     }
 

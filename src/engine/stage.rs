@@ -23,7 +23,7 @@ use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Maximum number of kernels of some loops for other than the expected layouts.
+/// Maximum number of kernels that [`StageLoops`] keeps for inputs with unexpected layouts.
 const OTHER_KERNELS: NonZeroUsize = NonZeroUsize::new(4).expect("not zero");
 
 /// One query, or a program in Notation, with its kernels. Clones share the kernels.
@@ -38,7 +38,7 @@ pub(crate) struct Stage {
     /// The estimated bytes of the written tensors, in the order of the query's outputs; empty for a
     /// program.
     pub(crate) output_bytes: Vec<(Alias, f64)>,
-    /// The tensors that are read here for the last time and are not results.
+    /// The tensors that the stage reads and that neither a later stage nor the user needs.
     pub(crate) last_read: Vec<Alias>,
     /// The work that computes the outputs.
     pub(crate) work: StageWork,
@@ -54,7 +54,7 @@ pub(crate) enum StageWork {
     Loops(Arc<StageLoops>),
 }
 
-/// The target of a kernel, and the layouts of the inputs for which it was lowered.
+/// The target of a kernel, and the layouts of the inputs for which the kernel was lowered.
 type KernelKey = (Target, Vec<Option<InputLayout>>);
 
 /// The loops of a query as programs, and the kernels compiled from them.
@@ -196,9 +196,9 @@ impl Stage {
     }
 }
 
-/// Returns whether loops can convert storage in one pass: entries are written in the order in which
-/// the loops read the source, and no sparse level gets fill values that only a full level of the
-/// source stores.
+/// Returns whether loops can convert storage in one pass. The loops must write entries in the order
+/// in which they read the source, and no sparse level may get fill values that only a full level of
+/// the source stores.
 fn is_streaming(source: &Format, output: &Output) -> bool {
     let full = |format: &Format| format.levels.iter().map(|level| level.kind.traits().full).collect::<Vec<_>>();
     let (from, to) = (full(source), full(&output.ty.format));
@@ -251,7 +251,7 @@ impl StageLoops {
         let layout = |t: &TensorDecl| {
             let layout = layouts.expected_layout(&t.name, &t.ty);
             let Some((of, levels)) = block_inputs.shared_levels(&t.name) else { return layout };
-            let of = program.tensors.iter().find(|t| t.name == of.as_str()).expect("bounds of blocks are of an input");
+            let of = program.tensors.iter().find(|t| t.name == of.as_str()).expect("block bounds belong to an input");
             let shared = layouts.expected_layout(&of.name, &of.ty).levels.into_iter().take(levels);
             InputLayout { levels: shared.chain(layout.levels.into_iter().skip(levels)).collect(), ..layout }
         };
@@ -297,7 +297,7 @@ impl StageLoops {
         self.slot(target).is_some_and(|slot| slot.get().is_some())
     }
 
-    /// Stores a kernel for inputs of the expected layouts, unless there is one.
+    /// Stores a kernel for inputs of the expected layouts, unless such a kernel is already stored.
     pub(crate) fn store_kernel(&self, target: Target, kernel: Kernel) {
         if let Some(slot) = self.slot(target) {
             slot.get_or_init(|| kernel);
@@ -320,12 +320,12 @@ impl StageLoops {
         self.layouts.iter().flatten().zip(inputs).all(|(expected, input)| expected.fits(input))
     }
 
-    /// Returns the choice between the tiers, if it has been made.
+    /// Returns the choice between the tiers, if the trial has ended.
     pub(crate) fn tier_choice(&self) -> Option<TierChoice> {
         self.trial.choice(&self.name)
     }
 
-    /// Returns a kernel for inputs whose layouts differ from the expected ones, such as an
+    /// Returns a kernel for inputs whose layouts differ from the expected layouts, such as an
     /// intermediate with enough positions to need wide arrays. The kernel is compiled unless it was
     /// used recently. Returns `None` if all inputs have the expected layouts.
     pub(crate) fn kernel_for(
@@ -377,7 +377,7 @@ pub(crate) struct Layouts<'b> {
 }
 
 impl Layouts<'_> {
-    /// Starts with the layouts of bound tensors.
+    /// Creates the expected layouts from the bound tensors.
     pub(crate) fn of(bindings: &Bindings) -> Layouts<'_> {
         Layouts { bindings, shared: HashMap::new(), specials: HashMap::new() }
     }

@@ -3,8 +3,8 @@
 //!
 //! The tiers give the same bits, so the choice affects nothing but times. A trial compares the
 //! least times per unit of work, because disturbances, such as a cold cache in the first run, only
-//! make runs take longer. Work is the number of stored values of the inputs. Tiers alternate in
-//! the order of the Thue-Morse sequence, so that neither is favoured if the inputs change
+//! make runs take longer. Work is the number of stored values of the inputs. Tiers alternate in the
+//! order of the Thue-Morse sequence, so that neither tier is favoured if the inputs change
 //! periodically.
 
 use crate::target::Target;
@@ -16,9 +16,9 @@ use std::time::Duration;
 const MIN_RUNS: u32 = 2;
 /// Number of runs of each tier in a trial of short runs.
 const MAX_RUNS: u32 = 16;
-/// Least time of all runs of a trial that may end with [`MIN_RUNS`] runs of each tier.
+/// Minimum total time of the runs of a trial that may end with [`MIN_RUNS`] runs of each tier.
 const TRIAL_TIME: Duration = Duration::from_millis(50);
-/// Least ratio of two amounts of work that are not comparable.
+/// Minimum ratio between the work of two runs whose times are not comparable.
 const INCOMPARABLE: u64 = 8;
 
 /// The trial of a kernel, or its outcome.
@@ -55,7 +55,7 @@ pub(crate) struct TierAssignment {
     pub(crate) is_measured: bool,
 }
 
-/// The tier that runs a kernel on [`Target::CPU`] after a trial of both.
+/// The tier that runs a kernel on [`Target::CPU`] after a trial of both tiers.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct TierChoice {
@@ -67,7 +67,7 @@ pub struct TierChoice {
     pub instant: Duration,
     /// The least time per unit of work in the optimizing tier, times the work of the first run.
     pub optimizing: Duration,
-    /// The number of compared runs of each tier; if the numbers differ, the smaller one.
+    /// The number of compared runs of each tier; if the numbers differ, the smaller number.
     pub runs: u32,
 }
 
@@ -157,8 +157,8 @@ mod tests {
 
     const MICROSECOND: f64 = 1e-6;
 
-    /// Makes runs of the given amounts of work, whose times are given by tier, work and number of
-    /// the run; returns the number of measured runs.
+    /// Makes runs with the given amounts of work. `time` returns the time of a run from its tier,
+    /// work and number. Returns the number of measured runs.
     fn measure(
         trial: &TierTrial,
         works: impl IntoIterator<Item = u64>,
@@ -241,7 +241,7 @@ mod tests {
         let trial = TierTrial::default();
         assert_eq!(measure(&trial, [100; 100], by_tier(MICROSECOND, 2.0 * MICROSECOND)), 32);
         assert_eq!(trial.chosen(), Some(Target::INSTANT));
-        assert_eq!(measure(&trial, [700, 10], by_tier(1.0, 1.0)), 0, "the work is alike");
+        assert_eq!(measure(&trial, [700, 10], by_tier(1.0, 1.0)), 0, "no new trial begins");
         let small_and_large = [100_000, 10].into_iter().cycle().take(100);
         let time = |tier, work, _: usize| work as f64 * MICROSECOND * by_tier(2.0, 1.0)(tier, 0, 0);
         assert_eq!(measure(&trial, small_and_large, time), 4, "runs on 10 values are not measured");

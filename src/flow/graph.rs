@@ -9,7 +9,7 @@ use std::collections::HashMap;
 /// The nodes of a drawing of a flow, and the edges between them.
 #[derive(Clone, Debug)]
 pub struct FlowGraph {
-    /// The inputs, queries and results; each query stands after the nodes that it reads.
+    /// The inputs, queries and results. The nodes that a query reads precede the query.
     pub nodes: Vec<FlowNode>,
     /// The tensors that are passed between nodes.
     pub edges: Vec<FlowEdge>,
@@ -38,16 +38,16 @@ pub struct FlowNode {
 /// A tensor that is passed between two nodes.
 #[derive(Clone, Debug)]
 pub struct FlowEdge {
-    /// The index of the node that has the tensor.
+    /// The index of the node that provides the tensor.
     pub from: usize,
-    /// The index of the node that takes the tensor.
+    /// The index of the node that receives the tensor.
     pub to: usize,
     /// The lines of the label.
     pub lines: Vec<String>,
 }
 
-/// Joins lines with a separator. Characters are escaped by `escape`, and other control characters
-/// become blanks.
+/// Joins lines with a separator. Characters are escaped by `escape`; control characters that
+/// `escape` does not replace become blanks.
 pub(super) fn escape_lines(lines: &[String], separator: &str, escape: impl Fn(char) -> Option<String>) -> String {
     let character = |c: char| match escape(c) {
         Some(escaped) => escaped,

@@ -46,8 +46,8 @@ pub struct FlowQuery {
     pub is_conversion: bool,
     /// The tensors that the query reads.
     pub reads: Vec<FlowRead>,
-    /// The index of the loop that is cut into chunks for threads, or the obstacle. `None` for
-    /// conversions without a schedule.
+    /// The index of the loop that is cut into chunks for threads, or the obstacle that prevents
+    /// chunks. `None` for conversions without a schedule.
     pub chunks: Option<Result<String, Obstacle>>,
     /// The adaptation after this query, if the rest of the plan was replanned.
     pub adaptation: Option<Adaptation>,
@@ -93,12 +93,12 @@ impl Flow {
         FlowGraph::of(self)
     }
 
-    /// Prints the graph for Graphviz.
+    /// Returns the graph as text for Graphviz.
     pub fn to_dot(&self) -> String {
         dot::print(&self.graph())
     }
 
-    /// Prints the same graph for Mermaid.
+    /// Returns the graph as text for Mermaid.
     pub fn to_mermaid(&self) -> String {
         mermaid::print(&self.graph())
     }
@@ -184,7 +184,7 @@ impl ReadableTensors<'_> {
 }
 
 impl FlowRead {
-    /// Returns the protocols of each access, such as `walk i, follow k`, and its workspace.
+    /// Describes each access by its protocols, such as `walk i, follow k`, and its workspace.
     pub(crate) fn protocols(&self) -> Vec<String> {
         self.accesses.iter().map(text::protocols).filter(|words| !words.is_empty()).collect()
     }

@@ -70,8 +70,8 @@ impl fmt::Display for Size {
     }
 }
 
-/// Describes an access by the protocols of its storage modes, such as `walk i, follow k`, and its
-/// workspace.
+/// Describes an access by the protocols of its storage modes, such as `walk i, follow k`, and by
+/// its workspace.
 pub(super) fn protocols(access: &Access) -> String {
     let protocols = access.protocols.iter().zip(&access.subscripts).map(|(protocol, subscript)| {
         let verb = match protocol {

@@ -7,12 +7,12 @@
 //! - stored infinities and NaN
 //! - facts that the optimizer requested
 //!
-//! A compiled plan does not depend on other values of its inputs, nor on their names, unless
-//! schedules refer to the names.
+//! Apart from these properties, a compiled plan does not depend on the values of its inputs, nor on
+//! their names, unless schedules refer to the names.
 //!
 //! A compiled program depends on types, widths of arrays, and assumed ranges of values. Numbers of
-//! positions are not part of its key, because a user may run a program repeatedly over a growing
-//! tensor.
+//! positions are not part of the key of a program, because a user may run a program repeatedly over
+//! a growing tensor.
 
 use super::form::{CompiledForm, CompiledKind};
 use super::request::Request;
@@ -40,8 +40,8 @@ struct CachedForm {
 #[derive(PartialEq, Eq, Hash)]
 struct CacheKey {
     source: KeySource,
-    /// The properties of the inputs. Those of a plan are in the order of
-    /// [`Plan::inputs`](redpoll_logic::Plan::inputs), those of a program are sorted by name.
+    /// The properties of the inputs. The inputs of a plan are in the order of
+    /// [`Plan::inputs`](redpoll_logic::Plan::inputs), the inputs of a program are sorted by name.
     inputs: Vec<InputProperties>,
     /// The schedules and the names of the inputs of a plan, which schedules refer to; `None`
     /// without a schedule.

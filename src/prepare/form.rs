@@ -10,8 +10,8 @@ use std::iter;
 use std::sync::{Arc, OnceLock};
 
 /// The compiled form of a plan or program. Apart from the properties in its cache key, a form
-/// depends on the values of tensors only through the facts and ranges in its kind. So congruent
-/// plans over similar tensors share a form, and so do runs of a program.
+/// depends on the values of tensors only through the facts and ranges in `kind`. So congruent plans
+/// over similar tensors share a form, and so do runs of a program.
 pub(crate) struct CompiledForm {
     pub(crate) kind: CompiledKind,
     pub(crate) executable: Executable,

@@ -62,13 +62,13 @@ impl Prepared {
     }
 
     /// Returns the physical plan, or `None` for a program. If the first run has adapted the plan to
-    /// the observed numbers of positions, this is the adapted plan.
+    /// the observed numbers of positions, returns the adapted plan.
     pub fn physical(&self) -> Option<&PhysicalPlan> {
         self.current().plan().map(|compiled| &compiled.adaptive.physical)
     }
 
     /// Returns the decisions of the optimizer and their reasons, or `None` for a program. After the
-    /// first run, the decisions include those of the adaptation.
+    /// first run, the report includes the decisions of the adaptation.
     pub fn report(&self) -> Option<&Report> {
         self.current().plan().map(|compiled| &compiled.adaptive.report)
     }
@@ -114,8 +114,8 @@ impl Prepared {
     /// of Logic cannot run it.
     ///
     /// # Errors
-    /// The errors of [`Prepared::run`]; also if the target computes densely and a tensor is too
-    /// large, or if the target is the interpreter of Logic for a program.
+    /// The errors of [`Prepared::run`]; also if the target computes dense tensors and a tensor is
+    /// too large, or if the target is the interpreter of Logic for a program.
     pub fn run_with(&self, target: Target) -> Result<Run, Error> {
         self.run_observed(target, &mut |_| Ok(()))
     }
@@ -173,8 +173,8 @@ impl Prepared {
         self.current().executable.optimizing_tier.wait();
     }
 
-    /// Returns a note on the optimizing tier for the user: why it could not be compiled although
-    /// the plan or program is worth it, or why its kernels are not cached on disk.
+    /// Returns a note on the optimizing tier for the user: the reason why its compilation in the
+    /// background failed, or why its kernels are not cached on disk.
     pub fn tier_note(&self) -> Option<String> {
         self.current().executable.tier_note()
     }

@@ -24,8 +24,8 @@ pub(crate) struct CompiledPlan {
 }
 
 impl CompiledPlan {
-    /// Returns whether the facts that the optimizer requested of the inputs hold for these tensors
-    /// as they held for the original ones.
+    /// Returns whether the facts that the optimizer requested have the same truth values for these
+    /// tensors as for the tensors that the plan was compiled for.
     pub(crate) fn facts_hold(&self, bindings: &Bindings) -> bool {
         self.adaptive.report.facts.iter().all(|(input, fact, holds)| {
             bindings.get(input.as_str()).is_some_and(|tensor| tensor.holds(*fact) == *holds)

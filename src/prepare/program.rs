@@ -39,7 +39,7 @@ impl CompiledProgram {
     }
 }
 
-/// Runs all phases on a program over tensors of its inputs.
+/// Runs all phases on a program for the tensors that are bound to its inputs.
 pub(super) fn compile_program(
     config: &Config,
     (program, schedules): (&Program, &Schedules),
@@ -75,8 +75,8 @@ pub(super) fn compile_program(
 }
 
 /// Removes the checks of coordinates that the values of bound tensors prove to be in bounds.
-/// Returns the program and the assumed ranges of the values. Ranges are widened to sizes of the
-/// program, so that the kernel also serves other values.
+/// Returns the program and the assumed ranges of the values. Each range is widened to a size of a
+/// mode in the program, so that the kernel also serves other values.
 fn remove_proved_checks(program: notation::Program, bindings: &Bindings) -> (notation::Program, Vec<AssumedRange>) {
     let before = bounds_checks(&program).len();
     if before == 0 {

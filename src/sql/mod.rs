@@ -37,8 +37,8 @@ impl Session {
         database.clone()
     }
 
-    /// Runs statements separated by `;` and returns the rows of the last one. The call blocks;
-    /// [`Session::database`] is asynchronous.
+    /// Runs statements separated by `;` and returns the rows of the last statement. The call
+    /// blocks; [`Session::database`] is asynchronous.
     ///
     /// ```
     /// use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
@@ -103,7 +103,7 @@ impl Session {
     ///
     /// # Errors
     /// Fails if an operation of the array could not be applied, the number of names does not match
-    /// its modes, names repeat, or its values are structs.
+    /// the modes of the array, names repeat, or the values are structs.
     pub fn register(&self, table: &str, array: &Array, columns: Option<&[&str]>) -> Result<(), Error> {
         let ty = (array.shape()?, array.dtype()?);
         let columns = columns.map(|names| names.iter().map(ToString::to_string).collect());
@@ -113,8 +113,8 @@ impl Session {
         Ok(self.database().register_table(table, provider).map_err(DataFusionError::from)?)
     }
 
-    /// Returns an array of the rows of a query: the last column holds values, the others
-    /// coordinates. The fill value is 0.
+    /// Returns an array of the rows of a query: the last column has the values, the other columns
+    /// the coordinates. The fill value is 0.
     ///
     /// ```
     /// let session = redpoll::Session::default();

@@ -145,8 +145,8 @@ fn loops_keep_one_tensor() {
     assert_eq!(used(&session), 0);
 }
 
-/// Kept tensors are evicted when other results need their memory, the least recently read first,
-/// and computed again where they are needed.
+/// Kept tensors are evicted when other results need their memory, the least recently read tensor
+/// first. Evicted tensors are computed again where they are needed.
 #[test]
 fn tensors_are_evicted_at_the_memory_limit() {
     let bytes = 64 * 64 * 8;
@@ -290,8 +290,8 @@ fn errors_keep_nothing() {
     session.limits().memory.release(1);
 }
 
-/// A cancel flag stops the runs of its own session and arrays; others share caches and kept
-/// tensors, and go on.
+/// A cancel flag stops the runs of its own session and arrays. The runs of other sessions and
+/// arrays, which share caches and kept tensors, continue.
 #[test]
 fn a_cancel_flag_stops_its_own_runs() {
     let session = Session::default();

@@ -46,8 +46,8 @@ fn vector(session: &Session, fill: f64, format: &Format) -> Array {
     session.array(Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap().0)
 }
 
-/// Returns vectors of sessions in both float modes, sparse ones with two fill values and a dense
-/// one.
+/// Returns vectors of sessions in both float modes: sparse vectors with two fill values, and a
+/// dense vector.
 fn vectors() -> Vec<(FloatMode, Array)> {
     let of_mode = |mode: FloatMode| {
         let mut config = Config::default();
@@ -100,7 +100,7 @@ fn numbers_of_one_class_share_a_plan() {
     );
     let scaled = |t: f64| (t * &a + &a / 0.75).sum(..);
     assert_eq!([2.5, 3.5, 7.25].map(|t| is_planned(scaled(t))), [true, false, false]);
-    // The sign of zero in the fill value of the product is that of the number.
+    // The sign of zero in the fill value of the product is the sign of the number.
     assert_eq!([-2.5, -3.5].map(|t| is_planned(scaled(t))), [true, false]);
 }
 
@@ -160,7 +160,8 @@ fn planned(arrays: impl IntoIterator<Item = Array>) -> Vec<bool> {
     arrays.into_iter().map(|array| array.prepare().unwrap().timings().iter().next().is_some()).collect()
 }
 
-/// Windows of one length share a plan, except those that begin at coordinate 0, and so do rows.
+/// Windows of one length share a plan, except windows that begin at coordinate 0. Rows share a
+/// plan, and columns share a plan.
 #[test]
 fn windows_of_one_length_share_a_plan() {
     let session = Session::default();
@@ -182,7 +183,7 @@ fn windows_of_one_length_share_a_plan() {
     assert_eq!(planned((0..4).map(column)), [true, false, false, false]);
 }
 
-/// Windows have the values at their places, in several formats and in both directions.
+/// Windows have the values at their coordinates, in several formats and in both directions.
 #[test]
 fn windows_have_the_values_at_their_places() {
     for (mode, a) in vectors() {

@@ -169,7 +169,7 @@ fn differences_of_a_high_order() {
     assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 1e-9 * scale), "{found:?}\n{expected:?}");
 }
 
-/// An array used twice by every step must not double the plan.
+/// Steps that each use the previous array twice must not double the plan.
 #[test]
 fn sums_of_an_array_with_itself_do_not_double_the_plan() {
     let session = Session::default();

@@ -142,7 +142,7 @@ fn random_arrays_follow_their_description() {
     assert_eq!(session.random([0, 3]).array().unwrap().shape().unwrap(), [0, 3]);
 }
 
-/// The text of an array is that of its tensor, or of its error.
+/// The text of an array is the text of its tensor, or of its error.
 #[test]
 fn arrays_print() {
     let session = Session::default();

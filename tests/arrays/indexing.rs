@@ -7,7 +7,8 @@ use redpoll::{Config, DuplicatePolicy, Note, Session, Target, index};
 use redpoll_testing::arrays::draw::{OperandSource, dense_values};
 use redpoll_testing::arrays::oracle;
 
-/// Lists of coordinates for rows and columns select a submatrix, not pairs.
+/// Vectors of row and column coordinates select a submatrix, not pairs, if the row coordinates are
+/// a column.
 #[test]
 fn rows_and_columns_select_a_submatrix() {
     let session = Session::default();

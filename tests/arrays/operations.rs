@@ -19,7 +19,7 @@ fn functions_of_two_arrays() {
     check(functions::BINARY_BITS);
 }
 
-/// Checks functions of several operators, and user-defined ones.
+/// Checks functions of several operators, and user-defined functions.
 #[test]
 fn other_functions() {
     check(functions::OTHERS);
@@ -37,7 +37,7 @@ fn moments() {
     check(reductions::MOMENTS);
 }
 
-/// Checks the coordinates of extremes: the first of equal ones.
+/// Checks the coordinates of extremes: the first coordinate of equal extremes.
 #[test]
 fn coordinates_of_extremes() {
     check(reductions::ARG_EXTREMES);

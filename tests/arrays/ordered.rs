@@ -1,5 +1,5 @@
-//! Sorts, order statistics, distinct values, searches and selections beside plain Rust on the dense
-//! values, in several formats and along every axis.
+//! Sorts, order statistics, distinct values, searches and selections compared with plain Rust on
+//! the dense values, in several formats and along every axis.
 
 use redpoll::logic::LevelKind;
 use redpoll::prelude::*;
@@ -200,7 +200,7 @@ fn distinct_values_are_those_of_dense_arrays() {
     }
 }
 
-/// Searches agree with linear ones in the dense values.
+/// Searches agree with linear searches in the dense values.
 #[test]
 fn searches_are_those_of_dense_arrays() {
     let session = Session::default();
@@ -271,7 +271,7 @@ fn elements_that_are_not_stored_cost_nothing() {
     assert_eq!(far.isin(session.vector([5.0])).unwrap().entries::<bool>().unwrap(), [(vec![7, 1], true)]);
 }
 
-/// Wrong arguments are errors that name the place of the call.
+/// Wrong arguments are errors that name the source location of the call.
 #[test]
 fn wrong_arguments_are_errors() {
     let session = Session::default();
@@ -296,7 +296,8 @@ fn wrong_arguments_are_errors() {
     assert!(unknown.contains("the samples are karate.mtx"), "{unknown}");
 }
 
-/// The largest values and their coordinates are the first ones of sorts, for every number of them.
+/// The `k` largest values and their coordinates are the first `k` of the descending sort, for every
+/// `k`.
 #[test]
 fn the_largest_values_begin_the_sorts() {
     let session = Session::default();

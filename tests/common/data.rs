@@ -28,7 +28,7 @@ pub struct DrawOptions {
     pub kind: ValueKind,
 }
 
-/// Draws entries of a tensor of a type; returns them, and the dense values.
+/// Draws entries of a tensor of a type; returns the entries and the dense values.
 pub fn draw(rng: &mut Rng, ty: &TensorType, options: &DrawOptions) -> (Triples, DenseTensor) {
     let elements: usize = ty.shape.iter().product::<u64>() as usize;
     let mut dense = vec![ty.fill.clone(); elements];

@@ -27,7 +27,8 @@ pub fn program_files() -> impl Iterator<Item = (String, ProgramFile)> {
     })
 }
 
-/// Prepares the program on exact data of its first sizes, in its first formats or in dense ones.
+/// Prepares the program on exact data of its first sizes. The formats are the first formats of the
+/// header, or dense formats if the header has none.
 pub fn prepare(file: &ProgramFile) -> Prepared {
     let dense = || file.ranks().into_iter().map(Format::dense).collect();
     let formats = file.formats.first().cloned().unwrap_or_else(dense);
@@ -42,7 +43,7 @@ pub fn prepare(file: &ProgramFile) -> Prepared {
 /// chunks may start from a zero of the other sign.
 ///
 /// # Errors
-/// The errors of the run, and of copying results to the host.
+/// Returns the errors of the run, and of copying results to the host.
 pub fn run_values(prepared: &Prepared, target: Target) -> Result<Vec<Vec<Scalar>>, redpoll::Error> {
     let run = prepared.run_with(target)?;
     let unsigned = |value: Scalar| match value {

@@ -2,12 +2,12 @@
 //!
 //! The reference interpreter of Logic defines the results. The plain path makes a physical plan,
 //! and each of its queries becomes a program, which the interpreter of Notation runs. The program
-//! is lowered to Assembly and runs in the bounds-checked interpreter, which counts operations, as
-//! machine code, and as a grid of teams in random order. The outputs of these three must agree bit
-//! by bit. The program also runs as a grid in the schedule chosen for its inputs and, with
-//! `REDPOLL_DEVICE=0` in the environment, on the CUDA device with this number. The results of these
-//! runs are compared with the reference. The kernels, or a sample of them, are also checked in the
-//! optimizing tier, see [`optimizing`].
+//! is lowered to Assembly and runs in three ways: in the bounds-checked interpreter, which counts
+//! operations; as machine code; and as a grid of teams in random order. The outputs of these three
+//! runs must agree bit by bit. The program also runs as a grid in the schedule chosen for its
+//! inputs and, with `REDPOLL_DEVICE=0` in the environment, on the CUDA device with this number. The
+//! results of these runs are compared with the reference. The kernels, or a sample of them, are
+//! also checked in the optimizing tier, see [`optimizing`].
 
 use crate::device::DEVICE_DECLINES;
 use crate::optimizing;
@@ -67,7 +67,7 @@ pub struct CaseReport {
     pub counts: Counts,
     /// Number of statements of the largest kernel.
     pub largest: usize,
-    /// Set when the definition of the plan faults.
+    /// Set when a checked operator of the plan overflows.
     pub faulted: bool,
 }
 
@@ -89,7 +89,8 @@ pub fn check(case: &EngineCase) -> Result<CaseReport, PhaseFailure> {
     Ok(report)
 }
 
-/// Checks a rewritten plan of a case if it differs from the plain one; returns whether it does.
+/// Checks a rewritten plan of a case if the plan differs from the plain plan; returns whether the
+/// two plans differ.
 pub fn check_rewritten(
     case: &EngineCase,
     rewritten: &PhysicalPlan,
@@ -104,10 +105,11 @@ pub fn check_rewritten(
     Ok(true)
 }
 
-/// The results of the definition, or the error with which it faults.
+/// The results of the reference interpreter, or its error.
 pub type ExpectedResults = Result<HashMap<Alias, ReferenceResult>, redpoll_logic::Error>;
 
-/// Runs a physical plan of a case in all engines and compares the results with the expected ones.
+/// Runs a physical plan of a case in all engines and compares the results with the expected
+/// results.
 pub fn check_plan(
     case: &EngineCase,
     physical: &PhysicalPlan,
@@ -146,7 +148,7 @@ pub fn plan(case: &EngineCase) -> Result<PhysicalPlan, PhaseFailure> {
     optimize_case(case, &OptimizerConfig { rewrite_threshold: CostThreshold(0.0), ..case.config.clone() })
 }
 
-/// Returns a physical plan of a case, drawn from those that the rules find.
+/// Returns a physical plan of a case, drawn from the plans that the rules find.
 pub fn draw_plan(case: &EngineCase, seed: u64) -> Result<PhysicalPlan, PhaseFailure> {
     optimize_case(
         case,
@@ -313,7 +315,7 @@ fn limits(chunked: bool, threads: usize) -> Limits {
 /// Bounds on the kernels of a case, and the selection of those that run in chunks.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelBounds {
-    /// Kernels whose number of statements is a multiple of this run in chunks.
+    /// A divisor: kernels run in chunks if their number of statements is a multiple of this number.
     pub chunk_every: usize,
     /// Largest number of statements of a kernel.
     pub max_statements: usize,
@@ -404,8 +406,8 @@ pub fn run_kernel(
     Ok(())
 }
 
-/// Runs a program on grids, in the schedule chosen for its inputs, which differs from that of the
-/// other engines.
+/// Runs a program on grids, in the schedule chosen for its inputs, which differs from the schedule
+/// of the other engines.
 fn run_on_grids(
     program: &Arc<Program>,
     mode: FloatMode,
@@ -451,7 +453,7 @@ pub fn compare_arrays(one: &Tensor, other: &Tensor) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the message of an error, followed by those of its causes.
+/// Returns the message of an error, followed by the messages of its causes.
 pub fn error_chain(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", error_chain(source)),

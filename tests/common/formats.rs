@@ -16,8 +16,8 @@ fn features(operand: usize, format: &Format) -> Vec<Feature> {
 }
 
 /// Returns combinations of formats for operands of the given ranks: all combinations if there are
-/// at most `count`, otherwise at least that many random ones, in which each operand has each kind
-/// of level at each depth.
+/// at most `count`, otherwise at least `count` random combinations, in which each operand has each
+/// kind of level at each depth.
 pub fn combinations(rng: &mut Rng, ranks: &[usize], count: usize) -> Vec<Vec<Format>> {
     let all: Vec<Vec<Format>> = ranks.iter().map(|r| formats_of_rank(*r)).collect();
     if all.iter().map(Vec::len).try_fold(1, usize::checked_mul).is_some_and(|total| total <= count) {

@@ -118,7 +118,7 @@ pub fn drain_kernels() -> Vec<(Draft, Vec<Tensor>)> {
 }
 
 /// Compiles and checks all kernels that this thread has recorded. Returns the report, and starts a
-/// new one.
+/// new report.
 pub fn check_recorded() -> TierReport {
     THREAD.with_borrow_mut(|thread| {
         check(&std::mem::take(&mut thread.runs), &mut thread.report);
@@ -126,7 +126,7 @@ pub fn check_recorded() -> TierReport {
     })
 }
 
-/// Compiles kernels and compares their outputs with the recorded ones. A missing C compiler is a
+/// Compiles kernels and compares their outputs with the recorded outputs. A missing C compiler is a
 /// failure, so that untested kernels do not pass.
 fn check(runs: &[RecordedRun], report: &mut TierReport) {
     /// The toolchain of all threads. It has a cache, because the same kernels recur until the code

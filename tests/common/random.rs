@@ -63,7 +63,7 @@ pub fn draw_case(seed: u64, parameters: CaseParameters) -> (testing::RandomCase,
     (logic_case, case)
 }
 
-/// Returns the case with constants and offsets of its plan as inputs.
+/// Replaces the constants and offsets in the plan of a case by inputs.
 fn with_lifted_constants(case: EngineCase) -> EngineCase {
     let plan = case.plan.to_mode(case.config.float_mode).expect("the plan is well-formed in both modes");
     let lifted = plan.lift_constants().expect("a well-formed plan is lifted");
@@ -82,9 +82,9 @@ pub fn requested_seeds() -> Option<Range<u64>> {
     Some(number(low)..number(high))
 }
 
-/// Returns the first of the given seeds: those whose kernels are checked in the optimizing tier.
-/// The environment variable `REDPOLL_OPTIMIZED` sets their number. By default, these are all
-/// requested seeds, or `default_count` seeds if no seeds are requested.
+/// Returns the seeds whose kernels are checked in the optimizing tier, the first ones of the given
+/// seeds. The environment variable `REDPOLL_OPTIMIZED` sets the number of returned seeds. By
+/// default, returns all requested seeds, or `default_count` seeds if no seeds are requested.
 pub fn optimized_seeds(seeds: &Range<u64>, default_count: u64) -> Range<u64> {
     let count = match std::env::var("REDPOLL_OPTIMIZED") {
         Ok(count) => count.parse().expect("REDPOLL_OPTIMIZED is a number of seeds"),
@@ -117,7 +117,8 @@ pub fn run(seed: u64, case: &EngineCase, mut covered: impl FnMut(String)) -> Pla
     let physical = walks_to_gallops(seed, plain.clone(), case, &mut covered);
     let checked = interpret_case(case).and_then(|expected| {
         let report = check_plan(case, &physical, &expected)?;
-        // The rewritten plan is drawn, because on such small data the cheapest plan seldom differs.
+        // The rewritten plan is drawn, because on such small data the cheapest plan seldom differs
+        // from the plain plan.
         Ok((report, check_rewritten(case, &draw_plan(case, seed)?, &plain, &expected)?))
     });
     match checked {

@@ -22,8 +22,8 @@ pub fn is_blessing() -> bool {
 /// Compares a text with a file; with `REDPOLL_BLESS=1`, writes the file.
 ///
 /// # Panics
-/// If the file has another text, or cannot be read or written. The message names the file, the
-/// first line that differs, and the variable.
+/// Panics if the file has another text, or cannot be read or written. The message names the file,
+/// the first line that differs, and the variable.
 #[track_caller]
 pub fn check(path: &Path, found: &str) {
     compare(path, found, is_blessing()).unwrap_or_else(|message| panic!("{message}"));
@@ -34,8 +34,8 @@ pub fn check(path: &Path, found: &str) {
 /// found.
 ///
 /// # Panics
-/// If a file has another text, cannot be read or written, or belongs to no program. The message
-/// lists all of these files.
+/// Panics if a file has another text, cannot be read or written, or belongs to no program. The
+/// message lists all of these files.
 #[track_caller]
 pub fn check_all<'a>(folder: &str, file: &str, found: impl IntoIterator<Item = (&'a str, String)>) {
     let folder = Path::new(folder);
@@ -77,7 +77,7 @@ fn first_difference(expected: &str, found: &str) -> (usize, String, String) {
 }
 
 /// Checks that below a folder only these programs have a file of this name; the error lists the
-/// others.
+/// files of other programs.
 fn only(folder: &Path, file: &str, programs: &[&str]) -> Result<(), String> {
     let entries = fs::read_dir(folder).map_err(|e| format!("cannot read {}: {e}", folder.display()))?;
     let mut left: Vec<String> = entries

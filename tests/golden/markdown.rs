@@ -1,14 +1,15 @@
 //! Pages of Markdown and their code: fenced blocks, and Rust expressions in tables.
 //!
-//! This file depends on nothing, because the build script of the book includes it. A library there
-//! would change the features of other build scripts, and so rebuild most dependencies.
+//! This file uses only the standard library, because the build script of the book includes it. A
+//! dependency of the build script would change the features of other build scripts, and so rebuild
+//! most dependencies.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Returns the paths of the pages whose code is run: `README.md`, and those of the book in order.
-/// `root` is the root of the repository.
+/// Returns the paths of the pages whose code is run: `README.md`, and the pages of the book in
+/// order. `root` is the root of the repository.
 pub fn page_paths(root: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = vec![root.join("README.md")];
     add_pages(&root.join("docs/src"), &mut paths)?;
@@ -37,9 +38,9 @@ pub struct CodeBlock {
     pub text: String,
     /// The number of the first line of `text`.
     pub line: usize,
-    /// The place of `text` in the page.
+    /// The range of bytes of `text` in the page.
     pub range: Range<usize>,
-    /// The end of the closing fence.
+    /// The offset in bytes of the end of the closing fence.
     pub end: usize,
 }
 
@@ -67,8 +68,8 @@ impl CodeBlock {
 
 const FENCE: &str = "```";
 
-/// Returns the fenced code blocks of a page, which stand at the beginning of lines. A block whose
-/// fence is never closed ends with the page.
+/// Returns the fenced code blocks of a page. Only a fence at the beginning of a line counts. A
+/// block whose fence is never closed ends with the page.
 pub fn code_blocks(text: &str) -> Vec<CodeBlock> {
     let mut blocks: Vec<CodeBlock> = Vec::new();
     let mut open = None;
@@ -93,7 +94,7 @@ pub fn code_blocks(text: &str) -> Vec<CodeBlock> {
     blocks
 }
 
-/// The title of the columns of tables that have Rust expressions.
+/// The title of the table columns that contain Rust expressions.
 const RUST_COLUMN: &str = "redpoll in Rust";
 
 /// Returns the code between backticks in columns with the title `RUST_COLUMN`, with the numbers

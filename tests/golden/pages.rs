@@ -2,10 +2,11 @@
 //!
 //! The output of a block is in the `text` block after it, or in the block itself (`console`).
 //! `[..]` in an output stands for any part of a line, and a line `...` for any lines. With
-//! `REDPOLL_BLESS=1`, tests write outputs into the page; these wildcards stay where they still fit.
+//! `REDPOLL_BLESS=1`, tests write outputs into the page; these wildcards stay where they still
+//! match.
 //!
-//! The form of a block is in its info string: `csv file=NAME` is a file that the page reads, and
-//! `text drawing` is no output.
+//! The form of a block is in its info string: `csv file=NAME` is a file that the page reads, and a
+//! `text drawing` block is not an output.
 
 use crate::markdown::{CodeBlock, code_blocks, page_paths};
 use crate::{BLESS, first_difference, is_blessing};
@@ -27,8 +28,8 @@ pub struct Page {
     root: PathBuf,
 }
 
-/// Returns the pages whose code is run, `README.md` and those of the book, in the order of their
-/// paths. `root` is the root of the repository.
+/// Returns the pages whose code is run, `README.md` and then the pages of the book in the order of
+/// their paths. `root` is the root of the repository.
 ///
 /// # Errors
 /// Fails if a page cannot be read.
@@ -128,13 +129,13 @@ impl Page {
 pub struct Output {
     /// The index of the block.
     pub block: usize,
-    /// True if the text is that of the block itself, with its commands.
+    /// True if the output is in the block itself, together with the commands.
     pub within: bool,
     /// The text. Each line ends with a newline.
     pub text: String,
 }
 
-/// Returns a text with the wildcards of the expected text, where they fit.
+/// Returns the found text, with the wildcards of the expected text where they match.
 fn normalized(found: &str, expected: &str) -> String {
     NormalizeToExpected::new().redact().normalize(Data::text(found), &Data::text(expected)).to_string()
 }

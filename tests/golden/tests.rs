@@ -54,11 +54,11 @@ fn files_of_no_program_are_found() {
     assert_eq!(message, format!("{} belongs to no test, remove it", path.display()));
 }
 
-/// The texts of a program, in the order in which it is compiled.
+/// The files with the texts of a program, in the order of the steps of compilation.
 const TEXTS: [&str; 5] = ["assembly.txt", "reading.c", "grid.txt", "kernel.c", "kernel.cu"];
 
-/// Each golden folder of `physical` has a text that a test compares, and no file that no test
-/// reads.
+/// Each golden folder of `physical` has a text that a test compares, and only files that tests
+/// read.
 #[test]
 fn golden_folders_have_texts() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../physical/golden");

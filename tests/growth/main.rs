@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Largest growth of work and memory, relative to that of the operands.
+/// Largest growth of work and memory, relative to the growth of the operands.
 const GROWTH: f64 = 1.5;
 
 /// Number of bytes by which memory may grow in addition, because buffers grow in steps.
@@ -75,7 +75,7 @@ fn growth(format: &Format, prepare: &dyn Fn(&Operands) -> Result<Prepared, Error
     None
 }
 
-/// Checks uses over formats, except those in the table of exceptions.
+/// Checks uses over formats, except the uses in the table of exceptions.
 fn check<'u, U: 'u>(
     formats: &[&str],
     uses: impl Iterator<Item = (&'u str, U)>,
@@ -115,7 +115,7 @@ fn nodes_follow_the_entries() {
 #[test]
 fn every_method_has_a_use() {
     const UNUSED: &[&str] = &[
-        // These functions store operands, or set options of an axis.
+        // These functions store operands, set options, or return the same array.
         "array",
         "builder",
         "dense",

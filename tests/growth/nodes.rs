@@ -25,7 +25,7 @@ pub(crate) fn plans() -> Vec<(String, String)> {
     named.chain(operators).map(plan).collect()
 }
 
-/// Returns a join and, if the operator has an identity, folds over each mode and over both.
+/// Returns a join and, if the operator has an identity, folds over each mode and over both modes.
 fn operator_bodies(op: Builtin) -> Vec<(String, String)> {
     let name = op.name();
     let integers = matches!(

@@ -6,8 +6,8 @@ use redpoll_storage::{Duplicates, Tensor, Triples, Values};
 use redpoll_testing::counted::distinct_below;
 use redpoll_testing::rng::Rng;
 
-/// The sizes of the modes that grow. From the first one on, no workspace or result of a few hundred
-/// entries is cheaper as an array.
+/// The sizes of the modes that grow. From the first size on, no workspace or result of a few
+/// hundred entries is cheaper as an array.
 pub(crate) const SIZES: [u64; 3] = [1 << 23, 1 << 25, 1 << 27];
 
 /// The size of modes that a format stores as arrays, which do not grow.
@@ -28,7 +28,7 @@ pub(crate) struct Operands {
     pub(crate) a: Array,
     pub(crate) b: Array,
     pub(crate) i: Array,
-    /// A vector along the columns, and one along the rows.
+    /// A vector along the columns, and a vector along the rows.
     pub(crate) v: Array,
     pub(crate) w: Array,
     /// A tensor of order 3, and factors of its last two modes.

@@ -1,8 +1,8 @@
 //! The files of a crate as a graph: a file depends on the files that define the items it names.
 //!
-//! `use` declarations and paths of two or more segments count, also paths within macros. Paths are
-//! resolved through re-exports to the defining file. Re-exports themselves, test items and methods
-//! do not count.
+//! Dependencies come from `use` declarations and from paths of two or more segments, also within
+//! macros. Paths are resolved through re-exports to the defining file. Re-exports, test items and
+//! calls of methods add no dependencies.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -29,7 +29,7 @@ pub(crate) struct Crate {
 pub(crate) struct SourceFile {
     /// The path from the root of the crate's sources.
     pub(crate) path: PathBuf,
-    /// Number of lines, without those of test items.
+    /// Number of lines, without the lines of test items.
     pub(crate) lines: usize,
 }
 
@@ -59,7 +59,7 @@ struct Import {
 #[derive(Clone, Copy)]
 enum Target {
     Module(ModuleId),
-    /// An item, by its file.
+    /// An item, as the file that defines it.
     Item(FileId),
 }
 
@@ -71,7 +71,7 @@ impl Crate {
         parsed
     }
 
-    /// Returns the total number of lines, without those of test items.
+    /// Returns the total number of lines, without the lines of test items.
     pub(crate) fn lines(&self) -> usize {
         self.files.iter().map(|file| file.lines).sum()
     }
@@ -144,7 +144,7 @@ impl Crate {
         id
     }
 
-    /// Returns the edges between files, without loops.
+    /// Returns the dependencies between files, without dependencies of a file on itself.
     fn edges(&self) -> HashSet<(FileId, FileId)> {
         let mut edges = HashSet::new();
         for (id, module) in self.modules.iter().enumerate() {
@@ -171,7 +171,8 @@ impl Crate {
     }
 
     /// Resolves a path in a module; returns `None` if the path leads to no module or item of this
-    /// crate. `open` contains the lookups in progress, so that a cycle of imports ends.
+    /// crate. `open` contains the lookups in progress, so that the resolution of cyclic imports
+    /// ends.
     fn resolve(&self, module: ModuleId, path: &[String], open: &mut HashSet<(ModuleId, String)>) -> Option<Target> {
         let (first, mut rest) = path.split_first()?;
         let mut target = match first.as_str() {

@@ -59,7 +59,7 @@ fn code_has_no_unfinished_parts() {
     }
 }
 
-/// Files are small. Tests are tables, which may be long.
+/// Files are small, except tests, whose tables may be long.
 #[test]
 fn files_stay_small() {
     let long = |(path, text): &(PathBuf, String)| !is_test(path) && text.lines().count() > MAX_FILE_LINES;
@@ -126,7 +126,8 @@ fn drawn_dependencies() -> Vec<CrateDependencies> {
     picture.lines().map(line).collect()
 }
 
-/// Crates depend in one direction: each on crates above it in the picture, its tests aside.
+/// Each crate depends only on crates above it in the picture of `ARCHITECTURE.md`. Dependencies of
+/// tests are exempt.
 #[test]
 fn crates_depend_on_crates_above_them() {
     let mut above: Vec<String> = Vec::new();
@@ -137,7 +138,8 @@ fn crates_depend_on_crates_above_them() {
     }
 }
 
-/// The manifests have the dependencies of the picture in `ARCHITECTURE.md`, and no others.
+/// The manifests have the dependencies of the picture in `ARCHITECTURE.md`, and no other
+/// dependencies.
 #[test]
 fn crate_dependencies_match_the_architecture() {
     let mut drawn = drawn_dependencies();
@@ -147,7 +149,7 @@ fn crate_dependencies_match_the_architecture() {
     assert_eq!(drawn, found, "the dependencies in ARCHITECTURE.md and in the manifests differ");
 }
 
-/// The files of the optimizer that each of its folders may use.
+/// The files of the optimizer that all its folders may use.
 const OPTIMIZER_DATA: [&str; 3] = ["config.rs", "error.rs", "report.rs"];
 
 /// Each folder of the optimizer uses only its own files, [`OPTIMIZER_DATA`], and folders above it
@@ -207,7 +209,7 @@ const CRATES: [(&str, &str); 11] = [
 /// The largest share of a crate's lines, in percent, in files that all depend on each other.
 const COMPONENT_PERCENT: usize = 25;
 
-/// Files can be read in an order: few files of a crate depend on each other in a cycle.
+/// Few files of a crate depend on each other in a cycle, so that the files can be read in order.
 #[test]
 fn files_depend_in_one_direction() {
     for (sources, root_module) in CRATES {
@@ -220,7 +222,8 @@ fn files_depend_in_one_direction() {
     }
 }
 
-/// Returns the folders that have a README: those with code, and the crates of `physical`.
+/// Returns the folders that need a README: [`FOLDERS`], and the folders of the crates of
+/// `physical`.
 fn readme_folders() -> Vec<String> {
     let crates = crate_folders().into_iter().filter(|folder| folder.starts_with("physical/"));
     FOLDERS.map(str::to_owned).into_iter().chain(crates).collect()
@@ -236,7 +239,7 @@ fn folders_have_a_readme() {
 }
 
 /// Apart from tests, unsafe code occurs only in the listed files. These call compiled code, give
-/// memory to compiled code, map files, or skip bounds checks.
+/// memory to compiled code, share memory with Python, map files, or skip bounds checks.
 #[test]
 fn unsafe_code_stays_in_allowed_files() {
     let allowed = [
@@ -268,7 +271,7 @@ const COMMENT_COLUMNS: usize = 100;
 /// The longest sentence of a README, in words.
 const SENTENCE_WORDS: usize = 35;
 
-/// Words that a doc comment does not open with: they begin a free relative or a fragment.
+/// Words that must not open a doc comment, because they begin a free relative or a fragment.
 const OPENINGS: [&str; 10] = ["What", "Who", "Where", "That", "So", "Of", "As", "Which", "Whatever", "How"];
 
 /// Returns the comment lines of a file with their numbers, except code blocks, tables, and lines
@@ -314,7 +317,7 @@ fn docs_open_with_a_noun_or_a_verb() {
     }
 }
 
-/// Checks that comments count with "this many" or with a name.
+/// Checks that comments do not say "so" followed by "many", which leaves open how many.
 #[test]
 fn comments_do_not_say_so_many() {
     let phrase = ["so", "many"].join(" ");

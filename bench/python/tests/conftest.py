@@ -1,4 +1,5 @@
-"""The modules of the suite, which lie in the folder above, and one thread for all libraries."""
+"""Adds the modules of the suite, in the folder above, to the path, and sets one thread for all
+libraries."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests of the suite: statistics, comparisons and inputs, and every workload on the smallest data."""
+"""Tests of the suite: statistics, comparisons, inputs, and all workloads on the smallest data."""
 
 import math
 import warnings
@@ -30,7 +30,7 @@ def test_intervals_cover_the_median(count):
     rank = interval_rank(count)
     outside = 2 * sum(math.comb(count, k) for k in range(rank + 1)) / 2**count
     assert outside <= 0.05 or rank == 0
-    # The next narrower interval would miss it too often.
+    # The next narrower interval would miss the median too often.
     assert 2 * sum(math.comb(count, k) for k in range(rank + 2)) / 2**count > 0.05 or 2 * rank + 1 >= count
 
 
@@ -92,8 +92,8 @@ def test_turns_alternate():
     times = measure({name: lambda name=name: order.append(name) for name in "ab"}, 0.0)
     assert len(times["a"].rounds) == len(times["b"].rounds) >= 7
     assert all(time > 0 for time in times["a"].rounds)
-    # Each side is the first one of every second round, so the last turn of a round and the first
-    # of the next one belong to the same side.
+    # Each side begins every second round, so the last turn of a round and the first turn of the
+    # next round belong to the same side.
     turns = sum(a != b for a, b in zip(order, order[1:], strict=False))
     assert turns < 2 * len(times["a"].rounds) + 4
 

@@ -1,4 +1,4 @@
-"""What a call costs beside its work: lazy operators, and results of ten numbers."""
+"""The overhead of calls: lazy operators, and results of ten numbers."""
 
 import numpy as np
 

@@ -9,7 +9,7 @@ FIRST = ("uniform/1e5",)
 
 
 def elementwise(a, b):
-    """Ten elementwise operations that leave zeros zero."""
+    """Apply ten elementwise operations that leave zeros zero."""
     c = a * 2.0
     c = c + b
     c = c * a
@@ -30,7 +30,7 @@ def elementwise_scipy(a, b):
 
 
 def polynomial(a):
-    """Operations on one pattern: a polynomial by Horner's rule, and its sum by rows."""
+    """Compute a polynomial on one pattern by Horner's rule, and sum its rows."""
     c = a * 0.1
     c = (c + a) * a
     c = (c * 0.5 - a) * a
@@ -39,7 +39,7 @@ def polynomial(a):
 
 
 def features(a, x):
-    """Weights for columns, scores for rows, and their spread."""
+    """Weight columns, score rows, and return the largest distance of their ratios from 0.5."""
     weighted = a * x
     squares = weighted * weighted
     scores = weighted.sum(axis=1)
@@ -49,7 +49,7 @@ def features(a, x):
 
 
 def residual(a, x, y):
-    """A step of gradient descent for least squares, with its step length."""
+    """Take a step of gradient descent for least squares, with its step length."""
     r = a @ x - y
     g = r @ a
     step = (g @ g) / ((a @ g) ** 2).sum()
@@ -57,7 +57,7 @@ def residual(a, x, y):
 
 
 def links(a, x):
-    """A round of hubs and authorities."""
+    """Run a round of hubs and authorities."""
     hubs = a @ x
     hubs = hubs / np.sqrt((hubs * hubs).sum())
     x = hubs @ a
@@ -65,7 +65,7 @@ def links(a, x):
 
 
 def filtered(a, b):
-    """Thresholds, a union of two patterns, and counts by columns."""
+    """Apply thresholds, unite two patterns, and count by columns."""
     strong = a * (a > 0.3)
     weak = b * (b < 0.6)
     both = strong + weak

@@ -31,7 +31,7 @@ def _inverse(values):
 
 
 def normalized(a):
-    """Scale the rows to sum 1."""
+    """Scale each row to the sum 1."""
     return a / a.sum(axis=1)[:, None]
 
 

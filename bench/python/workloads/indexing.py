@@ -5,7 +5,7 @@ import numpy as np
 from workload import Varying, workload
 
 CASES = ("uniform/1e5", "power/1e6")
-#: Indexing of results that are compared as they are.
+#: The case of functions that are measured at one size alone.
 SMALL = ("uniform/1e5",)
 
 

@@ -1,4 +1,5 @@
-"""NumPy's common ufuncs on sparse arrays: of one and of two operands, with numbers, with broadcasts."""
+"""NumPy's common ufuncs on sparse arrays: of one and of two operands, with numbers, with
+broadcasts."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -7,12 +8,13 @@ from workload import bytes_of, streamed, workload
 
 #: Sparse matrices of 2,000 rows, which NumPy also holds as dense arrays.
 ELEMENTWISE = ("uniform/1e5",)
-#: The same with smaller and larger matrices, for ufuncs of which one stands for many.
+#: Matrices of all sizes, for ufuncs that represent many others.
 ALL_SIZES = ("ten", "uniform/1e3", "uniform/1e5", "power/1e6", "uniform/1e7")
 
 
 def of_values(f):
-    """Return a ufunc on matrices of SciPy that leaves zeros zero, over the values alone."""
+    """Return a function of SciPy matrices that applies `f`, which leaves zeros zero, to the values
+    alone."""
     return lambda a: sp.csr_array((f(a.data), a.indices, a.indptr), shape=a.shape)
 
 
@@ -37,7 +39,7 @@ BINARY = {
     "I J": "bitwise_and bitwise_or bitwise_xor left_shift right_shift",
 }
 
-#: The functions of SciPy for ufuncs of two sparse matrices; the results of others are dense.
+#: The functions of SciPy for ufuncs of two sparse matrices; other ufuncs have dense results.
 SCIPY_BINARY = {
     "add": lambda a, b: a + b,
     "subtract": lambda a, b: a - b,
@@ -124,7 +126,8 @@ def _with_numbers():
 
 
 def _broadcast():
-    """Yield ufuncs of a matrix and a vector. PyData/Sparse refuses those with dense results."""
+    """Yield ufuncs of a matrix and a vector. PyData/Sparse refuses the ufuncs with dense
+    results."""
     both = ("uniform/1e5", "power/1e6")
     yield workload("ufunc/A * row", "A x", lambda a, x: a * x, both)
     yield workload("ufunc/A * column", "A column", lambda a, y: a * y, both)

@@ -1,7 +1,7 @@
 //! Compares the optimizing tier with hand-written C, compiled by the same compiler with the same
 //! flags, in turns.
 //!
-//! Arguments select cases whose names contain them; `--small` uses small data.
+//! Only cases whose names contain one of the arguments run; `--small` uses small data.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::{Result, ensure};

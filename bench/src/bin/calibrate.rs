@@ -98,7 +98,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Reads the plans over generated inputs that have a time from a file of `layouts`.
+/// Reads, from a file of `layouts`, the plans over generated inputs that have a time.
 fn read_workloads(path: &Path) -> Result<Vec<Equation>> {
     let outcomes: Vec<GroupOutcome> = serde_json::from_reader(BufReader::new(File::open(path)?))
         .with_context(|| format!("{} is not a file of `layouts --json`", path.display()))?;

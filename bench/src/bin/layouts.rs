@@ -27,10 +27,10 @@ struct Cli {
     /// Use every graph, matrix and tensor of the collection
     #[arg(long)]
     all: bool,
-    /// Use the instant tier instead of the optimizing one, which avoids the C compiler
+    /// Use the instant tier, which needs no C compiler, instead of the optimizing tier
     #[arg(long)]
     instant: bool,
-    /// Run plans whose cost is at most this multiple of the cheapest
+    /// Run plans whose cost is at most this multiple of the lowest cost
     #[arg(long, value_name = "FACTOR", default_value_t = 60.0)]
     screen: f64,
     /// Milliseconds for the repeated runs of a plan

@@ -2,7 +2,7 @@
 //!
 //! The argument is a folder with room for three times the matrix, whose arrays take 1 GB. The
 //! program writes the matrix as `matrix.rpt`, and its arrays as `ptr.npy`, `idx.npy` and `val.npy`,
-//! from which `peers/open_npz.py` measures SciPy.
+//! with which `peers/open_npz.py` measures SciPy.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::{Context, Result};
@@ -17,7 +17,7 @@ use std::time::Instant;
 /// Rows and columns of the matrix.
 const SIZE: u64 = 1 << 20;
 
-/// Entries of each row: with a value and a coordinate for each, 1.07 GB.
+/// Entries of each row. The values and coordinates of all rows take 1.07 GB.
 const ROW_ENTRIES: u64 = 85;
 
 const REPEATS: usize = 9;
@@ -74,7 +74,7 @@ fn median(measure: impl Fn() -> Result<f64>) -> Result<f64> {
 fn write_files(folder: &Path, path: &Path) -> Result<()> {
     let count = SIZE * ROW_ENTRIES;
     let stride = SIZE / ROW_ENTRIES;
-    // Each row has an entry at a scattered place of each of its equal parts.
+    // Each row is divided into equal ranges of columns, with an entry in each range.
     let column = |k: u64| (k % ROW_ENTRIES) * stride + (k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % stride;
     let ptr: Vec<i32> = (0..=SIZE).map(|row| (row * ROW_ENTRIES) as i32).collect();
     let idx: Vec<u32> = (0..count).map(|k| column(k) as u32).collect();

@@ -1,5 +1,5 @@
-//! Measures the time to optimize plans, by the shape of their join: medians, with rules built once
-//! and statistics available.
+//! Measures the time to optimize plans, by the shape of their join: medians over repetitions in one
+//! process, with statistics available.
 //!
 //! The first argument selects one shape.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]

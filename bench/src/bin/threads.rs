@@ -1,5 +1,5 @@
 //! Measures the gain of threads: every workload except SQL queries on one thread and on several, in
-//! turns. Also checks that the results are the same bits.
+//! turns. Also checks that the results have the same bits.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::{Context, Result, bail};
@@ -73,8 +73,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Returns the programs of a problem with their inputs, and their names if there are several.
-/// Queries have none.
+/// Returns the programs of a problem, each with its name and inputs. The name of a single program
+/// is empty. Problems of SQL queries have no programs.
 fn programs(problem: WorkloadProblem) -> Result<Vec<(String, Bindings, WorkloadProgram)>> {
     if problem.query.is_some() {
         return Ok(Vec::new());

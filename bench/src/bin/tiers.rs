@@ -1,7 +1,7 @@
 //! Compares the optimizing tier with the instant one: times of compilations, and runs in turns.
 //!
-//! Arguments select cases whose names contain them; `--code` prints the C text of these cases
-//! instead.
+//! Only cases whose names contain one of the arguments run; `--code` prints the C text of these
+//! cases instead.
 #![allow(clippy::print_stdout, reason = "the binary prints a table")]
 
 use anyhow::Result;

@@ -107,7 +107,7 @@ mod tests {
         let rows = [row([1.0, 1.0, 0.0], 1.0), row([1.0, 2.0, 0.0], 0.8)];
         let found = fit(&rows, &[1.0, 1.0, 4.0], 1e-9);
         assert!(found[1].abs() < 1e-6 && (found[2] - 4.0).abs() < 1e-6, "{found:?}");
-        // The geometric mean of both times has equal factors to both.
+        // The geometric mean differs from both times by the same factor.
         assert!((found[0] - 0.8f64.sqrt()).abs() < 1e-3, "{found:?}");
     }
 

@@ -54,7 +54,8 @@ const QUERIES: &str = "(plan (query a (aggregate + 0 (table A i j) j)) (query b 
     (query c (mapjoin + (table a i) (table b))) (query d (aggregate + 0 (table c i) i))
     (query e (mapjoin * (table c i) (table d))) (query R (aggregate max 0 (table e i) i)) (produces a b c d e R))";
 
-/// Rows, columns, entries: short rows, long rows, data larger than the caches.
+/// Rows, columns and entries of matrices with short rows, with long rows, and larger than the
+/// caches.
 const MATRICES: &[&[u64]] = &[
     &[1 << 14, 1 << 14, 1 << 16],
     &[1 << 10, 1 << 14, 1 << 18],

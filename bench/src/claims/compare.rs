@@ -6,8 +6,8 @@ use redpoll::sql::datafusion::arrow::record_batch::RecordBatch;
 use redpoll::sql::datafusion::arrow::util::display::array_value_to_string;
 
 /// Describes the first difference between two results, or returns `None`. The rows may be in any
-/// order. Values of `Float64` are equal up to the rounding of sums, all others if their texts are
-/// equal.
+/// order. Values of `Float64` may differ by the rounding of sums; the texts of all other values
+/// must be equal.
 pub(super) fn difference(found: &[RecordBatch], expected: &[RecordBatch]) -> Option<String> {
     let (a, b) = (rows(found), rows(expected));
     if a.len() != b.len() {

@@ -76,7 +76,8 @@ pub(super) struct GroupSessions<'a> {
     runtime: &'a Runtime,
     /// The session that creates the tables.
     base: Session,
-    /// The warm sessions, by DataFusion alone and with claimed regions; dropped when tables change.
+    /// The warm sessions, first of DataFusion alone, then with claimed regions; dropped when tables
+    /// change.
     sessions: Option<(Session, Session)>,
 }
 
@@ -127,8 +128,8 @@ impl<'a> GroupSessions<'a> {
         Ok(session)
     }
 
-    /// Measures a query. Errors are recorded as its fault. A query that fails on both sides has no
-    /// fault and no times.
+    /// Measures a query. An error is recorded as the fault of the query. A query that fails on both
+    /// sides has no fault and no times.
     pub(super) fn query(&mut self, group: &str, name: &str, sql: &str) -> QueryTimes {
         let mut times = QueryTimes {
             name: format!("{group}/{name}"),

@@ -131,12 +131,12 @@ fn tpch_group(tables: &Path, copies: usize) -> Result<Option<QueryGroup>> {
     Ok(Some(QueryGroup { name: format!("tpch x{copies}"), steps }))
 }
 
-/// The graphs of the pattern queries, both as stored files and as tables.
+/// The graphs of the pattern queries, each of which is queried both as a tensor and as a table.
 const GRAPHS: [&str; 6] =
     ["nk_jazz", "netscience", "nk_celegans_metabolic", "email-Eu-core", "ca-HepTh", "lastfm-asia"];
 
-/// Returns the queries of a file: over each graph that is available, or over the tables of the file
-/// if all are available.
+/// Returns the queries of a file, over the tables that the file lists if all of these tables are
+/// available. The queries of a file without tables run over each available graph.
 fn real_groups(file: &Path) -> Result<Vec<QueryGroup>> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let (mut tables, mut queries) = (Vec::new(), Vec::new());

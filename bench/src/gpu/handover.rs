@@ -122,7 +122,9 @@ mod tests {
             handover.write_problem("uniform", line, &problem, &[]).unwrap();
             sizes.push(std::fs::read_dir(folder.path()).unwrap().count());
         }
-        // The lines, A and x; B; B; D; T and two factors; A; E.
+        // The number of files after each kernel. Files are added for: the lines, A and x; B; B; D;
+        // T and two factors; A; E. A matrix in CSR has three files, T has two, a dense input has
+        // one.
         assert_eq!(sizes, [1 + 3 + 1, 6, 7, 8, 8 + 2 + 2, 15, 18]);
         let lines = std::fs::read_to_string(folder.path().join("redpoll.jsonl")).unwrap();
         let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();

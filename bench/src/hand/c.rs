@@ -1,5 +1,5 @@
-//! Hand-written kernels in C. The compiler of the optimizing tier compiles them with the same
-//! flags, and they are called like emitted kernels, so that only the texts differ.
+//! Hand-written kernels in C. These kernels are compiled and called like kernels that the
+//! optimizing tier emits, with the same compiler and flags, so that only the texts differ.
 
 use crate::bound_kernel::BoundKernel;
 use anyhow::{Context, Result};

@@ -16,7 +16,7 @@ static int32_t room(rp_frame *frame, uint32_t buffer, int64_t length) {
 
 #define DATA(name) frame->buffers[BUFFER(name)].data
 
-// The rows of this call.
+// The bounds of the range of rows of this call.
 static int64_t first_row(const rp_frame *frame) { return frame->chunk_lo > 0 ? frame->chunk_lo : 0; }
 static int64_t end_row(const rp_frame *frame, int64_t rows) { return frame->chunk_hi < rows ? frame->chunk_hi : rows; }
 

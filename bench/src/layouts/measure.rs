@@ -1,10 +1,10 @@
 //! Runs the candidates of a group in the order of estimated cost.
 //!
-//! Candidates with an estimate above [`ExperimentSettings::screen`] times the cheapest are not run.
-//! Every other candidate runs once. A run that takes longer than [`CANCEL_FACTOR`] times the best
-//! time so far is cancelled, and not repeated. The others are repeated within their budget. The
-//! free choice and the candidates near the best then run again in turns, so that noise of the
-//! machine affects them alike. Equal plans run once.
+//! Candidates with an estimate above [`ExperimentSettings::screen`] times the lowest estimate are
+//! not run. Every other candidate runs once. A run that takes longer than [`CANCEL_FACTOR`] times
+//! the best time so far is cancelled, and not repeated. Runs that complete are repeated within the
+//! budget of the candidate. The free choice and the candidates near the best then run again in
+//! turns, so that noise of the machine affects all of these candidates alike. Equal plans run once.
 
 use super::candidates::{LayoutCandidate, candidates};
 use super::problems::LayoutGroup;
@@ -35,7 +35,7 @@ const NEAR_FACTOR: f64 = 1.5;
 pub struct ExperimentSettings {
     /// The tier.
     pub target: Target,
-    /// Candidates run if their cost is at most this multiple of the cheapest cost.
+    /// Candidates run if their cost is at most this multiple of the lowest cost.
     pub screen: f64,
     /// Time for the repeated runs of one candidate.
     pub budget: Duration,

@@ -26,7 +26,7 @@ pub struct LayoutWorkload {
     pub plans: &'static [PlanText],
     /// The combinations of formats: name, and the formats of inputs that are not dense.
     pub formats: &'static [(&'static str, &'static [(&'static str, &'static str)])],
-    /// Generates the other inputs.
+    /// The function that generates the other inputs.
     other_inputs: fn(&Content) -> Vec<(&'static str, Content)>,
     /// Largest number of entries of an input; larger inputs take too long.
     max_entries: u64,

@@ -19,7 +19,7 @@ use std::time::Duration;
 pub struct Peer {
     /// The name, by which the command line selects the peer.
     pub name: &'static str,
-    /// Starts the server of the peer with the given number of threads.
+    /// The function that starts the server of the peer with the given number of threads.
     pub start: fn(&Peer, usize) -> Result<Client>,
 }
 

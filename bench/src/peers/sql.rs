@@ -1,5 +1,5 @@
-//! Queries in the SQL front end, with redpoll claiming regions or by DataFusion alone. Both
-//! read the same tables of record batches; redpoll also reads tables that are tensors.
+//! Queries in the SQL front end, run with claimed regions or by DataFusion alone, over the same
+//! tables of record batches. Claimed regions can also read tables that are tensors.
 
 use super::columns::{MODES, dense_coordinates, read_columns, table_name};
 use crate::checks::Sums;

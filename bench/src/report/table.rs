@@ -187,7 +187,7 @@ fn write_slopes(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Re
 }
 
 /// Writes the preparation of redpoll and of each peer that ran: times of reading files, building
-/// formats and the first run, and peak memory of the process. For redpoll also writes the peak
+/// formats and the first run, and peak memory of the process. For redpoll, also writes the peak
 /// allocation of a run, the memory of its results, and the ratio of both.
 fn write_preparation(out: &mut String, outcomes: &[&WorkloadOutcome]) -> std::fmt::Result {
     writeln!(out, "\n<details><summary>Loading, building, first runs, memory</summary>\n")?;

@@ -1,4 +1,4 @@
-//! The engines that run sessions, each in a new session of its own.
+//! The engines that run sessions. Each measured session is a new session of the engine.
 
 use super::Answer;
 use super::workload::{SessionWorkload, TableSource};

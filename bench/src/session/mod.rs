@@ -46,7 +46,7 @@ pub struct SessionTimes {
     pub second: Vec<Vec<f64>>,
     /// The reason why the engine cannot run.
     pub unavailable: Option<String>,
-    /// A query that failed or has another answer.
+    /// A query that failed, or whose answer differs from that of another engine.
     pub fault: Option<String>,
 }
 
@@ -71,8 +71,7 @@ pub fn measure(settings: &SessionSettings, mut done: impl FnMut(&SessionTimes)) 
                 })
                 .collect();
             let mut answers: Vec<Option<Answer>> = vec![None; workload.queries.len()];
-            // The engines take turns, so that a disturbance of the machine does not affect only one
-            // engine.
+            // The engines take turns, so that a disturbance of the machine affects all of them.
             for _ in 0..settings.rounds.max(1) {
                 for ((_, start), times) in ENGINES.iter().zip(&mut times) {
                     if times.fault.is_some() || times.unavailable.is_some() {

@@ -3,8 +3,8 @@
 use super::SessionTimes;
 use std::fmt::Write;
 
-/// Returns a table of the sums of all sessions, in Markdown. The ratios are those of redpoll's sums
-/// to those of the engine in the row.
+/// Returns a table of the sums of all sessions, in Markdown. Each ratio is redpoll's sum divided by
+/// the sum of the engine in the row.
 pub fn report(sessions: &[SessionTimes]) -> String {
     let mut text = String::from(
         "| session | tables | engine | first calls | redpoll / engine | second calls | redpoll / engine |\n\

@@ -1,5 +1,5 @@
-//! Tiny inputs, for which a call costs more than the work, in several modes of calls, and with
-//! another number in each call.
+//! Tiny inputs, for which a call costs more than the work. The calls run in several modes; some
+//! pass another number in each call.
 
 use crate::data::{dense, dense_of, generate_content, sparse_of};
 use crate::runner::WorkloadRunner;

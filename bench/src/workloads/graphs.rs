@@ -278,7 +278,8 @@ fn pagerank(data: &str, size: DataSize) -> Result<MakeOutcome> {
         ("dblp", DataSize::Full | DataSize::Quick) => require!(read_real("graphs/dblp-2010.mtx.zst")),
         _ => require!(graph(data, size, 1 << 21)),
     };
-    // The graph is symmetric, so the walk into a vertex divides by the degrees of the columns.
+    // W_ij is one over the degree of j. The graph is symmetric, so this degree is the number of
+    // entries in column j.
     let mut walk = to_undirected(&graph)?;
     let n = walk.shape[0];
     if let Data::Triples { coordinates, values } = &mut walk.data {

@@ -83,7 +83,7 @@ pub(super) fn read_bytes(file: &str, max_images: usize, size: DataSize) -> Resul
     let (images, height, width) = match loaded.info.shape[..] {
         [height, width] => (1, height as usize, width as usize),
         [images, height, width] => (max_images.min(images as usize), height as usize, width as usize),
-        _ => bail!("{}: expected one image or a stack of them", path.display()),
+        _ => bail!("{}: expected one image or a stack of images", path.display()),
     };
     let image = Picture { height: images * height, width, pixels: pixels[..images * height * width].to_vec() };
     Ok(Ok(image.crop(size.pick(usize::MAX, 300, 11))))
@@ -123,7 +123,7 @@ pub(super) fn to_content(image: &Picture<bool>) -> Content {
     image.content(|pixels| Values::Bool(pixels.to_vec()))
 }
 
-/// Returns random grey levels, a mask of them, and 16 zeros.
+/// Returns an image of random grey levels, the mask, and 16 zeros.
 pub(super) fn mask_inputs(mask: &Picture<bool>) -> [Content; 3] {
     let mut random = Random::new(131, 1);
     let grey = mask.map(|_| ()).pixels.iter().map(|()| random.below(256) as u8).collect();

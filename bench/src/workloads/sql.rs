@@ -105,7 +105,7 @@ fn count_by_vertex(data: &str, size: DataSize, sql: &str) -> Result<MakeOutcome>
         .into_outcome()
 }
 
-/// Returns ratings of items by users. Popularities of both follow a power law.
+/// Returns ratings of items by users. The popularities of items and of users follow a power law.
 fn load_ratings(data: &str, size: DataSize) -> Result<Result<Content, MakeOutcome>> {
     match (data, size) {
         ("amazon-book", DataSize::Full | DataSize::Quick) => read_real("matrices/amazon-book-test.mtx.zst"),

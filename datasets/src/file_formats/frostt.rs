@@ -3,10 +3,10 @@
 //!
 //! The format of <http://frostt.io> has no header: the rank is that of the first entry, the shape
 //! is given by the largest coordinates, and values are `f64` (integers beyond 2^53 are rounded).
-//! `#` begins a comment, also after an entry. Two additions give the shape when its last
-//! coordinates have no entries:
-//! - A comment `# dims 14541 237 14541` before the first entry, which other readers skip. The
-//!   writer adds it if the largest coordinates do not determine the shape.
+//! `#` begins a comment, also after an entry. Two additions give the shape when a mode has no entry
+//! at its last coordinate:
+//! - A comment such as `# dims 14541 237 14541` before the first entry. Other readers skip
+//!   comments. The writer adds the comment if the largest coordinates do not determine the shape.
 //! - MLIR's extended format, marked by a comment with the text `extended FROSTT format`: a header
 //!   of rank and number of entries, followed by the dimensions.
 
@@ -79,7 +79,8 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
         }
         if header.as_ref().is_some_and(|h| h.stored == Some(found)) {
             let entries = plural(found, "entry", "entries");
-            return Err(cursor.unexpected(&format!("the end of the file after the {found} {entries} of its header")));
+            return Err(cursor
+                .unexpected(&format!("the end of the file after the {found} {entries} that the header announces")));
         }
         for mode in 0..rank {
             if cursor.at_line_end() {

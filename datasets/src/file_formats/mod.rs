@@ -1,4 +1,5 @@
-//! The file formats and their registry. PBM and PGM share a module, as do CSV and TSV.
+//! The file formats and their registry. PBM and PGM share a module; so do CSV and TSV, and the two
+//! kinds of NumPy archives.
 
 pub mod edge_list;
 pub(crate) mod frostt;
@@ -36,8 +37,8 @@ pub fn extensions() -> String {
 }
 
 impl FileFormat {
-    /// Returns the file format of a file name without the extension of a compression: the one with
-    /// the longest extension, because `.bsp.npz` is more specific than `.npz`.
+    /// Returns the file format of a file name without the extension of a compression. If several
+    /// extensions match, the longest is used, because `.bsp.npz` is more specific than `.npz`.
     pub(crate) fn of_uncompressed_name(name: &str) -> Option<&'static FileFormat> {
         let name = name.to_ascii_lowercase();
         let is_of =

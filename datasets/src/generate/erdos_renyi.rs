@@ -60,7 +60,7 @@ impl Draw for ErdosRenyi {
                 ctx.report("edges", rows.len() as u64, mean as u64);
                 let (i, j) = ((position as u64) / (n - 1), (position as u64) % (n - 1));
                 rows.push(i);
-                // The diagonal is not numbered.
+                // Positions are numbered without those on the diagonal.
                 columns.push(j + u64::from(j >= i));
             }),
             Edges::Undirected => {

@@ -18,8 +18,8 @@ pub enum Stencil {
 
 /// The matrix that couples each point of a grid with its neighbours, where points are numbered
 /// row-major. Values: the negative Laplacian with zero boundaries, which is symmetric and positive
-/// definite. The entry of each neighbour is -1, and that of the diagonal the size of the stencil
-/// less 1.
+/// definite. The entry of each neighbour is -1, and each diagonal entry is the size of the stencil
+/// minus 1.
 ///
 /// Source: Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd edition (2003), section 2.2.
 #[derive(Clone, PartialEq, Debug)]

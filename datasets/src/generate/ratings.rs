@@ -64,13 +64,13 @@ impl Ratings {
             }
         }
         if !(0.0..=1e100).contains(&self.noise) {
-            return Err(Fault::malformed("a deviation of the noise from 0", self.noise.to_string()));
+            return Err(Fault::malformed("a deviation of the noise between 0 and 1e100", self.noise.to_string()));
         }
         if self.stars.is_some_and(|s| s < 2) {
             return Err(Fault::malformed("at least 2 stars", self.stars.unwrap_or(0).to_string()));
         }
         ctx.check_entries(3, Some(self.ratings))?;
-        // Factors, weights and permutations.
+        // The memory of factors, weights and permutations.
         ctx.check_bytes("users and items", Some(self.users + self.items), 8 * u64::from(self.rank) + 48)
     }
 

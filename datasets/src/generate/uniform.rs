@@ -17,8 +17,8 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// Returns the number out of the given number of positions; the number for a density is
-    /// rounded.
+    /// Returns the requested number, given the number of all positions. A density gives a rounded
+    /// number.
     pub(super) fn count(self, positions: u128) -> Result<u64, Fault> {
         match self {
             Amount::Count(count) if u128::from(count) > positions => {

@@ -68,11 +68,12 @@ enum FileEdit {
     Drop { at: u64 },
     /// The rest of another file in place of the rest of this one.
     Splice { at: u64, other: u64, from: u64 },
-    /// The number of a word, or the largest number, in place of eight bytes.
+    /// The integer that a word denotes, or the largest integer for other words, in place of eight
+    /// bytes.
     Number { at: u64, word: &'static str },
 }
 
-/// A sample with edits, each of one of its parts.
+/// A sample with edits; each edit changes one part of the sample.
 #[derive(Clone, Debug)]
 pub(super) struct Mutation {
     sample: &'static FileSample,
@@ -104,7 +105,7 @@ impl Mutation {
         sample.bytes()
     }
 
-    /// Returns the mutations with one edit less.
+    /// Returns the mutations that have one edit fewer.
     pub(super) fn reductions(&self) -> impl Iterator<Item = Mutation> {
         (0..self.edits.len()).map(|without| {
             let mut fewer = self.clone();

@@ -118,7 +118,7 @@ fn written_files() -> Vec<FileSample> {
     files.into_iter().map(write).collect()
 }
 
-/// Returns files of the arrays of tensors, in formats that need different checks.
+/// Returns files that contain the arrays of tensors, in formats that need different checks.
 fn stored_tensors() -> Vec<FileSample> {
     let content = |values: Values, fill: Scalar| Content {
         shape: vec![3, 5],

@@ -50,8 +50,8 @@ fn layouts_of_public_collections() {
             "\u{feff}alice bob\nbob carol\n",
             // Coordinates written as real numbers.
             "source,target,weight\n2.0,1.0,0.5\n0,1e0,2\n",
-            // A single name makes its column a column of names, and also the other column of the
-            // same vertices.
+            // If one field of a column is a name, the column is a column of names, and so is the
+            // other column of the same vertices.
             "-1,2.0\nb,1\n",
             // Integers beyond 2^63, and a mix of integers and reals.
             "0,1,18446744073709551615\n1,0,3\n",
@@ -131,15 +131,15 @@ fn errors_name_the_line_and_the_field() {
             a.csv:2: expected a number, found `x`
             a.csv:2: expected a number, found an empty field
             a.csv:2: value `1e999` does not fit f64; write inf if infinity is meant
-            a.csv:21: expected a number, as in the first records of this column (or request names), found `x`
-            a.csv:21: expected a number, as in the first records of this column (or request names), found an empty field
-            a.csv:21: expected a coordinate, which is a nonnegative integer (or request names), found `-1`
-            a.csv:21: expected a coordinate, which is a nonnegative integer (or request names), found `99999999999999999999`
-            a.csv:1: expected a coordinate, which is a nonnegative integer (or request names), found `-1`
-            a.csv:2: expected a coordinate, which is a nonnegative integer (or request names), found `1.5`
-            a.csv:1: expected a coordinate, which is a nonnegative integer (or request names), found `nan`
-            a.csv:2: expected a number, as in the first records of this column (or request names), found an empty field
-            a.csv:1: expected a coordinate, which is a nonnegative integer (or request names), found `18446744073709551616`
+            a.csv:21: expected a number, as in the first records of this column, found `x`; to read the column as names, request names
+            a.csv:21: expected a number, as in the first records of this column, found an empty field; to read the column as names, request names
+            a.csv:21: expected a coordinate, which is a nonnegative integer, found `-1`; to read the column as names, request names
+            a.csv:21: expected a coordinate, which is a nonnegative integer, found `99999999999999999999`; to read the column as names, request names
+            a.csv:1: expected a coordinate, which is a nonnegative integer, found `-1`; to read the column as names, request names
+            a.csv:2: expected a coordinate, which is a nonnegative integer, found `1.5`; to read the column as names, request names
+            a.csv:1: expected a coordinate, which is a nonnegative integer, found `nan`; to read the column as names, request names
+            a.csv:2: expected a number, as in the first records of this column, found an empty field; to read the column as names, request names
+            a.csv:1: expected a coordinate, which is a nonnegative integer, found `18446744073709551616`; to read the column as names, request names
             a.csv:1: coordinate 9223372036854775807 of mode 1 is out of range: the dimension is 9223372036854775807, and coordinates start at 0
             a.csv:3: coordinate 2 of mode 0 is out of range: the dimension is 2, and coordinates start at 0
             a.csv:2: expected the dimensions of 2 columns of coordinates, found a comment of 3 dimensions

@@ -30,7 +30,7 @@ fn every_truncation() {
     }
 }
 
-/// Names of arrays may have control characters, which messages escape.
+/// Asserts that names of arrays may have control characters, which messages escape.
 #[test]
 fn line_ends_in_names_of_arrays() {
     for (name, bytes) in FILES.iter().filter(|(name, _)| name.ends_with(".npz")) {

@@ -195,7 +195,7 @@ fn frostt() {
             a.tns:3: expected the end of the line of dimensions, found `3`
             a.tns:4: coordinate 4 of mode 0 is out of range: the dimension is 3, and coordinates start at 1
             a.tns:4: expected 1 entry as in the header, found 0; the file is truncated or its header is wrong
-            a.tns:5: expected the end of the file after the 1 entry of its header, found `2`
+            a.tns:5: expected the end of the file after the 1 entry that the header announces, found `2`
             a.tns:2: the rank is too large: 18446744073709551615; the maximum is 64
             a.tns:2: expected a rank of at least 1, found 0
             a.tns:2: coordinate 4 of mode 0 is out of range: the dimension is 3, and coordinates start at 1

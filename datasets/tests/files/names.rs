@@ -7,7 +7,7 @@ use redpoll_datasets::{
 };
 use redpoll_logic::Scalar;
 
-fn vector() -> Content {
+fn matrix() -> Content {
     Content {
         shape: vec![2, 3],
         fill: Scalar::F64(0.0),
@@ -23,7 +23,7 @@ fn formats_are_detected_by_extension_and_by_content() {
         for (suffix, compression) in [("", Compression::None), (".gz", Compression::Gzip), (".zst", Compression::Zstd)]
         {
             let name = format!("a.{}{suffix}", format.extension.to_uppercase());
-            let bytes = write_bytes(&name, &vector(), &WriteOptions::default()).unwrap();
+            let bytes = write_bytes(&name, &matrix(), &WriteOptions::default()).unwrap();
             for name in [&name, "without-extension"] {
                 let path = folder.path().join(name);
                 std::fs::write(&path, &bytes).unwrap();
@@ -55,8 +55,8 @@ fn concatenated_streams_are_one_file() {
     }
 }
 
-/// In a file of an unknown extension, pairs of integers are edges, as in the collection SNAP.
-/// Numbers in three columns are entries with a value.
+/// Asserts that in a file of an unknown extension, pairs of integers are edges, as in the
+/// collection SNAP, and numbers in three columns are entries with a value.
 #[test]
 fn pairs_of_integers_are_edges() {
     for text in ["0 1\n1 2\n3 0\n", "# Nodes: 4\n0\t1\n1\t2\n3\t0\n"] {

@@ -441,8 +441,8 @@ fn pydata_layouts() {
         [] f64 array fill 7.0: (): 7.0
         [] f64 array fill 7.0: (): 3.0
         a.npz, array `data`: expected at most one value of an array without modes, found 2
-        a.npz, array `compressed_axes`: expected distinct modes of an array of 2 modes, found [0, 1]
-        a.npz, array `compressed_axes`: expected distinct modes of an array of 2 modes, found [2]
+        a.npz, array `compressed_axes`: expected distinct modes, at least one and not all of the 2 modes, found [0, 1]
+        a.npz, array `compressed_axes`: expected distinct modes, at least one and not all of the 2 modes, found [2]
         a.npz, array `indices`, entry 1: expected a position in a fiber, below 3, found 3
         a.npz, array `indptr`: expected 3 entries, found 2
         a.npz, array `indptr`: expected 2 entries, found 1

@@ -1,4 +1,5 @@
-//! Files of redpoll's own: every storage format, dtype and fill value is read back as it was.
+//! Tests of `.rpt` files: every storage format, dtype and fill value is read back as it was
+//! written.
 
 use arrow_array::{Array as _, LargeListArray, cast::AsArray};
 use expect_test::expect;
@@ -112,7 +113,8 @@ fn every_format_dtype_and_fill_value_is_read_back() {
     }
 }
 
-/// The entries of a file are those of its tensor, also in other formats and dtypes.
+/// Asserts that the entries of a file are those of its tensor, also if the file is opened in
+/// another storage format or dtype.
 #[test]
 fn entries_are_those_of_the_tensor() {
     let mut random = Rng::new(8);
@@ -135,8 +137,8 @@ fn entries_are_those_of_the_tensor() {
     assert_eq!(open_bytes("a.rpt", &bytes, &wide, None).unwrap().tensor.ty().dtype, DType::F64);
 }
 
-/// A file on disk is opened as the tensor that was written, and its header read alone is the header
-/// of the file.
+/// Asserts that opening a file on disk gives the tensor that was written, and that [`info`] and
+/// [`open`] return the same header.
 #[test]
 fn files_are_opened() {
     let folder = tempfile::tempdir().unwrap();
@@ -151,7 +153,7 @@ fn files_are_opened() {
     }
 }
 
-/// Returns the message for a file with a text in place of another one of the same length.
+/// Returns the message for a file in which `to` replaces the text `from` of the same length.
 fn message_with(tensor: &Tensor, from: &str, to: &str) -> String {
     assert_eq!(from.len(), to.len());
     let mut bytes = write_tensor_bytes("a.rpt", tensor, &WriteOptions::default()).unwrap();
@@ -192,8 +194,8 @@ fn faults_are_named() {
         a.rpt: expected a valid `redpoll:format`, found `(dense (sparse-list (ellment)))`
         a.rpt: expected a valid `redpoll:fill-bits`, found `0`
         a.rpt: expected the column `1.ptr`, found `1.pos`
-        a.rpt: expected `ARROW1` at the end of the file, which may be truncated, found other bytes
-        a.rpt: expected `ARROW1` at the end of the file, which may be truncated, found other bytes
+        a.rpt: expected `ARROW1` at the end of the file, found other bytes; the file may be truncated
+        a.rpt: expected `ARROW1` at the end of the file, found other bytes; the file may be truncated
         a.rpt: expected 8 bytes of a message, found 0; the file is truncated or its header is wrong
         a.rpt: expected an Arrow file, which starts with `ARROW1`, found other bytes
         a.rpt: expected the arrays of a tensor, found invalid tensor: level 1 (sparse-list): idx[0] = 9 is out of range, the dimension is 3"#]].assert_eq(&messages.join("\n"));
@@ -216,8 +218,8 @@ fn with_records(folder: &std::path::Path) -> (ReadOptions, WriteOptions) {
     (read, WriteOptions { records, ..WriteOptions::default() })
 }
 
-/// A file of any format is opened as the same tensor without a record, with a record of the first
-/// opening, and with a record of the writer.
+/// Asserts for every storage format that a file is opened as the written tensor: without a record,
+/// with the record that the first opening stored, and with the record that the writer stored.
 #[test]
 fn recorded_files_are_the_same_tensors() {
     let folder = tempfile::tempdir().unwrap();
@@ -246,8 +248,9 @@ fn recorded_files_are_the_same_tensors() {
     }
 }
 
-/// A file with any byte changed gives an error or a valid tensor. With a record of the old bytes,
-/// arrays with other bytes are never used.
+/// Changes each byte of a file that has a record, and asserts the outcomes. A tensor that was
+/// opened before the change loads the old arrays or fails. Opening the file after the change gives
+/// a valid tensor or an error.
 #[test]
 fn changed_files_are_validated_again_or_rejected() {
     let folder = tempfile::tempdir().unwrap();
@@ -281,8 +284,8 @@ fn changed_files_are_validated_again_or_rejected() {
     assert!(valid > 50 && rejected > 20, "{valid} valid, {rejected} rejected");
 }
 
-/// Reading a file that is cut at any length is an error, whether it is opened before or after the
-/// cut.
+/// Asserts that reading a file that is cut at any length is an error, whether the file is opened
+/// before or after the cut.
 #[test]
 fn cut_files_are_errors() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Rust expressions in tables of pages: each is evaluated, and must have no error.
+//! Rust expressions in tables of pages: each expression is evaluated, and must succeed.
 
 use redpoll::prelude::*;
 use redpoll::{Flow, Unique};
@@ -11,7 +11,7 @@ pub(crate) fn check_cell(cell: impl Cell) -> Result<(), Box<dyn error::Error>> {
 
 /// A value of an expression in a table.
 pub(crate) trait Cell {
-    /// Computes what is lazy, and returns its error.
+    /// Computes lazy values, and returns the error of the computation.
     fn check(self) -> Result<(), Box<dyn error::Error>>;
 }
 

@@ -51,8 +51,8 @@ impl Expr {
     }
 
     /// Applies an operator to the natural join of the arguments. The result has the ordered union
-    /// of their fields. Weak arguments become literals whose dtype follows from the other
-    /// arguments.
+    /// of their fields. Weak arguments, which are bare numbers, become literals whose dtype follows
+    /// from the other arguments.
     ///
     /// # Errors
     /// Returns an error if the arguments do not fit the operator, a weak argument does not fit its
@@ -68,8 +68,8 @@ impl Expr {
     ///
     /// # Errors
     /// Returns an error if the operator has cases or no dtype to fold in, or if `init` does not fit
-    /// that dtype. Also returns an error if a field is repeated, has no size or is not one of the
-    /// argument, or if the fold of the fill value faults or takes too many steps.
+    /// that dtype. Also returns an error if a field is repeated, has no size or is not a field of
+    /// the argument, or if the fold of the fill value faults or takes too many steps.
     pub fn aggregate(
         op: impl Into<Op>,
         init: impl Into<Scalar>,
@@ -127,7 +127,7 @@ impl Expr {
         Expr::infer(Node::Index { map, arg })
     }
 
-    /// Returns the expression over other arguments, one for each of its own.
+    /// Returns the expression with each of its arguments replaced by a new argument.
     ///
     /// # Errors
     /// Returns an error if the new arguments do not fit the node.
@@ -146,8 +146,9 @@ impl Expr {
         Expr::infer(Node::Reformat { format, arg: self.into_strong() })
     }
 
-    /// Requires the table to be stored with a fill value, by default its own. `computed_fills` says
-    /// whether computed values that equal the fill value are stored.
+    /// Requires the table to be stored with the fill value `fill`; `None` keeps the fill value of
+    /// the table. `computed_fills` says whether computed values that equal the fill value are
+    /// stored.
     ///
     /// # Errors
     /// Returns an error if the fill value does not fit the dtype.

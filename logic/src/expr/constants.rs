@@ -1,9 +1,9 @@
-//! Constants of plans as inputs, so that plans that differ only in constants are one plan.
+//! Replacement of constants by inputs, so that plans that differ only in constants become equal.
 //!
 //! [`Plan::lift_constants`] replaces a literal argument of an operator by an input of rank 0. Two
 //! plans become equal if their constants are of one class: every operator with a constant argument
-//! has the same fill value in both. The fill value of the input is a representative of the class:
-//! with the representative as its argument, the operator has the same fill value, too.
+//! has the same fill value in both plans. The fill value of the input is a representative of the
+//! class: with the representative as its argument, the operator has the same fill value, too.
 //!
 //! The constants of index maps are offsets; `offsets.rs` decides which offsets become parameters.
 //!
@@ -54,9 +54,9 @@ pub struct LiftedPlan {
 const REPRESENTATIVES: [f64; 8] = [3.0, -3.0, 0.25, -0.25, 100.0, -100.0, 1e30, -1e30];
 
 impl Plan {
-    /// Returns the plan with constants and offsets of index maps replaced by inputs of rank 0, as
-    /// far as the rules of this module and of `offsets.rs` allow. Dtypes and fields of all
-    /// expressions stay the same.
+    /// Returns the plan with inputs of rank 0 in place of constants and of offsets of index maps.
+    /// The rules of this module and of `offsets.rs` decide which constants and offsets are
+    /// replaced. Dtypes and fields of all expressions stay the same.
     ///
     /// # Errors
     /// Returns an error if an expression of the plan is not well-formed in its float mode.
@@ -92,13 +92,13 @@ impl Plan {
 struct ConstantLifter {
     /// Names of inputs and results.
     taken: HashSet<Alias>,
-    /// Number in the last name of a constant.
+    /// Number in the name of the last lifted constant.
     number: usize,
     constants: Vec<LiftedConstant>,
     /// The fill values of the results so far, after the lifting.
     results: HashMap<Alias, Scalar>,
-    /// Whether fill values may change where all values are stored. They may not if the plan has
-    /// operators with cases, which distinguish stored values from fill values.
+    /// Whether fill values may change where all values are stored. Fill values must stay the same
+    /// if the plan has operators with cases, which distinguish stored values from fill values.
     may_change_fills: bool,
     /// Index maps with parameters, by the address of the original expression.
     maps: HashMap<usize, IndexMap>,
@@ -205,7 +205,8 @@ impl ConstantLifter {
         let Some(prim) = value.dtype().prim() else { return Ok(expr.clone()) };
         let candidates: Vec<Scalar> = REPRESENTATIVES.iter().filter_map(|x| representative(*x, prim)).collect();
         let keeping = candidates.iter().find(|candidate| keeps_fill(candidate));
-        // If the fill values of the other arguments decide the result, no claim is needed.
+        // If the fill values of the other arguments decide the result, no claim (see
+        // [`Op::claiming`]) is needed.
         let mut known: Vec<Option<Scalar>> = fills.iter().cloned().map(Some).collect();
         known[position] = None;
         let is_decided = op.constant_result(&signature, &known, expr.mode()).as_ref() == Some(&expr.info().fill);
@@ -372,7 +373,7 @@ mod tests {
         }
     }
 
-    /// A choice of a condition is lifted if the condition selects the other choice at fill values.
+    /// A branch of `ifelse` is lifted if the condition selects the other branch at fill values.
     #[test]
     fn choices_are_lifted() {
         let choice = |condition: &str| {
@@ -425,7 +426,7 @@ mod tests {
             let LiftedPlan { plan: lifted, constants, fills } = plan.lift_constants().unwrap();
             assert_eq!(fills, []);
             let values: Vec<Scalar> = constants.iter().map(|constant| constant.value.clone()).collect();
-            // In the strict mode, zero does not decide the product of three.
+            // In the strict mode, a zero does not decide a product of three factors.
             let expected = match mode {
                 FloatMode::Relaxed => &[-3.5, 2.5, 4.5, 0.5, 7.5][..],
                 FloatMode::StrictIeee => &[-3.5, 2.5, 0.5, 7.5],

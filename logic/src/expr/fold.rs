@@ -70,6 +70,7 @@ pub fn fold_fill_over(op: &Op, init: &Scalar, fill: &Scalar, sizes: &[u64], mode
     if let Some(n) = sizes.iter().try_fold(1u64, |n, size| n.checked_mul(*size)) {
         return fold_fill(op, init, fill, n, mode);
     }
+    // `repeat(x, n)` folds n values x:
     // op(init, repeat(fill, a * b)) = op(init, repeat(repeat(fill, a), b))
     let fault = |fault| Error::Fault { location: format!("the fold of the fill value {fill} with `{op}`"), fault };
     if op.eval_in(&[init.clone(), fill.clone()], mode).map_err(fault)? == *init {
@@ -90,10 +91,10 @@ fn too_large() -> Error {
     Error::TooLarge { tensor: "the extent of an aggregate".to_owned(), entries: u128::MAX, limit: u64::MAX }
 }
 
-/// Folds `n` values `fill`, from `init`. The result is `op(init, repeat(fill, n))` if the operator
-/// is associative, and `init` for n = 0. Short folds of floats, folds with operators that are not
-/// associative, and folds for which [`eval_repeat`] has no result run step by step until the value
-/// no longer changes.
+/// Folds `n` values `fill`, from `init`. The result is `init` for n = 0. If the operator is
+/// associative, the result is `op(init, repeat(fill, n))`, where `repeat(x, n)` folds n values x.
+/// Short folds of floats, folds with operators that are not associative, and folds for which
+/// [`eval_repeat`] has no result run step by step, and end early once the value no longer changes.
 ///
 /// # Errors
 /// Returns a fault of the operator, or an error if the value still changes after `MAX_STEPS`

@@ -146,8 +146,8 @@ impl Expr {
         self.index(single_field_map(field.clone(), form, [(field, size)], Some(outside.into())))
     }
 
-    /// Reads `field` at its coordinate plus `by`, with the same size; reads out of bounds give
-    /// `outside`.
+    /// Reads `field` at the coordinate plus `by`. The size of the field stays the same; reads out
+    /// of bounds give `outside`.
     ///
     /// # Errors
     /// Returns an error if the argument lacks the field or its size, `outside` does not fit the

@@ -1,4 +1,4 @@
-//! Logic expressions: what to compute, over tables with named fields.
+//! Logic expressions: computations over tables with named fields.
 //!
 //! An [`Expr`] is an immutable tree with shared subtrees. The smart constructors of this module
 //! check every node and infer its [`Info`]. Every existing tree is therefore well-formed: a field
@@ -52,9 +52,10 @@ pub struct Info {
     pub dimensions: Vec<Option<u64>>,
     /// Dtype of the values.
     pub dtype: DType,
-    /// Fill value. For a mapjoin or an aggregate, the result for arguments that all have their fill
-    /// values. A literal has its value as fill value, a coordinate 0, and a refill the value that
-    /// it specifies. Other nodes have the fill value of their tensor or argument.
+    /// The fill value. For a mapjoin or an aggregate, the fill value is the result for arguments
+    /// that all have their fill values. For a literal it is the value of the literal, for a
+    /// coordinate it is 0, and for a refill it is the value that the refill specifies. Other nodes
+    /// have the fill value of their tensor or argument.
     pub fill: Scalar,
     /// True for a bare number, which takes its dtype from the arguments beside it.
     pub weak: bool,
@@ -99,7 +100,7 @@ pub enum Node {
     },
     /// An inclusive prefix fold with `op` along `field`.
     Scan {
-        /// The operator: associative, taking and returning the dtype of `arg`.
+        /// The operator, which is associative, and takes and returns the dtype of `arg`.
         op: Op,
         /// Folded table.
         arg: Expr,
@@ -163,8 +164,8 @@ pub enum ComputedFills {
 /// Window, stride, reverse, offset, permissive reads, toeplitz, split, merge and diagonal are all
 /// index maps; `index.rs` has shorthands for them. The result has the fields of the table, with
 /// each mapped field replaced by the introduced fields that its subscript mentions, in the order of
-/// `dimensions`. A field that already occurs further left is not repeated. Introduced fields that
-/// no subscript mentions come last.
+/// `dimensions`. A field that already occurs earlier is not repeated. Introduced fields that no
+/// subscript mentions come last.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct IndexMap {
     /// Mapped fields of the argument, each with the subscript at which the field is read.
@@ -192,7 +193,7 @@ impl Node {
         }
     }
 
-    /// Returns the node with other argument expressions, one for each of its own.
+    /// Returns the node with each of its arguments replaced by a new argument.
     pub(crate) fn with_args(&self, args: Vec<Expr>) -> Node {
         let mut one = args.iter().cloned();
         let mut arg = || one.next().expect("the node has one argument");
@@ -248,7 +249,8 @@ impl Expr {
         &self.0.info
     }
 
-    /// Returns the address of the node, which identifies the expression as long as it lives.
+    /// Returns the address of the node, which identifies the expression until its last clone is
+    /// dropped.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
@@ -260,12 +262,12 @@ impl Expr {
 }
 
 impl Info {
-    /// Returns the size of a field; `None` if it is unknown or the field does not exist.
+    /// Returns the size of a field; `None` if the size is unknown or the field does not exist.
     pub fn dimension(&self, field: &Field) -> Option<u64> {
         self.fields.iter().position(|f| f == field).and_then(|k| self.dimensions[k])
     }
 
-    /// Returns the sizes of all fields, in order; `None` if one is unknown.
+    /// Returns the sizes of all fields, in order; `None` if a size is unknown.
     pub fn shape(&self) -> Option<Vec<u64>> {
         self.dimensions.iter().copied().collect()
     }

@@ -1,9 +1,9 @@
 //! Conversion of plans to another float mode: the same expressions, with the fill values of that
 //! mode.
 //!
-//! Expressions are built in the default mode. The fill value of `A / B`, both of fill value 0, is 0
-//! in that mode and NaN in the strict mode. Later queries that read the result are converted
-//! accordingly.
+//! Expressions are built in the default mode. If `A` and `B` have the fill value 0, then the fill
+//! value of `A / B` is 0 in the default mode and NaN in the strict mode. Later queries that read
+//! the result are converted accordingly.
 
 use super::{Expr, Node, infer};
 use crate::error::Error;
@@ -38,7 +38,7 @@ impl Expr {
     /// Returns the fill value in a float mode.
     ///
     /// # Errors
-    /// The errors of [`Plan::to_mode`].
+    /// Returns the errors of [`Plan::to_mode`].
     pub fn fill_in(&self, mode: FloatMode) -> Result<Scalar, Error> {
         if mode == self.mode() {
             return Ok(self.info().fill.clone());

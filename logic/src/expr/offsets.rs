@@ -2,15 +2,16 @@
 //! become equal.
 //!
 //! [`find_offsets`] finds the constants of subscripts that [`Plan::lift_constants`] replaces by
-//! parameters. The values of a parameter are those for which the reads stay in bounds, or leave the
-//! table at the same ends. So a proof of the optimizer for one offset holds for all of them.
+//! parameters. A parameter may have every value for which the reads stay in bounds, or leave the
+//! table at the same ends. A proof of the optimizer for one value of the parameter therefore holds
+//! for all its values.
 //!
 //! Maps that read one table along one field share a parameter, and keep the differences of their
 //! offsets. These offsets remain constants:
 //! - offsets along a field that the plan also reads whole
 //! - offsets along a field whose least offset is 0, if some map reads more than one coordinate of
-//!   the field: `x[1..] - x[..n-1]` must remain a difference of neighbours
-//! - offsets with a single possible value, such as that of a window that covers the field
+//!   the field: `x[1..] - x[..n-1]` must remain a difference of neighbors
+//! - offsets with a single possible value, such as the offset of a window that covers the field
 //! - unequal offsets, if some of their reads are out of bounds, as in image filters
 //! - offsets along a field that the plan also reads at a quotient, or entirely out of bounds
 
@@ -39,8 +40,9 @@ struct OffsetUse {
     number: usize,
     /// The constant of the subscript; for a remainder, the constant modulo the block size.
     offset: i64,
-    /// The least and the greatest offset for which some read is in bounds and the reads leave the
-    /// table at the same ends; for a remainder, all offsets but 0.
+    /// The least and the greatest offset for which some read is in bounds, and for which the reads
+    /// leave the table at the same ends as with the present offset. For a remainder, the range of
+    /// all offsets except 0.
     class: (i64, i64),
     /// Whether some reads are out of bounds.
     is_partial: bool,
@@ -60,7 +62,7 @@ enum IndexedField {
 #[derive(Default)]
 struct FieldUses {
     uses: Vec<OffsetUse>,
-    /// Whether the plan also reads the field in another way.
+    /// Whether the plan also reads the field without an offset that a parameter may replace.
     is_read_otherwise: bool,
 }
 
@@ -211,7 +213,8 @@ impl OffsetUse {
         if offset + high < 0 || offset + low > last || ((below || above) && !is_permissive) {
             return None;
         }
-        // The offsets for which some read is in bounds, and reads leave the mode at the same ends.
+        // The offsets for which some read is in bounds, and the reads leave the mode at the same
+        // ends as with the present offset.
         let least = if below { high.checked_neg()? } else { low.checked_neg()? };
         let greatest = if above { last.checked_sub(low)? } else { last.checked_sub(high)? };
         let least = if above { least.max(last.checked_sub(high)?.checked_add(1)?) } else { least };
@@ -253,7 +256,8 @@ mod tests {
         parse(&format!("(plan (query R {expr}) (produces R))"), &catalog).unwrap()
     }
 
-    /// Lifts the offsets of an expression; returns the text of its only query, and the values.
+    /// Lifts the offsets of an expression; returns the text of the lifted expression, and the
+    /// values of its parameters.
     fn lifted(expr: &str) -> (String, Vec<i64>) {
         let plan = plan(expr);
         let LiftedPlan { plan: lifted, constants, .. } = plan.lift_constants().unwrap();

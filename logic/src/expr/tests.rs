@@ -17,7 +17,7 @@ fn tensor(name: &str, shape: &[u64], fill: impl Into<Scalar>, fields: &str) -> E
     Expr::table(name, ty.into(), fields.split_whitespace()).unwrap()
 }
 
-/// Compares the inferred properties, such as `i:3 j:? f64 fill 0.0`, or the error.
+/// Compares the inferred properties, such as `i:3 j:? f64 fill 0.0`, or the error with a snapshot.
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(expr: Result<Expr, Error>, expected: Expect) {
     expected.assert_eq(&match expr {
@@ -128,7 +128,7 @@ fn comparisons_with_numbers_out_of_range_have_a_value() {
     }
 }
 
-/// Untyped integers in tests are `i64`.
+/// Conversion of untyped integers in tests, which are `i64`.
 trait IntoScalar {
     fn into_scalar(self) -> Scalar;
 }

@@ -7,12 +7,12 @@ use crate::op::{Builtin, DtypeRule, Op, promote};
 use crate::scalar::Scalar;
 
 /// Gives every weak argument a dtype. An argument of a user-defined operator takes the dtype of its
-/// parameter. Otherwise, a number takes the dtype to which the strong arguments (for `ifelse`, the
-/// strong choices) are promoted, if that dtype is of the number's kind or a higher one (`bool` <
-/// integers < floats). If not, the number keeps its own dtype. So do bare conditions, and bare
-/// numbers in shifts, in `ldexp` and in pairs. A comparison with a number that the dtype cannot
-/// represent is replaced by an equivalent comparison; in other applications, such a number is an
-/// error.
+/// parameter. Otherwise, a number takes the dtype to which the strong arguments, which are not
+/// weak, are promoted (for `ifelse`, the strong choices). That dtype must be of the number's kind
+/// or a higher kind (`bool` < integers < floats); if not, the number keeps its own dtype. Bare
+/// conditions, and bare numbers in shifts, in `ldexp` and in pairs keep their own dtype, too. A
+/// comparison with a number that the dtype cannot represent is replaced by an equivalent
+/// comparison; in other applications, such a number is an error.
 pub(super) fn resolve(op: Op, mut args: Vec<Expr>) -> Result<(Op, Vec<Expr>), Error> {
     if args.iter().all(|a| !a.info().weak) {
         return Ok((op, args));
@@ -35,8 +35,8 @@ pub(super) fn resolve(op: Op, mut args: Vec<Expr>) -> Result<(Op, Vec<Expr>), Er
 
 /// A replacement for a comparison with a number that a dtype cannot represent.
 enum OutOfRangeComparison {
-    /// For integers, a comparison of the other argument with an end of its dtype. For every value
-    /// of that dtype, the result is that of the original comparison.
+    /// For integers, a comparison of the other argument with the least or greatest value of its
+    /// dtype. For every value of that dtype, the result is the same as in the original comparison.
     WithEnd(Builtin, Scalar),
     /// For floats, the number in a wider dtype, to which the other argument is cast.
     WithWider(Scalar),

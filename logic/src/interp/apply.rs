@@ -13,7 +13,7 @@ use std::cell::Cell;
 pub(super) struct Arithmetic {
     /// Strict for exact values; relaxed for values with bounds on the results of engines.
     pub(super) mode: FloatMode,
-    /// Float mode that defines the poles when values are exact.
+    /// Float mode that defines the values at poles, such as `1 / 0`, when values are exact.
     pub(super) poles: FloatMode,
     /// Set when an operator that can fault is applied to a don't-care value.
     pub(super) may_fault: Cell<bool>,
@@ -74,7 +74,8 @@ fn apply_relaxed(op: &Op, signature: &Signature, args: &[BoundedValue]) -> Resul
     apply_by_sampling(op, args)
 }
 
-/// Evaluates an application whose result is don't-care; the value is one of several possible ones.
+/// Evaluates an application whose result is don't-care. The returned value is one of several
+/// possible results.
 fn undetermined(op: &Op, args: &[BoundedValue], cause: DontCareCause) -> Result<BoundedValue, Fault> {
     op.eval_in(&scalars(args), FloatMode::Relaxed).map(|value| BoundedValue::mark_dont_care(value, cause))
 }
@@ -249,7 +250,7 @@ fn apply_by_sampling(op: &Op, args: &[BoundedValue]) -> Result<BoundedValue, Fau
     let (Some(prim), Some(x)) = (value.prim().filter(|p| p.is_float()), value.to_f64()) else {
         return Ok(BoundedValue::from_scalar(&value, FloatMode::Relaxed));
     };
-    // A steep function has a step or pole nearby.
+    // A steep slope indicates a step or a pole nearby.
     let furthest = reach.iter().copied().fold(0.0, f64::max);
     let steep = deviation > 1e6 * furthest && deviation > 1e-3 * x.abs();
     if !x.is_finite() || !deviation.is_finite() || steep {

@@ -15,16 +15,16 @@
 //! Errors of the leaves propagate linearly through the polynomial. The result of an operator that
 //! is no polynomial is a new leaf.
 //!
-//! A computation on multiples of `2^grid` whose magnitude fits the precision is exact in every
-//! form.
+//! If all leaves are multiples of `2^grid` for some `grid`, and the magnitude fits the precision,
+//! then the computation is exact in every form.
 
 use super::dd::Dd;
 use crate::dtype::Prim;
 use crate::scalar::Scalar;
 
 /// Classes of values, by sign and finiteness, that can occur in some form of the polynomial. An
-/// engine that regroups may add any two of them, so a sum is not determined if opposite infinities
-/// can occur.
+/// engine that regroups may add any two of these values, so a sum is not determined if opposite
+/// infinities can occur.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct ValueClasses(u8);
 
@@ -71,7 +71,8 @@ impl ValueClasses {
     }
 }
 
-/// A float of the relaxed mode; the module documentation defines the parts.
+/// A float of the relaxed mode; the module documentation defines the magnitude, terms, depth and
+/// grid.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Approx {
     prim: Prim,
@@ -85,7 +86,8 @@ pub(super) struct Approx {
     grid: i32,
     classes: ValueClasses,
     /// Exponents of bounds of all partial products and sums: `low` sums the negative binary
-    /// exponents of the factors of a term, rounded down, and `high` the positive ones, rounded up.
+    /// exponents of the factors of a term, rounded down, and `high` sums the positive exponents,
+    /// rounded up.
     low: i32,
     high: i32,
 }
@@ -96,7 +98,8 @@ const ZERO_GRID: i32 = 1 << 20;
 struct Precision {
     /// Bits of the significand.
     bits: i32,
-    /// Largest and smallest exponent of a normal number, and smallest of a subnormal one.
+    /// Largest and smallest exponent of a normal number, and smallest exponent of a subnormal
+    /// number.
     largest: i32,
     smallest: i32,
     subnormal: i32,
@@ -115,7 +118,7 @@ pub(super) fn unit(prim: Prim) -> f64 {
 }
 
 impl Approx {
-    /// Creates a value, not NaN, that every engine has exactly.
+    /// Creates a value that is exact in every engine; `x` is not NaN.
     pub(super) fn exact(prim: Prim, x: f64) -> Approx {
         Approx::leaf(prim, x.into(), 0.0)
     }
@@ -292,7 +295,7 @@ impl Approx {
         }
     }
 
-    /// Combines the parts that sums and extrema treat alike.
+    /// Combines the fields that are computed alike for sums and extrema.
     fn combined(&self, other: &Approx) -> Approx {
         Approx {
             grid: self.grid.min(other.grid),
@@ -352,7 +355,7 @@ fn grid(x: f64) -> i32 {
 mod tests {
     use super::*;
 
-    /// The product of all factors is finite, but that of the three large ones overflows.
+    /// The product of all factors is finite, but the product of the three large factors overflows.
     #[test]
     fn products_that_may_overflow_have_no_bound() {
         let product = |factors: [f64; 4]| {

@@ -1,5 +1,5 @@
-//! Evaluation of expressions, entry by entry. The results of queries are stored, and those of
-//! aggregates and scans with known sizes. Other nodes are evaluated at each read.
+//! Evaluation of expressions, entry by entry. The results of queries, and of aggregates and scans
+//! with known sizes, are stored. Other nodes are evaluated at each read.
 
 use super::apply::{Arithmetic, apply};
 use super::value::BoundedValue;
@@ -36,7 +36,8 @@ enum PreparedExpr {
     Table(Rc<StoredTable>, Vec<usize>),
     Literal(BoundedValue),
     Coordinate,
-    /// An operator; each argument has the indices of its fields among those of the node.
+    /// An operator; each argument comes with the indices of its fields among the fields of the
+    /// node.
     MapJoin(Op, Signature, Vec<(PreparedExpr, Vec<usize>)>),
     Reorder(Box<PreparedExpr>, Vec<usize>),
     Fold(Box<PreparedFold>),
@@ -198,7 +199,7 @@ impl Evaluator {
         })))
     }
 
-    /// Stores the table if its sizes are known here; otherwise it is evaluated at each read.
+    /// Stores the table if its sizes are known here; otherwise the table is evaluated at each read.
     fn materialize_if_sized(&self, prepared: PreparedExpr, dimensions: &[Option<u64>]) -> Result<PreparedExpr, Error> {
         let Some(shape) = dimensions.iter().copied().collect::<Option<Vec<u64>>>() else { return Ok(prepared) };
         let values = self.materialize(&prepared, &shape, "an aggregate")?;

@@ -15,8 +15,9 @@
 //! - A value is *don't-care* if the mode does not determine it, or regrouping may change it. Causes
 //!   are a NaN, a sum of infinities of both signs, and a division of a nonzero number by zero.
 //!   Further causes are the sign of a zero, and an overflow or underflow within a sum or product.
-//! - A result that depends on a rounding error is also don't-care: a comparison, a cast to an
-//!   integer, a rounding or choice at a step.
+//! - A result that depends on a rounding error is also don't-care. Examples are the result of a
+//!   comparison, of a cast to an integer, of a rounding near a step, or of a choice by a
+//!   comparison.
 //! - Don't-care propagates through operators, unless the other arguments decide the result:
 //!   `0 * inf`, `0 / 0` and `0 * nan` are 0, and a choice ignores the branch that is not taken.
 //!   [`FloatMode::Relaxed`] has the full list.
@@ -96,8 +97,8 @@ pub fn interpret(
     interpret_with(plan, inputs, Arithmetic { mode, poles: mode, may_fault: Cell::new(false) })
 }
 
-/// Evaluates a plan like one legal engine of the relaxed mode: in order, every step rounded, with
-/// the poles of that mode.
+/// Evaluates a plan like one legal engine of the relaxed mode: in order, with every step rounded.
+/// Poles, such as divisions by zero, have the values of the relaxed mode.
 #[cfg(test)]
 pub(crate) fn interpret_in_order(
     plan: &Plan,

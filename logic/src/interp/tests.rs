@@ -220,7 +220,8 @@ proptest! {
         }
     }
 
-    /// A wrong engine is rejected: off by one for whole numbers, or by a relative error of 2^-40.
+    /// A wrong engine is rejected if its result is off by one for whole numbers, or has a relative
+    /// error of 2^-40.
     #[test]
     fn wrong_engines_are_caught(integral: bool, values in (1..6usize).prop_flat_map(|n| proptest::collection::vec(data(false), n))) {
         let values: Vec<f64> = values.iter().map(|v| if integral { v.round() } else { v.abs() + 1.0 }).collect();

@@ -32,7 +32,7 @@ pub(super) enum DontCareCause {
     Nan,
     /// The value results from a pole, an infinity or a NaN.
     Pole,
-    /// Any other cause: an overflow, a rounding error that decides.
+    /// Any other cause, such as an overflow, or a rounding error that decides a comparison.
     Other,
 }
 
@@ -87,8 +87,9 @@ impl BoundedValue {
         }
     }
 
-    /// Returns the maximal distance of a legal engine from the value before rounding; infinity for
-    /// a don't-care value. For a struct, returns the maximum over its members.
+    /// Returns the maximal distance between the value of a legal engine and this value before
+    /// rounding; infinity for a don't-care value. For a struct, returns the maximum over its
+    /// members.
     pub fn error(&self) -> f64 {
         match &self.0 {
             Datum::Exact(_) => 0.0,
@@ -98,7 +99,8 @@ impl BoundedValue {
         }
     }
 
-    /// Returns whether an engine may have any value here; for a struct, in some member.
+    /// Returns whether the value is don't-care, so that an engine may have any value; for a struct,
+    /// returns whether some member is don't-care.
     pub fn is_dont_care(&self) -> bool {
         match &self.0 {
             Datum::DontCare(..) => true,

@@ -31,7 +31,7 @@ pub enum Body {
     /// A conditional: condition, then-branch and else-branch; only one branch is evaluated.
     /// Branches of primitive dtypes are promoted.
     If(Box<Body>, Box<Body>, Box<Body>),
-    /// A variable, its value, and the expression in which it is bound.
+    /// A variable, its value, and the expression in which the variable is bound.
     Let(String, Box<Body>, Box<Body>),
     /// A loop with carried variables.
     While(Box<While>),
@@ -41,8 +41,8 @@ pub enum Body {
     Member(Box<Body>, usize),
 }
 
-/// A loop: `vars` start at their values; while `cond` is true, all of them take the values of
-/// `steps` at once; then `result` is the value.
+/// A loop. The variables `vars` start at their initial values. While `cond` is true, all variables
+/// take the values of `steps` at once. Then `result` gives the value of the loop.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct While {
     /// Name and initial value of each variable; the initial values cannot refer to the variables.
@@ -104,7 +104,7 @@ impl Body {
     }
 }
 
-/// The names that a body may refer to, while it is checked.
+/// The names that a body may refer to, while the body is checked.
 pub(super) struct BodyScope<'a> {
     pub(super) op: &'a str,
     pub(super) params: &'a [(String, DType)],

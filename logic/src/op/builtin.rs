@@ -50,10 +50,10 @@ pub enum DtypeRule {
     /// Arguments are promoted and must be integers or `bool`; the result has their dtype.
     Bits,
     /// An integer (`bool` becomes `i64`) and a count of any integer dtype (`bool` becomes `u8`);
-    /// the result has the dtype of the first.
+    /// the result has the dtype of the first argument.
     Shift,
     /// A float (integers and `bool` become `f64`) and an exponent of any integer dtype (`bool`
-    /// becomes `u8`); the result has the dtype of the first.
+    /// becomes `u8`); the result has the dtype of the first argument.
     Scale,
     /// Arguments are promoted; the result is `bool`.
     Order,
@@ -169,8 +169,8 @@ builtins! {
     BitOr "bor" many Bits, "Bitwise or.";
     BitXor "bxor" many Bits, "Bitwise exclusive or.";
     BitNot "bnot" unary Bits, "Bitwise complement.";
-    Shl "shl" binary Shift, "Shift left; the count is read as unsigned, and counts from the width on give 0.";
-    Shr "shr" binary Shift, "Shift right; the count is read as unsigned, and counts from the width on give copies of the sign bit.";
+    Shl "shl" binary Shift, "Shift left; the count is read as unsigned, and counts of the width or more give 0.";
+    Shr "shr" binary Shift, "Shift right; the count is read as unsigned, and counts of the width or more give copies of the sign bit.";
     Ldexp "ldexp" binary Scale, "`x * 2^n`, rounded once.";
     Eq "eq" binary Equality, "True if the arguments are equal; false for NaN, true for -0 and 0.";
     Ne "ne" binary Equality, "True if the arguments differ.";
@@ -181,8 +181,8 @@ builtins! {
     IfElse "ifelse" ternary Condition, "The second argument if the first is true, else the third.";
     Choose "choose" many Any, "The first argument that is not zero, else the last.";
     Coalesce "coalesce" many Same, "The first argument that is not NaN, else the last.";
-    MinBy "minby" many PairFold, "The pair with the smallest first member; ties go to the smallest second member; NaN precedes all numbers.";
-    MaxBy "maxby" many PairFold, "The pair with the largest first member; ties go to the smallest second member; NaN precedes all numbers.";
+    MinBy "minby" many PairFold, "The pair with the smallest first member; ties go to the smallest second member; NaN is chosen over all numbers.";
+    MaxBy "maxby" many PairFold, "The pair with the largest first member; ties go to the smallest second member; NaN is chosen over all numbers.";
     AddSat "add-sat" many Arithmetic, "Sum; saturates for integers.";
     SubSat "sub-sat" binary Arithmetic, "Difference; saturates for integers.";
     MulSat "mul-sat" many Arithmetic, "Product; saturates for integers.";

@@ -3,7 +3,7 @@
 //! The stored set of an argument is the set of coordinates at which its value differs from its fill
 //! value. The meaning of an application therefore depends on the fill values of its arguments, not
 //! on formats. An operator with an iteration but no cases *claims* that it returns `f(fills)`
-//! everywhere outside the iteration. An operator with cases is *defined* by them: by its body in
+//! everywhere outside the iteration. An operator with cases is *defined* everywhere: by its body in
 //! the iteration, otherwise by the first case whose set contains the coordinates.
 //!
 //! [`UserOp::bind_fills`] specializes either kind to the fill values of its arguments. Cases become
@@ -153,7 +153,7 @@ impl UserOp {
     }
 
     /// Tries up to [`MAX_TRIALS`] sample arguments outside the iteration; returns an error if the
-    /// result for one of them differs from the result for the fill values. Does not check operators
+    /// result for some sample differs from the result for the fill values. Does not check operators
     /// of more than [`MAX_ENUMERATED_PARAMS`] parameters.
     fn check_claim(&self, iteration: &Iteration, fills: &[Scalar]) -> Result<(), OpError> {
         let n = self.params().len();
@@ -218,15 +218,15 @@ fn subsets(n: usize) -> impl Iterator<Item = Vec<bool>> {
     (0..1usize << n).map(move |bits| (0..n).map(|k| bits >> k & 1 == 1).collect())
 }
 
-/// Returns values of the dtype other than the fill value: small ones of both signs, and the ends of
-/// the range.
+/// Returns sample values of the dtype of `fill` that differ from `fill`: small values of both
+/// signs, and the least and the greatest value.
 fn samples(fill: &Scalar) -> Vec<Scalar> {
     const INTEGERS: [i64; SAMPLE_COUNT - 2] = [2, -1, 0, 5, 1, -3, 6];
     const FLOATS: [f64; SAMPLE_COUNT] = [2.0, -1.5, 0.0, 7.0, 1.0, -3.0, 0.1, f64::INFINITY, f64::NEG_INFINITY];
     let of_prim = |p: Prim, k: usize| match p {
         Prim::Bool => Scalar::Bool(k % 2 == 1),
         _ if p.is_float() => Scalar::F64(FLOATS[k]).cast(p).expect("a primitive casts to a primitive"),
-        // For an unsigned dtype, a negative number wraps to one near the maximum.
+        // For an unsigned dtype, a negative number wraps to a number near the maximum.
         _ if k < INTEGERS.len() => wrap(p, i128::from(INTEGERS[k])),
         _ => {
             let (least, largest) = bounds(p);
@@ -315,7 +315,7 @@ mod tests {
         for (x, y, expected) in [(2, 3, 6), (2, 7, 2), (0, 3, 2), (0, 7, 6)] {
             assert_eq!(f.eval(&fills([x, y]), FloatMode::default()), Ok(Scalar::I64(expected)), "f({x}, {y})");
         }
-        assert_eq!(op(&op(text).unwrap().to_sexpr().to_string()).unwrap(), op(text).unwrap(), "it reads back");
+        assert_eq!(op(&op(text).unwrap().to_sexpr().to_string()).unwrap(), op(text).unwrap(), "f reads back");
         let bound = op(&f.to_sexpr().to_string()).unwrap();
         assert_eq!(bound, f, "the bound operator reads back");
     }
@@ -331,8 +331,8 @@ mod tests {
                 "in the definition of operator `f`: its iteration excludes coordinates at which `x` alone is stored, but there `f(2, 1)` is 2, and `f(0, 1)` of the fill values is 0; widen the iteration, or define the result with (case SET BODY) or (elsewhere BODY)"
             ],
         );
-        // Negative integers and the ends of the dtype are tried too, also for fill values named by
-        // the definition.
+        // The trials include negative integers and the least and greatest value of the dtype, also
+        // for fill values that the definition names.
         for (body, refuted) in [
             ("(min x y) (iteration y)", "f(-1, 0)"),
             ("(max x y) (iteration y) (fills 0 0)", "f(2, 0)"),

@@ -16,7 +16,7 @@
 //! | float to integer cast | truncates, saturates at the ends, maps NaN to 0; to `bool`: `x != 0`, true for NaN |
 //! | integer to integer cast | wraps |
 //! | `min`, `max` | NaN if any argument is; `-0 < 0` |
-//! | `minby`, `maxby` | NaN precedes all numbers, consistent with `min` and `max`; ties go to the smallest second member, then to `-0` (`maxby`: to `0`) |
+//! | `minby`, `maxby` | NaN is chosen over all numbers, consistent with `min` and `max`; ties go to the smallest second member, then to `-0` (`maxby`: to `0`) |
 //! | `sign` | NaN for NaN, 0 for both zeros |
 //! | `copysign(x, NaN)` | `abs(x)` |
 //! | `signbit(NaN)` | the sign bit of the NaN; for a computed NaN it depends on the machine |
@@ -175,7 +175,8 @@ fn truth(x: &Scalar) -> bool {
     matches!(x.cast(Prim::Bool), Some(Scalar::Bool(true)))
 }
 
-/// Returns whether the value equals the zero of its dtype; for a struct, whether all members do.
+/// Returns whether the value equals the zero of its dtype; for a struct, returns whether all
+/// members are zero.
 pub(super) fn is_zero(x: &Scalar) -> bool {
     x.flatten().iter().all(|v| v.to_f64() == Some(0.0))
 }
@@ -184,7 +185,7 @@ pub(super) fn is_zero(x: &Scalar) -> bool {
 pub(super) fn order(x: &Scalar, y: &Scalar) -> Option<Ordering> {
     match (x.to_i128(), y.to_i128()) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),
-        // Both have the same float dtype, whose values `f64` represents exactly.
+        // Both values have the same float dtype, whose values `f64` represents exactly.
         _ => x.to_f64()?.partial_cmp(&y.to_f64()?),
     }
 }

@@ -1,5 +1,5 @@
-//! Tests of the table in `eval.rs`, row by row, and of integer operators against Rust's own on all
-//! bytes.
+//! Tests of the table in `eval.rs`, row by row, and a comparison of integer operators with the
+//! arithmetic of Rust on all values of `i8`.
 
 use super::*;
 use crate::dtype::Prim;
@@ -208,8 +208,8 @@ fn every_operator_evaluates_to_the_dtype_it_promises() {
     }
 }
 
-/// Functions outside their domains are NaN or infinite exactly where those of Rust's standard
-/// library are.
+/// Functions outside their domains are NaN or infinite exactly where the functions of Rust's
+/// standard library are.
 #[test]
 fn functions_agree_with_rust_outside_of_their_domains() {
     let (inf, nan) = (f64::INFINITY, f64::NAN);

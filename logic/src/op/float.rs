@@ -49,7 +49,7 @@ macro_rules! float_operators {
         }
 
         /// Evaluates in the default mode: by IEEE 754, unless an argument decides the result. A
-        /// zero dividend is the quotient.
+        /// dividend of zero is returned as the quotient.
         pub(super) fn $relaxed(b: Builtin, x: $t, y: $t) -> $t {
             use Builtin::*;
             let plain = $binary(b, x, y);

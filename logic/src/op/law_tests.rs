@@ -201,7 +201,8 @@ impl LawCase {
         }
     }
 
-    /// Returns `f(of, x)` if `left` is set, else `f(x, of)`.
+    /// Applies the operator to `of` and `x`, in this order if `left` is set, else in the opposite
+    /// order.
     fn chain(&self, of: Result<Scalar, Fault>, x: &Scalar, left: bool) -> Result<Scalar, Fault> {
         of.and_then(|v| if left { self.eval(&[&v, x]) } else { self.eval(&[x, &v]) })
     }
@@ -461,7 +462,7 @@ fn common_semirings_are_distributive() {
     ] {
         assert!(distributes(f, g, dtype, Relaxed), "{f} distributes over {g} on {dtype}");
     }
-    // Wraps, rounding or signs break these laws.
+    // Wrapping, rounding or signs break these laws.
     for (f, g, dtype, mode) in [
         ("+", "min", Prim::I64, Relaxed),
         ("*", "max", Prim::I64, Relaxed),

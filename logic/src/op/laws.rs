@@ -1,8 +1,8 @@
 //! The laws of built-in operators, as rows of tables.
 //!
-//! A row states that the operators obey the law on these kinds of dtypes, where the dtype is that
-//! of the arguments after promotion. A law that fails for one value of a dtype has no row for the
-//! dtype. `law_tests.rs` tests every row against [`Op::eval`](super::Op::eval).
+//! A row states that the listed operators obey the law on the listed kinds of dtypes. The dtype is
+//! the dtype of the arguments after promotion. A law that fails for one value of a dtype has no row
+//! for the dtype. `law_tests.rs` tests every row against [`Op::eval`](super::Op::eval).
 //!
 //! Laws on [`RELAXED`] floats are valid up to rounding and the sign of zero. Laws that decide a
 //! result are valid for all values, infinities and NaN included, because
@@ -100,8 +100,8 @@ pub(super) const COMMUTATIVE: &[(&[Builtin], DtypeKinds)] = &[
 ];
 
 /// Operators with `f(f(a, b), c) = f(a, f(b, c))`. Signed saturating and checked sums and products
-/// have no row, because the order decides which of them overflow. Unsigned checked products have
-/// none, because a product may overflow before it is multiplied by 0.
+/// have no row, because the order decides which of them overflow. Unsigned checked products have no
+/// row, because a product may overflow before it is multiplied by 0.
 pub(super) const ASSOCIATIVE: &[(&[Builtin], DtypeKinds)] = &[
     (&[Add], INT | RELAXED),
     (&[Mul], INT | RELAXED | BOOL),
@@ -150,8 +150,9 @@ pub(super) const IDENTITY: &[(&[Builtin], ArgPositions, Constant, DtypeKinds)] =
 ];
 
 /// Arguments that decide the result: if the argument at the position is the first constant, the
-/// result is the second. If the constants are equal, they are an annihilator. In the default mode,
-/// zeros and infinities decide the results of arithmetic, so NaN decides only comparisons.
+/// result is the second constant. If the constants are equal, they are an annihilator. In the
+/// default mode, zeros and infinities decide the results of arithmetic, so NaN decides only
+/// comparisons.
 pub(super) const CONSTANT_RESULTS: &[(&[Builtin], ArgPositions, Constant, Constant, DtypeKinds)] = &[
     (&[Mul, MulSat, MulChecked], EACH, Zero, Zero, INT | RELAXED),
     (AND, EACH, Zero, Zero, BOOL),
@@ -196,9 +197,9 @@ pub(super) const CONSTANT_RESULTS: &[(&[Builtin], ArgPositions, Constant, Consta
     (&[Ne], EACH, NaN, One, FLOAT),
 ];
 
-/// Pairs with `f(.., g(b, c), ..) = g(f(.., b, ..), f(.., c, ..))`. A sum distributes over minimum
-/// and maximum only if it cannot wrap. A product also needs nonnegative values, which only unsigned
-/// dtypes guarantee.
+/// Pairs of operators `f` and `g` with `f(.., g(b, c), ..) = g(f(.., b, ..), f(.., c, ..))`. A sum
+/// distributes over minimum and maximum only if it cannot wrap. A product also needs nonnegative
+/// values, which only unsigned dtypes guarantee.
 pub(super) const DISTRIBUTIVE: &[(&[Builtin], ArgPositions, &[Builtin], DtypeKinds)] = &[
     (&[Mul], EACH, &[Add, Sub], INT | RELAXED),
     (&[Mul], EACH, &[Choose], RELAXED),
@@ -242,13 +243,13 @@ pub(super) const INVERSE: &[(&[Builtin], Builtin, DtypeKinds)] =
     &[(&[Add], Sub, INT | RELAXED), (&[Sub], Add, INT | RELAXED), (&[Xor], Xor, BOOL), (&[BitXor], BitXor, INT | BOOL)];
 
 /// Tails of operators that are not associative: `f(f(s, a), b) = f(s, tail(a, b))`. Quotients have
-/// none: in the default mode `s / inf / 0` is 0, but `s / (inf * 0)` is not.
+/// no tail: in the default mode `s / inf / 0` is 0, but `s / (inf * 0)` is not.
 pub(super) const TAIL: &[(&[Builtin], Builtin, DtypeKinds)] =
     &[(&[Sub], Add, INT | RELAXED), (&[SubSat], AddSat, UNSIGNED | RELAXED)];
 
-/// Early ends of folds: at the value (`true`), or at any other value (`false`). Products of numbers
-/// have no row, because they seldom reach 0, and the test in each iteration would cost more than it
-/// saves.
+/// Values that end a fold early: the constant (`true`), or every other value (`false`). Products of
+/// numbers have no row, because they seldom reach 0, and the test in each iteration would cost more
+/// than it saves.
 pub(super) const SHORT_CIRCUITS: &[(&[Builtin], bool, Constant, DtypeKinds)] = &[
     (AND, true, Zero, BOOL),
     (OR, true, One, BOOL),

@@ -1,9 +1,9 @@
 //! Operators: mapjoins apply them, and aggregates and scans fold with them.
 //!
-//! An [`Op`] is a built-in operator, one row of the table in `builtin.rs`, or a user-defined one
-//! (`user.rs`). Both kinds have an arity and dtypes ([`Op::signature`]), values ([`Op::eval`]) and
-//! algebraic properties (`properties.rs`). A property is claimed only for the dtypes and float
-//! modes in which it is true.
+//! An [`Op`] is a built-in operator, one row of the table in `builtin.rs`, or a user-defined
+//! operator (`user.rs`). Both kinds have an arity and dtypes ([`Op::signature`]), values
+//! ([`Op::eval`]) and algebraic properties (`properties.rs`). A property is claimed only for the
+//! dtypes and float modes in which it is true.
 
 mod body;
 mod builtin;

@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 
-/// Returns the residual of a checked body, and its dtype.
+/// Evaluates a checked body partially; returns the remaining body and its dtype.
 pub(super) fn partial_eval(
     params: &[(String, DType)],
     constants: &[Option<Scalar>],
@@ -209,7 +209,7 @@ mod tests {
             partial_eval(gcd.params(), &constants.map(|v| v.map(Scalar::I64)), FloatMode::Relaxed, body).0
         };
         assert_eq!(residual([None, Some(0)]), abs(0), "the loop does not begin");
-        assert!(matches!(residual([Some(0), None]), Body::While(_)), "only an iteration decides");
+        assert!(matches!(residual([Some(0), None]), Body::While(_)), "the loop may begin");
         let body = Body::If(
             Box::new(Body::call(Builtin::Ne, [Body::Arg(0), Body::lit(0i64)])),
             Box::new(Body::call(Builtin::Add, [Body::Arg(0), Body::Arg(1)])),

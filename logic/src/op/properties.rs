@@ -110,7 +110,7 @@ impl Op {
     }
 
     /// Returns whether a fold that starts with `init` has the same result without `value`: the
-    /// value is an identity, or the start absorbs it.
+    /// value is an identity, or `init` absorbs the value.
     ///
     /// ```text
     /// op(op(init, x), value) = op(op(init, value), x) = op(init, x)
@@ -163,9 +163,9 @@ impl Op {
     }
 
     /// Returns a simpler form of an application with constant arguments, if there is one: evaluates
-    /// calls whose arguments are all constant, applies annihilators and special cases, resolves
-    /// constant conditions, and drops identities. Constants are cast to the dtypes of the
-    /// signature. An application that faults is not simplified.
+    /// calls whose arguments are all constant, applies annihilators and special cases, takes the
+    /// branches that constant conditions select, and drops identities. Constants are cast to the
+    /// dtypes of the signature. An application that faults is not simplified.
     pub fn simplify(
         &self,
         signature: &Signature,
@@ -239,7 +239,7 @@ impl Op {
         }
     }
 
-    /// Returns the operator that undoes this one: `inverse(f(a, b), b) = a`.
+    /// Returns the operator that undoes this operator: `inverse(f(a, b), b) = a`.
     pub fn inverse(&self, dtype: &DType, mode: FloatMode) -> Option<Op> {
         self.partner(laws::INVERSE, dtype, mode)
     }

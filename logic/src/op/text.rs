@@ -14,7 +14,7 @@
 //! | `(identity VALUE PARAM..)`, `(annihilator VALUE PARAM..)` | identity or annihilator in these arguments; in all if none is named |
 //! | `(distributes-over OP..)` | the operator distributes over these operators, in each argument |
 //! | `(special (PARAM VALUE) BODY)` | the result if the argument has the value |
-//! | `(iteration SET)` | the iteration space; elsewhere the result is that of the fill values, or that of a case |
+//! | `(iteration SET)` | the iteration space; elsewhere the result is the result for the fill values, or the result of a case |
 //! | `(fills VALUE..)` | restricts the claim of the iteration to arguments with these fill values |
 //! | `(case SET BODY)`, `(elsewhere BODY)` | the result outside the iteration; the first case that applies decides |
 //!

@@ -14,7 +14,8 @@ use crate::dtype::DType;
 use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 
-/// A user-defined operator; two are equal if their names, definitions and declarations are.
+/// A user-defined operator. Two operators are equal if their names, definitions and declarations
+/// are equal.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct UserOp {
     name: String,
@@ -29,8 +30,8 @@ pub struct UserOp {
 }
 
 /// Maximal number of built-in operators that a body applies after all user-defined operators are
-/// expanded. Every use is expanded, so a short chain of definitions that each use the previous one
-/// twice would exhaust memory.
+/// expanded. Without a limit, a short chain of definitions that each use the previous definition
+/// twice would exhaust memory, because every use is expanded.
 const MAX_EXPANDED_OPS: u64 = 1 << 12;
 
 /// The computation of a user-defined operator's value.
@@ -69,8 +70,8 @@ pub struct Specialization {
     pub result: Body,
 }
 
-/// A set of coordinates built from the stored sets of an operator's arguments: the iteration space,
-/// outside which the result is that of the fill values, or the domain of a case.
+/// A set of coordinates built from the stored sets of an operator's arguments: the domain of a
+/// case, or the iteration space, outside which the result is the result for the fill values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Iteration {
     /// The stored set of an argument.
@@ -172,8 +173,8 @@ impl UserOp {
         Ok(self)
     }
 
-    /// Sets the iteration space of the operator. Outside the iteration space, the result is that of
-    /// the fill values, unless there are cases.
+    /// Sets the iteration space of the operator. Outside the iteration space, the result is the
+    /// result for the fill values, unless there are cases.
     ///
     /// # Errors
     /// Returns an error if the set names an argument that does not exist.
@@ -203,7 +204,7 @@ impl UserOp {
 
     /// Adds a case for the result outside the iteration space. The cases together must define the
     /// result everywhere, which [`UserOp::check_cases`] checks; a case on [`Iteration::All`] covers
-    /// the rest.
+    /// all remaining coordinates.
     ///
     /// # Errors
     /// Returns an error if the set names an argument that does not exist, or if the result is not
@@ -251,12 +252,13 @@ impl UserOp {
         self.iteration.as_ref()
     }
 
-    /// Returns the fill values for which the iteration space is declared; `None` means any.
+    /// Returns the fill values for which the iteration space is declared; `None` if the iteration
+    /// space is declared for all fill values.
     pub fn fills(&self) -> Option<&[Scalar]> {
         self.fills.as_deref()
     }
 
-    /// Returns the cases outside the iteration space; the first that applies gives the result.
+    /// Returns the cases outside the iteration space; the first case that applies gives the result.
     pub fn cases(&self) -> &[Case] {
         &self.cases
     }

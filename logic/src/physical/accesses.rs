@@ -34,7 +34,7 @@ impl PhysicalQuery {
         found
     }
 
-    /// Returns all reads of the query, those of temporaries first; a read that occurs twice is
+    /// Returns all reads of the query, the reads of temporaries first; a read that occurs twice is
     /// listed twice.
     pub fn accesses(&self) -> Vec<&Access> {
         let mut accesses = Vec::new();
@@ -45,7 +45,7 @@ impl PhysicalQuery {
 }
 
 impl TemporaryNest {
-    /// Returns all reads in the loops, those of nested temporaries first.
+    /// Returns all reads in the loops, the reads of nested temporaries first.
     pub fn accesses(&self) -> Vec<&Access> {
         let mut accesses = Vec::new();
         collect_from_nest(self, &mut accesses);

@@ -52,8 +52,8 @@ pub enum InterpError {
 /// Runs a plan on dense inputs in a float mode; returns all tensors, including the inputs.
 ///
 /// # Errors
-/// Returns an error if the plan is malformed, an input is missing, a parameter has none of its
-/// possible values, or an operator faults.
+/// Returns an error if the plan is malformed, an input is missing, the value of a parameter is not
+/// one of its possible values, or an operator faults.
 pub fn interpret(
     plan: &PhysicalPlan,
     inputs: &HashMap<Alias, DenseTensor>,

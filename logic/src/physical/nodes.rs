@@ -24,8 +24,8 @@ pub struct PhysicalPlan {
 pub struct PhysicalQuery {
     /// Loops that the outputs share, outermost first.
     pub loops: Vec<Loop>,
-    /// Temporaries in order, each computed inside the first `depth` of the `loops`; later
-    /// temporaries may read earlier ones.
+    /// Temporaries in order, each computed inside the outermost [`depth`](TemporaryNest::depth)
+    /// loops; later temporaries may read earlier ones.
     pub temporaries: Vec<TemporaryNest>,
     /// Outputs, written in the innermost loop.
     pub outputs: Vec<Output>,

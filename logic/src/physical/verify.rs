@@ -26,9 +26,10 @@
 //!    the last such level, in the same order. A workspace has one level for each storage mode that
 //!    the loops outside it do not fix, all of kinds that take random writes.
 //! 9. An output with the pattern of a tensor drops no values and has no workspace. Its value reads
-//!    that tensor at the same coordinates, in bounds and not through a workspace. Both have the
-//!    same shape and levels, at least one, with one position per stored coordinate; the output has
-//!    an element leaf. The output may be written in any order.
+//!    that tensor at the same coordinates, in bounds and not through a workspace. The output and
+//!    the tensor have the same shape and the same levels. There is at least one level, and one
+//!    position per stored coordinate; the output has an element leaf. The output may be written in
+//!    any order.
 //! 10. The workspace of an access covers the innermost storage modes, which are whole, with levels
 //!     that take random writes. The loops outside the workspace bind the other modes. The access
 //!     stays in bounds.
@@ -312,7 +313,7 @@ impl QueryScope<'_> {
                     let is_affine = matches!(coordinate, StorageCoordinate::Subscript(Subscript::Affine(_)));
                     if !is_affine || depth <= outer_depth {
                         return Err(format!(
-                            "the level at {coordinate} is walked, but no loop inside those of the outer levels binds \
+                            "the level at {coordinate} is walked, but no loop inside the loops of the outer levels binds \
                              its coordinate as an affine form"
                         ));
                     }

@@ -1,4 +1,4 @@
-//! Tests of the verifier: plans that break one rule, and valid ones beside them.
+//! Tests of the verifier: plans that each break one rule, and valid plans for comparison.
 
 use super::parse;
 use super::verify::verify;
@@ -78,7 +78,7 @@ fn protocols() {
     check_sum(
         columns,
         "(at B j i)",
-        "the level at i is walked, but no loop inside those of the outer levels binds its coordinate",
+        "the level at i is walked, but no loop inside the loops of the outer levels binds its coordinate",
     );
     check_sum(columns, "(at B j (follow i))", "");
     check_sum("", "(at A i (follow j))", "");

@@ -76,7 +76,7 @@ pub(super) struct PlanGenerator<'a> {
     /// Tensors that can be read.
     tables: Vec<(Alias, Arc<TensorType>)>,
     ops: Vec<Op>,
-    /// Expressions of the plan that may be drawn again: small ones that are not leaves.
+    /// Expressions of the plan that may be drawn again: small expressions that are not leaves.
     drawn: Vec<Expr>,
 }
 
@@ -125,7 +125,8 @@ impl PlanGenerator<'_> {
         self.pool.iter().find(|(f, _)| f == field).map_or(0, |(_, n)| *n)
     }
 
-    /// Draws an expression of any primitive dtype, sometimes one that the plan has already.
+    /// Draws an expression of any primitive dtype, sometimes an expression that the plan already
+    /// has.
     pub(super) fn expr(&mut self, depth: usize) -> Expr {
         if depth == 0 {
             return self.leaf();
@@ -348,8 +349,8 @@ impl PlanGenerator<'_> {
     }
 
     fn scan(&mut self, depth: usize) -> Option<Expr> {
-        // Scans by `choose` are rare, because they are rejected in the strict mode: `choose` has no
-        // identity for floats there.
+        // Scans by `choose` are rare, because the strict mode rejects them: `choose` has no
+        // identity for floats in that mode.
         let op = if self.rng.chance(8) {
             Builtin::Choose
         } else {
@@ -364,8 +365,8 @@ impl PlanGenerator<'_> {
         Expr::scan(op, arg, self.rng.pick(&sized).clone()).ok()
     }
 
-    /// Draws a comparison of a loop-carried value with the loop index: of a scan with the
-    /// coordinate along which it runs.
+    /// Draws a comparison of a scan with the coordinate along which the scan runs: a loop-carried
+    /// value is compared with the loop index.
     fn compared_scan(&mut self, depth: usize) -> Option<Expr> {
         let scan = self.scan(depth)?;
         let Node::Scan { field, .. } = scan.node() else { return None };
@@ -383,7 +384,7 @@ impl PlanGenerator<'_> {
         arg.reorder(fields).ok()
     }
 
-    /// Renames fields to others of the same sizes.
+    /// Renames fields to other fields of the same sizes.
     fn relabel(&mut self, depth: usize) -> Option<Expr> {
         let arg = self.expr(depth - 1);
         let mut names: Vec<Field> = Vec::new();

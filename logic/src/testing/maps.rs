@@ -1,5 +1,5 @@
 //! Random index maps. A field has the same size wherever it occurs, so a map does not resize a
-//! field, but reads it at a form of fields of the pool.
+//! field, but reads the field at an affine form of fields of the pool.
 
 use super::generate::PlanGenerator;
 use crate::affine::{Affine, Subscript};
@@ -16,7 +16,7 @@ pub(super) fn random_map(g: &mut PlanGenerator<'_>, arg: Expr) -> Option<Expr> {
     }
     let at = g.rng.index(fields.len());
     let (field, size) = (fields[at].clone(), sizes[at] as i64);
-    // Candidates for introduced fields: those of the pool, without the unmapped fields of the
+    // Candidates for introduced fields: the fields of the pool, without the unmapped fields of the
     // argument.
     let free = |g: &PlanGenerator<'_>, mapped: &[&Field]| -> Vec<(Field, u64)> {
         let is_unmapped = |f: &Field| fields.contains(f) && !mapped.contains(&f);

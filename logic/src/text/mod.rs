@@ -34,7 +34,7 @@
 //! FLAG      := non-unique | unordered
 //! MODE      := INTEGER | (outer INTEGER BLOCK) | (inner INTEGER BLOCK) | (skew INTEGER BY)
 //! ```
-//! `min` and `max` are the smallest and the largest value of the expected dtype. A tuple is a
+//! `min` and `max` are the smallest and the largest value of the expected dtype. `(CONST..)` is a
 //! struct, with members by position. Names that are not plain words are written as strings. Nested
 //! plans are flattened: their queries become queries of the outer plan, and their results are the
 //! results of the outer plan if that plan has no `produces`. Forms `(schedule ..)` may follow the

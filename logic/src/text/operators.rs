@@ -32,7 +32,7 @@ impl Operators {
         self.defined.iter().find(|op| op.name() == name).cloned().or_else(|| Op::from_name(name))
     }
 
-    /// Returns the operator of a name, which stands at `form` in the text.
+    /// Returns the operator of a name; an error gets the position of `form`.
     ///
     /// # Errors
     /// Returns an error with similar names if there is no such operator.

@@ -48,8 +48,8 @@ pub fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
     Ok(Plan { queries: reader.queries, produces })
 }
 
-/// Returns the inputs that a text reads, each with the fields that it is first read with, in the
-/// order of their first use. A catalog for [`parse`] must contain these inputs, except parameters.
+/// Returns the inputs that a text reads, each with the fields of its first read, in the order of
+/// the first reads. A catalog for [`parse`] must contain these inputs, except parameters.
 ///
 /// # Errors
 /// Returns an error if the text is malformed, or if an input is read with two different numbers of

@@ -1,12 +1,12 @@
 //! Fits accesses to loop orders: decides which levels are walked, which are followed, and which are
 //! discordant.
 //!
-//! A level is *bound* at the position of the innermost loop that its subscript depends on. It can
-//! be walked, with any stride and in either direction, when it is ordered, has an affine subscript,
-//! and is bound inside every outer level. It can be followed (looked up) when its format supports
-//! lookups, and either all outer levels are bound no later or its subscript is constant. Levels
-//! with direct lookup, such as dense levels and hash tables, may be bound in any order. All other
-//! levels are *discordant* and need a copy.
+//! A level is *bound* at the position of the innermost loop that its subscript depends on. A level
+//! can be walked, with any stride and in either direction, when it is ordered, has an affine
+//! subscript, and is bound inside every outer level. A level can be followed (looked up) when its
+//! format supports lookups, and either all outer levels are bound no later or its subscript is
+//! constant. Levels with direct lookup, such as dense levels and hash tables, may be bound in any
+//! order. All other levels are *discordant* and need a copy.
 
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, NestKind, Read, Term};
@@ -115,8 +115,8 @@ struct AccessLevel {
     fields: Vec<Field>,
     /// The terms, when the subscript is affine.
     terms: Option<Vec<(Field, i64)>>,
-    /// Set if the subscript is a quotient or remainder that no split resolves. Its coordinates
-    /// would be looked up one by one, whereas a copy can be walked.
+    /// Set if the subscript is a quotient or remainder that is not a field of a split. The
+    /// coordinates of the level would be looked up one by one, whereas a copy can be walked.
     is_unsplit_part: bool,
 }
 
@@ -206,7 +206,7 @@ impl AccessLevel {
     }
 
     fn level_use(&self, bound: Option<BindingLoop>, outside: Option<BindingLoop>, kind: NestKind) -> LevelUse {
-        // `is_later`: all outer levels are bound strictly before this one.
+        // `is_later`: all outer levels are bound strictly before this level.
         let is_later = match (bound, outside) {
             (None, _) => true,
             (Some(_), None) => false,

@@ -4,8 +4,9 @@
 //! others, or advance to these coordinates by galloping.
 //!
 //! A fiber can be cached if there are loops between the loops that fix the fiber and the loop that
-//! walks the fiber: the fiber is read once and used many times. This is the workspace of
-//! Gustavson's algorithm (Two fast algorithms for sparse matrices, 1978), on the side of reads.
+//! walks the fiber: the fiber is read once and used many times. The byte map is the workspace of
+//! Gustavson's algorithm (Two fast algorithms for sparse matrices, 1978), used for an operand
+//! instead of a result.
 
 use crate::term::{ModeCoordinate, Read};
 use crate::work::{Event, Work, cost};
@@ -21,7 +22,7 @@ pub(crate) struct ListLevel {
     pub(crate) fiber_length: f64,
     /// Average number of coordinates in a fiber, unweighted.
     pub(crate) average_length: f64,
-    /// Number of loops that determine the fiber; the loops after these reread it.
+    /// Number of loops that determine the fiber; the loops inside of these read the fiber again.
     pub(crate) fixed_depth: usize,
     /// Set for a conjunct: the fill of the access alone makes the value a fill. The loop visits the
     /// intersection of the conjuncts.
@@ -110,7 +111,7 @@ pub(crate) fn cheapest_protocols(lists: &[ListLevel], rounds: &LoopRounds<'_>) -
     let protocols = vec![ListProtocol::Walk; lists.len()];
     let mut best = (protocols.clone(), walk_work(lists, &protocols, rounds));
     let mut lowest = best.1.cost();
-    // At least one conjunct must lead.
+    // At least one conjunct must be walked.
     let conjunct_count = lists.iter().filter(|list| list.is_conjunct).count();
     if conjunct_count == 0 || lists.len() == 1 {
         return best;

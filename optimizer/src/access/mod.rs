@@ -1,4 +1,4 @@
-//! The ways in which loops meet the levels of accesses.
+//! The fit of accesses to loop orders, and the protocols of loops over several lists.
 
 pub(crate) mod fit;
 pub(crate) mod intersection;

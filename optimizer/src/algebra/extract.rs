@@ -1,11 +1,11 @@
 //! Extraction picks one node per class, and several terms for the root; the caller prices these
 //! terms and decides.
 //!
-//! The cost of a class is estimated by kernels. A kernel is a fold: it runs the loops of the fold's
-//! argument, evaluates the calls in its body, and reads leaves and stored folds. The rounds of its
-//! loops are estimated from the class of its argument, so they do not depend on the chosen term.
+//! The cost of a class is that of the folds of its term. Each fold runs loops of its own, which
+//! evaluate the calls in its body and read leaves and stored folds. The rounds of the loops are
+//! estimated from the class of the fold's argument, so they do not depend on the chosen term.
 //!
-//! A kernel's cost depends only on its node and its children's classes, so the choice is a dynamic
+//! A fold's cost depends only on its node and its children's classes, so the choice is a dynamic
 //! program over classes. The program is iterated until nothing changes, or for [`MAX_ROUNDS`]
 //! rounds, because classes can contain each other. The best terms of the root are planned, with
 //! shared subterms counted once, and the cheapest one is chosen. If there are few terms, all of
@@ -31,14 +31,14 @@ use std::rc::Rc;
 
 /// Largest number of rounds of the dynamic program.
 const MAX_ROUNDS: usize = 12;
-/// Largest number of a kernel's loops whose orders are searched exhaustively; longer orders are
-/// built greedily.
+/// Largest number of a fold's loops whose orders are searched exhaustively; longer orders are built
+/// greedily.
 const EXHAUSTIVE_LOOPS: usize = 4;
 /// Largest ratio of [`Extraction::count_terms`] to the allowed number of terms for which the terms
 /// are listed.
 const MAX_COUNT_RATIO: f64 = 20.0;
 
-/// Returns the price of a round of a kernel's innermost loop, apart from its loop step: a list is
+/// Returns the price of a round of a fold's innermost loop, apart from its loop step: a list is
 /// walked and a value folded.
 fn body_price() -> f64 {
     price(Event::WalkList) + price(Event::Round) + price(Event::Fold)
@@ -56,8 +56,8 @@ pub(super) struct Extraction<'g, 'c> {
     best: FxHashMap<Id, NodeChoice>,
     /// For each class, the root node of a term of the least depth.
     simplest: FxHashMap<Id, NodeChoice>,
-    /// The terms of these nodes, built on demand; estimates of a plain term hold for its whole
-    /// class.
+    /// The terms of the nodes in `simplest`, built on demand; estimates of a plain term hold for
+    /// its whole class.
     plain_terms: FxHashMap<Id, Option<Rc<PlainTerm>>>,
     loop_costs: FxHashMap<Id, f64>,
     body_rounds: FxHashMap<Id, f64>,
@@ -73,7 +73,7 @@ pub(super) struct Extraction<'g, 'c> {
     own_costs: FxHashMap<(Id, usize), Option<f64>>,
 }
 
-/// A term that represents its class.
+/// The term of the simplest nodes, which represents its class in estimates.
 struct PlainTerm {
     term: Term,
     /// The fields of the slots of the class; fields of one name have one size in all plain terms.
@@ -141,9 +141,9 @@ impl<'g, 'c> Extraction<'g, 'c> {
 
     /// Chooses a node for every class that a term of `root` can contain.
     ///
-    /// Ordering many loops is slow, and most kernels with many loops are not chosen. Such kernels
-    /// are first priced by their innermost loop alone, a lower bound. When a kernel chosen for the
-    /// root has only this bound, its loops are ordered and the choice is repeated.
+    /// Ordering many loops is slow, and most folds with many loops are not chosen. Such folds are
+    /// first priced by their innermost loop alone, a lower bound. When a fold chosen for the root
+    /// has only this bound, its loops are ordered and the choice is repeated.
     pub(super) fn choose(&mut self, root: Id) {
         let classes = self.classes();
         loop {
@@ -159,8 +159,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
         }
     }
 
-    /// Returns the bodies of the kernels chosen for a class and its descendants whose loops are not
-    /// ordered yet.
+    /// Returns the bodies of the folds chosen for a class and its descendants, without those whose
+    /// loops are ordered already.
     fn unordered_bodies(&self, root: Id) -> Vec<Id> {
         let (mut seen, mut pending, mut found) = (FxHashSet::default(), vec![self.graph.find(root)], Vec::new());
         while let Some(class) = pending.pop() {
@@ -183,8 +183,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
         self.best.get(&self.graph.find(class)).map_or(f64::INFINITY, |choice| choice.cost)
     }
 
-    /// Returns every term of a class whose estimate is below `limit`, with its estimate, cheapest
-    /// first. `None` if there are more than `max_count`, or too many to list.
+    /// Returns the terms of a class that have an estimate below `limit`, each with its estimate,
+    /// cheapest first. `None` if there are more than `max_count`, or too many to list.
     pub(super) fn terms(&mut self, class: Id, max_count: usize, limit: f64) -> Option<Vec<(f64, NodeChoices)>> {
         // Counting by listing would be slow when there are too many terms.
         if self.count_terms(class, &mut FxHashMap::default()) > MAX_COUNT_RATIO * max_count as f64 {
@@ -376,7 +376,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         Some(storing + self.loop_cost(body, limit - storing)?)
     }
 
-    /// Returns the rounds of the innermost loop of a kernel with this body.
+    /// Returns the rounds of the innermost loop of a fold with this body.
     fn rounds(&mut self, body: Id) -> Option<f64> {
         if let Some(cached) = self.body_rounds.get(&body) {
             return Some(*cached);
@@ -402,9 +402,9 @@ impl<'g, 'c> Extraction<'g, 'c> {
         Some(sparse.min(dense))
     }
 
-    /// Returns the cost of the loops of a kernel with this body: the rounds of all prefixes of
-    /// their best order. If there are many loops and no order yet, only the innermost loop counts.
-    /// `None` if the cost of the innermost loop reaches `limit`.
+    /// Returns the cost of the loops of a fold with this body: the rounds of all prefixes of their
+    /// best order. If there are many loops and no order yet, only the innermost loop counts. `None`
+    /// if the cost of the innermost loop reaches `limit`.
     fn loop_cost(&mut self, body: Id, limit: f64) -> Option<f64> {
         if let Some(cached) = self.loop_costs.get(&body) {
             return Some(*cached);
@@ -417,8 +417,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
         if has_many_loops { Some(innermost) } else { self.order_loops(body) }
     }
 
-    /// Returns the cost of a kernel's loops in their best order, or in the greedy order if there
-    /// are many loops.
+    /// Returns the cost of a fold's loops in their best order, or in the greedy order if there are
+    /// many loops.
     fn order_loops(&mut self, body: Id) -> Option<f64> {
         let plain = self.plain_term(body)?;
         let (PlainTerm { term, fields }, sizes) = (&*plain, &self.plain_sizes);
@@ -435,8 +435,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
     }
 
     /// Returns the term of a class over the given fields, built from the chosen nodes, with `top`
-    /// as its root if there is one. Fields of folds take names of their size from the pool while it
-    /// has such names. `None` if the nodes form a cycle.
+    /// as its root if `top` is given. Fields of folds take names of their size from the pool while
+    /// the pool has such names. `None` if the nodes form a cycle.
     pub(super) fn term(
         &self,
         class: Id,

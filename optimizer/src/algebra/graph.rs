@@ -241,7 +241,7 @@ impl Analysis<ENode> for Algebra {
 }
 
 /// Returns the sizes of the first `slots` slots. The size of a slot is known from the arguments
-/// that have the slot; it is 0 if none has.
+/// that have the slot; a slot without arguments gets size 0.
 fn sizes_of(args: &[ClassUse], arg_properties: &[&ClassProperties], slots: usize) -> Vec<u64> {
     let mut sizes = vec![0; slots];
     for (u, properties) in args.iter().zip(arg_properties) {

@@ -4,9 +4,9 @@
 //! the child to its own, so that subplans that are equal up to field names are one class. A call
 //! has the slots of its children; a fold has its free slots first, then its reduced ones.
 //!
-//! The arguments of an associative and commutative operator are a multiset. They are kept sorted,
-//! also when classes are united, so no rule of commutativity is needed, and of associativity only
-//! the rule `flatten`.
+//! The arguments of an associative and commutative operator are a multiset. The arguments are kept
+//! sorted, also when classes are united, so commutativity needs no rule, and associativity only the
+//! rule `flatten`.
 
 use egg::{Id, Language};
 use smallvec::SmallVec;

@@ -81,8 +81,8 @@ pub(crate) struct CandidateNest {
     rules: Vec<&'static str>,
 }
 
-/// Returns the candidates as a replacement. Its note has the new nests, the costs before and after,
-/// the size of the graph and the rules that were used.
+/// Returns the candidates as a replacement. The note of the replacement shows the new nests, the
+/// costs before and after, the size of the graph and the rules that were used.
 fn replacement(candidates: Vec<CandidateNest>, original_cost: f64, graph_size: &str) -> Replacement {
     let cost: f64 = candidates.iter().map(|candidate| candidate.cost).sum();
     let mut text: String = candidates.iter().map(|candidate| format!("{}\n", candidate.nest)).collect();
@@ -247,8 +247,8 @@ fn greedy_candidate(facts: &Facts, nest: &Nest, (limit, estimate): (f64, f64)) -
     Some(CandidateNest { nest, cost, rules })
 }
 
-/// Applies the rules: first those that gather aggregates and products, then those that spread them.
-/// Both groups at once would undo each other everywhere.
+/// Applies the rules: first those that gather aggregates and products, then those that spread
+/// aggregates. Applied together, the rules of one group would undo the rewrites of the other group.
 fn saturate_nest(facts: &Facts, nest: &Nest) -> SaturatedNest {
     let target = &nest.outputs[0];
     let mut graph = AlgebraGraph::new(Algebra::new(facts.mode()));
@@ -289,8 +289,8 @@ fn output_fields(target: &Target) -> Vec<Field> {
 struct BestTerms {
     /// Planned terms: the cheapest first, then the runners-up.
     planned: Vec<CandidateNest>,
-    /// A term with an optional stored subterm. The cost of loops over that subterm is only known
-    /// after planning it.
+    /// A term that stores a subterm although the subterm could be computed in place. The cost of
+    /// loops over the stored subterm is known only after the subterm is planned.
     storing: Option<CandidateNest>,
     /// The estimated cost of the class.
     estimate: f64,

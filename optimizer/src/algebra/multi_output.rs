@@ -4,8 +4,8 @@
 //! Each output has a graph of its own, so that a limit reached by one output does not affect
 //! another. Terms shared by several outputs are chosen by class alone and become equal terms:
 //! within one nest they are computed once, and stored subterms are stored together. An output joins
-//! a nest, in its rewritten or original form, where that is cheaper than a nest of its own. So the
-//! outputs cost at most as much as the original nest, and at most as much as separate nests.
+//! a nest, in its rewritten or original form, if the joint nest is cheaper than two separate nests.
+//! So the outputs cost at most as much as the original nest, and at most as much as separate nests.
 
 use super::extract::Extraction;
 use super::{CandidateNest, MAX_COST_RATIO, Replacement, best_terms, is_rewritable, replacement, saturate_nest};
@@ -70,15 +70,15 @@ fn cheapest_nest(facts: &Facts, nest: Nest) -> Option<CandidateNest> {
     price_nest(facts, nest, Vec::new(), limit).or(found)
 }
 
-/// Returns a nest with its cost, if that is below `limit`.
+/// Returns a nest with its cost, if the cost is below `limit`.
 fn price_nest(facts: &Facts, nest: Nest, rules: Vec<&'static str>, limit: f64) -> Option<CandidateNest> {
     facts.memo.retain_for(&nest.sizes, &nest.pins);
     let cost = order_loops_below(facts, &nest, limit)?.work.cost();
     cost.is_finite().then_some(CandidateNest { nest, cost, rules })
 }
 
-/// Joins outputs to the group where that saves most, or adds them as a group of their own if no
-/// join pays.
+/// Joins outputs to the group for which joining saves most, or adds the outputs as a group of their
+/// own if no join pays.
 fn add_group(facts: &Facts, nest: &Nest, groups: &mut Vec<OutputGroup>, new: OutputGroup) {
     let mut best_join: Option<(usize, f64, OutputGroup)> = None;
     for (at, group) in groups.iter().enumerate() {

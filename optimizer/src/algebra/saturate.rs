@@ -74,7 +74,7 @@ pub(super) fn saturate(graph: &mut AlgebraGraph, rules: &[&'static RewriteRule],
                 .collect();
             let nodes: Vec<_> = fresh.iter().map(|(node, _)| open_node(graph, class, node)).collect();
             for rule in rules {
-                // A rule can double the matches of the previous one.
+                // A rule can double the matches of the previous rule.
                 if graph.total_size() > max_size {
                     graph.rebuild();
                     return StopReason::Nodes;
@@ -96,7 +96,7 @@ pub(super) fn saturate(graph: &mut AlgebraGraph, rules: &[&'static RewriteRule],
 /// only leaves are left out.
 fn changed_classes(graph: &AlgebraGraph, before: &FxHashMap<Id, usize>) -> Vec<Id> {
     let has_changed = |id: &Id, nodes: usize| before.get(id) != Some(&nodes);
-    // A united class can have as many nodes as one of its parts had.
+    // A union of classes can have as many nodes as one of the classes had before.
     let merged = before.keys().map(|id| (id, graph.find(*id))).filter(|(id, now)| *id != now).map(|(_, now)| now);
     let grown = graph.classes().filter(|c| has_changed(&c.id, c.nodes.len())).map(|c| c.id);
     let changed: FxHashSet<Id> = grown.chain(merged).collect();

@@ -1,9 +1,9 @@
-//! The greedy plan: eliminates fields one by one, always the one whose factors join over the fewest
-//! coordinates.
+//! The greedy plan: eliminates fields one by one, at each step the field whose factors join over
+//! the fewest coordinates.
 //!
 //! The greedy plan is added before the rules that spread aggregates are applied, so that a limit
-//! of that round never loses the plan. Source of the measure: greedy orders of variable elimination
-//! (minimum weight). Only sizes are used here; the cost model makes the final choice.
+//! reached in that round never loses the plan. Source of the measure: greedy orders of variable
+//! elimination (minimum weight). Only sizes are used here; the cost model makes the final choice.
 
 use super::graph::{AlgebraGraph, equate};
 use super::language::{ENode, NodeKind};

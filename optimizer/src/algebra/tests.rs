@@ -99,7 +99,8 @@ fn inputs(dtype: Prim, fills: [i64; 3], annihilator: &Scalar) -> Vec<InputSpec> 
     ]
 }
 
-/// Terms that match the left sides of rules: folds `F` from `E` and products `M`.
+/// Terms that match the left sides of rules. `F` is the operator of the folds, `E` its identity,
+/// and `M` the operator of the products.
 const TERMS: &[&str] = &[
     "(aggregate F E (mapjoin M (table A i j) (table B j k)) i j)",
     "(aggregate F E (mapjoin M (table A i j) (table x j)) j)",

@@ -1,10 +1,10 @@
 //! Chooses the number of lanes in which an innermost loop folds along a list.
 //!
 //! A float addition waits for the previous one. On long walks, several partial sums side by side
-//! are faster than one; on short walks, clearing and combining the lanes costs more. Random reads
-//! from an array of more than [`cost::LANE_GATHER`] bytes lose at least as much as lanes would
-//! gain. So the choice depends on the lengths of fibers and the sizes of arrays. The plan then
-//! defines the order of float additions, for every engine.
+//! are faster than one; on short walks, clearing and combining the lanes costs more. With random
+//! reads from more than [`cost::LANE_GATHER`] bytes, lanes cost at least as much as they gain. So
+//! the choice depends on the lengths of fibers and the sizes of arrays. The plan then defines the
+//! order of float additions, for every engine.
 //!
 //! Folds along loops over every coordinate get their lanes from the compiler, and merges of lists
 //! have none.
@@ -46,8 +46,8 @@ struct ListWalk {
     gathered_bytes: f64,
 }
 
-/// Returns the walk of the innermost loop, if the loop runs along one sparse list and reads no
-/// other levels but dense ones.
+/// Returns the walk of the innermost loop, if the loop runs along one sparse list and all
+/// other levels that it reads are dense.
 fn innermost_walk(facts: &Facts, order: &[Field], sizes: &Sizes, value: &Term) -> Option<ListWalk> {
     let positions = |f: &Field| order.iter().position(|g| g == f);
     let mut lists: Vec<(&Read, usize)> = Vec::new();

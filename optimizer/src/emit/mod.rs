@@ -79,7 +79,7 @@ fn loops(order: &[Field], start: usize, sizes: &Sizes) -> Vec<Loop> {
     (start..order.len()).map(|k| Loop { index: order[k].clone(), extent: extent(k), lanes: 1 }).collect()
 }
 
-/// Converts the parts of a schedule to those of a physical query.
+/// The converter of the passes, outputs and values of a schedule to those of a physical query.
 struct QueryEmitter<'w, 'c> {
     facts: &'w Facts<'c>,
     sizes: &'w Sizes,

@@ -1,8 +1,8 @@
 //! Chooses the protocol of each level of an access.
 //!
 //! A level is followed if its coordinate is known when the loops reach it; otherwise it is walked.
-//! Loops that read several sparse levels are exceptions if some of these levels are conjuncts: the
-//! fill value of a conjunct alone makes the value a fill value, so the loop only visits the
+//! Loops that read several sparse levels are exceptions if some of these levels are conjuncts. The
+//! fill value of one conjunct alone makes the value a fill value, so the loop only visits the
 //! intersection of the conjuncts. In such a loop:
 //! - Conjuncts with direct lookup, such as hash tables, are followed if the loop also reads lists.
 //! - Conjunct lists that outer loops reread are cached in byte maps where that is cheaper.
@@ -169,7 +169,8 @@ fn choose_loop_protocols(
             .filter(|(m, list_protocol)| m.list.is_conjunct && **list_protocol == ListProtocol::Walk)
             .map(|(m, _)| *m)
     };
-    // Tables count too: the fiber length of a table shows how much of a single list is needed.
+    // Conjuncts with direct lookup are included: their fiber lengths show how much of a single list
+    // is needed.
     let lengths =
         || leading().chain(tables.iter().copied().filter(|m| m.list.is_conjunct)).map(|m| m.list.fiber_length);
     let (shortest, longest) = (lengths().fold(f64::INFINITY, f64::min), lengths().fold(0.0, f64::max));

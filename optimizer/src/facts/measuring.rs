@@ -1,10 +1,10 @@
-//! The budget of measuring. Statistics that take a pass over a tensor are requested as long as the
-//! passes cost no more than the queries that need them. The costs of these queries are estimated
-//! without the statistics.
+//! The budget of measuring. Statistics that take a pass over a tensor are requested only while the
+//! passes cost no more than the queries that need the statistics. The costs of these queries are
+//! estimated without the statistics.
 //!
 //! Tensors are measured only while a plan is made or adapted, before or during its first run.
-//! Measuring cannot gain more than the cost of the unmeasured query, so a measured first run takes
-//! at most about twice as long.
+//! Measuring cannot gain more than the cost of the unmeasured query. The budget is that cost, so
+//! measuring at most about doubles the time of the first run.
 
 use crate::work::cost::{COMPARE_ENTRY, COUNT_COORDINATE, COUNT_ENTRY, FOLLOW_PATHS, SORT_ENTRY};
 use redpoll_logic::statistics::{Fact, ModeSet, Question};

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// Cached results for terms and folds; valid as long as their fields have the same sizes.
+/// Cached results for terms and folds; valid while their fields have the same sizes.
 #[derive(Default)]
 pub(crate) struct TermMemo {
     sizes: RefCell<Sizes>,
@@ -24,7 +24,7 @@ pub(crate) struct TermMemo {
 struct FoldKey {
     fold: Fold,
     /// For a fold inside loops: the loops, the fraction of their iterations that run (as bits), and
-    /// the marginals of these. `None` for a fold in a query of its own.
+    /// the marginals of these iterations. `None` for a fold in a query of its own.
     inside: Option<(Vec<Field>, u64, BTreeMap<Field, Marginal>)>,
 }
 

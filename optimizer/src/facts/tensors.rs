@@ -144,7 +144,7 @@ impl<'a> Facts<'a> {
         self.may_measure = may_measure;
     }
 
-    /// Returns all facts that were asked for, with their truth.
+    /// Returns all facts that were asked for, with their truth values.
     pub(crate) fn asked_facts(&self) -> Vec<(Alias, Fact, bool)> {
         self.statistics.facts()
     }

@@ -1,9 +1,10 @@
 //! The cheapest choice of one kernel per query, by branch and bound.
 //!
-//! Queries are processed from last to first, so that the required layouts of their outputs are
-//! determined. The lower bound is the cost of the chosen kernels and their conversions plus the
-//! cheapest kernels of all other queries. A layout that is not written is converted from one that
-//! is; each conversion is counted once, however many kernels read it.
+//! Queries are processed from last to first, so that the layouts in which a query's outputs are
+//! read are known before the query's kernel is chosen. The lower bound is the cost of the chosen
+//! kernels and their conversions plus the cheapest kernels of all other queries. A layout that no
+//! kernel writes is converted from a written layout. Each conversion is counted once, however many
+//! kernels read its result.
 
 use super::graph::LayoutGraph;
 use egg::Id;
@@ -99,9 +100,9 @@ impl<'g> LayoutSearch<'g> {
         }
     }
 
-    /// Returns the layouts still needed after choosing a kernel and the kernel's cost, including
-    /// conversions of its outputs and of given inputs. `None` if an output is needed in a layout to
-    /// which it cannot be converted.
+    /// Returns the layouts still needed after a kernel is chosen, and the kernel's cost, including
+    /// conversions of its outputs and of the inputs that it reads. `None` if an output is needed in
+    /// a layout to which it cannot be converted.
     fn add_kernel(&self, kernel: usize, needed: &BTreeSet<Id>) -> Option<(BTreeSet<Id>, f64)> {
         let graph = self.graph;
         let written = &self.writes[kernel];

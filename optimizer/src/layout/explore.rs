@@ -1,9 +1,9 @@
 //! Adds the candidate kernels of each query to the e-graph.
 //!
 //! A query runs in the planned order, or in one of the orders that would be cheapest if every
-//! tensor were stored in its best order. Each of its reads has a format that its tensor can have
-//! and the order can walk, or the format of a copy for the order. Its output has the format that
-//! the order writes, or one that a reader prefers.
+//! tensor were stored in its best order. Each read of the query uses a format that its tensor can
+//! have and that the order can walk, or the format of a copy made for the order. The output of the
+//! query has the format that the order writes, or a format that a reader prefers.
 
 use super::graph::{CandidateKernel, LayoutGraph};
 use crate::access::fit::{LevelUse, fit};

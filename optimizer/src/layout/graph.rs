@@ -10,8 +10,8 @@ use std::collections::HashMap;
 pub(super) enum LayoutSource {
     /// A tensor that no query of the graph writes, by the index of its layout.
     Input(usize),
-    /// The kernel of a query with this index, which reads the children and writes all outputs. Its
-    /// class is not a tensor.
+    /// The kernel with this index. The kernel reads the children and writes all outputs of its
+    /// query. The class of a kernel is not a tensor.
     Kernel(usize),
     /// The output with this index among the outputs of the child, which is a kernel.
     Output(usize),
@@ -68,7 +68,7 @@ pub(super) struct LayoutGraph {
     pub(super) egraph: EGraph<LayoutNode, ()>,
     /// The kernels of all queries, by index.
     pub(super) kernels: Vec<CandidateKernel>,
-    /// The class of each kernel, and those of its outputs.
+    /// The class of each kernel, with the classes of its outputs.
     kernel_classes: Vec<(Id, Vec<Id>)>,
     /// The layouts by index, each with its class.
     layouts: Vec<(Alias, Format, Id)>,

@@ -1,4 +1,5 @@
-//! Chooses the orders of all loops and the formats of all tensors between queries together.
+//! Chooses, for all queries together, the orders of their loops and the formats of the tensors
+//! between them.
 //!
 //! Nests are planned one by one: each takes its own best order, stores its outputs as that order
 //! prefers, and copies discordant inputs. This pass plans the queries again, together, in an
@@ -9,8 +10,9 @@
 //! The children of a kernel's node are the classes of the tensors that it reads, so that two
 //! queries share a conversion, and a query may write the format that its reader prefers.
 //! [`explore`] adds the nodes, and [`choose`] picks the cheapest combination of one kernel per
-//! query. The caller plans the queries again with this choice, unless it saves too little against
-//! the previous plan. Formats play the role of the physical properties in Graefe's Cascades.
+//! query. The caller plans the queries again with this choice, unless the choice saves too little
+//! compared with the previous plan. Formats play the role of the physical properties in Graefe's
+//! Cascades.
 
 mod choose;
 mod explore;
@@ -30,8 +32,8 @@ use redpoll_logic::physical::FormatDisplay;
 use redpoll_logic::{Alias, Field};
 use std::collections::HashMap;
 
-/// Least fraction of the plan's cost that a new layout must save. It must also save at least the
-/// rewrite threshold.
+/// Least fraction of the plan's cost that a new layout must save. The layout must also save at
+/// least the rewrite threshold.
 const MIN_GAIN: f64 = 0.01;
 
 /// Loop orders and formats of queries, chosen together.

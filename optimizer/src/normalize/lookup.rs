@@ -14,8 +14,8 @@ use crate::term::{Fold, ModeCoordinate, Nest, Node, Read, Target, Term};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, Field, FloatMode, Scalar};
 
-/// Drops the loops that equality masks decide. A loop stays if a scan, a repeated coordinate of the
-/// output, or a diagonal that may be out of bounds needs the loop.
+/// Drops the loops whose coordinates equality masks determine. A loop stays if a scan, a repeated
+/// coordinate of the output, or a diagonal that may be out of bounds needs the loop.
 pub(crate) fn use_lookups(mut nest: Nest, mode: FloatMode) -> Nest {
     let sizes = nest.sizes.clone();
     for target in &mut nest.outputs {
@@ -78,8 +78,8 @@ fn gather_target(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
     true
 }
 
-/// Returns a reduced field that a mask decides, and the value with the mask's coordinate in place
-/// of this field.
+/// Returns a reduced field whose coordinate a mask determines, and the value with the mask's
+/// coordinate in place of this field.
 fn find_gather(op: &Op, value: &Term, fields: &[Field], sizes: &Sizes, mode: FloatMode) -> Option<(Field, Term)> {
     let dtype = value.dtype();
     find_masks(value).into_iter().find_map(|mask| {
@@ -109,8 +109,7 @@ fn find_gather(op: &Op, value: &Term, fields: &[Field], sizes: &Sizes, mode: Flo
     })
 }
 
-/// Scatters the output to the coordinate of a mask; returns whether there is a mask that allows
-/// this.
+/// Scatters the output to the coordinate of a mask; returns whether some mask allows a scatter.
 fn scatter_target(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
     for mask in find_masks(&target.value) {
         let Some(output_mode) = target.coordinates.iter().position(|at| at.as_field() == Some(&mask.field)) else {
@@ -140,7 +139,7 @@ fn scatter_target(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
 }
 
 /// Substitutes the coordinate for the field. If the coordinate may be out of the field's bounds,
-/// reads may be out of bounds; they then return the fill, and a guard or a dropped write ignores
+/// reads may be out of bounds. Such reads return the fill, and a guard or a dropped write ignores
 /// their value.
 fn apply_mask(value: &Term, mask: &EqualityMask, sizes: &Sizes, mode: FloatMode) -> Term {
     let marked = value.replace(

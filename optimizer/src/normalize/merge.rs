@@ -1,10 +1,10 @@
 //! Merges queries with the same loops over the same tensors into one nest with several outputs.
 //!
-//! Input and output: nests in order. A nest joins an earlier one if both have the same accesses up
-//! to loop names, the later one reads nothing that the earlier one or a nest in between writes, and
-//! the loops of both may have any order. If no value contains a fold, the outputs that fold
+//! Input and output: nests in order. A nest joins an earlier nest if both have the same accesses
+//! up to loop names, and the loops of both may have any order. The later nest must not read what
+//! the earlier nest or a nest in between writes. If no value contains a fold, the outputs that fold
 //! continue to fold in place. Otherwise all folds become temporaries, provided that no access is
-//! discordant with the outputs' loops outermost.
+//! discordant in an order with the outputs' loops outermost.
 
 use crate::access::fit::{LevelUse, fit};
 use crate::term::sizes::Sizes;

@@ -9,8 +9,8 @@
 //!
 //! Besides the produced queries, these are stored:
 //! - queries with a format in [`OptimizerConfig::formats`];
-//! - expressions with a `refill` or a `reformat` at the root, except a `reformat` inside a query
-//!   that keeps the format of a stored tensor;
+//! - expressions with a `refill` or a `reformat` at the root, except a `reformat` that is inside a
+//!   query and keeps the format of a stored tensor;
 //! - queries with several uses, if they contain an aggregate or a scan, or are larger than
 //!   [`INLINE_LIMIT`] allows;
 //! - aggregates and scans read through a map that would compute a coordinate more than once, such
@@ -71,8 +71,8 @@ type Env = HashMap<Field, FieldBinding>;
 #[derive(Clone)]
 struct FieldBinding {
     coordinate: ModeCoordinate,
-    /// The size of the field. An enclosing expression may determine it where only a `coordinate`
-    /// mentions the field.
+    /// The size of the field. An enclosing expression may determine this size where only a
+    /// `coordinate` mentions the field.
     size: u64,
 }
 
@@ -286,7 +286,7 @@ impl Normalizer<'_> {
     /// is not a loop, or if a coordinate of the scan would be computed more than once.
     ///
     /// The value is `scan(op, x, i)[i] = op(.. op(op(identity, x[0]), x[1]) .., x[i])`. If the fill
-    /// of `x` decides the result, as 0 does in a product, the scan has its fill wherever `x` has.
+    /// of `x` decides the result, as 0 does in a product, the scan is fill wherever `x` is.
     fn scan(
         &mut self,
         expr: &Expr,
@@ -445,8 +445,8 @@ fn inlined_queries<'a>(plan: &'a Plan, config: &OptimizerConfig) -> HashMap<Alia
     inlined
 }
 
-/// Returns the number of leaves of an expression, including those of inlined queries, and whether
-/// the expression folds.
+/// Returns the number of leaves and mapjoins of an expression, including those of inlined queries,
+/// and whether the expression folds.
 fn weigh(expr: &Expr, inlined: &HashMap<Alias, &Expr>, weights: &HashMap<&Alias, usize>) -> (usize, bool) {
     let one = |arg: &Expr| weigh(arg, inlined, weights);
     match expr.node() {

@@ -6,7 +6,7 @@
 //! ```
 //! Both reads have affine coordinates, so their loops visit the entries of `A`. A read that is out
 //! of bounds returns the fill value, and the condition selects the other read. A remainder stays as
-//! it is if the split of a loop into blocks can resolve the remainder.
+//! it is if a split of a loop into blocks can remove the remainder.
 
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, Read, Term};
@@ -16,7 +16,8 @@ use redpoll_logic::{Affine, FloatMode, Scalar, Subscript};
 /// Largest number of remainders in a read that are replaced; each doubles the number of reads.
 const MAX_WRAPS: usize = 3;
 
-/// Returns the read as a term in which the first remainders that wrap around once are affine.
+/// Returns the read as a term in which affine coordinates replace the first [`MAX_WRAPS`]
+/// remainders that wrap around once.
 pub(super) fn unwrap_remainders(read: Read, sizes: &Sizes, mode: FloatMode) -> Term {
     unwrap_first(read, sizes, mode, MAX_WRAPS)
 }

@@ -1,11 +1,11 @@
 //! Counts the work of a loop order: the work of binding each loop, and the work of the complete
 //! order besides its loops.
 //!
-//! In each round of the loop that binds one of its levels, an access takes a step along a list or a
-//! lookup. `intersection` counts the steps of lists that one loop binds together. If the loops
-//! outside of a level are not exactly those of its outer levels, the access returns to the same
-//! positions later. It misses when the caches do not hold the bytes accessed in between; `lines`
-//! counts these misses for arrays.
+//! An access takes a step along a list or looks up a coordinate in each round of the loop that
+//! binds one of its levels. `intersection` counts the steps of lists that one loop binds together.
+//! If the loops outside of a level are not exactly those of its outer levels, the access returns to
+//! the same positions later. A repeated access misses if the caches do not hold the bytes accessed
+//! in between; `lines` counts these misses for arrays.
 
 use crate::access::fit::{AccessLevels, DenseExtent, LevelUse};
 use crate::access::intersection::{
@@ -30,7 +30,7 @@ use std::rc::Rc;
 /// The levels that one loop binds.
 #[derive(Clone, Default)]
 pub(crate) struct BoundLevels {
-    /// Levels that store some of the coordinates and lead the loop.
+    /// Levels that store some of the coordinates and determine which coordinates the loop visits.
     walked: Vec<ListLevel>,
     /// Levels that are looked up in every round.
     followed: Vec<LookupLevel>,
@@ -104,7 +104,7 @@ impl OrderSearch<'_> {
         }
         let steps = if walked.is_empty() {
             let steps = rounds.max(fibers * self.problem.sizes.of(&self.loops[last]) as f64);
-            // Rounds of outer loops are priced as entries of the loops inside.
+            // Rounds of outer loops are priced as starts of the loops inside.
             if order.len() == self.loops.len() {
                 let strided = followed.iter().any(|level| level.kind == LevelKind::Dense);
                 work.add(if strided { Event::StridedRound } else { Event::DenseRound }, steps);
@@ -342,8 +342,8 @@ impl OrderSearch<'_> {
         order.last().map_or(0, |last| operators(value, &self.loops[*last]).saturating_sub(1)) as f64
     }
 
-    /// Returns the work of clearing the accumulators of a scan: one for each round of the loops
-    /// that the scan does not run along, inside the outermost loop that it runs along.
+    /// Returns the work of clearing the accumulators of a scan: one accumulator for each round of
+    /// the loops that the scan does not run along, inside the outermost loop that it runs along.
     fn accumulator_work(&self, scan: &Fold, loops: &[Field]) -> Work {
         let inside = loops.iter().skip_while(|f| !scan.along.contains(f)).filter(|f| !scan.along.contains(f));
         let (mut work, count) = (Work::NONE, inside.map(|f| self.problem.sizes.of(f) as f64).product::<f64>());
@@ -411,7 +411,7 @@ impl OrderSearch<'_> {
 
 /// Returns the number of loops outside of a fold that is computed in place: the loops of its free
 /// fields, if exactly these are outermost. The fields of a scan must be in order; other fields may
-/// be between them. `None` if the loops are others, or if the fold only stores its argument.
+/// be between them. `None` if other loops are outermost, or if the fold only stores its argument.
 pub(crate) fn inline_depth(order: &[Field], fold: &Fold, free: &[Field]) -> Option<usize> {
     if fold.is_stored() {
         return None;
@@ -487,13 +487,13 @@ fn evaluated_fraction(facts: &Facts, term: &Term, sizes: &Sizes, bound: &BoundFi
 }
 
 /// Returns whether the first fill changes the value of a fold, and further fills do not. Folds
-/// whose identity is the fill are priced as evaluated everywhere, as `algebra::extract` does.
+/// whose identity is the fill are priced as evaluated everywhere, as in `algebra::extract`.
 fn settles_on_fill(fold: &Fold, mode: FloatMode) -> bool {
     let (fill, dtype) = (fold.arg.fill(), fold.arg.dtype());
     !fold.is_scan() && fold.op.is_idempotent(&dtype, mode) && !fold.op.is_identity(fill, &dtype, 1, mode)
 }
 
-/// Moves tables to the looked-up levels if a list leads the loop.
+/// Moves levels with direct lookup to the followed levels if the loop also walks a list.
 fn move_tables(walked: &mut Vec<ListLevel>, followed: &mut Vec<LookupLevel>) {
     let is_table = |list: &ListLevel| list.kind.traits().lookup == Lookup::Direct;
     if walked.iter().any(|list| !is_table(list)) {

@@ -6,9 +6,9 @@
 //! entries at once ([`OrderSearch::folded_gaps`]). Up to [`cost::EXHAUSTIVE_LOOPS`] loops, all
 //! orders are searched by branch and bound; beyond this limit, one order is built greedily.
 //!
-//! Orders satisfy these constraints: the pins of the plan; the field that counts blocks is outside
-//! of the field inside a block; a field that several diagonals share is outside of the other fields
-//! of these diagonals; the reduced fields of an operator that cannot be regrouped keep their order.
+//! Orders obey the pins of the plan. The field that counts blocks is outside of the field inside a
+//! block. A field that several diagonals share is outside of the other fields of these diagonals.
+//! The reduced fields of an operator that cannot be regrouped keep their order.
 
 use crate::access::fit::AccessLevels;
 use crate::facts::Facts;
@@ -213,8 +213,8 @@ impl<'t> OrderSearch<'t> {
         }
         for (k, field) in loops.iter().enumerate() {
             precedence.extend(problem.sizes.split(field).and_then(|b| position(&b.outer)).map(|outer| (outer, k)));
-            // A loop along several diagonals is outside of the loops along each; inside, it would
-            // have the bounds of one of them.
+            // A loop that several diagonals share is outside of the loops along each diagonal;
+            // inside, the loop would have the bounds of only one diagonal.
             if problem.sizes.skew(field).count() > 1 {
                 precedence
                     .extend(problem.sizes.skew(field).filter_map(|(_, other)| position(other)).map(|inner| (k, inner)));
@@ -372,8 +372,8 @@ impl<'t> OrderSearch<'t> {
         }
     }
 
-    /// Returns the order in which every next loop is the cheapest. `None` when its loops cost
-    /// `limit` or more, or when no order satisfies the constraints.
+    /// Returns the greedy order, in which every next loop is the cheapest one. `None` when the
+    /// loops cost `limit` or more, or when no order satisfies the constraints.
     fn greedy(&self, limit: f64) -> Option<PricedOrder> {
         let (mut order, mut mask, mut spent) = (Vec::new(), 0, Work::NONE);
         while order.len() < self.loops.len() {
@@ -488,7 +488,7 @@ impl<'t> OrderSearch<'t> {
         targets.iter().flat_map(|t| &t.coordinates).any(|at| at.has(field))
     }
 
-    /// Returns the rounds of loops some of which fold the fills between two entries at once. Such a
+    /// Returns the rounds of loops if some loops fold the fills between two entries at once. Such a
     /// loop has a round for each entry and one for each gap. If another loop is inside, that loop
     /// runs completely in each of these rounds.
     fn rounds_with_gaps(&self, RoundsKey { bound, outer_folded }: RoundsKey) -> f64 {
@@ -546,8 +546,8 @@ impl<'t> OrderSearch<'t> {
             * self.visited_fraction(&|f| outside.contains(f)).min(self.problem.outside.fraction * size(inside))
     }
 
-    /// Returns the fraction of the iterations over the bound fields that run, judged by the values
-    /// computed.
+    /// Returns the fraction of the iterations over the bound fields that the computed values
+    /// require to run.
     fn visited_fraction(&self, bound: &BoundFields) -> f64 {
         let visited = match self.body {
             LoopBody::Outputs(targets) => {

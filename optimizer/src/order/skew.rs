@@ -2,8 +2,9 @@
 //!
 //! Input: a nest. Output: candidate nests, one for each choice of replaced fields; the cheapest is
 //! taken. A field `j` that is skewed by `i` becomes `d + i - shift` everywhere, with `d` the index
-//! of the diagonal. Accesses by diagonals are then walked, and other accesses read at that form.
-//! Without the replacement, accesses by diagonals look up each diagonal.
+//! of the diagonal. Accesses by diagonals are then walked, and other accesses read at the
+//! coordinate `d + i - shift`. Without the replacement, accesses by diagonals look up each
+//! diagonal.
 
 use crate::term::sizes::FieldSkew;
 use crate::term::{ModeCoordinate, Nest, Term, is_regroupable};
@@ -74,7 +75,7 @@ fn can_skew(nest: &Nest, field: &Field, along: &Field, mode: FloatMode) -> bool 
 fn folds_allow_skew(term: &Term, field: &Field, along: &Field, mode: FloatMode) -> bool {
     let mut all_fit = true;
     term.each_fold(&mut |_, fold| {
-        // Both coordinates ascend along a diagonal, which is not the order of a scan along either.
+        // Both coordinates ascend along a diagonal, but a scan along either field needs its order.
         let scans = fold.along.contains(field) || fold.along.contains(along);
         let fits = match (fold.fields.contains(field), fold.fields.contains(along)) {
             _ if scans => false,

@@ -3,9 +3,9 @@
 //!
 //! Input: a nest. Output: candidate nests, one for each choice of split fields; the cheapest is
 //! taken. A split field `i` becomes `block * i.o + i.i` everywhere. Blocked accesses are then
-//! walked, and other accesses read at that form. Without the split, blocked accesses need an
-//! unblocked copy, and reads at `i / block` and `i mod block` (a reshape, a tile, a repeat, a
-//! Kronecker product) look up each coordinate.
+//! walked, and other accesses read at the coordinate `block * i.o + i.i`. Without the split,
+//! blocked accesses need an unblocked copy, and reads at `i / block` and `i mod block` (a reshape,
+//! a tile, a repeat, a Kronecker product) look up each coordinate.
 
 use crate::term::sizes::{FieldSplit, Sizes};
 use crate::term::{ModeCoordinate, Nest, Node, Term};
@@ -24,7 +24,7 @@ pub(crate) fn split_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
     let nest = &resolve_quotients(nest, mode);
     let mut blocks: Vec<(Field, Vec<u64>)> = Vec::new();
     let mut add_block = |at: &ModeCoordinate, block: u64| {
-        // A part of a skew is not split, because its loop has the bounds of the whole field.
+        // A field of a diagonal is not split, because its loop has the bounds of the whole field.
         let Some(field) = at.as_field().filter(|f| nest.sizes.skew(f).next().is_none()) else { return };
         match blocks.iter_mut().find(|(f, _)| f == field) {
             Some((_, sizes)) if !sizes.contains(&block) => sizes.push(block),
@@ -68,7 +68,7 @@ fn outer_modes(ty: &TensorType) -> impl Iterator<Item = (usize, u64)> {
 }
 
 /// Splits the fields that accesses read at quotients and remainders; returns `None` when there are
-/// none.
+/// no such fields.
 fn split_at_quotients(nest: &Nest, mode: FloatMode) -> Option<Nest> {
     let mut found: Option<Nest> = None;
     for _ in 0..MAX_ROUNDS {
@@ -95,7 +95,7 @@ fn split_at_quotients(nest: &Nest, mode: FloatMode) -> Option<Nest> {
     found
 }
 
-/// Resolves the quotients and remainders that the sizes of fields decide.
+/// Replaces quotients and remainders by affine forms where the sizes of fields allow it.
 fn resolve_quotients(nest: &Nest, mode: FloatMode) -> Nest {
     let mut nest = nest.clone();
     let sizes = &nest.sizes;

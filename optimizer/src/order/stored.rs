@@ -1,6 +1,6 @@
 //! The work of a nest whose folds are stored by queries of their own.
 //!
-//! A fold in place is evaluated in every round of the loops around it, also where its result is its
+//! A fold in place is evaluated in every round of the loops around it, even where the result is the
 //! fill. If the fold is stored, the nest reads the result, and visits only the coordinates at which
 //! the values differ from their fills.
 
@@ -12,8 +12,8 @@ use crate::work::{Event, Work};
 use redpoll_logic::Field;
 
 /// Largest ratio of the estimated work with stored folds to the work with folds in place for which
-/// all folds are stored. The estimate leaves out the formats of the results, so it decides only if
-/// the loops in place visit far more coordinates.
+/// all folds are stored. The estimate leaves out the formats of the results, so folds are stored
+/// only if the estimated savings are large.
 const MAX_STORED_RATIO: f64 = 0.1;
 
 impl OrderSearch<'_> {

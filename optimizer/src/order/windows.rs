@@ -1,4 +1,4 @@
-//! Windows: the parts of lists that comparisons of coordinates leave for a loop to walk.
+//! Windows: the ranges of lists to which comparisons of coordinates restrict the walks of a loop.
 //!
 //! A comparison with coordinates of outer loops limits a loop: a list is entered by a search for
 //! the first coordinate that satisfies the comparison, and left after the last one. The coordinates
@@ -14,8 +14,8 @@ use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Affine, Field, Scalar};
 
 impl OrderSearch<'_> {
-    /// Reduces the lists that the last loop of an order walks to their windows; returns the work of
-    /// entering them `entries` times.
+    /// Restricts to their windows the lists that the last loop of an order walks; returns the work
+    /// of entering the windows `entries` times.
     pub(crate) fn restrict_to_window(&self, order: &[usize], entries: f64, walked: &mut [ListLevel]) -> Work {
         let mut work = Work::NONE;
         let Some(last) = order.last() else { return work };
@@ -53,7 +53,8 @@ impl OrderSearch<'_> {
     }
 }
 
-/// Collects the comparisons of coordinates each of which, when false, gives a term its fill.
+/// Collects the comparisons of coordinates that must all be true for a term to differ from its
+/// fill.
 fn collect_comparisons<'t>(facts: &Facts, term: &'t Term, found: &mut Vec<&'t Term>) {
     match term.node() {
         Node::Call(..) if as_comparison(term).is_some() => {

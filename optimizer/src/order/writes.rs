@@ -16,7 +16,7 @@ use std::rc::Rc;
 /// Number of writes per stored value above which an output counts as rewritten.
 const REWRITE_RATIO: f64 = 1.5;
 
-/// The caches, each with the event of a write into a dense level that misses it.
+/// The caches, each with the event of a write into a dense level that misses the cache.
 const WRITE_CACHES: [(Event, f64); 3] =
     [(Event::CloseMiss, cost::CLOSE_CACHE), (Event::NearWrite, cost::NEAR_CACHE), (Event::FarWrite, cost::FAR_CACHE)];
 
@@ -74,8 +74,8 @@ impl OrderSearch<'_> {
         targets.iter().map(is_dense).collect()
     }
 
-    /// Returns the work of an output's writes in a loop order, and whether it is dense because that
-    /// is cheaper.
+    /// Returns the work of an output's writes in a loop order, and whether a dense format is chosen
+    /// because of its lower cost.
     pub(crate) fn write_work(&self, target: &Target, volume: &Volume, order: &[usize], full: &[Field]) -> (Work, bool) {
         let sizes = self.problem.sizes;
         let priced = |format: &Format| self.write_work_in(format, target, volume, (order, full));
@@ -310,7 +310,7 @@ impl Work {
 }
 
 /// Returns the work of writes through a workspace of these level kinds over `coordinate_count`
-/// coordinates, one for each of the scopes.
+/// coordinates, which is filled and flushed `scopes` times.
 fn workspace_work(
     kinds: &[LevelKind],
     stored: f64,

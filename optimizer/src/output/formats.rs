@@ -6,11 +6,12 @@
 //! [`cost::DENSE_FRACTION`], except for the inner part of a block and for a single coordinate. A
 //! scattered output is dense if it is small or full enough, and otherwise consists of sparse lists.
 //!
-//! Fill is proved from fills and operators: an operator preserves fill only if its properties say
-//! so, and an output whose fill is not preserved is dense. The innermost level inherits runs,
-//! blocks and bands of the operands where `structure` says so. If the loops walk an operand that
-//! stores exactly the same coordinates, the output has the levels of that operand. An output with
-//! only dense levels is stored in the order of its modes.
+//! The coordinates at which a value is fill follow from the fills of the operands and the
+//! properties of the operators alone. An output is dense if these do not prove that fill is
+//! preserved. The innermost level inherits runs, blocks and bands of the operands where `structure`
+//! says so. If the loops walk an operand that stores exactly the same coordinates, the output has
+//! the levels of that operand. An output with only dense levels is stored in the order of its
+//! modes.
 
 use crate::access::fit::storage_coordinates;
 use crate::error::Error;

@@ -112,7 +112,7 @@ fn stored_at(facts: &Facts, term: &Term, read: &Read) -> StoredAt {
             let decides =
                 |k: &usize| if deciding.is_empty() { args[*k].as_literal().is_none() } else { deciding.contains(k) };
             let parts = (0..args.len()).filter(decides).map(|k| stored_at(facts, &args[k], read));
-            // Deciding arguments intersect, other arguments unite.
+            // Stored coordinates of deciding arguments are intersected, those of others united.
             let [dominant, neutral] = match deciding.is_empty() {
                 true => [StoredAt::Everywhere, StoredAt::Operand],
                 false => [StoredAt::Operand, StoredAt::Everywhere],

@@ -1,8 +1,8 @@
 //! Chooses the level kind that the innermost level of an output inherits from the operands.
 //!
 //! Along the innermost loop, a value has runs if each operand has runs or does not depend on the
-//! loop. A value has blocks, or one band, if the operands that decide its stored coordinates have
-//! them. An output without a fold that is written along the innermost loop inherits this structure,
+//! loop. A value has blocks, or one band, if the operands that determine its stored coordinates do.
+//! An output without a fold that is written along the innermost loop inherits this structure,
 //! instead of listing its coordinates or storing all of them.
 
 use crate::access::fit::storage_coordinates;
@@ -12,7 +12,7 @@ use crate::term::{Node, Read, Target, Term};
 use redpoll_logic::statistics::Question;
 use redpoll_logic::{Field, LevelKind};
 
-/// Least average length of runs at which an output inherits them.
+/// Least average length of runs at which an output inherits the runs.
 const MIN_RUN_LENGTH: f64 = 4.0;
 
 /// The pattern of a term's stored coordinates along a loop.

@@ -1,12 +1,12 @@
-//! Decides whether an output's writes are in the order of its levels, and chooses the workspace
-//! that takes them otherwise.
+//! Decides whether an output's writes are in the order of its levels, and chooses the workspace for
+//! writes in another order.
 //!
-//! Levels such as lists, singletons, blocks and runs are appended to, so all levels from the
-//! outermost to the last such level must be written in order: their loops must be outermost, in the
-//! order of the levels. Dense, hash, byte-map and bit-map levels inside these take writes in any
-//! order. If the loops have another order, the levels are fixed, from the outermost on, as long as
-//! their loops are outermost and in order. A workspace over the other levels takes the writes of
-//! one iteration of the loops that bind the fixed levels.
+//! Levels such as lists, singletons, blocks and runs are appended to. So all levels from the
+//! outermost to the last appended level must be written in order: their loops must be outermost, in
+//! the order of the levels. Dense, hash, byte-map and bit-map levels further inside take writes in
+//! any order. If the loops have another order, only the first levels whose loops are outermost and
+//! in order are fixed. A workspace over the other levels takes the writes of one iteration of the
+//! loops that bind the fixed levels.
 //!
 //! A pattern leaf stores `true` alone. A fold other than a disjunction may change `true` to
 //! `false`, so it writes into a workspace until the fold is complete.

@@ -1,5 +1,5 @@
 //! Plans whose later queries can be replanned after the first queries have run, with the true sizes
-//! of the tensors that these have written.
+//! of the tensors that the first queries have written.
 //!
 //! Each query is stored with the remaining work at that point: pending tasks, then whole nests of
 //! the plan. Replanning starts from the true numbers of positions of written tensors. Pending tasks
@@ -114,8 +114,8 @@ impl AdaptivePlan {
     }
 
     /// Returns the tensors that adaptation after the query with this index, or after a later one,
-    /// may read; the caller must retain them. For a query that the plan does not have, these are
-    /// the inputs of parameters alone.
+    /// may read; the caller must retain them. If the plan has no query with this index, returns
+    /// only the inputs of parameters.
     pub fn needed_tensors(&self, after: usize) -> HashSet<&Alias> {
         let parameters = self.physical.parameters();
         let mut needed: HashSet<&Alias> = parameters.into_iter().map(|parameter| &parameter.input).collect();
@@ -137,7 +137,7 @@ impl AdaptivePlan {
     /// configuration and the statistics of inputs must be those of the plan.
     ///
     /// # Errors
-    /// The errors of [`optimize`](crate::optimize()).
+    /// Returns the errors of [`optimize`](crate::optimize()).
     pub fn adapt(
         &self,
         after: usize,
@@ -173,7 +173,7 @@ impl AdaptivePlan {
     }
 
     /// Returns the outputs of a query whose numbers of positions deviate from the estimates by more
-    /// than a factor.
+    /// than `factor`.
     fn miscounts(&self, query: usize, written: &[WrittenTensor], factor: f64) -> Vec<Miscount> {
         let outputs = self.report.decisions[query].outputs.iter();
         let miscount = |output: &OutputDecision| {

@@ -1,6 +1,6 @@
 //! Plans queries again with loop orders and formats that are chosen together.
 //!
-//! The pass runs when the estimated cost of format-dependent work is high enough to pay for it.
+//! The pass runs only if the estimated cost of format-dependent work is high.
 
 use super::planner::Planner;
 use super::query::{physical_query, plan_copy, plan_task};
@@ -98,7 +98,7 @@ fn replan(
 }
 
 /// Plans a query with the loop order and the formats of its kernel. The task has the nest of the
-/// previous plan; `nest` reads the tensors that are stored now.
+/// previous plan; `nest` reads the tensors in their present formats.
 fn plan_kernel(planner: &mut Planner, nest: Nest, task: Task, kernel: &CandidateKernel) -> Result<(), Error> {
     let mut copy_work = Work::NONE;
     let mut layouts = Vec::new();

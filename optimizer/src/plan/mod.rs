@@ -1,9 +1,9 @@
 //! The driver: plans the nests of a plan one after the other, and keeps the facts, the plan so far
 //! and the report together.
 //!
-//! [`queries`] runs over the nests, [`query`] runs the passes for one nest, [`layout`] plans the
-//! queries again in orders and formats that are chosen together, and [`adaptive`] plans the rest of
-//! a plan again while it runs.
+//! [`queries`] runs over the nests, and [`query`] runs the passes for one nest. [`layout`] plans
+//! the queries again in orders and formats that are chosen together. While a plan runs,
+//! [`adaptive`] replans the queries that have not yet run.
 
 mod adaptive;
 mod layout;

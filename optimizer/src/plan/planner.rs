@@ -16,7 +16,7 @@ use redpoll_logic::statistics::Statistics;
 pub(crate) struct Planner<'a> {
     pub(crate) facts: Facts<'a>,
     pub(crate) state: PlanState,
-    /// The report, without decisions while planning: these are part of the planned queries.
+    /// The report. During planning, the decisions are in the planned queries, not in the report.
     pub(crate) report: Report,
 }
 

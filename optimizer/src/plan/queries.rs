@@ -16,7 +16,7 @@ const MAX_ORDERED_LOOPS: usize = 5;
 /// Function that replaces a nest of the plan. The number is the rough cost of the nest.
 pub(crate) type Rewrite<'r> = &'r mut dyn FnMut(&Facts, Nest, f64) -> ReplacementChoice;
 
-/// A replacement of a nest with which the whole plan may be cheaper than with the chosen one.
+/// A replacement of a nest that was not chosen, but may make the whole plan cheaper.
 pub(crate) struct RunnerUp<'a> {
     /// The planner before the replacement was chosen.
     planner: Planner<'a>,
@@ -94,7 +94,7 @@ pub(crate) fn cheapest_plan<'a>(
 ) -> Result<Planner<'a>, Error> {
     let mut replaced = None;
     for RunnerUp { planner: mut other, replacement } in runners_up {
-        // The runners-up of later nests are clones of the plan that has just been replaced.
+        // The runners-up of later nests continue the plan that has just been replaced.
         if replaced.is_some_and(|nest| nest != other.state.next_nest) {
             break;
         }

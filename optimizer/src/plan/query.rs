@@ -90,7 +90,7 @@ fn inner_folds(nest: &Nest) -> Vec<Term> {
     folds
 }
 
-/// Plans the copies for the discordant reads of a task, and returns them with these reads.
+/// Plans the copies for the discordant reads of a task; returns each read with its copy.
 fn plan_copies(planner: &mut Planner, reads: Vec<DiscordantRead>, task: &Task) -> Result<ReplacedReads, Error> {
     if reads.is_empty() {
         return Ok(Vec::new());

@@ -9,7 +9,7 @@ use redpoll_logic::physical::PhysicalQuery;
 use redpoll_logic::{Alias, Field, Format};
 use std::collections::HashSet;
 
-/// The plan so far, and what is left to plan.
+/// The plan so far, and the nests that remain to be planned.
 #[derive(Clone, Default)]
 pub(crate) struct PlanState {
     /// The names in use.

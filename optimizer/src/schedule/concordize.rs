@@ -1,10 +1,10 @@
 //! Replaces accesses that are discordant with the loop order by accesses to concordant copies.
 //!
-//! [`discordant_reads`] finds these accesses with the format of a copy for each; the caller plans
-//! the copies, one for each distinct (tensor, format), as queries of their own before the reader.
-//! [`concordize`] then replaces the accesses. The copy's format has the modes in the order in which
-//! the loops bind them. Its outermost level is dense when the pointers cost little, trailing dense
-//! modes (blocks, rows) stay dense, and the others are sparse lists.
+//! [`discordant_reads`] finds these accesses and chooses the format of a copy for each; the caller
+//! plans the copies, one for each distinct (tensor, format), as queries of their own before the
+//! reader. [`concordize`] then replaces the accesses. The copy's format has the modes in the order
+//! in which the loops bind them. Its outermost level is dense when the pointers cost little,
+//! trailing dense modes (blocks, rows) stay dense, and the other levels are sparse lists.
 
 use crate::access::fit::{LevelUse, fit, storage_coordinates};
 use crate::facts::Facts;

@@ -71,14 +71,14 @@ impl FoldPass {
 
 /// The result of placing the folds of a nest in its loops.
 pub(crate) enum FoldPlacement<T> {
-    /// Every fold has a place.
+    /// Every fold has a depth in the loops.
     Placed(T),
     /// The folds to store first, each because no loops of the nest can compute it or because
     /// storing it is cheaper.
     StoreFirst(Vec<Term>),
 }
 
-/// Splits a nest into a schedule. Temporaries take new names, also when folds must be stored first.
+/// Splits a nest into a schedule. Temporaries take new names, even if folds must be stored first.
 pub(crate) fn isolate(facts: &Facts, names: &mut Names, nest: &Nest, order: &[Field]) -> FoldPlacement<Schedule> {
     let frame = LoopFrame { start: 0, full: order.to_vec(), passes: Vec::new() };
     let (sizes, pins) = (&nest.sizes, &nest.pins[..]);
@@ -115,7 +115,7 @@ struct LoopFrame {
     passes: Vec<FoldPass>,
 }
 
-/// Places the folds of a nest.
+/// The pass that places the folds of a nest in its loops.
 struct Placer<'p, 'c> {
     facts: &'p Facts<'c>,
     names: &'p mut Names,

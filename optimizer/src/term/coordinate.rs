@@ -4,10 +4,10 @@ use super::{Node, Term};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Affine, Field, FloatMode, Scalar, Subscript};
 
-/// The coordinate at which an access reads a mode, or an output writes one.
+/// The coordinate at which an access reads a mode, or at which an output writes a mode.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum ModeCoordinate {
-    /// A function of loop fields alone.
+    /// A function of loop fields and parameters only.
     Subscript(Subscript),
     /// The value of an `i64` term.
     Value(Term),
@@ -85,8 +85,8 @@ impl ModeCoordinate {
                 return ModeCoordinate::Subscript(composed);
             }
         }
-        // A composition that overflows is computed, and wraps around. The coordinate of one of the
-        // composed maps is then out of bounds, so nothing is read there.
+        // A composition that overflows is computed at run time, and wraps around. The coordinate of
+        // one of the composed maps is then out of bounds, so nothing is read there.
         let mut sum = Term::coordinate(Affine { terms: Vec::new(), ..form.clone() });
         for (part, c) in parts {
             let scaled = Term::integer(Builtin::Mul, part.value(mode), c, mode);

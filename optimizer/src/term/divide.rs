@@ -1,5 +1,6 @@
-//! Quotients and remainders of coordinates: resolves `form / b` and `form mod b` after the fields
-//! of the form have been split into blocks, and finds splits that make them affine.
+//! Quotients and remainders of coordinates: replaces `form / b` and `form mod b` by affine forms
+//! where the sizes of fields allow it, such as after a split into blocks. Finds splits that make
+//! `form / b` affine.
 
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, Node, Read, Term};
@@ -16,8 +17,9 @@ impl Sizes {
         (low >= 0 && high < by).then_some((quotient, rest))
     }
 
-    /// Resolves quotients and remainders in a read where the sizes of fields allow it. Drops the
-    /// value of reads out of bounds if resolving proves that all reads are in bounds.
+    /// Replaces quotients and remainders in a read by simpler subscripts where the sizes of fields
+    /// allow it. Drops the value of reads out of bounds if the new coordinates are provably in
+    /// bounds.
     pub(crate) fn resolve(&self, read: &Read, mode: FloatMode) -> Read {
         let coordinates: Vec<ModeCoordinate> = read
             .coordinates
@@ -29,8 +31,8 @@ impl Sizes {
         Read { coordinates, outside, ..read.clone() }
     }
 
-    /// Returns an `i64` term as a function of fields alone; `None` for other terms, and if the
-    /// value may overflow.
+    /// Returns an `i64` term as a function of fields and parameters only; `None` for other terms,
+    /// and if the value may overflow.
     fn as_subscript(&self, term: &Term) -> Option<Subscript> {
         let found = match term.node() {
             Node::Coordinate(form) => Subscript::Affine(form.clone()),
@@ -44,7 +46,7 @@ impl Sizes {
             }
             _ => return None,
         };
-        // Terms wrap around on overflow, forms do not.
+        // Terms wrap around on overflow, but affine forms do not.
         let empty = found.form().terms.iter().any(|(f, _)| self.get(f) == Some(0));
         (empty || found.range(&|f| self.get(f)).is_some()).then_some(found)
     }
@@ -113,7 +115,7 @@ impl Sizes {
     }
 
     /// Returns the splits after which each term whose coefficient is not a multiple of `by` stays
-    /// below `by`; none if such a coefficient is negative or does not divide `by`.
+    /// below `by`; no splits if such a coefficient is negative or does not divide `by`.
     fn block_splits(&self, form: &Affine, by: i64) -> Vec<(Field, u64)> {
         let mut found = Vec::new();
         for (field, c) in form.terms.iter().filter(|(_, c)| c % by != 0) {

@@ -1,7 +1,7 @@
 //! The form between Logic and physical plans: one [`Nest`] per query, made of [`Term`]s.
 //!
-//! A term is a pointwise expression over loop fields. Relabels, reorders and index maps are
-//! resolved: an access reads each mode of its tensor at a [`ModeCoordinate`]. An aggregate inside a
+//! A term is a pointwise expression over loop fields. A term has no relabels, reorders or index
+//! maps: an access reads each mode of its tensor at a [`ModeCoordinate`]. An aggregate inside a
 //! term is a [`Fold`], and so is a scan.
 //!
 //! Terms are simplified as they are built. A term has a fill: its value wherever every access
@@ -196,9 +196,9 @@ impl Term {
     }
 
     /// Applies `op` to arguments that have the dtypes of its signature, and simplifies the result.
-    /// Constants are folded, annihilators decide, identities are dropped, nested calls of an
-    /// associative operator are flattened, and a read of a member of a `pair` call becomes this
-    /// member.
+    /// Constants are folded, an annihilator replaces the call, identities are dropped, nested calls
+    /// of an associative operator are flattened, and a read of a member of a `pair` call becomes
+    /// this member.
     pub(crate) fn call(op: &Op, args: Vec<Term>, mode: FloatMode) -> Term {
         let args = flatten(op, args, mode);
         let dtypes: Vec<DType> = args.iter().map(Term::dtype).collect();
@@ -510,7 +510,7 @@ pub(crate) fn is_regroupable(op: &Op, dtype: &DType, mode: FloatMode) -> bool {
     op.is_associative(dtype, mode) && op.is_commutative(dtype, mode)
 }
 
-/// Returns the member that a call reads of a pair: `first(pair(x, y)) = x`.
+/// Returns the member of a pair that a call reads: `first(pair(x, y)) = x`.
 fn member_of_pair<'t>(op: &Op, args: &'t [Term]) -> Option<&'t Term> {
     let at = match op {
         Op::Builtin(Builtin::First) => 0,

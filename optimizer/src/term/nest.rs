@@ -18,7 +18,7 @@ pub(crate) struct Nest {
 /// The origin of a nest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NestKind {
-    /// A query of the plan, or part of one.
+    /// A query of the plan, or a part of such a query.
     Query,
     /// A copy of a tensor in another format; its access is never copied again.
     Copy,

@@ -127,8 +127,8 @@ impl Sizes {
         self.splits.get(inner)
     }
 
-    /// Returns whether the field is a part neither of a split, whose last block may be ragged, nor
-    /// of a skew.
+    /// Returns whether the field belongs to no split, whose last block may be ragged, and to no
+    /// skew.
     pub(crate) fn is_whole(&self, field: &Field) -> bool {
         let part = self.splits.contains_key(field) || self.splits.values().any(|b| b.outer == *field);
         !part && self.skew(field).next().is_none()

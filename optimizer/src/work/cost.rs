@@ -1,12 +1,13 @@
 //! The constants of the cost model, in units of one step along a list of coordinates.
 //!
 //! `cargo run --release -p redpoll-bench --bin calibrate` measures the prices of events with the
-//! kernels of the optimizing tier; with `--layouts`, also with the workloads of `layouts` over
-//! generated inputs. The prices below started from such a fit and were then compared with
-//! measurements of `layouts` on other machines, real inputs included. Events that were added later
-//! (write misses, loop ends, aliased reads), and the prices that had covered them (misses, entries,
-//! steps), were set by hand for the resulting plans and their ranking. All measurements are from
-//! virtual machines on server processors (x86-64, two cores), where a step takes 0.4 to 0.5 ns.
+//! kernels of the optimizing tier; with `--layouts`, also with the workloads of the benchmark
+//! `layouts` over generated inputs. The prices below started from such a fit and were then compared
+//! with measurements of `layouts` on other machines, real inputs included. Write misses, loop ends
+//! and aliased reads became events later; before, the prices of misses, loop starts and steps had
+//! included them. All these prices were set by hand, to improve the chosen plans and the ranking of
+//! plans by cost. All measurements are from virtual machines on server processors (x86-64, two
+//! cores), where a step takes 0.4 to 0.5 ns.
 
 use super::events::Event;
 use redpoll_logic::{LevelKind, Lookup, WalkStep, WriteMethod};
@@ -70,7 +71,7 @@ pub(crate) const ALIAS_DISTANCE: u64 = 4096;
 pub(crate) const PREFETCH_DISTANCE: f64 = 4096.0;
 /// Size of an array, in bytes, above which the allocator does not reuse its pages.
 pub(crate) const FRESH_PAGE_BYTES: f64 = (32u64 << 20) as f64;
-/// Stored fraction above which an output level is estimated to be better dense.
+/// Stored fraction above which an output level is estimated to be cheaper dense.
 pub(crate) const DENSE_FRACTION: f64 = 0.5;
 /// Largest number of coordinates per stored entry in a dense tensor that later queries read,
 /// however cheap its writes are.
@@ -91,10 +92,10 @@ pub(crate) const LANE_WALK: f64 = 48.0;
 pub(crate) const LANE_GATHER: f64 = (256u64 << 10) as f64;
 /// Number of lanes used for folds along lists.
 pub(crate) const LANES: u8 = 4;
-/// Merge steps per entry of a list that a longer list leads.
+/// Merge steps per entry of a list that advances to the coordinates of a longer list.
 pub(crate) const ADVANCE_STEP: f64 = 2.0;
-/// Gallop steps per leap in a list that a shorter list leads; a leap over `n` entries counts
-/// `log2(n) + 1.5` times.
+/// Gallop steps per leap in a list that advances to the coordinates of a shorter list; a leap over
+/// `n` entries counts `log2(n) + 1.5` times.
 pub(crate) const ADVANCE_LEAP: f64 = 0.3;
 /// Ratio of fiber lengths above which the members of an intersection gallop.
 pub(crate) const GALLOP_RATIO: f64 = 8.0;
@@ -107,7 +108,8 @@ pub(crate) const WORKSPACE_RISK: f64 = 4.0;
 pub(crate) const BYTE_MAP_LIMIT: u64 = 1 << 22;
 /// Largest number of coordinates of a scattered output that is dense at any density.
 pub(crate) const SCATTER_LIMIT: f64 = (1u64 << 24) as f64;
-/// Largest number of map coordinates per entry for which the entries are sorted by marks.
+/// Largest number of map coordinates per entry for which the entries are sorted by marks: each
+/// coordinate sets a bit, and the bits are read in order.
 pub(crate) const MARKED_WASTE: f64 = 64.0;
 /// Largest number of map coordinates for which entries are sorted by marks.
 pub(crate) const MAX_MARKED: f64 = (1u64 << 21) as f64;

@@ -145,7 +145,7 @@ impl Work {
         self
     }
 
-    /// Returns the cheaper of the two.
+    /// Returns this work or the other, whichever costs less.
     #[must_use]
     pub(crate) fn cheaper(self, other: Work) -> Work {
         if other.cost < self.cost { other } else { self }

@@ -1,4 +1,4 @@
-//! Plans rewritten by the algebra: the shapes of the kernels, and equal results.
+//! Plans rewritten by the algebra: the loops of their queries, and equal results.
 
 use super::{
     Format, InputSpec, InputSymmetry, OptimizerConfig, WithStored, check_rewritten, counts, filled, input, plan,
@@ -198,7 +198,7 @@ fn chains_of_ten_get_the_cheapest_order() {
     let size = |index: &str| sizes[indices.iter().position(|i| *i == index).unwrap()];
     let rounds =
         |loops: &[redpoll_logic::physical::Loop]| -> u64 { loops.iter().map(|l| size(l.index.as_str())).product() };
-    // The work of a fold computed in place includes the loops around it; these add their own
+    // The rounds of a fold computed in place include the loops around it; these loops add their own
     // rounds.
     let work = |q: &redpoll_logic::physical::PhysicalQuery| -> u64 {
         let inner = q.temporaries.iter().map(|t| rounds(&q.loops[..t.depth]) * rounds(&t.loops));
@@ -261,7 +261,7 @@ fn fields_keep_their_names() {
 }
 
 /// In products with ordered arguments, which cannot be regrouped, a field of a single argument is
-/// still eliminated there.
+/// still eliminated in that argument.
 #[test]
 fn quotients_of_sums_are_found() {
     let text = "(plan (query R (aggregate + 0 (mapjoin / (mapjoin * (table A i j) (table B j k) (table x k))
@@ -356,8 +356,8 @@ fn symmetric_forms_go_over_one_triangle_and_the_diagonal() {
     assert_eq!(shown(&sum, InputSymmetry::None, 0.0).matches("gt (coordinate").count(), 0);
 }
 
-/// A fold with a result that depends on the fills follows the entries of a matrix in the other
-/// order, without a copy.
+/// A fold down the columns, with a result that depends on the fills, follows the rows of the matrix
+/// without a copy.
 #[test]
 fn folds_count_the_fills_that_they_do_not_visit() {
     let cost = |text: &str, inputs: &[InputSpec]| {

@@ -1,5 +1,5 @@
-//! Decisions of the plain path at realistic sizes: loop orders, copies, formats and workspaces, as
-//! reported.
+//! Reported decisions of plans without rewriting, at realistic sizes: loop orders, copies, formats
+//! and workspaces.
 
 use super::{InputSpec, WithStored, check_plain, input};
 use expect_test::{Expect, expect};

@@ -1,4 +1,4 @@
-//! Plans that the plain path rejects, with the messages.
+//! Plans that the optimizer rejects, with the error messages.
 
 use super::{InputSpec, input, plan};
 use expect_test::{Expect, expect};

@@ -45,11 +45,11 @@ fn long_walks_are_folded_in_lanes() {
     assert_eq!(plain(norms, &rows(73.0)), "j in 4", "a temporary");
     let sampled = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table B i j) (table x j)) j)) (produces y))";
     let [a, x] = rows(73.0);
-    assert_eq!(plain(sampled, &[a, input("B", &[1000, 2000], Format::dense(2)), x]), "j in 4", "a list leads");
+    assert_eq!(plain(sampled, &[a, input("B", &[1000, 2000], Format::dense(2)), x]), "j in 4", "B is looked up");
 }
 
 /// Short walks, walks that gather from a large vector, folds of integers, merges, and loops with
-/// several folds have no lanes; neither have walks in the strict mode.
+/// several folds have no lanes. Walks in the strict mode have no lanes either.
 #[test]
 fn other_walks_have_no_lanes() {
     let plain = |text: &str, inputs: &[InputSpec]| planned_lanes(text, inputs, &OptimizerConfig::default());

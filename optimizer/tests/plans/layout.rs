@@ -66,7 +66,8 @@ fn a_product_is_written_as_its_reader_wants() {
     );
 }
 
-/// Each product alone converts its smaller factor; together they convert the shared one.
+/// Planned alone, each product converts its smaller factor; planned together, the products convert
+/// the factor that they share.
 #[test]
 fn products_share_a_conversion() {
     let matrices = |n: u64, stored: f64| {

@@ -45,7 +45,7 @@ fn plan(text: &str, inputs: &[InputSpec]) -> Plan {
     redpoll_logic::text::parse(text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Makes a plan by the plain path and checks it as [`check_rewritten`] does.
+/// Makes a plan without rewriting, and checks it as [`check_rewritten`] does.
 fn check_plain(text: &str, inputs: &[InputSpec], config: &OptimizerConfig) -> (PhysicalPlan, Report) {
     check_rewritten(text, inputs, &OptimizerConfig { subjects: Subjects::none(), ..config.clone() })
 }

@@ -1,4 +1,4 @@
-//! Nests of several outputs, each of which is rewritten separately.
+//! Nests with several outputs: each output is rewritten separately.
 
 use super::algebra::{check, csr, dense, eager};
 use super::{InputSpec, OptimizerConfig, Subjects, WithStored, check_rewritten, compare, counts, plan};
@@ -20,8 +20,8 @@ fn report(text: &str, inputs: &[InputSpec], config: &OptimizerConfig) -> Report 
     planned.unwrap_or_else(|e| panic!("{e}\n{text}")).1
 }
 
-/// The fields eliminated first are eliminated for all outputs in one pass, and so are the remaining
-/// ones.
+/// One query eliminates the first field for all outputs, and a second query eliminates the other
+/// field.
 #[test]
 fn sums_and_counts_of_a_join_are_eliminated_together() {
     let report = check(
@@ -71,7 +71,8 @@ fn outputs_stay_together_where_that_is_cheapest() {
     );
 }
 
-/// The chosen plan costs at most as much as all outputs together or each separately.
+/// The chosen plan costs at most as much as one joint nest without rewriting, and at most as much
+/// as separate plans for the outputs.
 #[test]
 fn several_outputs_cost_no_more_than_joint_or_separate_plans() {
     for (a, b) in [(1e4, 1e4), (1e4, 1e6), (1e6, 1e4), (3e5, 3e5)] {

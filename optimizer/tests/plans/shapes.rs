@@ -829,8 +829,8 @@ fn tables_are_followed() {
     assert_eq!(physical.queries.len(), 1);
 }
 
-/// A factor whose fill annihilates the product leads the lists of a sum if the factor is much
-/// shorter or longer than the lists, but not if it is about as long.
+/// The lists of a sum advance to the coordinates of a factor whose fill annihilates the product, if
+/// the length of the factor differs much from those of the lists.
 #[test]
 fn a_factor_leads_the_lists_of_a_sum() {
     let text = "(plan (query D (mapjoin * (mapjoin + (table A i j) (table B i j)) (table C i j))) (produces D))";

@@ -37,7 +37,7 @@ fn outputs_of_runs_have_runs() {
     check("(mapjoin + (table A i j) 1.0)", [SparseRunLength; 2], &expect!["(dense run-length)"]);
 }
 
-/// An output has runs only if all operands have runs.
+/// An output has runs only if all operands that vary along the rows have runs.
 #[test]
 fn lists_among_the_operands_end_runs() {
     use LevelKind::{RunLength, SparseList};

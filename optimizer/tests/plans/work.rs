@@ -6,7 +6,7 @@ use redpoll_logic::statistics::{Answer, ModeSet, Question, StatisticsSource, Wei
 use redpoll_logic::{Field, TensorType};
 use redpoll_optimizer::{CostThreshold, Event, Work};
 
-/// Returns the work of a plan without rewriting whose query `R` has the given loop order.
+/// Returns the work of a plan that is not rewritten, and whose query `R` has the given loop order.
 fn work(text: &str, inputs: &[InputSpec], order: &str) -> Work {
     work_with(&counts(inputs), text, inputs, order)
 }
@@ -75,7 +75,7 @@ fn list_lengths_are_weighted_by_visits() {
     }
 }
 
-/// A sampled product, with the fold in place and over all factors.
+/// A sampled product, first with the fold in place, then with one fold over all factors.
 const SAMPLED: [&str; 2] = [
     "(plan (query R (mapjoin * (table A i j) (aggregate + 0 (mapjoin * (table P i k) (table Q k j)) k))) (produces R))",
     "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table P i k) (table Q k j)) k)) (produces R))",

@@ -7,11 +7,11 @@ pub enum Error {
     /// An error of a kernel, whatever its target.
     #[error(transparent)]
     Kernels(#[from] redpoll_kernels::Error),
-    /// The interpreter of grids found a fault of the program. The mapping's fault.
+    /// The interpreter of grids found a fault in a grid, such as a race. A bug of the mapping.
     #[error("interpreting a grid: {0}")]
     Grid(#[from] crate::grid::GridFault),
-    /// A CUDA device, or a library that it needs, is missing or too old. Nobody's fault; the CPU
-    /// needs none.
+    /// A CUDA device, or a library that the device needs, is missing or too old. Nobody's fault;
+    /// the CPU needs neither.
     #[error("CUDA device {ordinal} cannot be used: {reason}; run on the CPU, or install what is missing")]
     NoDevice {
         /// The number of the device.

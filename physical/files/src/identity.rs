@@ -12,9 +12,9 @@ pub struct FileIdentity {
     size: u64,
     /// The time of the last modification of the content, in seconds and nanoseconds.
     modified: (i64, i64),
-    /// The time of the last change of content or attributes. Programs cannot set it.
+    /// The time of the last change of content or attributes. Programs cannot set this time.
     changed: (i64, i64),
-    /// The number of names of the file.
+    /// The number of names (hard links) of the file.
     links: u64,
 }
 
@@ -43,7 +43,7 @@ impl FileIdentity {
         self.size
     }
 
-    /// Returns whether the file still has the content that it had with an earlier identity. Another
+    /// Returns whether the file still has the content that it had with an earlier identity. A new
     /// time of change counts as a change of the content, unless the number of names has changed
     /// too: adding or removing a name sets that time, but leaves the content as it is.
     pub fn has_content_of(&self, earlier: &FileIdentity) -> bool {

@@ -1,10 +1,10 @@
 //! Files of a user: private folders, identities of files, and files mapped into memory.
 //!
 //! - [`check_ownership`] checks that a file or folder belongs to this user, and that nobody else
-//!   can write to a private one.
+//!   can write to a private file or folder.
 //! - [`FileIdentity`] identifies a file and its content.
 //! - [`MappedFile`] maps a file into memory. A file that is cut while it is mapped gives zeros and
-//!   an error, not a signal.
+//!   an error, and does not end the process.
 
 mod identity;
 mod mapping;

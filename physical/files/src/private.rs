@@ -58,9 +58,9 @@ pub fn private_file(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the folder of this user's caches of one kind: below `REDPOLL_CACHE` if that is set and
-/// not empty, else below `redpoll` in the user's cache folder. Returns `None` if `REDPOLL_CACHE` is
-/// `off`, or if the user has no cache folder.
+/// Returns the folder of this user's caches of one kind: below `REDPOLL_CACHE` if that variable is
+/// set and not empty, else below `redpoll` in the user's cache folder. Returns `None` if
+/// `REDPOLL_CACHE` is `off`, or if the user has no cache folder.
 pub fn cache_folder(kind: &str) -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     match std::env::var_os("REDPOLL_CACHE") {
@@ -73,8 +73,8 @@ pub fn cache_folder(kind: &str) -> Option<PathBuf> {
 /// Checks that a file or folder meets the requirements.
 ///
 /// # Errors
-/// The error of the system if there is no metadata, as for a missing file; otherwise the
-/// requirement that is violated.
+/// Returns the error of the system if the metadata cannot be read, for example of a missing file.
+/// Otherwise, returns the violated requirement.
 #[cfg(unix)]
 pub fn check_ownership(path: &Path, requirement: Requirement) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,4 @@
-//! Reading at an offset, without the position that all users of an open file share.
+//! Reading at an offset, independent of the file position that all users of an open file share.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 /// Reads as many bytes as the buffer has, from an offset on.
 ///
 /// # Errors
-/// The error of the system; `UnexpectedEof` if the file ends before the buffer is full.
+/// Returns the error of the system, or `UnexpectedEof` if the file ends before the buffer is full.
 #[cfg(unix)]
 pub fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
@@ -15,7 +15,7 @@ pub fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<
 /// Reads as many bytes as the buffer has, from an offset on.
 ///
 /// # Errors
-/// The error of the system; `UnexpectedEof` if the file ends before the buffer is full.
+/// Returns the error of the system, or `UnexpectedEof` if the file ends before the buffer is full.
 #[cfg(windows)]
 pub fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
     while !buffer.is_empty() {

@@ -76,7 +76,7 @@ impl CodeRef {
         Some(CompiledKernel::new(self.entry, signature, self.code.upgrade()?))
     }
 
-    /// Returns whether both are references to the same code.
+    /// Returns whether `self` and `other` refer to the same code.
     #[cfg(test)]
     pub(crate) fn is_same(&self, other: &CodeRef) -> bool {
         self.code.ptr_eq(&other.code)

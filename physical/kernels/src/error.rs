@@ -26,8 +26,8 @@ pub enum Error {
         /// The message of the generator.
         message: String,
     },
-    /// No C compiler was found for the optimizing tier. Nobody's fault; the instant tier needs
-    /// none.
+    /// No C compiler was found for the optimizing tier. Nobody's fault; the instant tier needs no C
+    /// compiler.
     #[error(
         "no C compiler: {0}; install gcc or clang, or name one in the environment variable CC, or use the instant tier"
     )]
@@ -63,26 +63,27 @@ pub enum Error {
         /// The message of the system.
         message: String,
     },
-    /// An edited text of kernels was made for other kernels. The fault of the user who passes it
-    /// back.
+    /// An edited text of kernels was made for other kernels. The fault of the user who passes the
+    /// text.
     #[error(
         "the edited kernels were made for other buffers or parameters (line `{0}` is missing); dump the kernels again and edit that text"
     )]
     InterfaceMismatch(String),
     /// A kernel returned a number that is not a [`Status`](redpoll_storage::Status). The fault of
-    /// the author of its text.
+    /// the author of the kernel's text.
     #[error("the kernel returned {0}, which is not a status")]
     UnknownStatus(i32),
     /// The buffers or parameters given for a kernel do not fit its signature. The caller's fault.
     #[error("invalid invocation: {0}")]
     InvalidInvocation(String),
-    /// A program used a coordinate out of bounds. Its author's fault, or the data's.
+    /// A program used a coordinate out of bounds. The fault of the author of the program, or of the
+    /// data.
     #[error(transparent)]
     OutOfBounds(Box<OutOfBounds>),
     /// A device is missing, or it failed. Another target may run the plan.
     #[error(transparent)]
     Device(Box<dyn std::error::Error + Send + Sync>),
-    /// An error of a backend of another crate that shows a fault of that crate. Other targets are
+    /// An error of a backend of another crate, caused by a fault in that crate. Other targets are
     /// not tried.
     #[error(transparent)]
     Target(Box<dyn std::error::Error + Send + Sync>),

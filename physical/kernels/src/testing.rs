@@ -9,8 +9,8 @@ use std::ops::Range;
 pub mod case;
 pub mod sanitized;
 
-/// Calls the code of a kernel over a chunk of the outermost loop. The invocation must be bound by
-/// the kernel to validated tensors.
+/// Calls the code of a kernel over a chunk of the outermost loop. The kernel must have bound the
+/// invocation to validated tensors.
 ///
 /// # Errors
 /// Those of the call.

@@ -1,4 +1,5 @@
-//! Facts on the expressions and folds that backends compute for adjacent elements at once.
+//! Properties of expressions and folds that decide whether backends compute several adjacent
+//! elements at once.
 
 use redpoll_compiler::assembly::{BinaryOp, Expr, Local};
 use redpoll_logic::Scalar;
@@ -16,8 +17,9 @@ pub(crate) fn steps_by_one(at: &Expr, var: Local) -> bool {
     }
 }
 
-/// Returns whether a lane that started with a value does not change if the value is folded into it
-/// again. A sum that started with 0 is never -0.
+/// Returns whether a lane that started with a value does not change if the same value is folded
+/// into the lane again. For sums, the value is 0: a sum that started with 0 is never -0, which
+/// adding 0 would change.
 pub(crate) fn absorbs(op: BinaryOp, start: &Scalar) -> bool {
     let is_number = |number: i128| match start {
         Scalar::F32(x) => *x == number as f32,

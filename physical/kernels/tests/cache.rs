@@ -1,6 +1,7 @@
 //! The cache of compiled kernels between processes: many at once, and one that is killed.
 //!
-//! The children run this test binary again; an environment variable makes them children.
+//! Each child process runs the test `child` of this binary again. An environment variable names the
+//! folder of the cache; without the variable, the test does nothing.
 
 use redpoll_compiler::assembly::text::parse;
 use redpoll_compiler::assembly::{Buffer, Signature};

@@ -25,9 +25,9 @@ pub struct Array {
 enum ArrayMemory {
     Host(Buffer),
     Device(Arc<DeviceBytes>),
-    /// In a file, until it is loaded.
+    /// Bytes of a file, loaded when they are first read.
     Deferred(Arc<DeferredBytes>),
-    /// Pages of a file.
+    /// Bytes of a mapped file.
     Mapped(Buffer, Arc<dyn SourceFile>),
 }
 
@@ -133,7 +133,7 @@ impl Array {
     }
 
     /// Returns positions, coordinates or flags as elements of type `prim`, which must be wide
-    /// enough: `i32`, `i64`, `u32` or `u8`. For any other type, the elements are `u64`.
+    /// enough for them. If `prim` is not `i32`, `i64`, `u32` or `u8`, the elements are `u64`.
     pub fn from_indices(prim: Prim, values: impl Iterator<Item = u64>) -> Array {
         match prim {
             Prim::I32 => Array::from_vec(values.map(|v| v as i32).collect()),
@@ -189,7 +189,8 @@ impl Array {
         }
     }
 
-    /// Returns whether the bytes are in memory of this process that no file or device backs.
+    /// Returns whether the bytes are in allocated memory of this process: not mapped, not still in
+    /// a file, and not only on a device.
     pub(crate) fn is_in_memory(&self) -> bool {
         match &self.memory {
             ArrayMemory::Host(_) => true,
@@ -236,7 +237,7 @@ impl Array {
         (self.prim == Prim::Bool).then(|| self.buffer().as_slice())
     }
 
-    /// Returns an array that reads the same bytes as another primitive. Returns `None` if the
+    /// Returns an array of the same bytes with the element type `prim`. Returns `None` if the
     /// widths differ, `prim` is `bool`, or mapped floats would become whole numbers. A negative
     /// `i32` index becomes a `u32` index of at least 2^31.
     pub fn reinterpret(&self, prim: Prim) -> Option<Array> {

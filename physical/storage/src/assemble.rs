@@ -75,8 +75,9 @@ pub(super) fn assemble_levels(ty: &TensorType, entries: &mut SortedEntries<'_>) 
 }
 
 /// Builds the levels of a group below `parents` positions from the coordinates of sorted entries.
-/// Replaces the parent positions of the entries with their own positions, appends the arrays to
-/// `levels`, and returns the number of own positions.
+/// In `positions`, replaces the parent position of each entry with its position in the last level
+/// of the group. Appends the arrays to `levels`, and returns the number of positions of that last
+/// level.
 pub(super) fn build_group(
     ty: &TensorType,
     group: Range<usize>,
@@ -109,9 +110,9 @@ pub(super) fn build_group(
     Ok(parents)
 }
 
-/// Returns the levels from `k` up to the first unique one. Only the coordinates of all of them
-/// together identify a position, since a level that is not unique has one position for each entry
-/// of its singletons.
+/// Returns the group of levels from level `k` up to the first unique level. Only the coordinates of
+/// the whole group identify a position, since a level that is not unique has one position for each
+/// entry of the singletons below.
 pub(super) fn group_at(ty: &TensorType, k: usize) -> Range<usize> {
     let levels = &ty.format.levels;
     let end = (k..levels.len()).find(|&l| levels[l].unique).expect("the last level of a valid format is unique");
@@ -119,7 +120,7 @@ pub(super) fn group_at(ty: &TensorType, k: usize) -> Range<usize> {
 }
 
 /// Builds level `k`, a level of runs. Adjacent coordinates with equal children form one run, which
-/// keeps the entries of its first coordinate; the others are dropped.
+/// keeps the entries of its first coordinate; the other entries are dropped.
 fn build_runs(
     ty: &TensorType,
     kind: &dyn RunLevel,
@@ -159,7 +160,7 @@ fn build_runs(
     Ok(built)
 }
 
-/// Checks that no fiber of level `k`, which allows one entry, has two.
+/// Checks that no fiber of level `k`, which stores one coordinate per fiber, has two.
 fn check_single(ty: &TensorType, k: usize, entries: &SortedEntries<'_>, positions: &[u64]) -> Result<(), Error> {
     let column = &entries.columns[k];
     let second = |e: &usize| positions[*e] == positions[e - 1] && column[*e] != column[e - 1];

@@ -44,9 +44,9 @@ fn convert_arrays(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
     assemble(ty, entries)
 }
 
-/// Returns a number of trailing modes of the new format by which the entries of the old format are
-/// certainly sorted, among entries equal in the modes before. A matrix, for example, is transposed
-/// by a sort of one mode.
+/// Returns the number of trailing modes of the new format by which a conversion need not sort.
+/// Entries of the old format that agree in all earlier modes of the new format are certainly sorted
+/// by the trailing modes. A transposition of a matrix, for example, sorts by one mode only.
 fn in_order(old: &Format, new: &Format) -> usize {
     let is_whole = |mode: &StorageMode| matches!(mode, StorageMode::Whole { .. });
     if !old.levels.iter().all(|l| l.ordered && l.unique) || !old.modes.iter().chain(&new.modes).all(is_whole) {

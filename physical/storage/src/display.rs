@@ -24,9 +24,9 @@ impl fmt::Display for Tensor {
     /// Writes shape, dtype, fill value and format, and then the values. A tensor of rank 0 is
     /// written as its value alone.
     ///
-    /// Formats with a level that lists coordinates, and without runs, are written entry by entry,
-    /// in storage order. All others are written as nested lists, as NumPy does. The middle of a
-    /// large tensor is left out. Floats have at most eight decimals; `{:.3}` writes three.
+    /// A tensor whose format lists coordinates and has no runs is written entry by entry, in
+    /// storage order. Other tensors are written as nested lists, as in NumPy. The middle of a large
+    /// tensor is left out. Floats have at most eight decimals; `{:.3}` writes three.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Err(error) = self.fetch() {
             return write!(f, "the values cannot be read: {error}");
@@ -50,8 +50,7 @@ impl fmt::Display for Tensor {
 }
 
 impl Tensor {
-    /// Writes the number of the entries of [`Tensor::to_triples`], and the entries, one in each
-    /// line.
+    /// Writes the number of entries, then the entries of [`Tensor::to_triples`], one in each line.
     fn fmt_entries(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let skip = (!self.is_listed()).then(|| self.fill_test());
         let (mut first, mut last) = (Vec::new(), VecDeque::new());
@@ -157,7 +156,8 @@ fn write_list(
     f.write_str("]")
 }
 
-/// Writes the rest of an innermost list, in lines of at most [`COLUMNS`] unless a text is longer.
+/// Writes an innermost list without its opening bracket, in lines of at most [`COLUMNS`] unless a
+/// text is longer.
 fn write_row(
     f: &mut fmt::Formatter<'_>,
     mode: &[Option<u64>],
@@ -183,7 +183,7 @@ fn write_row(
     f.write_str("]")
 }
 
-/// A column of numbers, aligned at their points.
+/// A column of numbers, aligned at their decimal points.
 struct NumberColumn {
     /// Number of characters before the point.
     whole: usize,
@@ -253,7 +253,7 @@ mod tests {
         expect.assert_eq(&tensor.to_string());
     }
 
-    /// The text of small tensors has every value, aligned at the points.
+    /// The text of small tensors has every value, aligned at the decimal points.
     #[test]
     fn small_tensors_are_written_whole() {
         let values = [1.0, 0.25, -30.0, 1.0 / 3.0, f64::NAN, 1e-9 / 3.0];

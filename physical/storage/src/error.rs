@@ -3,7 +3,7 @@
 use crate::Status;
 use redpoll_logic::{DType, FormatError, plural};
 
-/// Errors of tensors: of their construction, conversion and exchange.
+/// Errors of the construction, conversion and exchange of tensors.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -33,7 +33,7 @@ pub enum Error {
     /// A coordinate lies outside of its dimension. The data's fault.
     #[error("entry {entry}: coordinate {coordinate} of mode {mode} is out of range, its dimension is {dimension}")]
     CoordinateOutOfRange {
-        /// The number of the entry.
+        /// The index of the entry.
         entry: usize,
         /// The tensor mode.
         mode: usize,
@@ -53,7 +53,7 @@ pub enum Error {
     DuplicateCoordinates {
         /// The first repeated coordinates, in storage order.
         coordinates: Vec<u64>,
-        /// The number of surplus entries: all entries less the distinct coordinates.
+        /// The number of entries minus the number of distinct coordinates.
         count: usize,
     },
     /// An interval level would store more than one run of coordinates below one position. The

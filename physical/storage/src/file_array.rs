@@ -3,7 +3,7 @@
 //! Kernels trust validated arrays of positions, coordinates, flags and whole numbers, from which
 //! addresses are computed. Such an array of a file is loaded into memory, and the loader checks
 //! that its bytes are those that were validated. Floats are mapped: no address is computed from
-//! them, and [`SourceFile::check`] reports a change after each use.
+//! them, and each use is followed by [`SourceFile::check`], which reports changes.
 
 use crate::Error;
 use arrow_buffer::Buffer;
@@ -15,7 +15,7 @@ pub trait ArrayLoader: Debug + Send + Sync {
     /// Returns the number of bytes.
     fn bytes(&self) -> usize;
 
-    /// Reads the bytes, aligned for any element.
+    /// Reads the bytes into a buffer that is aligned for any element type.
     ///
     /// # Errors
     /// [`Error::InFile`] if the bytes are not those that were validated, or cannot be read.

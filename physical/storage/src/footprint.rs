@@ -24,7 +24,8 @@ pub struct Survey {
 const MAX_ELEMENTS: u64 = 1 << 28;
 
 impl Tensor {
-    /// Returns the number of bytes of all arrays. Buffers shared with other tensors count in each.
+    /// Returns the number of bytes of all arrays. A buffer that several tensors share is counted
+    /// for each of them.
     pub fn bytes(&self) -> u64 {
         self.arrays().map(|array| array.bytes() as u64).sum()
     }
@@ -78,7 +79,7 @@ impl Survey {
         let (mut parents, mut max) = (1u64, 0u64);
         for (format, dimension) in ty.format.levels.iter().zip(ty.format.storage_shape(&ty.shape)) {
             let (traits, full) = (format.kind.traits(), parents.saturating_mul(dimension));
-            // Levels of entries or runs have at most this many positions: each entry, the gap
+            // A level of entries or runs has at most `elements` positions: each entry, the gap
             // before it, and a gap at the end of each fiber. Arrays of other levels have at most
             // one element for each coordinate.
             let listed = traits.explicit && traits.compact || traits.runs;
@@ -99,7 +100,8 @@ impl Survey {
     /// If the tensor has fewer than two modes, or `rows` or `columns` is 0.
     pub fn occupied_blocks(&self, rows: u64, columns: u64) -> u64 {
         let [i, j] = [0, 1].map(|mode| &self.triples.coordinates[mode]);
-        // Rows ascend, so a block is new if its columns were last seen in an earlier row of blocks.
+        // Rows ascend, so a block is new unless its columns were last seen in the same row of
+        // blocks.
         let mut last: HashMap<u64, u64> = HashMap::new();
         let new = |(i, j): (&u64, &u64)| last.insert(j / columns, i / rows) != Some(i / rows);
         i.iter().zip(j).map(new).filter(|new| *new).count() as u64

@@ -21,7 +21,8 @@ pub struct SequenceLengths {
 
 impl Tensor {
     /// Calls `visit(coordinates)` for each entry as [`Structure`](super::Structure) defines it, in
-    /// storage order. Allocates no memory in proportion to the tensor.
+    /// storage order. The memory that the function allocates does not depend on the number of
+    /// entries.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`] and [`Tensor::check_files`].

@@ -77,7 +77,7 @@ pub struct Tensor {
     special: Arc<OnceLock<Special>>,
 }
 
-/// The identity of the data of a tensor, which its clones share. An identity does not keep the data
+/// The identity of the data that a tensor and its clones share. An identity does not keep the data
 /// alive.
 #[derive(Clone, Debug)]
 pub struct TensorIdentity(Weak<StatisticsCache>);
@@ -98,10 +98,10 @@ impl Tensor {
 
     /// Returns a tensor of rank 0 whose fill value is the value itself.
     ///
-    /// Plans thus know the value: adding it to a sparse tensor changes the fill value of the sum. A
-    /// fill value is part of the type, and each type has its own plan. For a value that changes
-    /// between runs, such as a counter, use a dense tensor of rank 0 with a constant fill value,
-    /// which needs only one plan.
+    /// Plans thus know the value: the sum of it and a sparse tensor is sparse, with another fill
+    /// value. A fill value is part of the type, and each type has its own plan. For a value that
+    /// changes between runs, such as a counter, use a dense tensor of rank 0 with a constant fill
+    /// value, which needs only one plan.
     ///
     /// # Errors
     /// When the value cannot be allocated.
@@ -149,8 +149,8 @@ impl Tensor {
         self.levels.iter().flatten().chain(&self.leaf)
     }
 
-    /// Copies arrays that were left on a device to the host, and loads those that are in a file.
-    /// Mapped arrays stay in their file.
+    /// Copies to the host the arrays that were left on a device, and loads those that are in a
+    /// file. Mapped arrays stay in their file.
     ///
     /// Operations that read elements copy and load arrays in the same way. If that fails,
     /// conversions, exports, counts and reads return the error of this function, statistics are
@@ -184,9 +184,9 @@ impl Tensor {
         self.arrays().try_for_each(Array::check_file)
     }
 
-    /// Copies to the host the arrays that give the number of positions before an outermost
-    /// coordinate: those of the outermost level, and all arrays of positions, such as the ends of
-    /// lists. Loads all arrays that are in a file, as [`Tensor::fetch`] does.
+    /// Copies to the host the arrays that give the number of positions before a coordinate of the
+    /// outermost level. These are the arrays of that level, and all arrays of positions, such as
+    /// the ends of lists. Loads all arrays that are in a file, as [`Tensor::fetch`] does.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`].
@@ -211,8 +211,8 @@ impl Tensor {
         Ok(())
     }
 
-    /// Returns whether all arrays of a device have been copied to the host. Arrays in files count
-    /// as on the host.
+    /// Returns whether all arrays on devices have been copied to the host. An array in a file
+    /// counts as an array on the host.
     pub fn is_on_host(&self) -> bool {
         self.arrays().filter_map(Array::device_bytes).all(|bytes| bytes.is_on_host())
     }

@@ -1,5 +1,6 @@
-//! Paths along the stored elements of tensors, from the coordinates of one mode to those of
-//! another, and an estimate of the number of (start, end) pairs that the paths connect.
+//! Links and paths along the stored elements of tensors. A link is the pair of coordinates of a
+//! stored element in two modes. A path follows one link of each tensor, from a start coordinate to
+//! an end coordinate. This module estimates the number of (start, end) pairs that paths connect.
 //!
 //! A product of matrices has one element for each pair. Source of the estimate: Horvitz and
 //! Thompson, "A generalization of sampling without replacement from a finite universe". Starts are
@@ -22,9 +23,9 @@ const MAX_STEP_VISITS: usize = 1 << 15;
 const GOLDEN_FRACTION: f64 = 0.618_033_988_749_894_9;
 
 impl Tensor {
-    /// Returns the links from one storage mode to another; `None` if the modes are equal or do not
-    /// exist, if any mode of the tensor is too long for 32-bit coordinates, or if the levels cannot
-    /// be fetched.
+    /// Returns the links from one storage mode to another. Returns `None` if the modes are equal or
+    /// do not exist, if any mode of the tensor is too long for 32-bit coordinates, or if the levels
+    /// cannot be fetched.
     pub fn links(&self, from: usize, to: usize) -> Option<Links> {
         self.fetch_levels().ok()?;
         self.statistics.links(from, to, || {
@@ -40,7 +41,8 @@ impl Tensor {
         })
     }
 
-    /// Returns the links if positions match the stored elements one to one and in order.
+    /// Returns the links, read from the arrays of the levels; `None` if positions do not match the
+    /// stored elements one to one and in order.
     fn links_from_lists(&self, from: usize, to: usize) -> Option<Vec<(u32, u32)>> {
         let has_no_runs = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);
         let columns = self.coordinates(self.exact_positions().filter(|_| has_no_runs)?).ok()??;

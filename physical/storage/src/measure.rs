@@ -2,7 +2,7 @@
 //! in the tensor.
 //!
 //! Modes are storage modes, except in a [`Fact`], which has tensor modes. Tensors are immutable, so
-//! statistics stay valid as long as a clone of the tensor exists.
+//! statistics stay valid while a clone of the tensor exists.
 
 use super::sort::{bits_below, sort_numbers};
 use super::statistics_cache::{Census, StoredCounts, get_or_compute};
@@ -15,10 +15,11 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// Number of coordinates up to which every mode has counts and a marginal. A longer mode has them
-/// only if the tensor has at least as many bytes, since the counts take memory for each coordinate.
+/// only if the tensor has at least as many bytes as the mode has coordinates, since the counts take
+/// memory for each coordinate.
 const SMALL_DIMENSION: u64 = 1 << 16;
-/// Average length of runs beyond which no census is taken, since it visits each coordinate of each
-/// run.
+/// Average length of runs beyond which no census is taken, since a census visits each coordinate of
+/// each run.
 const MAX_RUN_LENGTH: u64 = 64;
 /// Number of rows beyond which a matrix is sorted to test it for symmetry.
 const MAX_MATCHED_ROWS: u64 = 1 << 26;
@@ -73,9 +74,9 @@ impl Tensor {
         self.special.get().copied()
     }
 
-    /// Returns the least and the greatest value among the values of the leaf, also at unused
-    /// positions, and the fill value. `None` for floats, structs, patterns, values that do not fit
-    /// an `i64`, and tensors on a device or in a file that cannot be loaded.
+    /// Returns the least and the greatest value among the fill value and all values of the leaf,
+    /// including those at unused positions. `None` for floats, structs, patterns, values that do
+    /// not fit an `i64`, and tensors on a device or in a file that cannot be loaded.
     pub fn value_range(&self) -> Option<(i64, i64)> {
         if !self.is_on_host() || self.load_files().is_err() {
             return None;
@@ -177,7 +178,7 @@ impl Tensor {
     }
 
     /// Returns the number of stored elements for each coordinate of a storage mode, including
-    /// padding. `None` unless the set has exactly one mode, and for a mode that is too long.
+    /// padding. `None` if the set does not have exactly one mode, or if its mode is too long.
     fn counts(&self, modes: ModeSet) -> Option<&[u32]> {
         let [mode] = modes.iter().collect::<Vec<_>>()[..] else { return None };
         self.all_counts().by_mode.get(mode)?.as_deref()
@@ -190,8 +191,9 @@ impl Tensor {
                 true => self.count_below(0, 0..1, &mut by_mode),
                 false => self.element_count(),
             };
-            // For a last level of runs, `count_below` counts differences between adjacent
-            // coordinates. The counts are the prefix sums of these differences.
+            // If the last level stores runs, `count_below` stores, in place of the counts of its
+            // mode, the differences between the counts of adjacent coordinates. The counts are the
+            // prefix sums of these differences.
             if let Some(Some(counts)) = by_mode.last_mut().filter(|_| self.last_runs().is_some()) {
                 let mut sum = 0u32;
                 counts.iter_mut().for_each(|count| {
@@ -212,8 +214,8 @@ impl Tensor {
 
     /// Returns the census of a set of modes; `None` as for [`Tensor::distinct`].
     ///
-    /// If the elements have distinct coordinates in the set, or in a part of it, the counts of
-    /// elements already give the census.
+    /// If the set contains all modes, or a mode in which no two elements share a coordinate, the
+    /// counts of elements already give the census.
     fn census(&self, modes: ModeSet) -> Option<Arc<Census>> {
         get_or_compute(&self.statistics.censuses, modes, || {
             let all = self.all_counts();
@@ -286,8 +288,8 @@ impl Tensor {
         census.by_mode.as_ref().unwrap_or(&self.all_counts().by_mode).get(mode)?.as_deref()
     }
 
-    /// Returns whether a mode with this many coordinates is short enough for a counter for each of
-    /// them.
+    /// Returns whether a mode with this many coordinates is short enough for one counter per
+    /// coordinate.
     fn can_count_coordinates(&self, coordinates: u64) -> bool {
         coordinates <= SMALL_DIMENSION.max(self.bytes())
     }
@@ -297,9 +299,10 @@ impl Tensor {
         level(self.ty.format.levels.last()?.kind).as_runs()
     }
 
-    /// Counts the elements below the positions `fiber` for each coordinate of each mode from
-    /// `depth` on, and returns their total. The counts of a last level of runs are differences
-    /// between adjacent coordinates.
+    /// Counts the elements below the positions `fiber`, and returns their total number. Adds to
+    /// `counts` the number of elements at each coordinate of each mode from `depth` on. If the last
+    /// level stores runs, the last of `counts` has the differences between the counts of adjacent
+    /// coordinates instead.
     fn count_below(&self, depth: usize, fiber: Range<u64>, counts: &mut [Option<Vec<u32>>]) -> u64 {
         let Some((own, inner)) = counts.split_first_mut() else { return fiber.end - fiber.start };
         let kind = level(self.ty.format.levels[depth].kind);
@@ -331,9 +334,9 @@ impl Tensor {
         all
     }
 
-    /// Returns whether a fact is true of the tensor. Also returns `false` if a symmetric tensor
-    /// stores a fill value at coordinates that are not stored when exchanged, if the test exhausts
-    /// memory, or if the arrays cannot be fetched.
+    /// Returns whether a fact is true of the tensor. Also returns `false` if the test exhausts
+    /// memory, if the arrays cannot be fetched, or if a symmetric tensor stores a fill value at
+    /// some coordinates but no element at the exchanged coordinates.
     pub fn holds(&self, fact: Fact) -> bool {
         if self.fetch().is_err() {
             return false;
@@ -399,9 +402,9 @@ impl Tensor {
         }
     }
 
-    /// Returns the distinct coordinates of the stored elements in sets of modes, as sorted pairs:
-    /// the linear index in the modes of the first set, and the linear index in the modes of all
-    /// other sets. `None` if an index would overflow.
+    /// Returns the distinct coordinates of the stored elements in sets of modes, as sorted pairs. A
+    /// pair has the linear index in the modes of the first set, and the linear index in the modes
+    /// of all other sets. `None` if an index would overflow.
     pub(super) fn keys(&self, sets: &[ModeSet]) -> Option<Vec<(u64, u64)>> {
         let shape = self.ty.format.storage_shape(&self.ty.shape);
         let modes = |sets: &[ModeSet]| -> Option<Vec<usize>> {
@@ -434,8 +437,8 @@ impl Tensor {
 
     /// Returns the linear index of each stored element in some modes, sorted. The coordinates are
     /// read level by level. `None` if an index would overflow, if a mode of the tensor is too long
-    /// for 32-bit coordinates, if positions do not match the stored elements one to one and in
-    /// order, or if memory is exhausted.
+    /// for 32-bit coordinates, or if memory is exhausted. Also `None` if positions do not match the
+    /// stored elements one to one and in order.
     fn linear_indices(&self, modes: &[usize], shape: &[u64]) -> Option<Vec<u64>> {
         modes.iter().try_fold(1u64, |n, m| n.checked_mul(shape[*m].max(1)))?;
         let has_no_runs = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);

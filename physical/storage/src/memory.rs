@@ -19,11 +19,10 @@ pub trait Account: fmt::Debug + Send + Sync {
     fn release(&self, bytes: usize);
 }
 
-/// Charged buffers that are not needed at once, from which a budget evicts when its limit is
-/// reached.
+/// Charged buffers that can be dropped: a budget evicts some of them when its limit is reached.
 pub trait Evictable: fmt::Debug + Send + Sync {
-    /// Drops some buffers; returns `false` if none are left. The caller may hold locks of its own,
-    /// so this function charges nothing to a budget.
+    /// Drops some buffers; returns `false` if none are left. The caller may hold locks, so this
+    /// function must not charge bytes to a budget.
     fn evict(&self) -> bool;
 }
 
@@ -126,8 +125,8 @@ mod tests {
         let used = || [budget.used(), wide.used(), narrow.used()];
         assert!(budget.charge(40));
         assert_eq!(used(), [40; 3]);
-        assert!(!budget.charge(20), "the narrow one has 10 left");
-        assert!(!budget.charge(60), "the budget itself has 40 left");
+        assert!(!budget.charge(20), "the narrow account has 10 bytes left");
+        assert!(!budget.charge(60), "the budget itself has 40 bytes left");
         assert_eq!(used(), [40; 3]);
         budget.release(40);
         assert_eq!(used(), [0; 3]);
@@ -144,8 +143,8 @@ mod tests {
         }
     }
 
-    /// Charges within the limit evict buffers until they fit, also through an inner budget; a
-    /// charge above the limit evicts nothing.
+    /// A charge within the limit evicts buffers until the charge fits, also if it is made through
+    /// an inner budget. A charge above the limit evicts nothing.
     #[test]
     fn buffers_are_evicted_before_a_charge_is_refused() {
         let budget = Arc::new(MemoryBudget::new(100));

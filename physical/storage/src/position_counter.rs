@@ -14,11 +14,12 @@ pub struct PositionCounter<'a> {
 /// The method of counting the positions of a level.
 #[derive(Clone, Copy)]
 enum CountMethod<'a> {
-    /// The same number for each parent position.
+    /// The level has `dimension` positions for each parent position.
     Full { dimension: u64 },
-    /// The starts of lists, and their coordinates if these ascend and a coordinate is given.
+    /// The starts of lists, and their coordinates if these ascend and queries give a coordinate of
+    /// this level.
     Lists { ptr: Indices<'a>, idx: Option<Indices<'a>> },
-    /// One for each parent position; the coordinate within a list is not searched for.
+    /// The level has one position for each parent position. Its coordinates are not searched.
     Entries,
     /// The coordinates themselves, for a first level whose arrays do not give positions.
     Coordinates { dimension: u64 },
@@ -57,10 +58,10 @@ impl<'a> PositionCounter<'a> {
     }
 
     /// Returns the number of innermost positions before an element. `coordinates` are the first
-    /// storage coordinates of the element, at most as many as were given to
-    /// [`PositionCounter::of`]. A fiber of a level whose arrays do not give positions counts as one
-    /// position; if this is the first level, each coordinate counts as one. The number is monotonic
-    /// in the coordinates.
+    /// storage coordinates of the element, at most the number given to [`PositionCounter::of`]. A
+    /// fiber of a level whose arrays do not give positions counts as one position; if the first
+    /// level is such a level, each of its coordinates counts as one position. The number is
+    /// monotonic in the coordinates.
     pub fn count_before(&self, coordinates: &[u64]) -> u64 {
         self.count_before_in(0, coordinates)
     }

@@ -1,9 +1,8 @@
-//! Exchange with Arrow run-end encoded arrays: run-length vectors, whose ends and values are shared
-//! without copies.
+//! Exchange of run-length vectors with Arrow, as run-end encoded arrays.
 //!
-//! Both encodings have the exclusive end and the value of each run. Ends of 16 bits are widened,
-//! the ends of a slice are rebased to its start, and booleans, which Arrow packs into bits, are
-//! copied.
+//! Both encodings store the exclusive end and the value of each run, so most arrays are shared
+//! without copies. Ends of 16 bits are widened, and the ends of a slice are rebased to its start.
+//! Mapped values are copied, and so are booleans, which Arrow packs into bits.
 
 use super::exchange::{dtype_of_arrow, export, import_values, zero_of};
 use super::{Array, NullPolicy, Tensor, convert};
@@ -38,7 +37,8 @@ impl Tensor {
         let tensor = convert(self, &run_length_format())?;
         let (ptr, right) = (tensor.levels[0][0].indices(), &tensor.levels[0][1]);
         let (first, count) = (ptr.get(0) as usize, (ptr.get(1) - ptr.get(0)) as usize);
-        // The array is independent of files that are mapped.
+        // The values are copied if they are mapped: the file may change while the Arrow array is in
+        // use.
         let leaf: Vec<Array> = tensor.leaf.iter().map(|a| a.slice(first, count).copied()).collect();
         let values = export(&tensor.ty.dtype, &mut leaf.iter())?;
         let right = right.slice(first, count).copied();
@@ -53,8 +53,8 @@ impl Tensor {
     /// false unless given.
     ///
     /// # Errors
-    /// When the array has another type, its values have no dtype or contain NULLs that are not
-    /// allowed, or the fill value has another dtype.
+    /// When the array is not run-end encoded, its values have no dtype or contain NULLs that are
+    /// not allowed, or the fill value has another dtype.
     pub fn from_run_array(
         array: &dyn arrow_array::Array,
         fill: Option<&Scalar>,
@@ -89,7 +89,8 @@ fn run_array<R: RunEndIndexType>(right: &Array, values: &ArrayRef) -> Result<Arr
     Ok(Arc::new(RunArray::try_new(&ends, values)?))
 }
 
-/// Returns the ends and the values of the runs in an array, restricted to its slice.
+/// Returns the ends and the values of the runs in an array. If the array is a slice, its runs are
+/// cut at the bounds of the slice.
 fn ends_and_values<R: RunEndIndexType>(array: &RunArray<R>) -> (Array, ArrayRef) {
     let values = array.values_slice();
     let (offset, len) = (array.offset(), array.len());

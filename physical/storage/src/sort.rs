@@ -2,10 +2,10 @@
 //!
 //! The coordinates of an entry are packed into one key, one bit field for each mode, with the
 //! entry's number in the lowest bits. Keys are radix-sorted from the least significant digit: each
-//! pass reads in order and distributes into few enough buckets that their ends stay in cache. Few
-//! entries are sorted by comparison instead, and so are entries of [`sort_entries`] whose keys
-//! would exceed 128 bits. The sort is stable, so modes by which entries are sorted already, such as
-//! the last ones of a transposition, need no pass.
+//! pass reads the keys in order and distributes them into so few buckets that the ends of the
+//! buckets stay in cache. Few entries are sorted by comparison instead, and so are entries of
+//! [`sort_entries`] whose keys would exceed 128 bits. The sort is stable, so modes by which entries
+//! are sorted already, such as the last ones of a transposition, need no pass.
 
 use super::array::{filled_vec, reserved_vec};
 use crate::Error;
@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 pub(crate) struct SortedCoordinates {
     /// The coordinates, one list for each storage mode.
     pub(crate) columns: Vec<Vec<u64>>,
-    /// The previous number of each entry; `None` if the entries were sorted already.
+    /// The previous index of each entry; `None` if the entries were sorted already.
     pub(crate) order: Option<Vec<u64>>,
 }
 
@@ -70,7 +70,7 @@ fn low_bits(bits: u32) -> u64 {
 
 /// A sort key with a number in its lowest bits.
 trait SortKey: Copy + Ord + Default {
-    /// Returns the key with `low` appended in `bits` lower bits.
+    /// Returns the key shifted left by `bits`, with `low` in the freed bits.
     fn push(self, low: u64, bits: u32) -> Self;
     /// Returns the lowest 64 bits of the key shifted right by `shift`.
     fn shift_right(self, shift: u32) -> u64;
@@ -131,48 +131,49 @@ pub(super) fn sort_numbers(mut keys: Vec<u64>, bits: u32) -> Result<Vec<u64>, Er
     Ok(keys)
 }
 
-/// Replaces the contents of `order` with the places of keys, in ascending order of the keys; places
-/// of equal keys ascend.
+/// Replaces the contents of `order` with the indices of `keys`, in ascending order of the keys. The
+/// indices of equal keys ascend.
 ///
-/// Each place is packed below the difference between its key and the least key. If differences and
-/// places do not fit 64 bits together, the lowest bits of the differences are dropped, and places
-/// with equal packed differences are sorted again by their keys.
+/// Each index is packed into one number with the difference between its key and the least key. The
+/// difference takes the higher bits. If 64 bits are too few for both, the lowest bits of the
+/// differences are dropped. Indices with equal packed differences are then sorted again by their
+/// keys.
 ///
 /// # Errors
 /// When memory is exhausted.
 pub fn order_of_numbers(keys: &[u64], order: &mut Vec<u64>) -> Result<(), Error> {
     order.clear();
     let (Some(min), Some(max)) = (keys.iter().min(), keys.iter().max()) else { return Ok(()) };
-    let place_bits = bits_below(keys.len() as u64);
+    let index_bits = bits_below(keys.len() as u64);
     let key_bits = u64::BITS - (max - min).leading_zeros();
-    let dropped_bits = (key_bits + place_bits).saturating_sub(u64::BITS);
+    let dropped_bits = (key_bits + index_bits).saturating_sub(u64::BITS);
     let too_large = |_| Error::TooLarge { elements: keys.len() as u64, bytes: size_of::<u64>() };
     order.try_reserve_exact(keys.len()).map_err(too_large)?;
-    order.extend(keys.iter().zip(0..).map(|(key, place)| ((key - min) >> dropped_bits).push(place, place_bits)));
+    order.extend(keys.iter().zip(0..).map(|(key, index)| ((key - min) >> dropped_bits).push(index, index_bits)));
     if order.len() <= COMPARISON_SORT_ENTRIES {
         order.sort_unstable();
     } else {
-        *order = sort_by_digits(std::mem::take(order), place_bits, key_bits - dropped_bits)?;
+        *order = sort_by_digits(std::mem::take(order), index_bits, key_bits - dropped_bits)?;
     }
-    let place = |packed: u64| packed & low_bits(place_bits);
+    let index = |packed: u64| packed & low_bits(index_bits);
     if dropped_bits > 0 {
         let (mut part, mut part_order) = (Vec::new(), Vec::new());
-        for group in order.chunk_by_mut(|a, b| a.shift_right(place_bits) == b.shift_right(place_bits)) {
+        for group in order.chunk_by_mut(|a, b| a.shift_right(index_bits) == b.shift_right(index_bits)) {
             if group.len() > 1 {
-                // The places of a group ascend, so equal keys stay in order.
+                // The indices of a group ascend, so equal keys stay in order.
                 part.clear();
-                part.extend(group.iter().map(|packed| keys[place(*packed) as usize]));
+                part.extend(group.iter().map(|packed| keys[index(*packed) as usize]));
                 order_of_numbers(&part, &mut part_order)?;
                 part_order.iter_mut().for_each(|k| *k = group[*k as usize]);
                 group.copy_from_slice(&part_order);
             }
         }
     }
-    order.iter_mut().for_each(|packed| *packed = place(*packed));
+    order.iter_mut().for_each(|packed| *packed = index(*packed));
     Ok(())
 }
 
-/// Sorts keys by the `bits` bits above the lowest `low` ones.
+/// Sorts keys by the `bits` bits above the lowest `low` bits.
 fn sort_by_digits<K: SortKey>(mut keys: Vec<K>, low: u32, bits: u32) -> Result<Vec<K>, Error> {
     let passes = bits.div_ceil(DIGIT_BITS);
     let digits: Vec<(u32, u32)> = (0..passes).map(|p| (bits * p / passes, bits * (p + 1) / passes)).collect();
@@ -200,8 +201,9 @@ fn sort_by_digits<K: SortKey>(mut keys: Vec<K>, low: u32, bits: u32) -> Result<V
     Ok(keys)
 }
 
-/// Returns the numbers of entries in ascending order of their coordinates, given as one list for
-/// each mode with its dimension. The order is stable.
+/// Returns the indices of entries in ascending order of the coordinates of the entries. `columns`
+/// has one list of coordinates for each mode, `dimensions` the dimension of each mode. The order is
+/// stable.
 pub(super) fn order_of_keys(columns: &[Vec<u32>], dimensions: &[u64]) -> Result<Vec<u32>, Error> {
     if let ([column], &[dimension, ..]) = (columns, dimensions)
         && dimension <= (MAX_BUCKETS_PER_ENTRY * column.len() as u64).min(MAX_BUCKETS)
@@ -227,8 +229,8 @@ pub(super) fn order_of_keys(columns: &[Vec<u32>], dimensions: &[u64]) -> Result<
 
 /// Limit on the number of buckets of a pass: the table of their ends must stay in cache.
 const MAX_BUCKETS: u64 = 1 << 20;
-/// Limit on the number of buckets for each entry of a pass, since the ends of all buckets are
-/// summed.
+/// Limit on the number of buckets per entry, because a pass iterates over all buckets to sum their
+/// sizes.
 const MAX_BUCKETS_PER_ENTRY: u64 = 2;
 
 fn order_by_buckets(column: &[u32], dimension: u64) -> Result<Vec<u32>, Error> {
@@ -312,8 +314,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
-        /// `order_of_numbers` is correct for keys with and without bits that are not packed, for
-        /// few and many equal keys.
+        /// `order_of_numbers` is correct with and without dropped bits, for few and many equal
+        /// keys.
         #[test]
         fn numbers_are_in_order_of_keys(
             high in 0u32..=64,

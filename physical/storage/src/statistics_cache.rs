@@ -35,7 +35,7 @@ pub(super) struct StoredCounts {
     pub(super) by_mode: Vec<Option<Vec<u32>>>,
 }
 
-/// Counts of the distinct coordinates of stored elements in a set of modes, all from one pass.
+/// Counts of the distinct coordinates of stored elements in a set of modes.
 #[derive(Debug)]
 pub(super) struct Census {
     pub(super) distinct: u64,

@@ -20,7 +20,7 @@ pub enum BlockPartition {
 /// The modes along which the stored elements of a tensor are cut into blocks, and the partition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredBlocks {
-    /// The storage modes that are cut as one mode. Each fiber below the modes before these is cut
+    /// The storage modes that are cut as if they were one mode. Each fiber of these modes is cut
     /// separately. An element is a position of the innermost level.
     pub modes: Range<usize>,
     /// The partition of the stored elements of each fiber. Elements with equal coordinates in
@@ -38,18 +38,18 @@ pub struct BlockBounds {
 
 impl StoredBlocks {
     /// Returns the number of rounds of a loop over the modes, which is the product of their
-    /// dimensions; `None` unless the number is below `i64::MAX`.
+    /// dimensions; `None` if the number is `i64::MAX` or more.
     pub fn rounds(&self, of: &TensorType) -> Option<u64> {
         let sizes = of.format.storage_shape(&of.shape);
         let rounds = sizes[self.modes.clone()].iter().try_fold(1u64, |all, n| all.checked_mul(*n))?;
         i64::try_from(rounds).is_ok_and(|n| n < i64::MAX).then_some(rounds)
     }
 
-    /// Returns the type of the tensor with the first round of each block: the levels above the
-    /// modes, and below them a level whose coordinates are the numbers of the blocks. A round is
-    /// the linear index of the coordinates in the modes. The fill value is the number of rounds,
-    /// which is the end of the last block. All bounds of a fiber that is not stored are the fill
-    /// value, so its blocks are empty. Returns `None` if there are too many rounds or blocks.
+    /// Returns the type of the tensor with the first round of each block. Its levels are those
+    /// above the modes, then one whose coordinates are the numbers of the blocks. A round is the
+    /// linear index of the coordinates in the modes. The fill value is the number of rounds, which
+    /// is the end of the last block. All bounds of a fiber that is not stored are the fill value,
+    /// so its blocks are empty. Returns `None` if there are too many rounds or blocks.
     pub fn begins_type(&self, of: &TensorType) -> Option<TensorType> {
         let rounds = self.rounds(of)?;
         let (kind, size) = match self.blocks {
@@ -157,7 +157,8 @@ impl<'a> FiberCutter<'a> {
         self.counter.count_before_in(fiber, &coordinates)
     }
 
-    /// Appends the begins of `blocks` blocks with equal shares, and the number of rounds.
+    /// Appends the first round of each of `blocks` blocks with equal shares, and the number of
+    /// rounds.
     fn cut_into(&self, fiber: u64, blocks: u64, begins: &mut Vec<i64>) {
         let first = self.count_before(fiber, 0);
         let total = self.count_before(fiber, self.rounds) - first;
@@ -173,7 +174,8 @@ impl<'a> FiberCutter<'a> {
         }
     }
 
-    /// Appends the begins of blocks that have at most `size` elements or a single round.
+    /// Appends the first round of each block. A block has at most `size` elements or a single
+    /// round.
     fn cut_by_size(&self, fiber: u64, size: u64, begins: &mut Vec<i64>) {
         let mut begin = 0;
         loop {
@@ -250,7 +252,7 @@ mod tests {
         }
     }
 
-    /// Blocks of a size are as long as they can be, and a round is never cut.
+    /// Blocks of a given size are as long as possible, and a round is never cut.
     #[test]
     fn blocks_of_a_size_are_filled() {
         let of = |modes: Range<usize>, size| {

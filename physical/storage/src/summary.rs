@@ -64,8 +64,8 @@ impl Tensor {
     }
 
     /// Returns the number of entries of each level, outermost first, as
-    /// [`Level::entries`](crate::levels::Level::entries) defines entries. Of most levels, only the
-    /// ends of lists are read.
+    /// [`Level::entries`](crate::levels::Level::entries) defines entries. For most level kinds, the
+    /// function reads only the ends of lists.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`].

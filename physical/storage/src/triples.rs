@@ -56,7 +56,8 @@ impl Triples {
         self.coordinates.iter().map(|c| c[k]).collect()
     }
 
-    /// Checks that each mode has one list of coordinates in range, as long as the values.
+    /// Checks that each mode has one list of coordinates, that each list has one coordinate for
+    /// each value, and that all coordinates are in range.
     ///
     /// # Errors
     /// The first fault found.
@@ -211,7 +212,7 @@ fn duplicate_groups(columns: &[Vec<u64>], n: usize) -> Vec<DuplicateGroup> {
     groups
 }
 
-/// Drops the elements of each group after the first.
+/// Drops all elements of each group except the first.
 fn drop_duplicates(list: &mut Vec<u64>, groups: &[DuplicateGroup]) {
     let mut retained = list.len();
     for (k, group) in groups.iter().enumerate() {

@@ -105,7 +105,8 @@ impl Values {
         scalar_at(&self.dtype, &self.columns, k)
     }
 
-    /// Returns whether two values are bitwise equal, where NaN equals NaN; such values form a run.
+    /// Returns whether two values are bitwise equal, where NaN equals NaN. Adjacent values that are
+    /// equal in this sense form a run.
     pub(crate) fn are_same(&self, a: usize, b: usize) -> bool {
         let nan = |c: &Array| c.scalar(a).is_nan() && c.scalar(b).is_nan();
         self.columns.iter().all(|c| c.bits(a) == c.bits(b) || nan(c))

@@ -102,8 +102,8 @@ impl Tensor {
         self.walk_levels(depth, fiber, storage, &mut |storage, positions| positions.for_each(|p| visit(storage, p)));
     }
 
-    /// Calls `visit(coordinates, positions)` for the coordinates of the first `storage.len()`
-    /// levels.
+    /// Calls `visit(coordinates, positions)` for all stored coordinates of the first
+    /// `storage.len()` levels, with the positions below these coordinates.
     pub(super) fn walk_levels(
         &self,
         depth: usize,
@@ -183,9 +183,8 @@ impl Tensor {
 
     /// Returns the stored elements and their values, in storage order.
     ///
-    /// If the last level stores adjacent elements, as dense levels and bands do, those with the
-    /// fill value are left out. If the last level lists its coordinates, fill values were stored
-    /// explicitly and are kept.
+    /// If the last level is dense, a band or run-length, elements with the fill value are left out.
+    /// All other levels list their coordinates, so fill values were stored explicitly and are kept.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`] and [`Tensor::check_files`], and when memory is exhausted.
@@ -195,7 +194,7 @@ impl Tensor {
         self.stored_triples(skip.as_ref())
     }
 
-    /// Returns the stored elements, without those with the fill value if a test for it is given.
+    /// Returns the stored elements. If `skip` is given, elements with the fill value are left out.
     pub(crate) fn stored_triples(&self, skip: Option<&FillTest<'_>>) -> Result<Triples, Error> {
         self.triples_of(match skip {
             None => self.stored_entries(),
@@ -260,9 +259,10 @@ impl Tensor {
         }
     }
 
-    /// Returns the values at the positions of stored elements, in any order, and the number of
-    /// elements of each value if a run has several. A format with padding may repeat the value of a
-    /// run. Fill values are included where they are stored.
+    /// Returns the values at the positions of stored elements, in any order. Also returns the
+    /// number of elements that share each value, if some value has several elements, as in runs. A
+    /// format with padding may repeat the value of a run. Fill values are included where they are
+    /// stored.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`] and [`Tensor::check_files`], and when memory is exhausted.
@@ -285,8 +285,9 @@ impl Tensor {
     }
 
     /// Returns a tensor that stores other values at the coordinates of this tensor. `values` has
-    /// one value for each stored element, in storage order. Returns `None` if the number of values
-    /// is another one, or if the levels do not store values in this order, as in hash tables.
+    /// one value for each stored element, in the order of positions, which in a hash table is the
+    /// order of insertion. Returns `None` if the number of values is not the number of stored
+    /// elements, or if positions do not match the stored elements one to one.
     ///
     /// # Errors
     /// When the fill value has another dtype than the values, or memory is exhausted.

@@ -118,10 +118,10 @@ def random(
     format: str | None = None,
     seed: int = 0,
 ) -> Array:
-    """Draw an array of random numbers, which are the same on every machine.
+    """Draw an array of random numbers. A seed gives the same numbers on every machine.
 
-    With a density, the array is sparse. The distribution is `uniform` (low, high), `normal` (mean,
-    deviation) or `integers` (low, high), with its two parameters.
+    With a density, the array is sparse. The distribution is `uniform`, with `parameters` (low,
+    high), `normal` (mean, deviation) or `integers` (low, high).
 
     Raises:
         ValueError: there is no such distribution.
@@ -143,7 +143,7 @@ def read(path: str | _PathLike[str]) -> Array:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file has another format.
+        ValueError: the file is malformed, or its format is not supported.
 
     Examples:
         >>> rp.read("datasets/data/davis.mtx").shape

@@ -102,10 +102,10 @@ class Array(NumpyMethods, _core.Array):
         return _core.permute_dims(self, (*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
 
     def to_device(self, device: str | None, /, *, stream: Any = None) -> Array:
-        """Return the array itself, as the only device is `cpu`.
+        """Return the array itself, because the only device is `cpu`.
 
         Raises:
-            ValueError: the device is another one, or `stream` is given.
+            ValueError: the device is not `cpu`, or `stream` is given.
 
         Examples:
             >>> rp.asarray([1, 2]).to_device("cpu").tolist()
@@ -141,7 +141,9 @@ class Array(NumpyMethods, _core.Array):
         return tensor
 
     def todense(self) -> npt.NDArray[Any]:
-        """Compute the array and return its elements as a read-only NumPy array of any size.
+        """Compute the array and return its elements as a read-only NumPy array.
+
+        The limit of `set_dense_limit` does not apply.
 
         Examples:
             >>> rp.eye(2).todense()
@@ -195,8 +197,8 @@ class Array(NumpyMethods, _core.Array):
     def labels(self) -> tuple[Any, ...] | None:
         """The labels of the coordinates of each mode, or `None` for an array without labels.
 
-        Labels belong to the array that was read from a table or a graph, or to which `with_labels`
-        gave them. Arrays computed from it have none.
+        Labels belong to the array that was read from a table or a graph, or that `with_labels`
+        returned. Arrays computed from a labelled array have no labels.
 
         Examples:
             >>> rp.asarray([3.0, 4.0]).with_labels(["ann", "bob"]).labels[0].index("bob")
@@ -208,7 +210,7 @@ class Array(NumpyMethods, _core.Array):
         """Return the array with labels for each mode, or `None` for a mode without labels.
 
         Raises:
-            ValueError: the number of modes or of their coordinates differs.
+            ValueError: the labels do not fit the number of modes, or the size of a mode.
 
         Examples:
             >>> x = rp.asarray([3.0, 4.0]).with_labels(["ann", "bob"])
@@ -220,7 +222,7 @@ class Array(NumpyMethods, _core.Array):
         return result
 
     def item(self, *at: int) -> Number:
-        """Compute the array and return one element as a Python number, the only one by default.
+        """Compute the array and return one element as a Python number, by default the only element.
 
         Raises:
             ValueError: no coordinates are given for an array of several elements.
@@ -254,7 +256,7 @@ class Array(NumpyMethods, _core.Array):
     def __iter__(self) -> Iterator[Array]:
         if self.ndim == 0:
             raise TypeError("an array without modes is not iterated; `item` returns its element")
-        # The parts read one tensor in place of computing the array for each of them.
+        # The parts read one tensor, so that the array is not computed for each part.
         self.compute()
         return iter(redpoll.unstack(self))
 
@@ -386,7 +388,7 @@ class Array(NumpyMethods, _core.Array):
         return redpoll.max(self, axis=axis, keepdims=keepdims)
 
     def mean(self, axis: Axis = None, *, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
-        """Compute the mean along axes, of the elements in a dtype; see `redpoll.mean`.
+        """Compute the mean along axes, after a cast to `dtype` if given; see `redpoll.mean`.
 
         Examples:
             >>> rp.asarray([[1, 2], [3, 4]]).mean(axis=0).tolist()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["html", "text"]
 
-#: The largest number of cells of a pattern along one side, and its length in pixels.
+#: The largest number of cells of a pattern along one side, and the longer side in pixels.
 _CELLS, _PIXELS = 40, 120
 #: The least length of a side in pixels.
 _SHORTEST = 12
@@ -22,7 +22,7 @@ _SHADES = 5
 
 
 def text(array: Array) -> str:
-    """Return the type of an array, and the format and stored number of a computed array."""
+    """Return the properties of an array, and the format and stored elements if it is computed."""
     parts = [f"shape={array.shape}"]
     if array.names is not None:
         parts.append(f"names={array.names}")

@@ -157,7 +157,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def can_cast(from_: Any, to: DTypeLike, /) -> builtins.bool:
-    """Return whether every value of one dtype has an equal value in another.
+    """Return whether NumPy casts one dtype to another by its casting rule `safe`.
 
     Examples:
         >>> rp.can_cast(rp.int32, rp.float64), rp.can_cast(rp.int64, rp.int32)

@@ -2,15 +2,17 @@
 
 
 class AxisError(ValueError, IndexError):
-    """An axis that an array does not have, as `numpy.exceptions.AxisError`."""
+    """The error for an axis that an array does not have, like `numpy.exceptions.AxisError`."""
 
 
 class DensificationError(MemoryError):
-    """A conversion to a dense NumPy array that would exceed the limit; see `set_dense_limit`."""
+    """The error for a dense NumPy array that would exceed the limit; see `set_dense_limit`."""
 
 
 class FunctionError(TypeError):
-    """A function that cannot become an operator; the message has the line of the function.
+    """The error for a function that cannot become an operator.
+
+    The message names the function, and the line if one line is at fault.
 
     Examples:
         >>> rp.map(lambda x: "text", rp.asarray([1.0]))

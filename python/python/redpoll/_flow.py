@@ -1,8 +1,8 @@
 """Drawings of plans: the queries and the tensors between them, as a layered graph in SVG.
 
 The layout has the steps of Sugiyama, Tagawa and Toda (1981): layers, order within layers by
-barycentres, coordinates. The label of an edge is a node of its own between two layers, so labels and
-boxes never overlap.
+barycentres, coordinates. The label of an edge is a node of its own between two layers, so labels
+and boxes never overlap.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Drawing:
 def _layout(
     nodes: list[tuple[str, list[str]]], edges: list[tuple[int, int, list[str]]]
 ) -> tuple[list[list[_Item]], float, float]:
-    """Return the items of each layer with their places, and the width and height of the drawing."""
+    """Return the items of each layer with positions, and the width and height of the drawing."""
     boxes = [_Item(kind, lines) for kind, lines in nodes]
     layers = _insert_edges(boxes, _depths(nodes, edges), edges)
     for sweep in range(_SWEEPS):
@@ -91,7 +91,7 @@ def _layout(
 
 
 def _depths(nodes: list[tuple[str, list[str]]], edges: list[tuple[int, int, list[str]]]) -> list[int]:
-    """Return the depth of each node: below its sources, and inputs directly above readers."""
+    """Return the depth of each node: below its sources, or for inputs directly above a reader."""
     depths = [0] * len(nodes)
     # Each edge leads to a later node, so one pass in order finds the longest paths.
     for source, target, _ in sorted(edges, key=lambda edge: edge[1]):
@@ -104,7 +104,7 @@ def _depths(nodes: list[tuple[str, list[str]]], edges: list[tuple[int, int, list
 
 
 def _insert_edges(boxes: list[_Item], depths: list[int], edges: list[tuple[int, int, list[str]]]) -> list[list[_Item]]:
-    """Return layers of the boxes, with layers for labels between them and bends of long edges."""
+    """Return the layers of boxes, and between them layers of labels and of bends of long edges."""
     layers: list[list[_Item]] = [[] for _ in range(2 * max(depths, default=0) + 1)]
     for box, depth in zip(boxes, depths, strict=True):
         layers[2 * depth].append(box)
@@ -123,7 +123,7 @@ def _insert_edges(boxes: list[_Item], depths: list[int], edges: list[tuple[int, 
 
 
 def _order(layers: list[list[_Item]], *, downwards: bool) -> None:
-    """Sort each layer by the mean places of the neighbours in the layer that was sorted before."""
+    """Sort each layer by the mean positions of neighbours in the layer that was sorted before."""
     for layer in layers:
         for k, item in enumerate(layer):
             item.x = float(k)
@@ -153,11 +153,11 @@ def _place(layers: list[list[_Item]]) -> float:
 
 
 def _pack(layer: list[_Item], wanted: list[float]) -> None:
-    """Place the items in order near the wanted places, without overlaps."""
+    """Place the items in order near the wanted positions, without overlaps."""
     groups: list[tuple[list[_Item], list[float], float]] = []
     for item, place in zip(layer, wanted, strict=True):
         group, offsets, middle = [item], [0.0], place
-        # Groups that overlap become one, whose place is the mean of what its items want.
+        # Groups that overlap are merged, at the mean of the positions that the groups want.
         while groups:
             before, before_offsets, before_middle = groups[-1]
             distance = (before[-1].width + group[0].width) / 2 + _GAP
@@ -177,7 +177,7 @@ def _pack(layer: list[_Item], wanted: list[float]) -> None:
 
 
 def _print(layers: list[list[_Item]], width: float, height: float) -> str:
-    """Return the drawing as SVG: lines first, so that boxes cover their ends."""
+    """Return the drawing as SVG: lines first, so that boxes cover the ends of lines."""
     items = [item for layer in layers for item in layer]
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="redpoll-flow" width="{width:.0f}" height="{height:.0f}" '
@@ -191,7 +191,7 @@ def _print(layers: list[list[_Item]], width: float, height: float) -> str:
 
 
 def _line(above: _Item, below: _Item) -> str:
-    """Return the curve from the bottom of an item to the top of one below it."""
+    """Return the curve from the bottom of an item to the top of an item below."""
     start, end = above.y + above.height / 2, below.y - below.height / 2
     middle = (start + end) / 2
     arrow = ' marker-end="url(#redpoll-arrow)"' if below.kind != "edge" else ""

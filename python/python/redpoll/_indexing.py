@@ -23,7 +23,7 @@ def _is_mask(item: object) -> TypeGuard[Array]:
 
 
 def _expand(array: Array, key: Any) -> list[Any]:
-    """Return the items of a key, with arrays of other libraries and lists as arrays."""
+    """Return the items of a key, with lists and arrays of other libraries as arrays of redpoll."""
     items = key if isinstance(key, tuple) else (key,)
     result = []
     for item in items:
@@ -37,7 +37,7 @@ def _expand(array: Array, key: Any) -> list[Any]:
 
 
 def _check_integers(array: Array, items: list[Any]) -> None:
-    """Raise `IndexError` for integers out of bounds, and for too many indices."""
+    """Raise `IndexError` for several ellipses, and for more indices than modes."""
     taken = sum(item.ndim if _is_mask(item) else 1 for item in items if item is not None and item is not Ellipsis)
     if sum(item is Ellipsis for item in items) > 1:
         raise IndexError("an index can have only one ellipsis ('...')")
@@ -60,7 +60,7 @@ def getitem(array: Array, key: Any) -> Array:
             return array.slice([None]).slice([slice(0, 1 if bool(mask) else 0)])
         _check_mask(array, mask, [])
         return _core.select(array, mask)
-    # A mask beside other indices stands for the coordinates at which it is true.
+    # A mask among other indices selects like the coordinates at which the mask is true.
     places: list[Any] = []
     for item in items:
         if _is_mask(item) and item.ndim:
@@ -74,10 +74,10 @@ def getitem(array: Array, key: Any) -> Array:
 
 
 def _sliced(array: Array, places: list[Any]) -> Array:
-    """Return the part of an array, with the modes of index arrays where NumPy has them.
+    """Return the part of an array, with modes of index arrays at the same positions as in NumPy.
 
-    They replace the first indexed mode, or are the first modes if a slice, `None` or `...` stands
-    between the arrays and integers.
+    The modes of index arrays replace the first indexed mode. They are the first modes of the result
+    if a slice, `None` or `...` is between the arrays and integers.
     """
     result = array.slice(places)
     advanced = [k for k, place in enumerate(places) if isinstance(place, int) or _is_array(place)]
@@ -100,7 +100,7 @@ def _check_mask(array: Array, mask: Array, before: list[Any]) -> None:
 
 
 def _place(item: Any) -> Any:
-    """Return an index of the core: arrays of no modes are integers."""
+    """Return an index of the core; an array without modes becomes an integer."""
     if _is_array(item):
         if not isdtype(item.dtype, "integral"):
             raise IndexError(f"arrays used as indices are of integers or booleans, found {item.dtype}")
@@ -135,7 +135,8 @@ def setitem(array: Array, key: Any, value: Any) -> None:
         places = xp.reshape(places, (-1,))
         if places.size == 0:
             return
-        # The number of the last value that is assigned to each place, as NumPy assigns in order.
+        # The number of the last value that is assigned to each element, because NumPy assigns in
+        # order.
         last = _core.scatter(xp.arange(places.size, dtype=int64), places, array.size, "max")
         assigned = xp.reshape(xp.take(value, xp.maximum(last, 0), axis=0), array.shape)
         result = xp.where(xp.reshape(last >= 0, array.shape), assigned, array)

@@ -1,6 +1,6 @@
-"""Methods of NumPy's arrays that `Array` has beside those of the standard.
+"""Methods of NumPy's arrays that the standard does not have.
 
-Libraries that hold arrays of any class, such as dask and xarray, call them.
+Libraries that work with arrays of any class, such as dask and xarray, call these methods.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["NumpyMethods"]
 
 
 class NumpyMethods:
-    """The methods, each of which is the function of NumPy of the same name."""
+    """Methods of NumPy's arrays, implemented by the adapters of NumPy's functions."""
 
     __slots__ = ()
 
@@ -59,7 +59,7 @@ class NumpyMethods:
         return ADAPTERS["dot"](self, other)
 
     def take(self, indices: ArrayLike, axis: int | None = None) -> Array:
-        """Select elements along an axis, by default of the flattened array.
+        """Select elements along an axis, or of the flattened array if no axis is given.
 
         Examples:
             >>> rp.eye(2).take([1], axis=0).tolist()
@@ -95,7 +95,7 @@ class NumpyMethods:
         return ADAPTERS["trace"](self, offset, axis1, axis2)
 
     def cumsum(self, axis: int | None = None) -> Array:
-        """Compute the sums up to each element along an axis, by default of the flattened array.
+        """Compute partial sums along an axis, or of the flattened array if no axis is given.
 
         Examples:
             >>> rp.asarray([1, 2, 3]).cumsum().tolist()
@@ -104,7 +104,7 @@ class NumpyMethods:
         return ADAPTERS["cumsum"](self, axis)
 
     def cumprod(self, axis: int | None = None) -> Array:
-        """Compute the products up to each element along an axis, by default of the flattened array.
+        """Compute partial products along an axis, or of the flattened array if no axis is given.
 
         Examples:
             >>> rp.asarray([1, 2, 3]).cumprod().tolist()
@@ -113,7 +113,7 @@ class NumpyMethods:
         return ADAPTERS["cumprod"](self, axis)
 
     def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Array:
-        """Return the place of the first largest element along an axis.
+        """Return the coordinate of the first maximum along an axis.
 
         Examples:
             >>> int(rp.asarray([1, 3, 2]).argmax())
@@ -122,7 +122,7 @@ class NumpyMethods:
         return ADAPTERS["argmax"](self, axis, keepdims=keepdims)
 
     def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Array:
-        """Return the place of the first smallest element along an axis.
+        """Return the coordinate of the first minimum along an axis.
 
         Examples:
             >>> int(rp.asarray([1, 3, 2]).argmin())
@@ -140,7 +140,7 @@ class NumpyMethods:
         return ADAPTERS["ptp"](self, axis)
 
     def argsort(self, axis: int = -1) -> Array:
-        """Return the places of the elements in ascending order along an axis; equal ones keep theirs.
+        """Return the coordinates that sort the elements along an axis. The sort is stable.
 
         Examples:
             >>> rp.asarray([3, 1, 2]).argsort().tolist()
@@ -149,7 +149,7 @@ class NumpyMethods:
         return ADAPTERS["argsort"](self, axis)
 
     def searchsorted(self, v: ArrayLike, side: str = "left") -> Array:
-        """Return the places at which values would be inserted into a sorted vector.
+        """Return positions at which values can be inserted such that a sorted vector stays sorted.
 
         Examples:
             >>> rp.asarray([1, 3]).searchsorted([2, 4]).tolist()
@@ -185,7 +185,7 @@ class NumpyMethods:
         return ADAPTERS["round"](self, decimals)
 
     def conj(self) -> Array:
-        """Return the array itself, as all dtypes are real.
+        """Return the array itself, because all dtypes are real.
 
         Examples:
             >>> rp.asarray([1.0]).conj().tolist()
@@ -195,7 +195,7 @@ class NumpyMethods:
 
     @property
     def real(self) -> Array:
-        """The array itself, as all dtypes are real.
+        """The array itself, because all dtypes are real.
 
         Examples:
             >>> rp.asarray([1.0]).real.tolist()
@@ -205,7 +205,7 @@ class NumpyMethods:
 
     @property
     def imag(self) -> Array:
-        """An array of zeros, as all dtypes are real.
+        """An array of zeros, because all dtypes are real.
 
         Examples:
             >>> rp.asarray([1.0]).imag.tolist()

@@ -43,7 +43,7 @@ class Program:
         return tuple(name for name, _, _ in self._core.inputs)
 
     def __call__(self, /, **inputs: ArrayLike) -> dict[str, Array]:
-        """Run the program, and return its outputs by their names."""
+        """Run the program, and return its outputs by name."""
         from ._namespace.creation import asarray
 
         declared = {name: (ndim, has_value) for name, ndim, has_value in self._core.inputs}

@@ -61,7 +61,7 @@ class OutputProfile:
     name: str
     #: The number of stored values.
     stored: int
-    #: The estimate of the optimizer for that number, or `None`.
+    #: The number of stored values that the optimizer estimated, or `None`.
     estimated: float | None
 
 
@@ -70,7 +70,7 @@ class QueryProfile:
     """The measurements of one query."""
 
     name: str
-    #: The target whose kernel ran; `None` if no kernel ran, as in conversions of storage.
+    #: The target whose kernel ran; `None` if no kernel ran, as for a conversion between formats.
     target: str | None
     seconds: float
     outputs: tuple[OutputProfile, ...]
@@ -87,9 +87,9 @@ class Profile:
     """
 
     target: str
-    #: The time of the run, all queries together.
+    #: The time of the whole run.
     seconds: float
-    #: The peak of the allocated bytes.
+    #: The largest number of bytes that were allocated at one time.
     peak_bytes: int
     #: The seconds of each phase of the preparation, in order; a phase may occur several times.
     phases: tuple[tuple[str, float], ...]

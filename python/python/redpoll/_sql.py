@@ -1,7 +1,7 @@
 """SQL over frames, files and arrays: `sql`, and the class `Database`.
 
-Builds of the extension module without SQL have no submodule `_core._sql`; then both raise
-`MissingSqlError`.
+A build of the extension module without SQL has no submodule `_core._sql`; then `sql` and `Database`
+raise `MissingSqlError`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
     "sql",
 ]
 
-#: Packages whose frames and tables keep the rows of a table that they export.
+#: Packages that never change the rows of a frame or table after they have exported it.
 _IMMUTABLE = {"duckdb", "polars", "pyarrow", "redpoll"}
 
 _Lookup = Callable[[str, str, bool], Any]
@@ -49,12 +49,12 @@ _Lookup = Callable[[str, str, bool], Any]
 class Database:
     """Tables, and SQL over them.
 
-    Redpoll runs aggregates over joins in its own kernels, and DataFusion the rest of a plan;
-    `explain` shows both. A database may be used by several threads at once.
+    Redpoll runs aggregates over joins in its own kernels, and DataFusion runs the rest of a plan;
+    `explain` shows both parts. A database may be used by several threads at once.
 
     Args:
         session: the session whose configuration, memory limit and compiled plans the database
-            uses, by default the current one.
+            uses, by default the current session.
         variables: whether a name that is neither a table nor an argument is looked up among the
             variables of the caller of `sql`.
 
@@ -102,24 +102,24 @@ class Database:
         """Register a table, and replace a table of the same name.
 
         Args:
-            name: the name; it is in lower case in statements, unless it has quotes.
+            name: the name; statements convert a name to lower case unless the name is quoted.
             table: a frame of pandas or Polars, a table of pyarrow, a relation of DuckDB, or another
                 object with `__arrow_c_stream__`; an array of redpoll, NumPy, SciPy or another
                 library; or the path of a file, a folder or a pattern of files.
             columns: the names of the columns of an array: one for each mode, and optionally one for
                 the values.
 
-        An array is a table with a row for each stored element: a column for each mode, named as
-        the mode, or `i0`, `i1` and so on, and the column `value`. A mode with labels has them
-        as values. An array is computed by this call. The elements of a dense array that equal its
-        fill value have no rows.
+        An array is a table with a row for each stored element. The table has the column `value` and
+        a column for each mode, with the name of the mode or else `i0`, `i1` and so on. The column
+        of a mode with labels has the labels as values. This call computes the array. The elements
+        of a dense array that equal its fill value have no rows.
 
-        The rows of a table of Polars or pyarrow, and of an array, are shared, and those of pandas
-        are copied, because a frame of pandas can be changed in place.
+        The rows of arrays and of tables of Polars and pyarrow are shared. The rows of a frame of
+        pandas are copied, because a frame of pandas can be changed in place.
 
         Raises:
             FileNotFoundError: there is no such file.
-            TypeError: the object is no table.
+            TypeError: the object is not a table.
             SqlError: the file is damaged, or the columns do not fit the array.
 
         Examples:
@@ -130,7 +130,7 @@ class Database:
         """
         if isinstance(table, (str, PathLike)):
             if columns is not None:
-                raise TypeError("the columns of a file have names; `CREATE EXTERNAL TABLE` renames those of a tensor")
+                raise TypeError("the columns of a file have names; `CREATE EXTERNAL TABLE` renames columns of a tensor")
             self._open.register_file(name, fspath(table))
         else:
             self._open.register(name, self._table(table, columns))
@@ -138,12 +138,14 @@ class Database:
     def register_function(self, function: Any, *, name: str | None = None) -> None:
         """Register a function of rows: an operator of `redpoll.op`, or a Python function.
 
-        Its arguments are numbers or booleans, and its value is NULL if an argument is. The function
-        is traced once for each combination of dtypes, and compiled. A function of the same name is
-        replaced. `sql` finds operators among arguments and variables without a registration.
+        The arguments are numbers or booleans, and the value is NULL if an argument is NULL. The
+        function is traced once for each combination of dtypes, and compiled. A function of the same
+        name is replaced. `sql` finds operators among arguments and variables without a
+        registration.
 
         Raises:
-            FunctionError: the function cannot be traced; see `op`. A call in a statement raises it.
+            FunctionError: the function cannot be traced; see `op`. The first call in a statement
+                raises this error.
 
         Examples:
             >>> db = rp.Database()
@@ -158,9 +160,9 @@ class Database:
         """Register an aggregate function over a semiring.
 
         `name(x, y, ..)` combines the arguments of a row by `product`, and folds the rows by `sum`,
-        inside the kernels of a join. Both are operators, by name or by `redpoll.op`, that are
-        declared commutative and associative; `sum` is idempotent, such as `min`, and `product`
-        distributes over it.
+        inside the kernels of a join. `sum` and `product` are operators, by name or by `redpoll.op`,
+        that are declared commutative and associative. `sum` must be idempotent, such as `min`, and
+        `product` must distribute over `sum`.
 
         Raises:
             SqlError: the operators lack one of these properties.
@@ -203,15 +205,15 @@ class Database:
         return names
 
     def sql(self, text: str, /, **tables: Any) -> QueryResult:
-        """Run statements, and return the rows of the last one.
+        """Run statements, and return the rows of the last statement.
 
         The arguments by name are tables and operators for this call alone; they hide registered
         tables of the same names. Other names that the database does not know are looked up among
         the local and global variables of the caller: frames, arrays, and operators of `op`.
-        Unquoted names are in lower case, and find a variable in another case, if it is the only
-        one.
+        Unquoted names are converted to lower case. Such a name also finds a variable in another
+        case, if only one variable differs from the name in case alone.
 
-        Ctrl-C ends the query. Other threads run meanwhile.
+        Ctrl-C cancels the query. Other Python threads run during the query.
 
         Raises:
             SqlSyntaxError: the text is not SQL; then no statement has run.
@@ -243,8 +245,8 @@ class Database:
     def explain(self, text: str, /, *, analyze: bool = False, **tables: Any) -> Explanation:
         """Return the plan of a statement.
 
-        Lines that begin with `Redpoll` are regions that run in the kernels of redpoll. The last
-        section has the reasons why aggregates are not among them, if there are such aggregates.
+        Lines that begin with `Redpoll` are regions that run in the kernels of redpoll. If
+        DataFusion runs some aggregates, the last section gives the reasons.
 
         Args:
             text: the statement.
@@ -312,7 +314,7 @@ class Database:
 
 
 def _find(values: Mapping[str, Any], name: str, accepts: Callable[[Any], bool] = lambda value: True) -> Any:
-    """Return the value of a name, or that of its only spelling in another case."""
+    """Return the value of a name, or of the only key that differs from the name in case alone."""
     if name in values and accepts(values[name]):
         return values[name]
     found = [value for key, value in values.items() if key.lower() == name and key != name and accepts(value)]
@@ -340,20 +342,21 @@ def _as_array(value: Any) -> Array:
 
 
 def _variables(depth: int) -> Mapping[str, Any]:
-    """Return the variables of the caller of the function that calls this one."""
+    """Return the variables of the caller of the function that calls `_variables`."""
     frame = sys._getframe(depth + 1)
     return ChainMap(dict(frame.f_locals), frame.f_globals)
 
 
-#: The functions of SQL of operators. An operator keeps its function, by which the database finds
-#: compiled queries again.
+#: The SQL function of each operator. An operator always has the same SQL function, so that the
+#: database finds the compiled queries of this function again.
 _FUNCTIONS: WeakKeyDictionary[Op, Any] = WeakKeyDictionary()
 
 
 def _function(function: Op) -> Any:
     """Return an operator as a function of SQL."""
     if function not in _FUNCTIONS:
-        # The function must not keep the operator alive by the dictionary.
+        # The function must not refer to the operator, because a value of the dictionary would then
+        # keep its own key alive.
         specialize = Op(function.function, function.properties).specialize
         _FUNCTIONS[function] = sql_module().Function(lambda names: specialize([as_dtype(name) for name in names]))
     return _FUNCTIONS[function]
@@ -382,10 +385,10 @@ def current_database() -> Database:
 
 
 def sql(text: str, /, *, variables: bool = True, **tables: Any) -> QueryResult:
-    """Run statements of SQL in the current database, and return the rows of the last one.
+    """Run statements of SQL in the current database, and return the rows of the last statement.
 
     The arguments by name are tables and operators for this call; see `Database.sql`. A table named
-    `variables` must be registered.
+    `variables` must be registered, because `variables` is a parameter.
 
     Args:
         text: the statements, separated by `;`.

@@ -59,7 +59,7 @@ def sql_module() -> Any:
 class QueryResult:
     """The rows of a query.
 
-    Every library with the PyCapsule interface of Arrow reads them without a copy:
+    Every library with the PyCapsule interface of Arrow reads the rows without a copy:
     `pyarrow.table(result)`, `polars.DataFrame(result)`, `pandas.DataFrame.from_arrow(result)`,
     `duckdb.from_arrow(result)`.
     """
@@ -92,7 +92,7 @@ class QueryResult:
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Return the rows as tuples of Python objects, with `None` for NULL.
 
-        Dates and times are objects of `datetime`, whose times count microseconds.
+        Dates and times are objects of `datetime`, with a precision of microseconds.
 
         Raises:
             TypeError: Python has no class for the values of a column.
@@ -150,9 +150,9 @@ class QueryResult:
         return pl.DataFrame(self)
 
     def to_array(self, coordinates: Sequence[str] | None = None, values: str | None = None, **options: Any) -> Array:
-        """Return an array of columns of coordinates, and of a column of values.
+        """Return an array from columns of coordinates and a column of values.
 
-        By default, the last column has the values, and all others the coordinates.
+        By default, the last column has the values, and all other columns have the coordinates.
 
         Args:
             coordinates: the name of a column for each mode; without `values`, the array is then
@@ -198,7 +198,7 @@ class QueryResult:
         return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def _shown_columns(self) -> list[list[str]]:
-        """Return the texts of the first rows, by columns."""
+        """Return the texts of the first rows, as a list for each column."""
         rows = sql_module().cells(self._table, 0, _SHOWN)
         if len(self) > _SHOWN:
             rows.append([".."] * len(self.columns))
@@ -206,5 +206,5 @@ class QueryResult:
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun."""
+    """Return a number and a noun, which gets an `s` unless the number is 1."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

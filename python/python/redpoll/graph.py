@@ -1,8 +1,8 @@
 """Graph algorithms over adjacency matrices.
 
-An element `a[i, j]` that differs from the fill value is an edge from `i` to `j`. Vertices are numbered
-from 0. The searches are programs with explicit loops (`programs/` of the repository), which visit only
-the edges of their frontiers.
+An element `a[i, j]` that differs from the fill value is an edge from `i` to `j`. Vertices are
+numbered from 0. The searches are programs with explicit loops (`programs/` of the repository),
+which visit only the edges of their frontiers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
 class BfsResult(NamedTuple):
     """The result of a breadth-first search, with -1 for unreachable vertices."""
 
-    #: The smallest neighbour in the previous level; the source itself at the source.
+    #: The smallest neighbour in the previous level; the source is its own parent.
     parent: Array
     #: The number of edges from the source.
     level: Array
@@ -83,8 +83,8 @@ def bfs(a: ArrayLike, source: int) -> BfsResult:
 def bfs_parents(a: ArrayLike, source: int, *, direction: Literal["push", "pull"] = "push") -> Array:
     """Search breadth-first in one direction, and return the parents alone.
 
-    `push` reads a matrix that is stored by rows, and `pull` one that is stored by columns, so no copy
-    in another format is made for matrices that are stored that way.
+    `push` reads a matrix that is stored by rows, and `pull` reads a matrix that is stored by
+    columns. A matrix in another format is converted first.
 
     Raises:
         ValueError: the matrix is not square, or there is no such direction.
@@ -127,7 +127,7 @@ def shortest_paths(a: ArrayLike, source: int) -> PathsResult:
 
 
 def components(a: ArrayLike) -> Array:
-    """Return the connected component of each vertex of an undirected graph: its smallest vertex.
+    """Return the smallest vertex in the connected component of each vertex of an undirected graph.
 
     Raises:
         ValueError: the matrix is not square.
@@ -166,7 +166,7 @@ def triangles(a: ArrayLike) -> int:
     import redpoll
 
     array = _square(a)
-    # Each triangle is counted once: by the order of its vertices.
+    # Only edges from a larger to a smaller vertex remain, so each triangle is counted once.
     below = redpoll.tril((array != array.fill_value).astype(redpoll.int64), k=-1)
     return int(redpoll.einsum("ij,jk,ik->", below, below, below))
 
@@ -176,9 +176,10 @@ def pagerank(
 ) -> Array:
     """Compute PageRank by power iteration; the ranks sum to 1.
 
-    The rank of a vertex without outgoing edges is spread over all vertices. The iteration ends when the
-    ranks change by less than `tolerance` times the number of vertices in total. `weighted` follows an
-    edge in proportion to its element, otherwise all edges of a vertex are equal.
+    The rank of a vertex without outgoing edges is spread over all vertices. The iteration ends when
+    the sum of the changes of all ranks is less than `tolerance` times the number of vertices. With
+    `weighted`, the random walk follows an edge in proportion to its element. Otherwise all edges of
+    a vertex are equally likely.
 
     Raises:
         ValueError: the matrix is not square, or the ranks have not settled after `max_rounds`.

@@ -1,13 +1,13 @@
-"""Transformers of scikit-learn whose products are redpoll's.
+"""Transformers of scikit-learn that compute products with redpoll.
 
-They have the parameters, the attributes and the results of scikit-learn's classes of the same
-names, and take their place in pipelines::
+The transformers have the same names, parameters, attributes and results as classes of scikit-learn,
+and replace these classes in pipelines::
 
     from redpoll.sklearn import TfidfTransformer, TruncatedSVD
 
     model = make_pipeline(CountVectorizer(), TfidfTransformer(), TruncatedSVD(100), LogisticRegression())
 
-They read matrices of SciPy, and arrays of redpoll, PyData/Sparse and NumPy.
+The transformers read matrices of SciPy, and arrays of redpoll, PyData/Sparse and NumPy.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class TfidfTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Weigh counts of terms by the rarity of the terms: tf-idf.
 
     Args:
-        norm: the norm that each row gets, `l1`, `l2` or `None`.
-        use_idf: whether terms are weighed by their inverse document frequency.
-        smooth_idf: whether one document more, which has every term, is counted.
-        sublinear_tf: whether `1 + log(count)` takes the place of a count.
+        norm: the norm that becomes 1 for each row: `l1`, `l2`, or `None` for no scaling.
+        use_idf: whether terms are weighted by their inverse document frequency.
+        smooth_idf: whether an additional document, which has every term, is counted.
+        sublinear_tf: whether `1 + log(count)` replaces a count.
 
     Attributes:
         idf_: the weight of each term, if `use_idf`.
@@ -85,12 +85,12 @@ class TfidfTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any, copy: bool = True) -> Any:  # noqa: N803
-        """Return the weighed counts as a `csr_matrix` of SciPy, or for an array of redpoll as one."""
+        """Return weighted counts as an array of redpoll if `X` is one, else as a `csr_matrix`."""
         check_is_fitted(self)
         counts = sp.csr_matrix(_validated(self, X, reset=False))
         weights = rp.asarray(counts)
         if self.sublinear_tf:
-            # Only stored counts are changed: `log` of what is not stored is not taken.
+            # The condition keeps zeros at 0, so the result stays sparse.
             weights = rp.where(weights != 0, rp.log(weights) + 1.0, 0.0).astype(counts.dtype.name)
         if self.use_idf:
             weights = weights * self.idf_
@@ -113,11 +113,12 @@ class TfidfTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Reduce samples to their largest singular vectors, without centering: latent semantic analysis.
+    """Project samples onto singular vectors, without centering: latent semantic analysis.
 
     The singular vectors come from random projections and power iterations (N. Halko, P. G.
-    Martinsson and J. A. Tropp, *Finding structure with randomness*, SIAM Review 53, 2011, algorithms
-    4.4 and 5.1). All products with the samples are redpoll's; the small factorizations are LAPACK's.
+    Martinsson and J. A. Tropp, *Finding structure with randomness*, SIAM Review 53, 2011,
+    algorithms 4.4 and 5.1). Redpoll computes all products with the samples, and LAPACK computes the
+    small factorizations.
 
     Args:
         n_components: the number of singular vectors.
@@ -126,10 +127,10 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         random_state: the seed, or the generator, of the random vectors.
 
     Attributes:
-        components_: the right singular vectors, a row each.
+        components_: the right singular vectors, one in each row.
         singular_values_: the singular values, in descending order.
         explained_variance_: the variance of each feature of the reduced samples.
-        explained_variance_ratio_: its share of the variance of the samples.
+        explained_variance_ratio_: `explained_variance_` relative to the variance of the samples.
 
     Examples:
         >>> from redpoll.sklearn import TruncatedSVD
@@ -152,7 +153,7 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
-        """Compute the singular vectors of samples, a row each."""
+        """Compute the singular vectors of samples, which are the rows of `X`."""
         self.fit_transform(X)
         return self
 
@@ -170,7 +171,8 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         for _ in range(self.n_iter):
             basis = _orthonormal(a @ _orthonormal(a.T @ basis))
         _, values, vectors = scipy.linalg.svd(np.asarray(a.T @ basis).T, full_matrices=False)
-        # Signs are those that make the largest element of each vector positive.
+        # Signs are chosen such that the element with the largest absolute value of each vector is
+        # positive.
         places = np.argmax(np.abs(vectors), axis=1)
         vectors = vectors * np.sign(vectors[np.arange(len(vectors)), places])[:, None]
         self.components_ = vectors[: self.n_components]
@@ -188,7 +190,7 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return np.array(rp.asarray(samples) @ self.components_.T)
 
     def inverse_transform(self, X: Any) -> Any:  # noqa: N803
-        """Return the samples that reduced samples stand for."""
+        """Map reduced samples back to samples with all features."""
         check_is_fitted(self)
         return np.asarray(X) @ self.components_
 

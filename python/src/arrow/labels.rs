@@ -1,4 +1,5 @@
-//! Labels: the names of the coordinates of a mode, and columns of names as coordinates.
+//! Labels: the names of the coordinates of a mode, and the conversion of columns of names to
+//! coordinates.
 
 use super::arrow_exception;
 use arrow_array::cast::AsArray;
@@ -31,7 +32,7 @@ const SHOWN: usize = 6;
 #[derive(Clone)]
 pub(crate) struct Labels {
     values: ArrayRef,
-    /// The coordinate of each label as an object of Python, for [`Labels::index`].
+    /// The dictionary from labels, as objects of Python, to coordinates, for [`Labels::index`].
     places: Arc<PyOnceLock<Py<PyDict>>>,
 }
 
@@ -46,8 +47,8 @@ impl Labels {
         self.values.len()
     }
 
-    /// Returns a column of coordinates as a dictionary of these labels, whose keys are signed
-    /// because pandas reads no others.
+    /// Returns a column of coordinates as a dictionary of these labels. The keys are signed,
+    /// because pandas reads no other keys.
     pub(crate) fn dictionary(&self, coordinates: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         let keys: Int32Array = match coordinates.data_type() {
             DataType::UInt32 => coordinates.as_primitive::<UInt32Type>().unary_opt(|key| key.try_into().ok()),
@@ -231,7 +232,7 @@ fn label<'py>(py: Python<'py>, labels: &ArrayRef, at: usize) -> PyResult<Bound<'
     }
 }
 
-/// Returns the rows of a column as bytes, which are equal and ordered as the values.
+/// Returns the rows of a column as bytes, which compare as the values do.
 fn rows_of(column: &ArrayRef) -> Result<Rows, ArrowError> {
     let converter = RowConverter::new(vec![SortField::new(column.data_type().clone())])?;
     converter.convert_columns(std::slice::from_ref(column))
@@ -247,7 +248,7 @@ fn plain(column: &ArrayRef) -> ArrayRef {
 }
 
 /// Returns the coordinates of a column of names, and its labels. The labels of a dictionary keep
-/// their order, those of other columns ascend.
+/// their order; the labels of other columns ascend.
 ///
 /// # Errors
 /// Returns the message of a column with NULLs, or with names that are not among `known`.
@@ -256,7 +257,8 @@ pub(super) fn encode(name: &str, column: &ArrayRef, known: Option<Labels>) -> Re
     if let Some(row) = (0..column.len()).find(|row| column.is_null(*row)) {
         return Err(format!("column '{name}': row {row} is NULL, and coordinates cannot be null; filter such rows"));
     }
-    // The distinct names of the column, or at least fewer of them, and the name of each row.
+    // For a dictionary, its values and the index of each row's value; for other columns, the value
+    // of each row.
     let (names, rows): (ArrayRef, Option<Vec<usize>>) = match column.as_any_dictionary_opt() {
         Some(dictionary) if dictionary.values().null_count() == 0 => {
             // A column without NULLs over an empty dictionary has no rows.
@@ -290,8 +292,8 @@ pub(super) fn encode(name: &str, column: &ArrayRef, known: Option<Labels>) -> Re
     Ok((Arc::new(UInt32Array::from(codes)), labels))
 }
 
-/// Returns the number of each name among the distinct names, and the distinct names, in order of
-/// their first occurrence or ascending.
+/// Returns the index of each name among the distinct names, and the distinct names. These are in
+/// order of their first occurrence if `keeps_order`, and ascend otherwise.
 fn distinct(names: &ArrayRef, keys: &Rows, keeps_order: bool) -> Result<(Vec<Option<u32>>, Labels), ArrowError> {
     let mut numbers: HashMap<&[u8], u32> = HashMap::new();
     let mut firsts: Vec<u32> = Vec::new();

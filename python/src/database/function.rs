@@ -33,8 +33,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// all sizes share few compiled plans.
 const LEAST_ROWS: usize = 64;
 
-/// A function of Python for the operators of SQL: `Function(specialize)`, where
-/// `specialize(dtypes)` returns the [`Operator`] for arguments of these dtypes.
+/// A function for SQL, made from Python: `Function(specialize)`, where `specialize(dtypes)` returns
+/// the [`Operator`] for arguments of these dtypes.
 #[pyclass(frozen, module = "redpoll._core._sql")]
 pub(crate) struct Function(Arc<Specializations>);
 
@@ -82,7 +82,7 @@ impl Specializations {
     }
 }
 
-/// An operator as DataFusion calls it.
+/// A function that DataFusion calls, and that applies an operator.
 struct OperatorFunction {
     name: String,
     operators: Arc<Specializations>,
@@ -128,7 +128,8 @@ impl ScalarUDFImpl for OperatorFunction {
         &self.signature
     }
 
-    /// Casts decimals and NULLs, which redpoll has no dtype for, to `DOUBLE`.
+    /// Casts NULLs, decimals and floats of 16 bits, for which redpoll has no dtype, to `DOUBLE`,
+    /// and dictionaries to their values.
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let types: Vec<DataType> = types
             .iter()
@@ -162,7 +163,8 @@ impl ScalarUDFImpl for OperatorFunction {
         let values = match nulls.filter(|nulls| nulls.null_count() > 0) {
             None => self.apply(&columns, result)?,
             Some(nulls) => {
-                // The values below NULLs are arbitrary, and a loop over them may not end.
+                // The values in rows with a NULL are arbitrary, and a loop of the function may not
+                // end for such values.
                 let is_valid = BooleanArray::new(nulls.inner().clone(), None);
                 let valid = columns.iter().map(|column| filter(column, &is_valid)).collect::<Result<Vec<_>, _>>()?;
                 let values = self.apply(&valid, result)?;
@@ -178,7 +180,7 @@ impl ScalarUDFImpl for OperatorFunction {
     }
 }
 
-/// Calls a macro with the type of a column of numbers, and with its value type.
+/// Calls a macro with the Arrow type of a column of numbers.
 macro_rules! for_type {
     ($ty:expr, $action:ident) => {
         match $ty {

@@ -11,14 +11,14 @@ use redpoll::sql::datafusion::sql::sqlparser::ast::{
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// The names that a statement uses, each with whether the database has it.
+/// The names that a statement uses, each with a flag that is true if the database has the name.
 pub(super) struct Names {
     pub(super) tables: BTreeMap<String, bool>,
     pub(super) functions: BTreeMap<String, bool>,
 }
 
 /// Returns the names without a schema that a statement reads. Names of common table expressions are
-/// left out, and so are those of tables that the statement creates, fills or drops.
+/// left out, and so are names of tables that the statement creates, fills or drops.
 ///
 /// # Errors
 /// If a name has more parts than catalog, schema and table.
@@ -91,7 +91,7 @@ fn targets_of(statement: &Statement) -> Vec<String> {
     names.into_iter().filter_map(bare_name).collect()
 }
 
-/// Returns the name of an object without a schema, in lower case unless it is quoted.
+/// Returns the name of an object without a schema, in lower case unless the name is quoted.
 fn bare_name(name: &ObjectName) -> Option<String> {
     let [part] = &name.0[..] else { return None };
     let ident = part.as_ident()?;

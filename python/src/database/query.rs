@@ -1,4 +1,4 @@
-//! Running of statements on threads without the lock of the interpreter, which Ctrl-C interrupts.
+//! Runs of statements on threads that do not hold the lock of the interpreter. Ctrl-C ends a run.
 
 use super::errors::exception;
 use crate::arrow::ArrowTable;
@@ -19,7 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 /// future, which cancels the kernels of its regions.
 ///
 /// # Errors
-/// Raises the exception of the future, or that of a signal handler, such as `KeyboardInterrupt`.
+/// Raises the exception of the future or of a signal handler, such as `KeyboardInterrupt`.
 pub(super) fn run<T: Send + 'static>(
     py: Python<'_>,
     future: impl Future<Output = Result<T>> + Send + 'static,
@@ -44,7 +44,7 @@ pub(super) async fn rows(database: Database, statement: Statement) -> Result<Arr
     Ok(ArrowTable::new(schema, batches))
 }
 
-/// Explains a statement: the title and the text of each form of its plan.
+/// Returns the title and the text of each form of a statement's plan.
 ///
 /// # Errors
 /// If the statement cannot be planned, or is run and fails.
@@ -79,7 +79,7 @@ pub(super) async fn explain(database: Database, statement: Statement, analyze: b
 }
 
 /// Returns the threads of queries, which all databases of a process share. A process that was
-/// forked has none of the threads of its parent, and gets new ones.
+/// forked has none of the threads of its parent, and gets new threads.
 fn runtime() -> PyResult<Arc<Runtime>> {
     static RUNTIME: Mutex<Option<(u32, Arc<Runtime>)>> = Mutex::new(None);
     let mut kept = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);

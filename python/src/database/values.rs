@@ -20,7 +20,7 @@ type Objects<'py> = PyResult<Vec<Bound<'py, PyAny>>>;
 /// Microseconds in a day.
 const DAY: i128 = 86_400_000_000;
 
-/// Returns rows of a table as tuples of Python objects.
+/// Returns the rows of a table as tuples of Python objects.
 #[pyfunction]
 pub(crate) fn rows<'py>(py: Python<'py>, table: &Bound<'py, ArrowTable>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
     let mut rows = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn rows<'py>(py: Python<'py>, table: &Bound<'py, ArrowTable>) -> PyRe
     Ok(rows)
 }
 
-/// Returns the text of the cells of rows `start` to `stop`, excluded.
+/// Returns the text of the cells of the rows from `start` to `stop` (exclusive).
 #[pyfunction]
 pub(crate) fn cells(table: &Bound<'_, ArrowTable>, start: usize, stop: usize) -> PyResult<Vec<Vec<String>>> {
     let options = FormatOptions::default().with_null("NULL");

@@ -1,1 +1,1 @@
-"""Random expressions over arrays of several libraries, with NumPy's result for each of them."""
+"""Random expressions over arrays of several libraries, with NumPy's result of each expression."""

@@ -58,7 +58,7 @@ _UNARY: tuple[tuple[str, str, bool, Any], ...] = (
     ("cosh", "any", False, as_float(np.cosh)),
 )  # fmt: skip
 
-#: Functions that the sign of a zero decides.
+#: Functions whose result depends on the sign of a zero.
 _SIGNS = {
     "signbit",
     "reciprocal",
@@ -104,7 +104,7 @@ _OPERATORS: tuple[tuple[str, Callable[..., Any], str, str], ...] = (
     ("!=", operator.ne, "not_equal", "any"),
 )
 
-#: Functions of two operands without an operator.
+#: Functions of two operands that have no operator of Python.
 _BINARY: tuple[tuple[str, str, bool, Any], ...] = (
     ("maximum", "any", True, np.maximum),
     ("minimum", "any", True, np.minimum),
@@ -119,12 +119,12 @@ _BINARY: tuple[tuple[str, str, bool, Any], ...] = (
     ("logaddexp", "float", False, np.logaddexp),
 )
 
-#: Operators whose result may be given by a stored zero in relaxed floats.
+#: Operators whose operands may have rounding errors, because these errors stay small.
 _ROUND = {"add", "subtract", "multiply"}
 
 
 def partner(program: Program, node: Node, kind: str, *, exact: bool) -> Node:
-    """Draw an array that is broadcast with another one."""
+    """Draw an array that can be broadcast with `node`."""
 
     def aligns(other: Node) -> bool:
         try:
@@ -145,7 +145,7 @@ def partner(program: Program, node: Node, kind: str, *, exact: bool) -> Node:
 
 
 def _relaxed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of NumPy with the definitions of relaxed floats."""
+    """Return a function of NumPy, changed to the rules of relaxed floats."""
 
     def relaxed(x: Any, y: Any) -> Any:
         result = np.asarray(function(x, y))
@@ -163,10 +163,10 @@ def _relaxed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_operands(program: Program, name: str, x: np.ndarray, y: np.ndarray, result: np.dtype) -> None:
-    """Skip operands for which NumPy raises an error, or leaves the result open."""
+    """Raise `Skip` for operands for which NumPy raises an error or the result is unspecified."""
     if name in ("fmod", "remainder", "floor_divide") and result.kind == "f":
         finite = np.isfinite(x).all() and np.isfinite(y).all()
-        # `floordiv` and `rem` of an infinity are NaN or not by the order of operations.
+        # Whether `floordiv` and `rem` of an infinity are NaN depends on the order of operations.
         if not program.strict and not (finite and (y != 0).all() and (np.abs(y) > 1e-3).all()):
             raise Skip
     if name == "pow" and result.kind in "iu" and (y.astype(np.float64) < 0).any():
@@ -196,7 +196,7 @@ def _check_operands(program: Program, name: str, x: np.ndarray, y: np.ndarray, r
 
 
 def binary(program: Program) -> None:
-    """Apply an operator of Python, or its function, to two arrays, one of them of any library."""
+    """Apply an operator, or its function, to two arrays, one of which may be of another library."""
     symbol, apply, name, kind = program.pick(_OPERATORS)
     sharp = name not in _ROUND
     x = program.node(kind, exact=sharp)
@@ -217,7 +217,8 @@ def _form(
     given = [x.array, y.array]
     if form == "raw right" and y.raw is not None:
         return f"{{}} {symbol} raw({{}})", apply, [x.array, y.raw]
-    # SciPy's operators compute themselves, except with an array of NumPy.
+    # An operator of SciPy's arrays would not call redpoll, so only an array of NumPy may be on the
+    # left.
     if form == "raw left" and isinstance(x.raw, np.ndarray) and x.raw.ndim:
         return f"raw({{}}) {symbol} {{}}", apply, [x.raw, y.array]
     if form == "raw function" and y.raw is not None:
@@ -237,13 +238,13 @@ def _apply_binary(
         raise Skip
     text, ours, given = form
     reference = function if program.strict else _relaxed(name, function)
-    # A power of floats is rounded, one of integers wraps.
+    # Powers of floats are rounded. Powers of integers wrap, so they are exact.
     exact = exact or name == "pow" and np.result_type(x.dense, y.dense).kind in "iu"
     program.apply(text, ours, reference, x, y, exact=exact, given=given)
 
 
 def function(program: Program) -> None:
-    """Apply a function of two operands without an operator."""
+    """Apply a function of two operands that has no operator of Python."""
     name, kind, exact, reference = program.pick(_BINARY)
     x = program.node(kind, exact=True)
     y = partner(program, x, kind, exact=True)
@@ -293,7 +294,7 @@ def scalar(program: Program) -> None:
 
 
 def _weak_division(x: Any, y: Any) -> Any:
-    """Divide in the dtype of the array, and integers in `float64`."""
+    """Divide in the dtype of an array of floats, and in `float64` for other arrays."""
     array = x if isinstance(x, np.ndarray) else y
     dtype = array.dtype if array.dtype.kind == "f" else np.float64
     return np.divide(np.asarray(x, dtype), np.asarray(y, dtype))

@@ -13,7 +13,7 @@ from .program import Node, Program, Skip, widen
 
 
 def sums_exactly(dense: np.ndarray, *, squared: bool = False) -> bool:
-    """Return whether sums of elements, or of their products, are exact in every order."""
+    """Return whether sums of elements, or with `squared` of products, are exact in every order."""
     if dense.dtype.kind != "f" or not dense.size:
         return True
     finite = dense[np.isfinite(dense)].astype(np.float64)
@@ -30,14 +30,14 @@ def _squares_are_finite(dense: np.ndarray) -> bool:
 
 
 def _has_zero(node: Node, axis: Any) -> bool:
-    """Return whether no element is folded."""
+    """Return whether a folded axis has no elements."""
     shape = node.dense.shape
     axes = range(len(shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
     return any(shape[one] == 0 for one in axes)
 
 
 def _finite(program: Program, node: Node) -> None:
-    """Skip infinities and NaN where the order of operations decides."""
+    """Raise `Skip` if infinities or NaN make the result depend on the order of operations."""
     if not program.strict and not (np.isfinite(node.dense).all() and np.isfinite(node.fills).all()):
         raise Skip
 
@@ -86,7 +86,7 @@ def fold(program: Program) -> None:
 
 
 def _reference(name: str) -> Callable[..., Any]:
-    """Return NumPy's reduction in the dtype of redpoll."""
+    """Return NumPy's reduction, which computes in the dtype that redpoll uses."""
     function = getattr(np, name)
     if name in ("mean", "var", "std"):
         return lambda a, **kwargs: function(a, dtype=a.dtype if a.dtype == np.float32 else np.float64, **kwargs)
@@ -96,7 +96,7 @@ def _reference(name: str) -> Callable[..., Any]:
 
 
 def nan_fold(program: Program) -> None:
-    """Fold without NaN."""
+    """Fold along axes, ignoring NaN."""
     name = program.pick(("nansum", "nanmax", "nanmin", "nanprod"))
     x = program.node("number")
     axis, keepdims = program.axes(x), program.flag()

@@ -15,7 +15,7 @@ from .program import Node, Program
 
 HAS_SPARSE = find_spec("sparse") is not None
 
-#: Values whose sums are exact in every order.
+#: Values whose sums are exact in every order, except for the special values.
 _INTEGERS = (0, 1, 2, 3, 5)
 _SIGNED = (-1, -2, -3)
 _FLOATS = (0.5, -0.25, 1.5, -2.5)
@@ -23,14 +23,14 @@ _SPECIAL = {
     "float32": (np.nan, np.inf, -np.inf, -0.0, 3e38, 1e-45, 0.1),
     "float64": (np.nan, np.inf, -np.inf, -0.0, 1e308, 5e-324, 0.1),
 }
-#: Formats for any rank, and for matrices only.
+#: Formats for any rank, formats for matrices only, and levels.
 _FORMATS = ("coo", "csf", "rle", "vbl", "band", "ell")
 _MATRIX_FORMATS = ("csr", "csc", "dcsr", "dcsc", "dia", "bcsr")
 _LEVELS = ("hash", "byte-map")
 
 
 def values(program: Program, dtype: str, *, special: bool = True) -> tuple[Any, ...]:
-    """Return the values of elements of a dtype, with special ones at times."""
+    """Return the values from which elements of a dtype are drawn, sometimes with special values."""
     if dtype == "bool":
         return (False, True)
     own = _INTEGERS + (() if dtype.startswith("uint") else _SIGNED)
@@ -65,7 +65,7 @@ def elements(program: Program, size: tuple[int, ...], dtype: str, *, special: bo
 
 
 def leaf(program: Program, size: tuple[int, ...] | None = None, kinds: str = "biuf", *, special: bool = True) -> Node:
-    """Draw an array, with a shape and kinds of dtypes if they are given."""
+    """Draw an array. `size` is its shape if given, and `kinds` are the kinds of its dtype."""
     dtype = program.pick([name for name in ("float64", "int64", *DTYPES) if np.dtype(name).kind in kinds])
     size = shape(program) if size is None else size
     dense = elements(program, size, dtype, special=special)
@@ -80,7 +80,7 @@ def leaf(program: Program, size: tuple[int, ...] | None = None, kinds: str = "bi
 
 
 def _literal(dense: np.ndarray) -> str:
-    """Return the text of an array of NumPy."""
+    """Return Python code that makes an array of NumPy."""
     if dense.ndim and dense.size:
         return f"np.array({dense.tolist()}, '{dense.dtype}')".replace("nan", "np.nan").replace("inf", "np.inf")
     return f"np.full({dense.shape}, {dense.item() if not dense.ndim else 0}, '{dense.dtype}')"
@@ -126,7 +126,7 @@ def _of_sparse(program: Program, dense: np.ndarray) -> Node:
     fill = dense.dtype.type(program.pick(values(program, str(dense.dtype))))
     format = program.pick(("coo", "gcxs", "dok"))
     raw: Any = sparse.COO.from_numpy(dense, fill_value=fill)
-    # Stored negative zeros compare equal to a fill value of zero.
+    # A negative zero equals a fill value of 0, so PyData/Sparse drops it with its sign.
     dense = raw.todense()
     if format == "gcxs":
         raw = sparse.GCXS.from_coo(raw)

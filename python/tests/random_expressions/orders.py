@@ -1,4 +1,4 @@
-"""Steps that depend on the order of elements, or whose shape depends on them."""
+"""Steps that depend on the order of elements, or whose result's shape depends on the elements."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .program import Node, Program, Skip
 
 
 def _ordered(program: Program, *, rank: int = 0) -> Node:
-    """Draw an array without NaN, whose place in an order the standard leaves open."""
+    """Draw an array without NaN, because the standard does not define the order of NaN."""
     return program.node(
         "any", exact=True, rank=rank, test=lambda node: node.kind != "f" or not np.isnan(node.dense).any()
     )
 
 
 def sort(program: Program) -> None:
-    """Sort along an axis, or find the coordinates that sort."""
+    """Sort along an axis, or find the coordinates that sort the elements."""
     x = _ordered(program, rank=1)
     axis, descending = program.axis(x), program.flag()
     name = program.pick(("sort", "argsort"))
@@ -42,7 +42,7 @@ def sort(program: Program) -> None:
 
 
 def unique(program: Program) -> None:
-    """Find the distinct values, and where they are."""
+    """Find the distinct values, their first indices, the inverse indices, or the counts."""
     x = _ordered(program)
     at = program.integer(0, 3)
 

@@ -16,7 +16,7 @@ from .program import KINDS, Node, Program, Skip, widen
 
 
 def _finite(program: Program, *nodes: Node) -> None:
-    """Skip values whose products depend on the order, and NaN and infinities in relaxed floats."""
+    """Raise `Skip` for values whose products may overflow, or that relaxed floats do not define."""
     for node in nodes:
         for dense in (node.dense, node.fills):
             if dense.dtype.kind == "f":
@@ -57,7 +57,7 @@ def matmul(program: Program) -> None:
 
 
 def of_scipy(program: Program) -> None:
-    """Multiply a matrix of SciPy by an array of redpoll, which is eager and dense."""
+    """Multiply a matrix of SciPy by an array of redpoll. SciPy computes a dense result at once."""
     x = program.node(rank=1, test=lambda node: sp.issparse(node.raw) and node.dense.ndim == 2)
     y = leaves.leaf(program, (x.dense.shape[1], 2))
     _finite(program, x, y)
@@ -122,7 +122,7 @@ _LETTERS = "ijklmnop"
 
 
 def einsum(program: Program) -> None:
-    """Sum products over letters."""
+    """Sum products over modes that are named by letters."""
     x = program.node("number")
     letters = "".join(_LETTERS[: x.dense.ndim])
     sizes = dict(zip(letters, x.dense.shape, strict=True))
@@ -133,7 +133,7 @@ def einsum(program: Program) -> None:
     if x.dense.size * max(y.dense.size, 1) > 2000:
         raise Skip
     if not all(part.dtype.kind != "f" or np.isfinite(part).all() for part in (x.dense, x.fills, y.dense, y.fills)):
-        # NumPy takes a common factor out of the sum, which IEEE 754 does not for infinities.
+        # NumPy moves a common factor out of a sum, which changes results with infinities or NaN.
         raise Skip
     every = sorted(set(letters + chosen))
     result = "".join(name for name in program.shuffled(every) if program.flag())
@@ -148,7 +148,7 @@ def einsum(program: Program) -> None:
 
 
 def triangle(program: Program) -> None:
-    """Keep a triangle, or take a diagonal or its sum."""
+    """Take a triangle, a diagonal, or the sum of a diagonal."""
     x = program.node(rank=2)
     name, k = program.pick(("tril", "triu", "diagonal", "trace")), program.integer(-2, 2)
     if name in ("tril", "triu"):

@@ -1,4 +1,4 @@
-"""The state of a random expression: its arrays so far, with NumPy's elements, and its choices."""
+"""The state of a random expression: its arrays, NumPy's results, and its random choices."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class Node:
     """An array of the expression."""
 
     array: Any
-    #: NumPy's elements.
+    #: The elements as computed by NumPy.
     dense: np.ndarray
-    #: Whether the elements must be equal, and not only close: no step rounds them.
+    #: Whether the elements must equal NumPy's exactly, because no step has rounded.
     exact: bool = True
-    #: The array of another library that `array` was made of.
+    #: The array of another library from which `array` was made.
     raw: Any = None
     #: Whether further steps may read the array.
     usable: bool = True
     name: str = ""
-    #: The largest absolute value of the operands, by which rounding errors are measured.
+    #: The largest absolute value of the operands, to which rounding errors are relative.
     scale: float = 0.0
-    #: Whether the signs of zeros are open: NumPy's sums and products start from +0, or do not.
+    #: Whether the signs of zeros may differ from NumPy's, as after sums and products.
     zeros_open: bool = False
-    #: The fill value, where NumPy's functions of fill values define it.
+    #: The expected fill value, or `None` if NumPy's results do not define one.
     fill: Any = None
 
     @property
@@ -53,7 +53,7 @@ class Node:
 
 
 class Skip(Exception):
-    """Raised by a step that has no suitable array."""
+    """Raised by a step that has no suitable operands."""
 
 
 class Program:
@@ -86,9 +86,10 @@ class Program:
         return self.random.sample(values, len(values))
 
     def node(self, kind: str = "any", *, exact: bool = False, rank: int = 0, test: Any = None) -> Node:
-        """Draw an array of a kind, of at least a rank, with exact elements if `exact` says so.
+        """Draw an array whose dtype is of a kind, with at least `rank` modes.
 
-        The newest arrays come first, so that expressions become deep.
+        With `exact`, the elements are exact. The array is one of the four newest suitable arrays,
+        so that expressions become deep.
         """
         found = [
             node
@@ -121,7 +122,7 @@ class Program:
     # Results.
 
     def report(self) -> str:
-        """Return the last statement, with those that it depends on."""
+        """Return the last statement, with the statements that it depends on."""
         wanted, lines = set(), []
         for line in reversed(self.text):
             name, equals, _ = line.partition(" = ")
@@ -151,9 +152,9 @@ class Program:
     ) -> Node:
         """Add the result of a function of arrays, and check its shape, dtype and fill value.
 
-        `text` has a place `{}` for each operand, and `numpy` is the same function of NumPy's arrays.
-        The fill value is what `numpy` returns for arrays of fill values, unless `fill` is false.
-        `given` has the objects that are passed in place of the arrays of redpoll.
+        `text` has a placeholder `{}` for each operand, and `numpy` is the same function of NumPy's
+        arrays. Unless `fill` is false, the expected fill value is the result of `numpy` for arrays
+        of fill values. `given` has the objects that are passed instead of the arrays of redpoll.
         """
         line = text.format(*(operand.name for operand in operands))
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -163,7 +164,7 @@ class Program:
         if dense.size > LIMIT:
             raise Skip
         name = f"x{len(self.nodes)}"
-        # The statement is part of the report, also if it fails.
+        # If the statement fails, the report must have the statement.
         self.text.append(f"{name} = {line}")
         array = ours(*([operand.array for operand in operands] if given is None else given))
         node = Node(array, dense, exact and all(operand.exact for operand in operands))
@@ -181,7 +182,7 @@ class Program:
         return self.add(node, line)
 
     def check_fill(self, node: Node) -> None:
-        """Compare the fill value of an array with that of NumPy's functions, if they define it."""
+        """Compare the fill value of an array with the expected fill value, if there is one."""
         if node.fill is None:
             return
         found, expected = type(node.fill)(node.array.fill_value), node.fill
@@ -198,7 +199,8 @@ class Program:
         self.check_fill(node)
         expected = node.dense
         if not self.strict and expected.dtype.kind == "f":
-            # The sign of a zero is open, and so is that of its reciprocal.
+            # The sign of a zero is unspecified, and so is the sign of an infinity that is its
+            # reciprocal.
             infinite = np.isinf(expected) & np.isinf(values)
             values = np.where(infinite, expected, values)
         if node.exact or expected.dtype.kind != "f":
@@ -217,7 +219,7 @@ def _one_value(constant: np.ndarray) -> Any:
 
 
 def widen(node: Node) -> None:
-    """Measure rounding errors by products of elements, and end the expression at an inexact result."""
+    """Widen the tolerance of an inexact result, as for products, and keep it from further steps."""
     if not node.exact:
         node.scale = max(node.scale, min(node.scale, 1e150) ** 2)
         node.usable = False

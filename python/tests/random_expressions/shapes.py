@@ -1,4 +1,4 @@
-"""Steps that change shapes, and select and join parts."""
+"""Steps that change shapes, select elements, and join arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def permute(program: Program) -> None:
 
 
 def move(program: Program) -> None:
-    """Move an axis, or exchange the last two."""
+    """Move an axis, or exchange the last two axes."""
     x = program.node(rank=2)
     if program.flag():
         program.apply("rp.matrix_transpose({})", rp.matrix_transpose, np.matrix_transpose, x)
@@ -88,7 +88,7 @@ def broadcast(program: Program) -> None:
 
 
 def rotate(program: Program) -> None:
-    """Rotate or reverse."""
+    """Rotate or reverse the elements along axes."""
     x = program.node()
     if program.flag():
         axis = program.axes(x)
@@ -138,7 +138,7 @@ def pad(program: Program) -> None:
 
 
 def join(program: Program) -> None:
-    """Join arrays along an axis, or along a new one."""
+    """Join arrays along an axis, or along a new axis."""
     x = program.node()
     kind = program.pick(("concat", "stack", "flat"))
     if kind == "concat" and not x.dense.ndim:
@@ -171,7 +171,7 @@ def join(program: Program) -> None:
 
 
 def unstack(program: Program) -> None:
-    """Take one of the parts along an axis."""
+    """Take the array at one coordinate of an axis."""
     x = program.node(rank=1)
     axis = program.axis(x)
     if not x.dense.shape[axis]:
@@ -190,7 +190,7 @@ def _integers(program: Program, size: int, count: int) -> np.ndarray:
 
 
 def take(program: Program) -> None:
-    """Take coordinates along an axis."""
+    """Take the elements at coordinates along an axis."""
     x = program.node(rank=1)
     axis = program.axis(x)
     size = x.dense.shape[axis]
@@ -301,7 +301,7 @@ def select(program: Program) -> None:
 
 
 def assign(program: Program) -> None:
-    """Assign a number or an array to a part of a copy."""
+    """Assign a number or an array to selected elements of a copy."""
     x = program.node(rank=1)
     key = key_of(program, x.dense.shape)
     with np.errstate(all="ignore"):
@@ -332,7 +332,7 @@ def assign(program: Program) -> None:
 
 
 def _repeats(key: tuple[Any, ...]) -> bool:
-    """Return whether a key of vectors may name an element twice with different values."""
+    """Return whether a key may select an element twice, so that the new value is unspecified."""
     return any(isinstance(item, np.ndarray) and item.dtype != bool for item in key)
 
 

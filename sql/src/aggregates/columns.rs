@@ -11,8 +11,8 @@ use datafusion::arrow::datatypes::DataType;
 use std::fmt;
 use std::sync::Arc;
 
-/// A sum, or a mean, which is the sum divided by the number of values. Its text is the name of the
-/// function.
+/// A sum, or a mean, which is the sum divided by the number of values. `Display` writes the name of
+/// the SQL function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SumKind {
     /// `sum`
@@ -30,7 +30,7 @@ impl fmt::Display for SumKind {
     }
 }
 
-/// A term of a sum, times `2^shift * 10^digits`. Both exponents are 0 unless the sum is of
+/// A term of a sum, times `2^shift * 10^digits`. `shift` and `digits` are 0 unless the sum is of
 /// decimals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScaledFold {
@@ -38,7 +38,7 @@ pub(super) struct ScaledFold {
     pub(super) term: SignedFold,
     /// The exponent of 2, by which the limbs of the factors are shifted.
     pub(super) shift: u32,
-    /// The scale of the sum minus that of the term, in decimal digits.
+    /// The scale of the sum minus the scale of the term, in decimal digits.
     pub(super) digits: u32,
 }
 
@@ -48,7 +48,8 @@ impl From<SignedFold> for ScaledFold {
     }
 }
 
-/// Returns the column of the sum or mean of terms; NULL if the sum of the folds `rows` is 0.
+/// Returns the column of the sum or mean of terms. The value of a group is NULL if its folds `rows`
+/// add up to 0.
 pub(super) fn sum_column(
     kind: SumKind,
     number: Number,

@@ -13,8 +13,8 @@ use redpoll_logic::Expr;
 /// A number of rows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Count {
-    /// The cases, which share no rows, each as a list of columns. A row counts in a case if none of
-    /// the case's columns is NULL.
+    /// Disjoint cases of the rows, each as a list of columns. A row counts in a case if none of the
+    /// case's columns is NULL.
     pub cases: Vec<Vec<LeafColumn>>,
 }
 
@@ -46,8 +46,9 @@ fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggreg
 /// The largest number of cases for which a program is built.
 const MAX_CASES: usize = 16;
 
-/// Returns columns that are all not NULL exactly in the rows of a case in which the value of the
-/// case is not NULL.
+/// Returns the columns that decide whether a row counts in a case. A row in which none of them is
+/// NULL belongs to the case and has a value that is not NULL. In every other row, at least one of
+/// them is NULL.
 fn valid_columns(case: &ExprCase, builder: &mut RegionBuilder) -> Result<Vec<LeafColumn>, UnclaimedReason> {
     let mut valid = Vec::new();
     for (_, condition) in &case.guards {

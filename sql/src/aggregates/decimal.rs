@@ -13,7 +13,7 @@ use datafusion::arrow::datatypes::DataType;
 use std::sync::Arc;
 
 /// Adds the folds of a product of decimals, one for each combination of limbs of the factors, and
-/// returns these folds as terms of the sum. `scale` is that of the sum.
+/// returns these folds as terms of the sum. `scale` is the scale of the sum.
 pub(super) fn limb_sums(
     EncodedRows { join, encoded }: EncodedRows<'_>,
     folds: &mut FoldList,

@@ -1,5 +1,5 @@
 //! `count(distinct ..)`, `sum(distinct ..)`, `avg(distinct ..)`: the number, sum or mean of the
-//! values of a field that occur in a group.
+//! distinct values of a field in a group.
 
 use super::columns::{CountColumn, ScaledFold, SumKind, sum_column};
 use super::{Aggregate, AggregateCall, Family, RegionAggregate};
@@ -12,7 +12,7 @@ use crate::results::{ResultColumn, SignedFold};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Alias, DType, Expr, Scalar};
 
-/// A fold of the distinct values of a column in a group, without NULL.
+/// A fold of the distinct values of a column in a group, excluding NULL.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Distinct {
     /// The field of the column.
@@ -78,7 +78,7 @@ impl RegionAggregate for Distinct {
 /// Checks that the sum of a field's distinct decimals fits 64 bits.
 ///
 /// # Errors
-/// If it may not fit.
+/// If the sum may not fit.
 fn check_sum_fits(EncodedRows { join, encoded }: EncodedRows<'_>, field: FieldId, column: LeafColumn) -> Result<()> {
     if encoded.domain(join, field).absolute_sum()? < i128::from(i64::MAX) {
         return Ok(());
@@ -112,7 +112,7 @@ fn occurring_values(leaves: &mut LeafTables<'_>, field: FieldId, valid: &[LeafCo
     leaves.reduce(Builtin::Or, Scalar::Bool(false), row, Some(field))
 }
 
-/// Returns the value of each code of a field.
+/// Returns the value of each code of a field, as an expression.
 fn value(leaves: &mut LeafTables<'_>, field: FieldId, number: Number) -> Result<Expr> {
     let name = leaves.field(field).clone();
     let domain = leaves.encoded.domain(leaves.join, field);

@@ -1,7 +1,8 @@
 //! `min`, `max`, `bool_and`, `bool_or`: the smallest or largest value of a column, for any type
 //! with an order.
 //!
-//! The fold is over codes. The largest code stands for the extremum, and code 0 for no value.
+//! The fold is the maximum of codes, which are assigned such that the extremum of a group has the
+//! group's largest code. Code 0 means that the group has no value.
 
 use super::{Aggregate, AggregateCall, Family, RegionAggregate};
 use crate::claim::{GroupedJoin, LeafColumn, RegionBuilder, UnclaimedReason, is_ordered};
@@ -86,7 +87,7 @@ fn check_no_nan(EncodedRows { join, encoded }: EncodedRows<'_>, column: LeafColu
     Ok(())
 }
 
-/// Returns the code of the extremum as an expression; 0 if there is no row.
+/// Returns the code of the extremum as an expression; the code is 0 if there is no row.
 pub(crate) fn fold_extreme(
     leaves: &mut LeafTables<'_>,
     column: LeafColumn,
@@ -103,7 +104,7 @@ pub(crate) fn fold_extreme(
     leaves.reduce(Builtin::Max, Scalar::U64(0), lowest, None)
 }
 
-/// The value of a code; NULL if the code is 0.
+/// The column that decodes a fold of codes; a value is NULL if its code is 0.
 #[derive(Debug)]
 struct ExtremeColumn {
     /// The fold of codes.

@@ -1,9 +1,10 @@
 //! The aggregates that regions compute, one file for each family of functions.
 //!
-//! The file of a family has all that is particular to its functions. Its `Family` has the calls
-//! that are claimed. Its `RegionAggregate` has the folds over the rows of the join, the column of
-//! the result that is computed from them, and the text in `EXPLAIN`. The file also has the
-//! expressions of the folds. `columns` and `decimal` have the columns that several families share.
+//! The file of a family has all code that is particular to the functions of the family. A `Family`
+//! recognizes and claims calls. A `RegionAggregate` lists the folds over the rows of the join,
+//! computes the column of the result from the folds, and writes the text in `EXPLAIN`. The file
+//! also has the expressions of the folds. `columns` and `decimal` have the columns that several
+//! families share.
 
 mod columns;
 mod count;
@@ -47,7 +48,7 @@ pub enum Aggregate {
     Extreme(Extreme),
     /// The number, sum or mean of distinct values.
     Distinct(Distinct),
-    /// A variance, a covariance, or a function of them.
+    /// A variance, a covariance, or a function of variances and covariances.
     Moments(Moments),
     /// A fold over a semiring.
     Semiring(SemiringFold),
@@ -55,7 +56,7 @@ pub enum Aggregate {
 
 /// The families, in the order in which they are tried for a call. Semirings come first, because a
 /// user may give a function the name of a built-in one; `distinct` comes before `count` and `sum`,
-/// which ignore `DISTINCT`.
+/// which claim calls without regard to `DISTINCT`.
 const FAMILIES: [Family; 6] =
     [semiring::FAMILY, distinct::FAMILY, count::FAMILY, sum::FAMILY, extreme::FAMILY, moments::FAMILY];
 
@@ -109,21 +110,22 @@ impl AggregateCall<'_> {
 
 /// The computation of an aggregate over the rows of a join.
 pub(crate) trait RegionAggregate {
-    /// Returns the columns that are only summed. A leaf can be a tensor only if these columns are
-    /// the tensor's values.
+    /// Returns the columns that are factors of sums. A leaf can be a tensor only if each of these
+    /// columns of the leaf is the tensor's value.
     fn factors(&self) -> Vec<LeafColumn> {
         Vec::new()
     }
 
-    /// Returns the columns that are read row by row, so that their leaves must not be tensors.
+    /// Returns the columns that are read row by row. The leaves of these columns must not be
+    /// tensors.
     fn row_columns(&self) -> Vec<LeafColumn> {
         Vec::new()
     }
 
-    /// Returns the column of the result, and adds the folds that it is computed from.
+    /// Returns the column of the result, and adds the folds from which the column is computed.
     ///
     /// # Errors
-    /// If the values require that the region is left to DataFusion, or a tensor cannot be read.
+    /// If the region must be left to DataFusion because of its values, or a tensor cannot be read.
     fn result(&self, rows: EncodedRows<'_>, folds: &mut FoldList) -> Result<Box<dyn ResultColumn>>;
 
     /// Returns the text of the aggregate in `EXPLAIN`.

@@ -1,8 +1,9 @@
-//! `var`, `stddev`, `covar` and `corr`: the variances of two columns and their covariance, from the
-//! number of rows and the sums of the columns, of their squares, and of their product.
+//! `var`, `stddev`, `covar` and `corr`: the variances of two columns and their covariance. They are
+//! computed from the number of rows and the sums of the columns, of the squares, and of the product
+//! of the columns.
 //!
-//! Differences of such sums lose digits if the deviations from the mean are small, compared with
-//! the values. Then the region is left to DataFusion, except for integers whose sums are exact.
+//! Differences of such sums lose digits if the deviations from the mean are small compared with the
+//! values. Then the region is left to DataFusion, except for integers whose sums are exact.
 
 use super::sum::{check_sum, float_sum};
 use super::{Aggregate, AggregateCall, Family, RegionAggregate};
@@ -18,7 +19,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
 use std::sync::Arc;
 
-/// A variance, a covariance, or a function of them, over rows.
+/// A variance, a covariance, or a function of variances and covariances, over rows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Moments {
     /// The function.
@@ -36,7 +37,7 @@ pub struct Moments {
 pub struct MomentArg {
     /// The column.
     pub column: LeafColumn,
-    /// The column of its squares.
+    /// The column of the squares of the values.
     pub square: LeafColumn,
     /// True if the values are integers.
     pub is_integer: bool,
@@ -162,8 +163,8 @@ const MAX_EXACT: f64 = (1u64 << 53) as f64;
 /// relative error of about 1e-14.
 const MIN_DEVIATION: f64 = 1e-5;
 
-/// Returns the sum of the products of deviations from means. `x` and `y` are the sums of both
-/// columns, `product` is the sum of their products.
+/// Returns the sum of the products of deviations from means. `x` and `y` are the sums of the two
+/// columns, and `product` is the sum of the products of the columns.
 fn deviations(rows: i64, (x, y): (f64, f64), product: f64, is_exact: bool) -> f64 {
     if is_exact {
         let (rows, x, y, product) = (i128::from(rows), x as i128, y as i128, product as i128);

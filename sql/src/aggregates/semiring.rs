@@ -26,7 +26,7 @@ pub struct SemiringFold {
 /// The family of functions over semirings.
 pub(super) const FAMILY: Family = Family { has_function: |call| semiring(call).is_some(), claim };
 
-/// Returns the semiring of a call, if its function is over one.
+/// Returns the semiring of a call; `None` if the function is not over a semiring.
 fn semiring<'a>(call: &AggregateCall<'a>) -> Option<&'a Semiring> {
     call.function.inner().downcast_ref::<SemiringFunction>().map(|function| &function.semiring)
 }
@@ -86,7 +86,7 @@ fn check_finite(EncodedRows { join, encoded }: EncodedRows<'_>, columns: &[LeafC
 /// Checks that `times` of a semiring distributes over `plus` for the values of the columns.
 ///
 /// # Errors
-/// If it may not, or a tensor cannot be read.
+/// If `times` may not distribute over `plus`, or a tensor cannot be read.
 fn check_distribution(
     EncodedRows { join, encoded }: EncodedRows<'_>,
     columns: &[LeafColumn],

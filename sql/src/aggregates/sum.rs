@@ -34,7 +34,7 @@ pub struct SumOfProducts {
     pub cases: Vec<SumCase>,
     /// True if every row is in a case.
     pub covers: bool,
-    /// Sums of narrow integers that must not overflow their type.
+    /// Sums of narrow integers, each of which must not overflow the integers' type.
     pub narrow: Vec<NarrowSum>,
     /// The number type of the computation.
     pub ty: Number,
@@ -51,7 +51,8 @@ pub struct SumCase {
     pub terms: Vec<SumTerm>,
 }
 
-/// A sum of products of integers that must not overflow the type in which it was written.
+/// A sum of products of integers that must not overflow the integer type of its expression in the
+/// query.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct NarrowSum {
     /// The factors of each product.
@@ -92,7 +93,8 @@ fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggreg
     Ok(Aggregate::Sum(Sum { sum: sum_of_products(arg, &call.valid, builder)?, kind }))
 }
 
-/// Splits an expression into products, in the rows in which no column of `filter` is NULL.
+/// Splits an expression into a sum of products over the rows in which no column of `filter` is
+/// NULL.
 fn sum_of_products(
     arg: &PlanExpr,
     filter: &[LeafColumn],
@@ -203,7 +205,7 @@ pub(super) fn float_sum(products: Vec<Vec<LeafColumn>>) -> SumOfProducts {
     SumOfProducts { cases: vec![case], covers: true, narrow: Vec::new(), ty: Number::F64 }
 }
 
-/// Sums below this bound overflow in no order of computation.
+/// A sum whose bound is below this limit does not overflow, in whichever order its terms are added.
 const MAX_SUM: f64 = 1e300;
 
 /// Checks that a sum has the same result in every order of computation, apart from rounding, and
@@ -248,7 +250,7 @@ fn max_absolute_sum(EncodedRows { join, encoded }: EncodedRows<'_>, term: &SumTe
     Ok(max)
 }
 
-/// Checks that a sum of products cannot overflow the narrow type in which it was written.
+/// Checks that a sum of products cannot overflow the narrow integer type of its expression.
 fn check_narrow(EncodedRows { join, encoded }: EncodedRows<'_>, narrow: &NarrowSum) -> Result<()> {
     let mut total = 0.0;
     for product in &narrow.products {
@@ -303,7 +305,8 @@ pub(crate) fn fold_products(
         finite &= number != Number::F64 || leaves.encoded.absolute_sum(leaves.join, *factor)?.is_finite();
     }
     if !finite {
-        // If there is no row, an infinite factor must give 0, not NaN.
+        // Where there is no row, the product must be 0, but an infinite factor times 0 would be
+        // NaN.
         let identity = Expr::literal(Scalar::zero(number.prim()));
         product = Expr::mapjoin(Builtin::IfElse, [leaves.presence(valid, None)?, product, identity])?;
     }

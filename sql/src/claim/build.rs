@@ -1,5 +1,5 @@
-//! Builds the region of an aggregate node: its flat join, fields, groups and aggregates. The
-//! columns of leaves and the fields are numbered in this order.
+//! Builds the region of an aggregate node: its flat join, fields, groups and aggregates, in this
+//! order. Fields and columns of leaves are numbered in the order in which they are added.
 
 use super::builder::RegionBuilder;
 use super::join::{FlatJoin, substitute};

@@ -1,5 +1,5 @@
-//! The parts of a region while it is built: the columns that leaves compute, the fields of the
-//! join, its comparisons, and the groups.
+//! The builder of a region, which collects the columns that leaves compute, the fields and
+//! comparisons of the join, and the groups.
 
 use super::computed::ComputedLeaf;
 use super::grouped_join::{
@@ -19,12 +19,12 @@ use std::sync::Arc;
 /// A key that rows are grouped by.
 enum GroupKey {
     Column(LeafColumn),
-    /// The field of two keys of an outer join; the group key is the first of them that is not
-    /// NULL.
+    /// The field of two keys of an outer join; the group key is the first of the two keys that is
+    /// not NULL.
     Coalesced(FieldId),
 }
 
-/// The parts of a region while it is built.
+/// A region under construction.
 #[derive(Clone)]
 pub(crate) struct RegionBuilder {
     pub(super) join: FlatJoin,
@@ -34,10 +34,10 @@ pub(crate) struct RegionBuilder {
     pub(super) leaf_exprs: Vec<Vec<Expr>>,
     pub(super) fields: Vec<RegionField>,
     pub(super) masks: Vec<Mask>,
-    /// The leaves that are computed from others.
+    /// The leaves that are computed from other leaves.
     pub(super) computed: Vec<ComputedLeaf>,
-    /// Columns of excluding leaves; a row with a NULL in such a column of its leaf excludes
-    /// nothing.
+    /// Columns of the leaves of anti-joins. A row of such a leaf with a NULL in one of these
+    /// columns excludes no row of the join.
     pub(super) required: Vec<LeafColumn>,
     /// Columns that must not be NULL in any row.
     pub(super) non_null: Vec<LeafColumn>,
@@ -111,8 +111,8 @@ impl RegionBuilder {
         })
     }
 
-    /// Returns the column of an expression. If the expression reads several leaves, the column is
-    /// that of a computed leaf.
+    /// Returns the column of an expression. If the expression reads several leaves, the column
+    /// belongs to a computed leaf.
     pub(crate) fn column(&mut self, expr: &Expr) -> Result<LeafColumn, UnclaimedReason> {
         self.check_computable(expr)?;
         match leaves_of(expr)[..] {
@@ -205,7 +205,7 @@ impl RegionBuilder {
                 self.find_or_add_field(b, &right, NullTreatment::Keep),
             );
             self.merge_fields(a, b);
-            // Against an excluding leaf, rows with a NULL match nothing and stay.
+            // A row with a NULL matches no row of an excluding leaf, so the row stays.
             if nulls == NullTreatment::Drop && excluding.is_none() {
                 let field = a.min(b);
                 self.fields[field].nulls = NullTreatment::Drop;
@@ -215,7 +215,8 @@ impl RegionBuilder {
         for (left, comparison, right) in std::mem::take(&mut self.join.comparisons) {
             self.check_same_type(&left, &right)?;
             let (a, b) = (self.key(&left)?, self.key(&right)?);
-            // A row with a NULL matches no row of the excluding leaf.
+            // A row of an excluding leaf excludes nothing if its compared column is NULL. The other
+            // compared column must have no NULL.
             let excludes = |c: LeafColumn| self.join.leaves[c.leaf].1 == LeafRole::AntiJoin;
             let excluding = [a, b].into_iter().find(|&c| excludes(c));
             if let Some(column) = excluding {
@@ -226,7 +227,8 @@ impl RegionBuilder {
                 self.find_or_add_field(a, &left, NullTreatment::Drop),
                 self.find_or_add_field(b, &right, NullTreatment::Drop),
             );
-            // Rows with a NULL match no row of the excluding leaf, and stay.
+            // A field that existed before drops rows with a NULL only if the comparison has no
+            // excluding leaf.
             for field in [left, right].into_iter().filter(|_| excluding.is_none()) {
                 self.fields[field].nulls = NullTreatment::Drop;
             }
@@ -355,7 +357,7 @@ impl RegionBuilder {
         Ok(groups)
     }
 
-    /// Returns the column that is not NULL where a condition is true.
+    /// Returns the column that is not NULL exactly in the rows in which a condition is true.
     pub(crate) fn condition_column(&mut self, condition: &Expr) -> Result<LeafColumn, UnclaimedReason> {
         let passes = when(condition.clone(), Expr::Literal(ScalarValue::from(true), None)).end();
         self.column(&passes.map_err(|e| UnclaimedReason::Planning(e.to_string()))?)

@@ -17,17 +17,18 @@ use datafusion::logical_expr::{BinaryExpr, EmptyRelation, Expr, LogicalPlan, Ope
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A leaf of combinations while its region is built.
+/// A leaf of combinations, for a region under construction.
 #[derive(Clone)]
 pub(super) struct ComputedLeaf {
     /// The index of the leaf.
     pub(super) leaf: usize,
-    /// The columns of other leaves whose values are combined.
+    /// The columns of other leaves whose values are combined, one tuple of columns for each of
+    /// these leaves.
     sources: Vec<Vec<LeafColumn>>,
     /// The condition that combinations must pass, over the columns [`Combinations::column`].
     condition: Option<Expr>,
-    /// The results over the columns [`Combinations::column`]. Expressions refer to result `k` as
-    /// column `k` of the leaf.
+    /// The expressions of the results, over the columns [`Combinations::column`]. Other expressions
+    /// refer to result `k` as column `k` of the leaf.
     results: Vec<Expr>,
     /// The condition or the results as the user wrote them.
     texts: Vec<String>,
@@ -44,9 +45,9 @@ impl RegionBuilder {
         Ok(())
     }
 
-    /// Splits an expression with `split`. If that fails, replaces the parts that are neither
-    /// arithmetic, casts nor `CASE` by columns of computed leaves, and splits the result. If that
-    /// fails, too, computes the whole expression as one column.
+    /// Splits an expression with `split`. If the split fails, replaces the parts that are neither
+    /// arithmetic, casts nor `CASE` by columns of computed leaves, and splits the result. If this
+    /// split fails, too, computes the whole expression as one column.
     pub(crate) fn split_or_compute(
         &mut self,
         expr: &Expr,
@@ -114,8 +115,8 @@ impl RegionBuilder {
     /// leaves. Expressions that read the same columns share a leaf.
     ///
     /// # Errors
-    /// If the expression is volatile or contains a subquery, or one of the leaves belongs to a
-    /// semi-join or an anti-join. Also if the type of a part that reads one leaf has no order.
+    /// If the expression is volatile or contains a subquery, if one of the leaves belongs to a
+    /// semi-join or an anti-join, or if the type of a part that reads one leaf has no order.
     pub(crate) fn compute(&mut self, expr: &Expr) -> Result<Expr, UnclaimedReason> {
         self.check_computable(expr)?;
         let (text, ty) = (self.source_text(expr), self.type_of(expr)?);

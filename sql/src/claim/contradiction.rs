@@ -4,13 +4,13 @@ use super::grouped_join::{Comparison, FieldId, GroupedJoin, LeafSource};
 use crate::table::TensorColumn;
 
 /// Returns whether comparisons and ranges of a region contradict each other, so that no codes
-/// satisfy them. Comparisons with excluding leaves do not count, and contradictions that need
+/// satisfy them. Comparisons with excluding leaves are ignored, and contradictions that need
 /// several `<>` are not found.
 ///
 /// Codes are integers, so each condition bounds a difference: `a < b` is `a - b <= -1`, and a range
-/// bounds the difference to 0. The bounds contradict each other exactly if a cycle of them has a
-/// sum below 0 (Bellman; here by the closure of Floyd and Warshall). `a <> b` is violated if both
-/// differences are at most 0.
+/// bounds the difference of a field and a node for 0. The bounds contradict each other exactly if
+/// the bounds along a cycle add up to less than 0 (Bellman). The closure of Floyd and Warshall
+/// finds such a cycle. `a <> b` is violated if `a - b` and `b - a` are both at most 0.
 pub(super) fn is_contradiction(join: &GroupedJoin) -> bool {
     let (ranges, modes) = ranges(join);
     let zero = join.fields.len() + modes;
@@ -48,8 +48,9 @@ pub(super) fn is_contradiction(join: &GroupedJoin) -> bool {
         })
 }
 
-/// Returns the ranges of tensors' modes with their nodes, and the number of modes in no field. The
-/// node of a mode is its field; modes in no field have nodes above all fields.
+/// Returns the ranges of tensors' modes, each with the node of its mode, and the number of modes
+/// without a field. The node of a mode is the index of its field. The nodes of modes without a
+/// field follow the nodes of all fields.
 fn ranges(join: &GroupedJoin) -> (Vec<(usize, u64, u64)>, usize) {
     let (mut node_ranges, mut other_modes) = (Vec::new(), Vec::new());
     for (leaf, source) in join.leaves.iter().map(|leaf| &leaf.source).enumerate() {

@@ -26,9 +26,10 @@ pub struct LeafColumn {
 pub struct GroupedJoin {
     /// The joined tables.
     pub leaves: Vec<Leaf>,
-    /// The outer joins among the leaves, each after those whose rows it reads.
+    /// The outer joins among the leaves, each after the outer joins whose rows it reads.
     pub outers: Vec<OuterJoin>,
-    /// The values that join, group, are compared, or are folded as distinct values.
+    /// The fields, which are the values by which rows are joined, grouped or compared, or whose
+    /// distinct values are folded.
     pub fields: Vec<RegionField>,
     /// Comparisons that rows of the join, or rows of an excluding leaf, must pass.
     pub masks: Vec<Mask>,
@@ -60,16 +61,16 @@ pub struct Leaf {
 }
 
 /// An outer join. The padded leaf gets a row for each key that only the kept leaf has; the other
-/// columns of this row have the values of a row of NULLs. Then an inner join of both leaves gives
-/// the rows of the outer join.
+/// columns of this row have the values that their expressions have in a row of NULLs. Then an inner
+/// join of both leaves gives the rows of the outer join.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct OuterJoin {
     /// The leaf all of whose rows are kept.
     pub kept: LeafId,
     /// The leaf that gets added rows.
     pub padded: LeafId,
-    /// The pairs of equal columns, that of the kept leaf first. The key columns of a padded leaf
-    /// have no other use.
+    /// The pairs of equal columns; the column of the kept leaf comes first. The key columns of a
+    /// padded leaf have no other use.
     pub keys: Vec<(usize, usize)>,
     /// True if the kept leaf is padded, too (full outer join).
     pub full: bool,
@@ -94,7 +95,7 @@ pub enum LeafSource {
         /// The input's column for each column of the leaf.
         columns: Vec<usize>,
     },
-    /// A tensor, bound unchanged; each column is one of its modes or its value.
+    /// A tensor, bound unchanged; each column of the leaf is a mode or the value of the tensor.
     Tensor {
         /// The tensor.
         table: TensorTable,
@@ -110,11 +111,12 @@ pub enum LeafSource {
 /// The effect of a leaf's rows on the rows of a join.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LeafRole {
-    /// Each row joins, so rows of the result multiply.
+    /// Each matching row of the leaf gives a row of the join (inner join).
     Join,
-    /// Rows of other leaves pass once if a row matches them (semi-join).
+    /// Rows of other leaves pass once if a row of this leaf matches them (semi-join).
     SemiJoin,
-    /// Rows of other leaves pass if no row matches them (anti-join).
+    /// Rows of other leaves pass if no row of this leaf matches them (anti-join). Such a leaf is
+    /// called an excluding leaf.
     AntiJoin,
 }
 
@@ -135,9 +137,9 @@ pub struct RegionField {
 /// The treatment of rows with a NULL in a field.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum NullTreatment {
-    /// Such rows join nothing.
+    /// A row with a NULL joins nothing.
     Drop,
-    /// NULL is a value like others.
+    /// NULL is a value like any other.
     Keep,
 }
 
@@ -154,16 +156,17 @@ pub struct Mask {
     pub excluding_leaf: Option<LeafId>,
 }
 
-/// The rows of a leaf that is computed from other leaves: a row for each combination of their
-/// values.
+/// The rows of a leaf that is computed from other leaves: a row for each combination of the other
+/// leaves' values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Combinations {
-    /// The columns of other leaves, a tuple for each of them, whose distinct values are combined.
+    /// The columns whose distinct values are combined, as a tuple of columns for each of the other
+    /// leaves.
     pub sources: Vec<Vec<LeafColumn>>,
     /// The condition that combinations must pass.
     pub condition: Option<Expr>,
-    /// The columns of the leaf, which are values of the sources and expressions over them. Columns
-    /// of these expressions and of the condition are made by [`Combinations::column`].
+    /// The columns of the leaf: the values of the sources, and expressions over these values. These
+    /// expressions and the condition refer to values by [`Combinations::column`].
     pub exprs: Vec<Expr>,
 }
 
@@ -171,12 +174,12 @@ impl Combinations {
     /// The prefix of the relation names of sources in expressions.
     const SOURCE: &str = "source#";
 
-    /// Returns the column of a part of the tuple of a source.
+    /// Returns the column by which expressions refer to element `part` of the tuple of a source.
     pub fn column(source: usize, part: usize) -> Column {
         Column::new(Some(TableReference::bare(format!("{}{source}", Combinations::SOURCE))), part.to_string())
     }
 
-    /// Returns the source and the part of a column made by [`Combinations::column`].
+    /// Returns the source and the `part` of a column made by [`Combinations::column`].
     pub fn as_part(column: &Column) -> Option<(usize, usize)> {
         let source = column.relation.as_ref()?.table().strip_prefix(Combinations::SOURCE)?.parse().ok()?;
         Some((source, column.name.parse().ok()?))
@@ -185,7 +188,7 @@ impl Combinations {
     /// Returns the columns of the leaf that have the tuple of a source.
     ///
     /// # Panics
-    /// If the leaf lacks a part of the tuple.
+    /// If the leaf lacks an element of the tuple.
     pub fn columns_of_source(&self, source: usize) -> Vec<usize> {
         let column_of = |part| {
             let part = Expr::Column(Combinations::column(source, part));
@@ -252,7 +255,8 @@ impl GroupedJoin {
         self.leaves.iter().any(|leaf| matches!(leaf.source, LeafSource::Tensor { .. }))
     }
 
-    /// Returns the tensor of a leaf and its columns; `None` for other leaves.
+    /// Returns the tensor of a leaf, and the mode or value of each column of the leaf; `None` if
+    /// the leaf is no tensor.
     pub fn tensor(&self, leaf: LeafId) -> Option<(&TensorTable, &[TensorColumn])> {
         match &self.leaves[leaf].source {
             LeafSource::Tensor { table, columns, .. } => Some((table, columns)),
@@ -268,7 +272,8 @@ impl GroupedJoin {
         }
     }
 
-    /// Returns the input of a column, and its index there; `None` for tensors and computed leaves.
+    /// Returns the input of a column, and the column's index in the input; `None` for tensors and
+    /// computed leaves.
     pub fn input_column(&self, column: LeafColumn) -> Option<(usize, usize)> {
         match &self.leaves[column.leaf].source {
             LeafSource::Input { input, columns } => Some((*input, columns[column.column])),

@@ -15,7 +15,7 @@ pub(super) struct FlatJoin {
     pub(super) leaves: Vec<(LogicalPlan, LeafRole)>,
     /// Pairs of equal expressions, each of one leaf.
     pub(super) equalities: Vec<(Expr, Expr, NullEquality)>,
-    /// The outer joins, each after those below it.
+    /// The outer joins, each after the outer joins below it in the plan.
     pub(super) outers: Vec<FlatOuterJoin>,
     /// Comparisons of two expressions, each of one leaf.
     pub(super) comparisons: Vec<(Expr, Comparison, Expr)>,
@@ -34,7 +34,7 @@ pub(super) struct FlatOuterJoin {
     pub(super) kept: usize,
     /// The leaf whose columns are NULL if it has no matching row.
     pub(super) padded: usize,
-    /// Pairs of equal expressions, that of the kept leaf first.
+    /// Pairs of equal expressions; the expression of the kept leaf comes first.
     pub(super) keys: Vec<(Expr, Expr)>,
     /// True if all rows of the padded leaf are kept, too.
     pub(super) full: bool,
@@ -257,10 +257,11 @@ impl FlatJoin {
         UnclaimedReason::SeveralTables(self.with_names(expr).to_string())
     }
 
-    /// Adds a condition over several leaves that is no comparison of two expressions.
+    /// Adds a condition over several leaves that is no comparison of two expressions of one leaf
+    /// each.
     fn add_spanning_condition(&mut self, condition: &Expr) -> Result<(), UnclaimedReason> {
-        // A semi-join or anti-join leaf must count once, but the condition would be checked for
-        // each of its rows.
+        // The leaf of a semi-join or anti-join must count once per row of the join, but a computed
+        // leaf would check the condition for each row of that leaf.
         if leaves_of(condition).iter().any(|&leaf| self.leaves[leaf].1 != LeafRole::Join) {
             return Err(self.several_tables(condition));
         }

@@ -1,8 +1,8 @@
 //! The leaves of a region: tensors that are bound unchanged, columns of inputs, or computed leaves.
 //!
 //! Leaves that read the same rows under different names share one input, which is read and encoded
-//! once. The columns that such leaves share have one domain. A leaf that an outer join pads has an
-//! input of its own.
+//! once. The columns that such leaves share have one domain, so equal values have equal codes. A
+//! leaf that an outer join pads has an input of its own.
 
 use super::builder::RegionBuilder;
 use super::contradiction::is_contradiction;
@@ -42,8 +42,8 @@ pub(super) fn finish_region(
             tensors.push(None);
             continue;
         }
-        // An anti-join keeps coordinates beyond the dimensions of the excluding tensor; outer joins
-        // add rows.
+        // An anti-join keeps rows whose values lie beyond the dimensions of the excluding tensor,
+        // and an outer join adds rows. A tensor that is bound unchanged supports neither.
         if *role == LeafRole::AntiJoin || outers.iter().any(|outer| [outer.kept, outer.padded].contains(&leaf)) {
             tensors.push(None);
             continue;
@@ -167,8 +167,8 @@ fn as_tensor(plan: &LogicalPlan, conditions: &[&Expr], exprs: &[Expr], uses: &Co
     (modes && values && all).then_some(LeafSource::Tensor { table, columns, ranges })
 }
 
-/// Returns the mode or value that an expression reads, if it does nothing else. A cast of the value
-/// to a number is allowed if it is exact or converts as kernels do.
+/// Returns the mode or value that an expression reads; `None` if the expression computes anything
+/// from it. A cast of the value to a number is allowed if it is exact or converts as kernels do.
 fn tensor_column(table: &TensorTable, expr: &Expr) -> Option<TensorColumn> {
     let (column, to) = match expr {
         Expr::Column(column) => (column, None),
@@ -191,10 +191,10 @@ fn tensor_column(table: &TensorTable, expr: &Expr) -> Option<TensorColumn> {
     }
 }
 
-/// Drops tensors whose modes share a domain of several fields with columns of rows. The codes of a
-/// tensor are its coordinates, but compared rows may have values beyond its dimensions, so all
-/// values must be encoded. Computed leaves do not count, because their values come from other
-/// leaves.
+/// Drops each tensor that has a mode in the same domain as a column of rows, if the domain has
+/// several fields. The codes of a tensor are its coordinates, but rows that are compared with the
+/// tensor may have values beyond its dimensions, so all values must be encoded. Computed leaves are
+/// ignored, because their values come from other leaves.
 fn drop_mixed_tensors(fields: &[RegionField], tensors: &mut [Option<LeafSource>], is_computed: impl Fn(usize) -> bool) {
     loop {
         let mut mixed = None;
@@ -212,8 +212,8 @@ fn drop_mixed_tensors(fields: &[RegionField], tensors: &mut [Option<LeafSource>]
     }
 }
 
-/// Gives each column of an input one domain across all leaves that read it. Domains of tensors and
-/// of tuples of columns stay as they are.
+/// Gives each column of an input one domain across all leaves that read the column. Domains of
+/// tensors and of tuples of columns stay as they are.
 fn share_domains(join: &mut GroupedJoin) {
     let has_tensors = |join: &GroupedJoin, domain: usize| {
         let mut columns = join.fields.iter().filter(|f| f.domain == domain).flat_map(|f| f.columns.iter().flatten());

@@ -67,8 +67,8 @@ impl LeafOrigin {
         self.exprs.iter().position(|e| *e == expr).unwrap_or_else(|| self.add_column(expr))
     }
 
-    /// Adds a column for an expression, even if there is one already. The keys of outer joins need
-    /// their own columns, because each join adds other keys.
+    /// Adds a column for an expression, even if the expression has a column already. The keys of
+    /// outer joins need their own columns, because each join adds other keys.
     pub(super) fn add_column(&mut self, expr: Expr) -> usize {
         self.exprs.push(expr);
         self.exprs.len() - 1
@@ -120,8 +120,8 @@ fn strip_aliases(plan: &LogicalPlan) -> &LogicalPlan {
     }
 }
 
-/// Returns the scan below aliases and filters, which keep the columns, with its table and the
-/// filters over the columns of the scan.
+/// Returns the scan below aliases and filters, the scanned table, and the filters over the columns
+/// of the scan. Aliases and filters do not change the columns.
 fn find_scan(plan: &LogicalPlan) -> Option<(TableScan, Arc<dyn TableProvider>, Vec<Expr>)> {
     match plan {
         LogicalPlan::SubqueryAlias(alias) => find_scan(&alias.input),
@@ -151,7 +151,7 @@ fn scan_column(scan: &TableScan, k: usize) -> Expr {
 }
 
 /// Returns whether two plans give the same rows. Equal plans may read different tables of the same
-/// name.
+/// name, so the tables are compared, too.
 fn have_same_rows(a: &LogicalPlan, b: &LogicalPlan) -> bool {
     let tables = |plan: &LogicalPlan| {
         let mut tables = Some(Vec::new());

@@ -25,9 +25,10 @@ pub enum UnclaimedReason {
         /// The modifier.
         modifier: &'static str,
     },
-    /// An expression reads columns of several tables where those of one are required.
+    /// An expression reads columns of several tables where an expression of one table is required.
     SeveralTables(String),
-    /// A condition of an outer join, or above it, is not an equality of keys of two tables.
+    /// A condition of an outer join, or above an outer join, is not an equality of keys of two
+    /// tables.
     OuterJoin(String),
     /// A type has no exact representation in kernels.
     Type {

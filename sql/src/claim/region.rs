@@ -23,6 +23,6 @@ pub struct Claim {
     pub region: Region,
     /// The plans of the inputs, from which leaves read rows unless they are tensors or computed.
     pub inputs: Vec<LogicalPlan>,
-    /// The reasons why joins below could not be flattened and became leaves.
+    /// The reasons why joins below the aggregates could not be flattened and became leaves.
     pub unflattened: Vec<UnclaimedReason>,
 }

@@ -2,14 +2,14 @@
 //! at most one factor per leaf.
 //!
 //! In DataFusion, integers wrap, so `+`, `-` and `*` on one 64-bit type are a ring and distribute
-//! exactly. Floats may be regrouped, as in DataFusion's own partial sums. Decimals are exact while
-//! their computation cannot exceed 128 bits. Narrower integers are computed in the wider type that
-//! they are cast to, if the encoded values cannot overflow.
+//! exactly. Floats may be regrouped, as in DataFusion's own partial sums. Decimals are exact if no
+//! intermediate result can exceed 128 bits. Narrower integers are computed in the wider type to
+//! which the expression casts them, if the encoded values cannot overflow the narrow type.
 //!
 //! A `CASE` over conditions of one leaf each, or `AND`s of such conditions, splits the rows into
-//! disjoint cases. A quotient of floats by a product is a product with the reciprocals of its
-//! factors. DataFusion computes other operators if they read one leaf only; those that read several
-//! are computed for all combinations of values (`computed`).
+//! disjoint cases. Division of floats by a product becomes multiplication by the reciprocals of the
+//! product's factors. DataFusion computes all other operators that read one leaf only. An operator
+//! that reads several leaves is computed for all combinations of values (`computed`).
 
 use super::join::leaves_of;
 use super::reason::UnclaimedReason;
@@ -31,7 +31,7 @@ pub(crate) struct LeafProduct {
     parts: Vec<(usize, Expr)>,
 }
 
-/// The expression in the rows that pass all guards.
+/// A case of an expression: the rows that pass all guards, and the expression in these rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExprCase {
     /// Conditions of one leaf each that must be true.
@@ -51,7 +51,7 @@ pub(crate) struct NarrowExpr {
     pub(crate) max: u64,
 }
 
-/// An expression in all rows.
+/// An expression, split into cases.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExprTerms {
     /// The cases, which share no rows; the expression is NULL in rows outside all cases.
@@ -65,11 +65,12 @@ pub(crate) struct ExprTerms {
 /// The largest number of terms for which a program is built.
 const MAX_TERMS: usize = 16;
 
-/// The bound of decimals: DataFusion computes them in 128 bits, and reports an error if one does
-/// not fit.
+/// The largest absolute value of unscaled decimals. DataFusion computes decimals in 128 bits, and
+/// reports an error if a decimal does not fit.
 const MAX_DECIMAL: f64 = 1.7e38;
 
-/// Returns a bound of the unscaled absolute value of a decimal expression; `None` if there is none.
+/// Returns a bound of the unscaled absolute value of a decimal expression; `None` if no bound is
+/// known.
 fn decimal_bound(expr: &Expr, schema: &DFSchema) -> Option<f64> {
     let DataType::Decimal128(precision, scale) = expr.get_type(schema).ok()? else { return None };
     if leaves_of(expr).len() < 2 {
@@ -115,7 +116,7 @@ pub(crate) fn split_terms(
         _ => {}
     }
     let part = |e: &Expr| match (e.get_type(schema).ok().and_then(|ty| Number::of(&ty)), number) {
-        // Products and sums of decimals have their own scale.
+        // Each operand of a product or sum of decimals has its own scale.
         (Some(decimal @ Number::Decimal(_)), Number::Decimal(_)) => split_terms(e, decimal, schema, constant_leaf),
         (Some(part_number), _) if part_number == number => split_terms(e, number, schema, constant_leaf),
         _ => Err(several_tables()),
@@ -299,8 +300,8 @@ fn split_case(
         let and = |guards: &Vec<(usize, Expr)>, more: &[(usize, Expr)]| [&guards[..], more].concat();
         let passing: Vec<_> = remaining.iter().map(|guards| and(guards, &parts)).collect();
         branch(&passing, then)?;
-        // The complement of the condition: the first part is not true, or it is and the second is
-        // not, ..
+        // The complement of the condition is the union of `not(k)` over all `k`: the first `k`
+        // parts are true, and part `k` is not true.
         let not = |k: usize| {
             let (leaf, condition) = &parts[k];
             let rest = (*leaf, Expr::IsNotTrue(Box::new(condition.clone())));
@@ -319,7 +320,7 @@ fn split_case(
 }
 
 /// Splits an integer expression that is cast to `number`, so that kernels compute the expression in
-/// that type; `None` if they cannot.
+/// that type; `None` if kernels cannot.
 fn split_widened(expr: &Expr, number: Number, schema: &DFSchema, constant_leaf: usize) -> Option<ExprTerms> {
     let ty = expr.get_type(schema).ok()?;
     let (wide, max) = match (number, &ty) {
@@ -383,7 +384,8 @@ fn widened_products(
     })
 }
 
-/// Returns expressions of one leaf each that are all not NULL exactly if `expr` is not NULL.
+/// Returns expressions of one leaf each. `expr` is NULL exactly if one of these expressions is
+/// NULL.
 pub(crate) fn strict_parts(expr: &Expr, constant_leaf: usize) -> Result<Vec<(usize, Expr)>, UnclaimedReason> {
     match (&leaves_of(expr)[..], expr) {
         ([], _) => Ok(vec![(constant_leaf, expr.clone())]),
@@ -397,7 +399,7 @@ pub(crate) fn strict_parts(expr: &Expr, constant_leaf: usize) -> Result<Vec<(usi
     }
 }
 
-/// Returns the arguments of `coalesce(x, y)`, also written as a `CASE`.
+/// Returns the arguments of `coalesce(x, y)`, which may be written as a `CASE`.
 pub(super) fn coalesce_of(expr: &Expr) -> Option<(&Expr, &Expr)> {
     match expr {
         Expr::ScalarFunction(call) if call.func.name() == "coalesce" => match &call.args[..] {

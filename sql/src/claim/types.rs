@@ -1,4 +1,5 @@
-//! Properties of types that decide the use of their values.
+//! Properties of column types: whether values of a type can be keys, and whether codes preserve
+//! their order.
 
 use datafusion::arrow::datatypes::DataType;
 

@@ -1,5 +1,5 @@
-//! Scans of tables of files: the columns that the session keeps, or DataFusion's own scan if they
-//! cannot be kept.
+//! Scans of tables of files: the columns that the session keeps, or DataFusion's own scan if the
+//! columns cannot be kept.
 
 use super::file_table::{ColumnReader, FileTableData, FileVersion};
 use super::store::FileColumn;
@@ -29,7 +29,8 @@ pub(crate) struct FileScan {
     facts: FileScanFacts,
     /// The scan of the files; `None` if all columns were kept when the scan was planned.
     source: Option<FileSource>,
-    /// The rows, once a partition has asked for them; `None` if they cannot be kept.
+    /// The rows, which are loaded when a partition first asks for rows; `None` if the rows cannot
+    /// be kept.
     loaded: Arc<OnceCell<Option<Arc<LoadedRows>>>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -59,7 +60,7 @@ pub(crate) struct LoadedRows {
     pub(crate) batch: RecordBatch,
     /// Number of columns that were read from files.
     pub(super) read: usize,
-    /// The columns, whose memory stays reserved.
+    /// The columns, whose memory stays reserved while the rows exist.
     pub(super) _columns: Vec<Arc<FileColumn>>,
 }
 
@@ -91,7 +92,7 @@ impl FileScan {
         self.source.as_ref().map(|source| &source.reader)
     }
 
-    /// Returns all rows of the columns; `None` if they cannot be kept.
+    /// Returns all rows of the columns; `None` if the columns cannot be kept.
     ///
     /// # Errors
     /// If the files cannot be read.
@@ -117,7 +118,7 @@ impl FileScan {
     ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let loaded = match (self.rows(&context).await?, &self.source) {
             (Some(loaded), _) => loaded,
-            (None, None) => return Err(DataFusionError::Internal("a scan of kept columns has no rows".into())),
+            (None, None) => return Err(DataFusionError::Internal("the rows of kept columns are not loaded".into())),
             (None, Some(FileSource { scan, .. })) => {
                 let parts = (partition..scan.output_partitioning().partition_count()).step_by(self.partitions());
                 let parts = parts.map(|part| scan.execute(part, context.clone())).collect::<Result<Vec<_>>>()?;

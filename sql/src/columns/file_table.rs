@@ -1,7 +1,7 @@
-//! Tables of files whose columns are read once a session, when a query first asks for them.
+//! Tables of files whose columns are read once per session, when a query first needs them.
 //!
-//! The columns are kept by the [`ColumnStore`] as long as the files keep their sizes and
-//! modification times, and the limit leaves room. Files that do not fit this limit are read by each
+//! The [`ColumnStore`] keeps the columns until the size or modification time of a file changes, or
+//! other entries need the memory. Files that do not fit the limit of the store are read by each
 //! query, as in DataFusion.
 
 use super::file_scan::{FileScan, FileScanFacts, LoadedRows};
@@ -40,7 +40,8 @@ pub(super) struct FileTableData {
     id: TableId,
     listing: Arc<ListingTable>,
     store: Arc<ColumnStore>,
-    /// Held while columns are read, so that two queries do not read the same columns.
+    /// A lock that is held while columns are read, so that two queries do not read the same
+    /// columns.
     reading: tokio::sync::Mutex<()>,
     facts: Mutex<FileFacts>,
 }
@@ -49,9 +50,9 @@ pub(super) struct FileTableData {
 #[derive(Clone, Debug, Default)]
 struct FileFacts {
     version: Option<Arc<FileVersion>>,
-    /// The number of rows, once a column is read.
+    /// The number of rows; `None` before a column has been read.
     rows: Option<usize>,
-    /// DataFusion's statistics of all columns, once a scan is planned.
+    /// DataFusion's statistics of all columns; `None` before a scan has been planned.
     statistics: Option<Arc<Statistics>>,
     /// True if columns did not fit the store.
     is_too_large: bool,
@@ -134,7 +135,7 @@ impl FileTableData {
         self.facts(version).rows
     }
 
-    /// Changes the facts about a version of the files; those of other versions are dropped.
+    /// Changes the facts about a version of the files, and drops the facts about other versions.
     fn record(&self, version: &Arc<FileVersion>, change: impl FnOnce(&mut FileFacts)) {
         let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
         if facts.version.as_ref() != Some(version) {
@@ -197,7 +198,7 @@ impl FileTableData {
 
     /// Returns the plan that reads the `missing` columns; `None` if these columns do not fit the
     /// store. A file that is not Parquet is treated as text, which is parsed as a whole. So the
-    /// second read of such a file takes all columns that are not kept yet.
+    /// second read of such a file reads all columns that are not kept yet.
     async fn reader(
         &self,
         state: &dyn Session,
@@ -224,8 +225,8 @@ impl FileTableData {
         Ok(Some(ColumnReader { columns, plan: guard_scans(plan)? }))
     }
 
-    /// Returns the rows of the columns of a scan, and reads and keeps the columns that are missing;
-    /// `None` if the columns cannot be kept.
+    /// Reads and keeps the missing columns of a scan, and returns the rows of all columns of the
+    /// scan; `None` if the columns cannot be kept.
     ///
     /// # Errors
     /// If the files cannot be read.
@@ -268,8 +269,8 @@ impl FileTableData {
         self.loaded((scan.schema(), rows), columns, read).map(Some)
     }
 
-    /// Runs a plan and returns its columns and the number of rows, in the order of partitions;
-    /// `None` if the columns exceed the store's capacity or the memory.
+    /// Runs a plan and returns its columns, with rows in the order of partitions, and the number of
+    /// rows; `None` if the columns exceed the store's capacity or the memory.
     async fn read(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
@@ -298,14 +299,14 @@ impl FileTableData {
         while let Some(part) = tasks.join_next().await {
             match part.map_err(|e| DataFusionError::External(Box::new(e)))?? {
                 Some(part) => parts.push(part),
-                // The other tasks end when they are dropped.
+                // Dropping `tasks` ends the other tasks.
                 None => return Ok(None),
             }
         }
         parts.sort_unstable_by_key(|(partition, _)| *partition);
         let batches: Vec<RecordBatch> = parts.into_iter().flat_map(|(_, batches)| batches).collect();
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
-        // While columns are put together, their parts still exist.
+        // While batches are concatenated, the batches and the columns exist at once.
         if batches.len() > 1 && !grow(&reserved, reserved.size(), &self.store) {
             return Ok(None);
         }
@@ -320,8 +321,8 @@ impl FileTableData {
     }
 }
 
-/// Reserves memory, and drops kept columns and codes until there is room; returns whether there is
-/// enough.
+/// Reserves memory, and drops kept columns and codes until there is room; returns whether the
+/// memory is reserved.
 fn grow(reserved: &MemoryReservation, bytes: usize, store: &ColumnStore) -> bool {
     while reserved.try_grow(bytes).is_err() {
         if !store.evict_oldest() {
@@ -383,8 +384,8 @@ impl TableProvider for FileTable {
         }
         let scan = data.listing.scan(state, projection, filters, limit).await?;
         let missing = data.missing(&facts.version, &facts.columns);
-        // A scan with a limit may read a small part of the files; without columns, only the number
-        // of rows is read.
+        // A scan with a limit may read only a small part of the files, and a scan without columns
+        // reads only the number of rows.
         if limit.is_some() || missing.is_empty() {
             return Ok(scan);
         }

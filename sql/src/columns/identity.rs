@@ -1,5 +1,5 @@
-//! The identity of columns: the arrays that they consist of. Arrays never change, so a column that
-//! is still alive has the same values.
+//! The identity of columns: the arrays that a column consists of. Arrays never change, so a column
+//! whose arrays are still alive has the same values.
 
 use datafusion::arrow::array::{Array, ArrayRef};
 use std::sync::{Arc, Weak};
@@ -15,8 +15,8 @@ impl ColumnIdentity {
     }
 }
 
-/// Weak references to columns, which may be dropped. As long as the references exist, no other
-/// array has the addresses of the columns.
+/// Weak references to columns, which may be dropped. While the references exist, no other array has
+/// the addresses of the columns.
 #[derive(Clone, Debug)]
 pub(super) struct WeakColumns(Vec<Weak<dyn Array>>);
 

@@ -1,5 +1,5 @@
-//! The rows of an input of a region. If they are filtered and projected rows of one table, they are
-//! read as a selection of its rows, so that codes of whole columns can be used.
+//! The rows of an input of a region. Filtered and projected rows of one table are read as a
+//! selection of the table's rows, so that codes of whole columns can be used.
 
 use super::file_scan::{FileScan, LoadedRows};
 use super::row_source::RowSource;
@@ -44,12 +44,13 @@ impl InputRows {
         &self.batch
     }
 
-    /// Returns the table of which the rows are a selection; `None` if there is none.
+    /// Returns the table from which the rows are selected; `None` if the rows do not come from one
+    /// table.
     pub fn source(&self) -> Option<&Arc<RowSource>> {
         self.source.as_ref()
     }
 
-    /// Returns the size of the rows in bytes, without columns that are whole columns of a table.
+    /// Returns the size of the rows in bytes, excluding columns that are whole columns of a table.
     pub(crate) fn bytes(&self) -> usize {
         let is_shared = |k: usize| {
             self.source.as_ref().is_some_and(|source| {
@@ -61,7 +62,7 @@ impl InputRows {
     }
 }
 
-/// A step from the rows of a table to those of an input.
+/// A step from the rows of a table to the rows of an input.
 enum Step<'p> {
     Filter(&'p FilterExec),
     Project(&'p ProjectionExec),
@@ -73,7 +74,7 @@ enum InputScan<'p> {
     Memory(&'p MemorySourceConfig),
 }
 
-/// Reads the rows of an input; `version` is that of the tables below it.
+/// Reads the rows of an input; `version` is the version of the tables below the input.
 ///
 /// # Errors
 /// If the rows cannot be read, or the allowance is exhausted.
@@ -96,8 +97,9 @@ pub(crate) async fn read_input(
     select(table, &steps, &plan.schema(), (store, context), allowance)
 }
 
-/// Returns the scan below filters and projections, and adds these to `steps`, the last one first;
-/// nodes that pass all rows are skipped. Returns `None` if there are other steps, or a limit.
+/// Returns the scan below filters and projections, and adds the filters and projections to `steps`,
+/// from the top of the plan down. Skips nodes that pass all rows. Returns `None` if there are other
+/// nodes, or a limit.
 fn find_input_scan<'p>(plan: &'p Arc<dyn ExecutionPlan>, steps: &mut Vec<Step<'p>>) -> Option<InputScan<'p>> {
     if let Some(scan) = plan.downcast_ref::<FileScan>() {
         return Some(InputScan::File(scan));
@@ -125,8 +127,7 @@ fn find_input_scan<'p>(plan: &'p Arc<dyn ExecutionPlan>, steps: &mut Vec<Step<'p
 }
 
 /// Returns the projected batches of a table in memory, in the order of the table if `version`
-/// contains the table. Plans distribute the batches over partitions in other orders, and split
-/// them.
+/// contains the table. Plans split batches, and distribute them over partitions in other orders.
 fn table_chunks(memory: &MemorySourceConfig, version: Option<&Version>) -> Result<Vec<RecordBatch>> {
     let batches = version.and_then(|version| version.batches_of(memory.partitions()));
     let batches = batches.unwrap_or_else(|| memory.partitions().iter().flatten().cloned().collect());

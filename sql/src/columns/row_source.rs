@@ -14,9 +14,10 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct RowSource {
     pub(super) chunks: Vec<RecordBatch>,
-    /// The column of the table for each column; `None` for computed columns.
+    /// The column of the table for each column of the rows; `None` for computed columns.
     pub(super) columns: Vec<Option<usize>>,
-    /// The selected rows of all chunks together; `None` if all rows are selected.
+    /// The numbers of the selected rows, counted through all chunks; `None` if all rows are
+    /// selected.
     pub(super) selection: Option<Vec<u32>>,
     pub(super) store: Arc<ColumnStore>,
     pub(super) pool: Arc<dyn MemoryPool>,
@@ -32,14 +33,14 @@ pub(crate) struct SharedCodes {
 }
 
 impl RowSource {
-    /// Returns the selected rows of the table; `None` if all are selected.
+    /// Returns the numbers of the selected rows of the table; `None` if all rows are selected.
     pub(crate) fn selection(&self) -> Option<&[u32]> {
         self.selection.as_deref()
     }
 
     /// Returns the codes of columns in all rows of the table. Returns `None` if a column is
-    /// computed, if there are no rows or no columns, or if so few rows are selected that their
-    /// codes are better computed alone.
+    /// computed, if there are no rows or no columns, or if so few rows are selected that it is
+    /// cheaper to encode these rows alone.
     ///
     /// # Errors
     /// If Arrow refuses a computation.

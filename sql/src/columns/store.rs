@@ -1,5 +1,6 @@
-//! The columns and codes that a session keeps. Their memory is reserved in the session's pool, and
-//! limited to the share of a cache; those used least recently are dropped first.
+//! The columns and codes that a session keeps. The memory of columns and codes is reserved in the
+//! session's pool, up to the capacity that `cache_capacity` allows for each cache of the session.
+//! The least recently used columns and codes are dropped first.
 
 use super::file_table::FileVersion;
 use super::identity::{ColumnIdentity, WeakColumns};
@@ -48,20 +49,22 @@ enum Content {
     Codes(Arc<ColumnCodes>),
 }
 
-/// A column of a table of files, in one array. Its memory stays reserved while it is used.
+/// A column of a table of files, in one array. The memory of the column stays reserved while the
+/// column is used.
 #[derive(Debug)]
 pub(super) struct FileColumn {
     pub(super) array: ArrayRef,
     _reserved: MemoryReservation,
 }
 
-/// The codes of columns of a table. Their memory stays reserved while they are used.
+/// The codes of columns of a table. The memory of codes that the session keeps stays reserved while
+/// the codes are used.
 #[derive(Debug)]
 pub struct ColumnCodes {
     /// The codes and their domain.
     pub(crate) encoded: EncodedColumns,
     columns: WeakColumns,
-    /// `None` if the limit leaves no room for the codes.
+    /// The reserved memory; `None` if the limit leaves no room for the codes.
     reserved: Option<MemoryReservation>,
 }
 
@@ -126,8 +129,8 @@ impl ColumnStore {
     }
 
     /// Counts `rows` rows that a region reads, and returns whether columns of `total_rows` rows
-    /// shall be encoded as a whole. A region that reads a few rows encodes these alone, until all
-    /// such rows together are as many as the table has.
+    /// shall be encoded as a whole. A region that reads a few rows encodes only these rows, until
+    /// regions have encoded as many rows in total as the table has.
     pub(super) fn shall_encode(&self, columns: &ColumnIdentity, rows: usize, total_rows: usize) -> bool {
         let mut state = self.lock();
         if state.encoded_rows.len() >= MAX_COUNTED {
@@ -158,7 +161,7 @@ impl ColumnStore {
         codes
     }
 
-    /// Drops the entry used least recently; returns `false` if there is none.
+    /// Drops the least recently used entry; returns `false` if there is no entry.
     pub(crate) fn evict_oldest(&self) -> bool {
         self.lock().evict_oldest()
     }
@@ -198,8 +201,8 @@ impl State {
         oldest.inspect(|key| self.remove(key)).is_some()
     }
 
-    /// Reserves memory for an entry, and drops other entries to make room; `None` if there is not
-    /// enough.
+    /// Reserves memory for an entry, and drops other entries to make room; returns `None` if there
+    /// is not enough memory.
     fn reserve(&mut self, bytes: usize, pool: &Arc<dyn MemoryPool>) -> Option<MemoryReservation> {
         let capacity = crate::memory::cache_capacity(&pool.memory_limit());
         if bytes > capacity {

@@ -1,4 +1,5 @@
-//! An upper bound of the rows of a join, from the repeats of keys in its leaves.
+//! An upper bound of the number of rows of a join, computed from the number of rows with equal keys
+//! in each leaf.
 
 use super::EncodedJoin;
 use super::domain::MISSING;
@@ -24,7 +25,8 @@ impl EncodedJoin {
     /// leaf. The factor is the largest number of the leaf's rows with equal values in the fields
     /// that earlier leaves have. Starting leaves are tried from the longest on, until the least
     /// bound is at most the number of rows of the longest leaf. If the keys of all other leaves are
-    /// unique, the first start gives this bound, and the keys of the longest leaf are not counted.
+    /// unique, the first starting leaf gives such a bound, so the keys of the longest leaf are not
+    /// counted.
     ///
     /// # Errors
     /// If a tensor cannot be read.
@@ -60,8 +62,8 @@ impl EncodedJoin {
         Ok(max_rows)
     }
 
-    /// Returns the largest number of rows of a leaf with equal values in some fields, or a bound of
-    /// it.
+    /// Returns the largest number of rows of a leaf with equal values in `fields`, or an upper
+    /// bound of this number.
     fn repeats(
         &self,
         join: &GroupedJoin,
@@ -90,13 +92,13 @@ impl EncodedJoin {
     }
 }
 
-/// Returns the largest number of rows with equal codes, or a bound of it. Rows with a missing code
-/// do not count.
+/// Returns the largest number of rows with equal codes, or an upper bound of this number. Rows with
+/// a missing code do not count.
 fn max_equal_rows(codes: &[&[u64]], shape: &[u64]) -> u64 {
     max_equal_rows_dense(codes, shape).unwrap_or_else(|| match codes {
         [codes] => max_equal_codes(codes),
-        // Rows with equal codes in all fields are equal in each, so the least count of a single
-        // field is a bound.
+        // Rows with equal codes in all fields have equal codes in each field, so the least count of
+        // a single field is a bound.
         _ => codes.iter().zip(shape).map(|(codes, size)| max_equal_rows(&[*codes], &[*size])).min().unwrap_or(0),
     })
 }
@@ -131,8 +133,8 @@ fn max_equal_codes(codes: &[u64]) -> u64 {
     counts.into_values().max().unwrap_or(0)
 }
 
-/// Number of counters that are cheap whatever the number of rows.
+/// Number of counters that is cheap for any number of rows.
 const CHEAP_COUNTERS: u64 = 1 << 16;
 
-/// Number of counters per row that are cheap.
+/// Number of counters per row that is cheap.
 const COUNTERS_PER_ROW: u64 = 4;

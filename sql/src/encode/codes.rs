@@ -1,4 +1,4 @@
-//! The codes of a domain, in the rows of every leaf that has columns of it.
+//! The codes of a domain in the rows of every leaf that has columns of the domain.
 
 use super::columns::{EncodedColumns, union};
 use super::domain::Domain;
@@ -17,7 +17,8 @@ pub(super) struct EncodedDomain {
     pub(super) domain: Domain,
     /// The codes of each field in the rows of a leaf: field, leaf, code of each row.
     pub(super) codes: Vec<(FieldId, usize, Arc<Vec<u64>>)>,
-    /// The size of the codes and of the domain's values in bytes, without those that are shared.
+    /// The size of the codes and of the domain's values in bytes, excluding codes and values that
+    /// the session keeps.
     pub(super) bytes: usize,
     /// The codes of whole columns of tables, which the session keeps if its limit leaves room.
     pub(super) shared: Vec<Arc<ColumnCodes>>,
@@ -30,15 +31,15 @@ pub(super) struct EncodedDomain {
 enum ColumnOrigin {
     /// A column of an input, which several leaves may read.
     Input(usize, usize),
-    /// The column itself.
+    /// Any other column, which only its leaf reads.
     Leaf(LeafColumn),
 }
 
 /// The codes of a tuple of columns.
 enum TupleCodes {
-    /// The codes of the rows alone.
+    /// The codes of the leaf's rows only.
     Own(Arc<EncodedColumns>),
-    /// The codes of all rows of a table, of which the rows are a selection.
+    /// The codes of all rows of a table, from which the leaf's rows are selected.
     Shared(Arc<ColumnCodes>, Arc<RowSource>),
 }
 
@@ -50,7 +51,7 @@ impl TupleCodes {
         }
     }
 
-    /// Returns the size in bytes, without codes that the session keeps.
+    /// Returns the size in bytes, excluding codes that the session keeps.
     fn bytes(&self) -> usize {
         match self {
             TupleCodes::Shared(codes, _) if codes.are_kept() => 0,
@@ -153,7 +154,7 @@ fn encode_tuple(
 ) -> Result<(TupleCodes, bool)> {
     let columns: Vec<usize> = tuple.iter().map(|c| c.column).collect();
     if let Some(encoded) = rows.encoding(&columns) {
-        // The columns of an input were encoded for a computed leaf.
+        // If the columns belong to an input, a computed leaf of this join has encoded them.
         let is_new = tuple.first().is_some_and(|c| join.input(c.leaf).is_some());
         return Ok((TupleCodes::Own(encoded.clone()), is_new));
     }

@@ -14,19 +14,19 @@ pub struct EncodedColumns {
     pub(crate) codes: Arc<Vec<u64>>,
 }
 
-/// The codes of a domain as codes of a larger one.
+/// A map from the codes of a domain to the codes of a larger domain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Recoding {
     /// The codes are the same.
     Same,
-    /// The difference, and the codes of NULL in both domains.
+    /// The difference between new and old codes, with the old and the new code of NULL.
     Shift { by: u64, null: Option<(u64, u64)> },
     /// The new code of each code.
     Table(Vec<u64>),
 }
 
 impl EncodedColumns {
-    /// Encodes tuples of columns in chunks.
+    /// Encodes a tuple of columns, which each chunk of rows has.
     ///
     /// # Errors
     /// If Arrow refuses a computation.
@@ -68,8 +68,9 @@ fn select(codes: &[u64], selection: Option<&[u32]>, recode: impl Fn(u64) -> u64)
     }
 }
 
-/// Returns the domain of all values of several domains, and the recoding of each. `rows` is the
-/// number of rows with these values, and `extent` is as for [`Domain::new`].
+/// Returns the domain of all values of several domains, and the recoding of each of these domains.
+/// `rows` is the number of rows with these values, and `extent` has the same meaning as in
+/// [`Domain::new`].
 ///
 /// # Errors
 /// If Arrow refuses a computation.
@@ -153,7 +154,7 @@ mod tests {
         }
     }
 
-    /// With a dimension of a tensor, values beyond it are missing.
+    /// Values beyond the dimension of a tensor get the code `MISSING`.
     #[test]
     fn values_beyond_a_dimension_are_missing() {
         let column: ArrayRef = Arc::new(Int64Array::from(vec![Some(-1), Some(0), Some(3), Some(4), None]));

@@ -1,5 +1,5 @@
 //! The rows of computed leaves: the combinations of values of other leaves, and expressions over
-//! them.
+//! these values.
 
 use super::columns::EncodedColumns;
 use super::domain::Domain;
@@ -26,7 +26,7 @@ const MAX_COMBINATIONS: u64 = 1 << 20;
 /// Adds the rows of computed leaves.
 ///
 /// # Errors
-/// If a leaf has more than `MAX_COMBINATIONS` combinations, an expression fails for one of them,
+/// If a leaf has more than `MAX_COMBINATIONS` combinations, an expression fails for a combination,
 /// Arrow refuses a computation, or the allowance is exhausted.
 pub(super) fn add_computed_rows(
     join: &GroupedJoin,
@@ -58,8 +58,8 @@ pub(super) fn add_computed_rows(
     Ok(())
 }
 
-/// Returns the distinct values of a tuple of columns of one leaf. The leaf keeps their codes in its
-/// rows.
+/// Returns the distinct values of a tuple of columns of one leaf. Adds the codes of the tuple to
+/// the rows of the leaf.
 fn distinct_values(
     join: &GroupedJoin,
     leaves: &mut [Option<LeafRows>],
@@ -70,7 +70,7 @@ fn distinct_values(
     let Some(rows) = &mut leaves[leaf] else {
         let (table, columns) = join.tensor(leaf).expect("a leaf without rows is a tensor");
         let TensorColumn::Mode(mode) = columns[tuple[0].column] else {
-            unreachable!("the values of a tensor that other leaves read are rows")
+            unreachable!("if other leaves read the values of a tensor, its leaf has rows")
         };
         return Ok(Domain::range((0, table.shape()[mode]), None, DataType::Int64));
     };

@@ -12,7 +12,7 @@ use datafusion::common::HashMap;
 use redpoll_logic::{Format, Scalar, TensorType};
 use redpoll_storage::Tensor;
 
-/// The code of a row whose value is not in the domain, or can join nothing.
+/// The code of a row whose value is not in the domain or can join nothing.
 pub const MISSING: u64 = u64::MAX;
 
 /// The values of a domain. Codes count from 0 and grow with the values; see [`Domain::null`] for
@@ -25,7 +25,7 @@ pub struct Domain {
 
 #[derive(Clone, Debug)]
 pub(super) enum DomainValues {
-    /// The integers from `min` on; the code of NULL follows the last one.
+    /// The integers from `min` on; the code of NULL follows the code of the last integer.
     Range { min: i64, ty: DataType, null: Option<u64> },
     /// The sorted values of a tuple of columns, one array per column, including NULL.
     List { columns: Vec<ArrayRef>, null: Option<u64> },
@@ -34,18 +34,17 @@ pub(super) enum DomainValues {
 /// Number of codes per row up to which a range is cheaper than a list of values.
 const MAX_CODES_PER_ROW: u128 = 4;
 
-/// Number of codes that are cheap whatever the number of rows.
+/// Number of codes that is cheap for any number of rows.
 const SMALL_RANGE: u128 = 1 << 16;
 
-/// Returns the largest number of integers of a range for which it is cheaper than a list of the
-/// values in `rows` rows.
+/// Returns the largest number of integers for which a range is cheaper than a list of the values in
+/// `rows` rows.
 pub(super) fn max_range(rows: usize) -> u128 {
     SMALL_RANGE.max(MAX_CODES_PER_ROW * rows as u128)
 }
 
 impl Domain {
-    /// Returns the domain of the integers from `min` on, `size` in number, and of NULL if it has a
-    /// code.
+    /// Returns the domain of the `size` integers from `min` on, and of NULL if `null` has a code.
     pub(super) fn range((min, size): (i64, u64), null: Option<u64>, ty: DataType) -> Domain {
         Domain { size: size + u64::from(null.is_some()), values: DomainValues::Range { min, ty, null } }
     }
@@ -104,7 +103,8 @@ impl Domain {
         codes
     }
 
-    /// Returns the value of code 0 if value minus code is constant.
+    /// Returns the value of code 0 if the domain is a range of integers; `None` if the domain is a
+    /// list.
     pub fn range_start(&self) -> Option<i64> {
         match self.values {
             DomainValues::Range { min, .. } => Some(min),
@@ -165,7 +165,7 @@ impl Domain {
         Ok(values.iter().flatten().fold(0, |sum: i128, v| sum.saturating_add(v.saturating_abs())))
     }
 
-    /// Returns the code of NULL, if it is one of the values.
+    /// Returns the code of NULL; `None` if NULL is not in the domain.
     pub fn null(&self) -> Option<u64> {
         let (DomainValues::Range { null, .. } | DomainValues::List { null, .. }) = &self.values;
         *null
@@ -260,7 +260,8 @@ fn list_domain(tuples: &[Vec<ArrayRef>]) -> Result<(Domain, Vec<Vec<u64>>)> {
     Ok((Domain { size: order.len() as u64, values: DomainValues::List { columns, null } }, codes))
 }
 
-/// Returns the type without dictionaries, whose keys have an order of their own.
+/// Returns the type of a dictionary's values, and any other type unchanged. The keys of a
+/// dictionary need not have the order of the values.
 pub(super) fn without_dictionary(ty: &DataType) -> DataType {
     match ty {
         DataType::Dictionary(_, value) => without_dictionary(value),
@@ -284,8 +285,8 @@ mod tests {
     use datafusion::arrow::array::{Date32Array, Decimal128Array, StringArray};
     use std::sync::Arc;
 
-    /// Codes decode to their values and grow with them, in all columns of a domain. NULL is one of
-    /// the values.
+    /// Codes decode to their values and grow with the values, in all columns of a domain. NULL is
+    /// one of the values.
     #[test]
     fn codes_grow_with_values_and_give_them_back() {
         let decimals = |values: &[Option<i128>]| -> ArrayRef {

@@ -1,4 +1,5 @@
-//! Columns of minima and maxima, as codes of which the largest stands for the minimum or maximum.
+//! Codes of the columns of `min` and `max`. Among the rows of a group, the minimum or maximum has
+//! the largest code.
 
 use super::EncodedJoin;
 use super::domain::{Domain, MISSING};
@@ -16,7 +17,7 @@ pub enum Extremum {
     Max,
 }
 
-/// The values of a column, with codes from 1; the largest code stands for the extremum.
+/// The codes of a column's values, from 1 on; the extremum has the largest code.
 #[derive(Debug)]
 pub struct ExtremeCodes {
     domain: Domain,

@@ -1,9 +1,9 @@
 //! Rows grouped by their codes, and the folds of each group.
 //!
-//! Touching new memory is the largest cost per row, so nothing is stored that follows from the
-//! codes. Rows in their own order need no list of rows; groups of one row need no list of starts.
-//! Levels are built from the codes of each group's first row, once for all tensors over the same
-//! groups.
+//! The first access to new memory is the largest cost per row, so data that follows from the codes
+//! is not stored. Rows that are sorted already need no list of rows; groups of one row need no list
+//! of starts. Levels are built from the codes of each group's first row, once for all tensors over
+//! the same groups.
 
 use super::leaf::LeafRows;
 use super::limbs::Limb;
@@ -22,13 +22,14 @@ use std::ops::Range;
 pub(super) struct Groups<'a> {
     /// For each field, the codes of all rows.
     codes: Vec<&'a [u64]>,
-    /// The rows that count, in order; `None` if all rows count and are in order.
+    /// The rows that are not left out, sorted by their codes; `None` if no row is left out and all
+    /// rows are sorted already.
     order: Option<Vec<u32>>,
-    /// The start of each group, and the end of the last; `None` if every group has one row.
+    /// The start of each group, and the end of the last group; `None` if every group has one row.
     starts: Option<Vec<u32>>,
     /// Number of groups.
     len: usize,
-    /// The levels of tensors of these groups, once they are built.
+    /// The levels of tensors of these groups; `None` before the levels are built.
     levels: Option<Vec<Vec<Array>>>,
 }
 
@@ -106,7 +107,7 @@ impl<'a> Groups<'a> {
         C: Element + TryFrom<u64>,
     {
         let position =
-            |p: usize| P::try_from(p).ok().expect("positions fit the type that the number of groups has chosen");
+            |p: usize| P::try_from(p).ok().expect("positions fit the type that the number of groups determines");
         let rank = shape.len();
         let parents = |k: usize| if k == 1 && dense { shape[0] as usize } else { self.len };
         let mut ptr: Vec<Vec<P>> = (0..rank).map(|k| Vec::with_capacity(parents(k) + 2)).collect();
@@ -255,8 +256,8 @@ mod tests {
         Groups::new(&LeafRows::new(batch), (codes.iter().map(|c| &c[..]).collect(), shape), &[])
     }
 
-    /// The levels of groups equal those of a tensor built from their entries, whatever the order
-    /// and repeats of rows.
+    /// The levels of groups equal the levels of a tensor built from the same entries, for any order
+    /// and number of equal rows.
     #[test]
     fn levels_are_those_of_the_entries() {
         let sorted = |mut codes: Vec<u64>| {

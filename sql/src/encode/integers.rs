@@ -34,7 +34,7 @@ impl Integers {
         Some(Integers { values })
     }
 
-    /// Returns all values; those of NULLs are arbitrary.
+    /// Returns the values of all rows; the values of NULLs are arbitrary.
     pub(super) fn values(&self) -> &[i64] {
         self.values.values()
     }
@@ -44,15 +44,15 @@ impl Integers {
         self.values.nulls().filter(|nulls| nulls.null_count() > 0)
     }
 
-    /// Returns the smallest and the largest value; `None` if there is none.
+    /// Returns the smallest and the largest value; `None` if there is no value.
     pub(super) fn range(&self) -> Option<(i64, i64)> {
         let min = datafusion::arrow::compute::min(&self.values)?;
         Some((min, datafusion::arrow::compute::max(&self.values)?))
     }
 }
 
-/// Returns the sorted distinct values of columns, NULL first if there is one, and the index of each
-/// row's value.
+/// Returns the sorted distinct values of columns, and the index of each row's value. If a column
+/// has a NULL, the first value is `None`.
 pub(super) fn distinct(columns: &[Integers]) -> (Vec<Option<i64>>, Vec<Vec<u64>>) {
     let mut numbers: HashMap<i64, u64> = HashMap::new();
     let mut values: Vec<i64> = Vec::new();
@@ -91,7 +91,7 @@ pub(super) fn distinct(columns: &[Integers]) -> (Vec<Option<i64>>, Vec<Vec<u64>>
     (nulls.then_some(None).into_iter().chain(sorted).collect(), codes)
 }
 
-/// The marker of NULLs, which have no number.
+/// The marker that [`distinct`] uses for NULLs, which have no number.
 const NONE: u64 = u64::MAX;
 
 /// Returns whether casts convert values of a type to `i64` and back.

@@ -16,14 +16,15 @@ use std::sync::Arc;
 pub struct LeafRows {
     batch: RecordBatch,
     codes: BTreeMap<FieldId, Arc<Vec<u64>>>,
-    /// The table of which the rows are a selection, if there is one.
+    /// The table from which the rows are selected; `None` if the rows do not come from one table.
     source: Option<Arc<RowSource>>,
     /// Tuples of columns that are encoded already.
     encodings: Vec<(Vec<usize>, Arc<EncodedColumns>)>,
 }
 
 impl LeafRows {
-    /// Returns the rows of `batch`, without codes. The columns of `batch` are those of the leaf.
+    /// Returns the rows of `batch`, without codes. The columns of `batch` are the columns of the
+    /// leaf.
     pub fn new(batch: RecordBatch) -> LeafRows {
         LeafRows { batch, codes: BTreeMap::new(), source: None, encodings: Vec::new() }
     }
@@ -36,7 +37,8 @@ impl LeafRows {
         Ok(LeafRows { source: rows.source().cloned(), ..LeafRows::new(rows.batch().project(columns)?) })
     }
 
-    /// Returns the table of which the rows are a selection; its columns are those of the input.
+    /// Returns the table from which the rows of the input are selected; `None` if the rows do not
+    /// come from one table.
     pub(super) fn source(&self) -> Option<&Arc<RowSource>> {
         self.source.as_ref()
     }
@@ -77,8 +79,8 @@ impl LeafRows {
         self.column(column).logical_null_count() > 0
     }
 
-    /// Adds the codes of a field that one tuple of columns gives. If the field has several tuples
-    /// in the leaf, a row in which their codes differ gets the code [`MISSING`].
+    /// Adds the codes of one of the field's tuples of columns. If the field has several tuples in
+    /// the leaf, a row in which the codes of the tuples differ gets the code [`MISSING`].
     pub fn add_codes(&mut self, field: FieldId, codes: Arc<Vec<u64>>) {
         match self.codes.get_mut(&field) {
             None => {

@@ -1,9 +1,10 @@
 //! Integers of 128 bits as sums of limbs that kernels add in 64 bits.
 //!
-//! `v = sum over k of limb k * 2^(k * width)`: all limbs but the last are below `2^width` and not
-//! negative; the last has the sign. Sums are linear, so the sum of a column follows from the sums
-//! of its limbs. A sum over all rows of the join must fit 64 bits, so the width depends on an upper
-//! bound of the number of rows. The limbs of a product's factors share the available bits.
+//! A value is the sum of `limb k * 2^(k * width)` over all `k`. All limbs except the last are at
+//! least 0 and below `2^width`; the last limb has the sign. Sums are linear, so the sum of a column
+//! follows from the sums of its limbs. A sum over all rows of the join must fit 64 bits, so the
+//! width depends on an upper bound of the number of rows. The limbs of a product's factors share
+//! the available bits.
 
 use super::EncodedJoin;
 use crate::claim::{GroupedJoin, LeafColumn};

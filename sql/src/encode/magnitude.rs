@@ -9,7 +9,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float64Type};
 
 impl EncodedJoin {
-    /// Returns the number of rows of a leaf; for a tensor, that of its stored entries.
+    /// Returns the number of rows of a leaf; for a tensor, the number of its stored entries.
     ///
     /// # Errors
     /// If a tensor cannot be read.
@@ -21,8 +21,8 @@ impl EncodedJoin {
         }
     }
 
-    /// Returns the sum of the absolute values of a column as floats; infinite or NaN if a value is,
-    /// and infinite if the sum overflows.
+    /// Returns the sum of the absolute values of a column as floats. The sum is infinite or NaN if
+    /// a value is infinite or NaN, and infinite if it overflows.
     ///
     /// # Errors
     /// If a tensor cannot be read, or Arrow refuses a computation.
@@ -30,7 +30,7 @@ impl EncodedJoin {
         Ok(self.float_values(join, column)?.iter().map(|v| v.abs()).sum())
     }
 
-    /// Returns the values of a column as floats, without NULLs.
+    /// Returns the values of a column as floats, excluding NULLs.
     ///
     /// # Errors
     /// If a tensor cannot be read, or Arrow refuses a computation.

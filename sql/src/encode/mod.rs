@@ -51,7 +51,7 @@ pub struct EncodedJoin {
     leaves: Vec<Option<LeafRows>>,
     /// The codes of columns whose minimum or maximum was computed.
     extremes: Mutex<BTreeMap<(LeafColumn, Extremum), Arc<ExtremeCodes>>>,
-    /// The bound of the join's rows, once it is computed.
+    /// The upper bound of the number of rows of the join; unset until it is first needed.
     max_rows: OnceLock<u128>,
     /// The size in bytes of the inputs' rows, of the domains, and of the codes that the session
     /// does not keep. Rows that outer joins and computed leaves add are not counted.
@@ -139,12 +139,12 @@ impl EncodedJoin {
     }
 
     /// Returns the number of columns that were encoded for this join, and the number of columns
-    /// that have shared codes of whole columns.
+    /// whose codes come from whole columns of tables.
     pub(crate) fn column_counts(&self) -> (usize, usize) {
         (self.encoded_columns, self.shared.len())
     }
 
-    /// Returns the size of the encoded rows in bytes, without codes that the session keeps.
+    /// Returns the size of the encoded rows in bytes, excluding codes that the session keeps.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -165,12 +165,12 @@ fn has_irregular_floats(column: &ArrayRef) -> bool {
 pub(crate) struct EncodedRows<'a> {
     /// The join.
     pub(crate) join: &'a GroupedJoin,
-    /// The rows of its leaves.
+    /// The encoded rows of the join's leaves.
     pub(crate) encoded: &'a EncodedJoin,
 }
 
 impl EncodedRows<'_> {
-    /// Returns the columns that have a NULL.
+    /// Returns the given columns that have a NULL.
     pub(crate) fn with_nulls(self, columns: &[LeafColumn]) -> Vec<LeafColumn> {
         columns.iter().copied().filter(|&column| self.encoded.has_nulls(column)).collect()
     }

@@ -7,8 +7,8 @@ pub(super) fn compare(codes: &[&[u64]], a: usize, b: usize) -> Ordering {
     codes.iter().map(|codes| codes[a].cmp(&codes[b])).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-/// Returns `count` rows sorted by their codes, rows with equal codes in their own order. `None`, as
-/// argument and as result, stands for all rows in their own order.
+/// Sorts `count` rows by their codes; rows with equal codes keep their order. `None`, as argument
+/// and as result, means all rows in the order of the table.
 ///
 /// Tables are often stored in the order of their first key; then only the rows of each key are
 /// sorted.

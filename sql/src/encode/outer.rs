@@ -1,5 +1,6 @@
-//! Rows that outer joins add: a leaf gets a row for each key that only the other leaf has, with
-//! the values of a row of NULLs apart from the key.
+//! Rows that outer joins add: a leaf gets a row for each key that only the other leaf has. The
+//! columns of this row that are not keys have the values that their expressions have in a row of
+//! NULLs.
 
 use super::domain::without_dictionary;
 use super::leaf::LeafRows;
@@ -18,8 +19,8 @@ use std::sync::Arc;
 /// removes the rows with a NULL key.
 ///
 /// # Errors
-/// If both sides of a full outer join have a NULL in a key, since these rows would match; if Arrow
-/// refuses a computation, or the allowance is exhausted.
+/// If both sides of a full outer join have a NULL in a key, because the rows with a NULL would
+/// match each other. Also if Arrow refuses a computation, or the allowance is exhausted.
 pub(super) fn add_outer_rows(join: &GroupedJoin, leaves: &mut [Option<LeafRows>], allowance: &Allowance) -> Result<()> {
     for outer in &join.outers {
         let side = |leaf: usize, columns: Vec<usize>| {
@@ -78,7 +79,8 @@ impl OuterSide<'_> {
         Ok(SideKeys { rows, valid: valid.collect() })
     }
 
-    /// Returns the rows, followed by one row for each of the other side's `rows`, with its key.
+    /// Returns the rows of this side, followed by an added row for each of `rows`, which are rows
+    /// of the other side. An added row has the key of the row of the other side.
     fn append_keys(&self, other: &OuterSide<'_>, rows: &UInt64Array) -> Result<RecordBatch> {
         let (mut columns, mut fields) = (Vec::new(), Vec::new());
         for (k, (column, field)) in self.batch.columns().iter().zip(self.batch.schema().fields()).enumerate() {
@@ -94,7 +96,7 @@ impl OuterSide<'_> {
 }
 
 /// Returns an array that repeats a value. DataFusion cannot build a run-end encoded array without
-/// rows, so the value of the run is repeated instead.
+/// rows, so the value inside a run-end encoded scalar is repeated instead.
 fn repeat(value: &ScalarValue, count: usize) -> Result<ArrayRef> {
     let value = if let ScalarValue::RunEndEncoded(_, _, value) = value { value } else { value };
     value.to_array_of_size(count).map_err(|e| Error::Read(Box::new(e)))
@@ -105,8 +107,8 @@ impl SideKeys {
         self.valid.has_false()
     }
 
-    /// Returns the index of the first row of each key that `others` do not have. A key with a NULL
-    /// is never among the others.
+    /// Returns the index of the first row of each key that `others` does not have. No key with a
+    /// NULL is found in `others`.
     fn missing_keys(&self, others: &SideKeys) -> UInt64Array {
         let other_keys: HashSet<Row<'_>> = others
             .rows

@@ -20,7 +20,7 @@ pub struct SharedRequest {
 enum RowOrigin {
     /// An input, which other leaves may read.
     Input(usize),
-    /// The leaf alone.
+    /// A leaf, whose rows no other leaf reads.
     Leaf(LeafId),
 }
 
@@ -34,7 +34,7 @@ struct SharedMode {
 }
 
 impl EncodedJoin {
-    /// Returns the request in terms of the leaf's input, if it has one.
+    /// Returns the request in terms of the leaf's input, if the leaf has an input.
     pub fn shared_request(&self, join: &GroupedJoin, request: &TensorRequest) -> SharedRequest {
         let row_column = |column: usize| {
             let input_column = join.input_column(LeafColumn { leaf: request.leaf, column });

@@ -13,19 +13,19 @@ use redpoll_logic::{DType, Format, LeafKind, LevelFormat, LevelKind, Prim, Scala
 use redpoll_storage::{Tensor, Values};
 use std::collections::HashMap;
 
-/// The value of an entry, computed from the rows with its codes.
+/// The value of an entry, computed from the rows that have the entry's codes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Payload {
     /// True.
     Presence,
-    /// The number of rows. In a tensor with modes, it is stored as true if no two rows have the
-    /// same codes.
+    /// The number of rows. In a tensor with modes, the number is stored as true if no two rows have
+    /// the same codes.
     Count,
     /// A fold of a column.
     Column {
         /// The index of the column in the leaf.
         column: usize,
-        /// The fold of its values.
+        /// The fold of the column's values.
         fold: ColumnFold,
     },
 }
@@ -53,14 +53,14 @@ pub struct TensorRequest {
     pub fields: Vec<FieldId>,
     /// The values of entries.
     pub payload: Payload,
-    /// Rows with a NULL in these columns do not count.
+    /// The columns that must not be NULL in the rows that count.
     pub valid: Vec<usize>,
 }
 
 /// Number of coordinates per entry up to which the first level is dense.
 const DENSE_RATIO: u64 = 4;
 
-/// Number of coordinates up to which the first level is dense, whatever the number of entries.
+/// Number of coordinates up to which the first level is dense for any number of entries.
 const SMALL_DIMENSION: u64 = 1 << 12;
 
 impl EncodedJoin {
@@ -131,8 +131,8 @@ impl EncodedJoin {
 pub struct GroupCache<'a>(HashMap<SharedRequest, Groups<'a>>);
 
 /// Returns the format of a tensor with a number of entries. All levels are dense if every
-/// coordinate has an entry, as for a matrix in a table. Otherwise the first level is dense if it
-/// has few coordinates, and the others are lists.
+/// coordinate has an entry, such as in a table of all elements of a matrix. Otherwise the first
+/// level is dense if it has few coordinates, and the other levels are lists.
 fn tensor_format(shape: &[u64], entries: u64, dtype: &DType) -> Format {
     let (rank, full) = (shape.len(), is_full(shape, entries));
     let kind = |k: usize| match k {

@@ -18,11 +18,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The regions that a session prepares; dropping it cancels them.
+/// The regions that a session prepares. Dropping this value cancels their preparation.
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundJobs(Arc<JobQueue>);
 
-/// Regions to prepare, and those that are being prepared.
+/// Regions to prepare, and regions in preparation.
 #[derive(Debug, Default)]
 pub(crate) struct JobQueue {
     state: Mutex<QueueState>,
@@ -51,14 +51,14 @@ struct QueueEntry {
     id: u64,
     key: RegionKey,
     version: Version,
-    /// The job; `None` once it has begun.
+    /// The job; `None` after the job has begun.
     job: Option<Box<Job>>,
     /// The priority of the thread that runs the job.
     priority: Option<ThreadPriority>,
     start_time: StartTime,
     /// The queries that take redpoll's rows, if redpoll finishes before DataFusion.
     senders: Vec<oneshot::Sender<Arc<RegionResult>>>,
-    /// The shortest time in which DataFusion has answered, once it has.
+    /// The shortest time in which DataFusion has answered; `None` before DataFusion has answered.
     datafusion_time: Option<Duration>,
     cancelled: Arc<AtomicBool>,
 }
@@ -66,19 +66,20 @@ struct QueueEntry {
 /// The time at which preparation begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StartTime {
-    /// The given time, or the time when DataFusion has answered if that is earlier.
+    /// The given time, or the time when DataFusion has answered, if DataFusion answers earlier.
     At(Instant),
     /// The time when DataFusion has answered.
     AfterDataFusion,
 }
 
-/// Number of times that preparing a region over the same version of its tables may fail.
+/// The number of failures after which a region over the same version of its tables is not prepared
+/// again.
 const MAX_TRIES: u32 = 3;
 
 /// The largest number of remembered regions that could not be prepared.
 const MAX_FAILURES: usize = 64;
 
-/// A query that waits for the rows of a region until DataFusion has answered it.
+/// A query that waits for redpoll's rows of a region until DataFusion has answered.
 #[derive(Debug)]
 pub(crate) struct PendingResult {
     queue: Arc<JobQueue>,
@@ -144,7 +145,7 @@ impl BackgroundJobs {
             state.idle_waiters.push(sender);
             receiver
         };
-        // The sender is dropped when the session is.
+        // The sender is dropped together with the session.
         let _ = receiver.await;
     }
 }
@@ -214,7 +215,7 @@ impl JobQueue {
     fn next_job(&self) -> Option<(u64, Box<Job>, Waiting)> {
         let mut state = self.lock();
         loop {
-            // Entries whose jobs have begun are removed when these end.
+            // An entry whose job has begun is removed when the job ends.
             state.entries.retain(|entry| entry.job.is_none() || !entry.cancelled.load(Ordering::Relaxed));
             if state.is_closed || state.entries.is_empty() {
                 state.is_running = false;
@@ -242,8 +243,8 @@ impl JobQueue {
         }
     }
 
-    /// Sends rows to the waiting queries. Returns whether a query took them, and the time of
-    /// DataFusion, if it has answered.
+    /// Sends rows to the waiting queries. Returns whether a query took the rows, and the time of
+    /// DataFusion, if DataFusion has answered.
     pub(crate) fn deliver(&self, id: u64, result: &Arc<RegionResult>) -> (Delivery, Option<Duration>) {
         let mut state = self.lock();
         let Some(entry) = state.entry(id) else { return (Delivery::Undelivered, None) };
@@ -336,15 +337,15 @@ impl Drop for WatchGuard<'_> {
     }
 }
 
-/// The fate of rows: `Delivered` if a query took them.
+/// The fate of the rows of a region: `Delivered` if a query took the rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Delivery {
     Delivered,
     Undelivered,
 }
 
-/// The callers that wait for a region: `Query` if a query waits for it and DataFusion has not
-/// answered yet.
+/// The callers that wait for a region: `Query` if a query waits for the region and DataFusion has
+/// not answered yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Waiting {
     Query,
@@ -385,13 +386,13 @@ impl QueueEntry {
     }
 }
 
-/// Starts the jobs that are due, until none is left.
+/// Starts jobs when they are due, until no job is left.
 fn start_jobs(queue: &Arc<JobQueue>) {
     while let Some((id, job, waiting)) = queue.next_job() {
         let of_thread = queue.clone();
         let run = move || {
             of_thread.record_priority(id, ThreadPriority::of_this_thread());
-            // A region whose job panics must not keep others from being prepared.
+            // A region whose job panics must not keep other regions from being prepared.
             let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| job.run(id, waiting, &of_thread)));
             of_thread.finish(id, waiting, outcome.unwrap_or(JobOutcome::Failed));
         };

@@ -1,4 +1,5 @@
-//! The cache of encoded regions, valid while the versions of their tables stay the same.
+//! The cache of encoded regions. An entry is valid while the versions of the region's tables stay
+//! the same.
 
 use super::prepared::PreparedRegion;
 use crate::claim::Region;
@@ -52,7 +53,8 @@ pub(crate) enum Insertion {
     TooLarge,
 }
 
-/// The largest number of remembered plans that were left to DataFusion. A region may have several.
+/// The largest number of remembered plans that were left to DataFusion. A region may have several
+/// plans.
 const MAX_FALLBACKS: usize = 256;
 
 /// Encoded regions, regions that are left to DataFusion, and the columns of tables.

@@ -33,7 +33,7 @@ pub(crate) struct Call {
     pub(crate) options: RedpollOptions,
     pub(crate) cache: Arc<Cache>,
     pub(crate) fallback: Option<Fallback>,
-    /// The cache key and version of the region; `None` if it cannot be cached.
+    /// The cache key and version of the region; `None` if the region cannot be cached.
     pub(crate) cache_slot: Option<CacheSlot>,
     pub(crate) cost: CostEstimate,
     pub(crate) context: Arc<TaskContext>,
@@ -81,7 +81,7 @@ impl Call {
         }
     }
 
-    /// Returns DataFusion's plan of the region, if DataFusion can run it.
+    /// Returns DataFusion's plan of the region, if DataFusion can run the plan.
     fn sound_fallback(&self) -> Option<&Fallback> {
         self.fallback.as_ref().filter(|fallback| fallback.is_sound)
     }
@@ -92,8 +92,8 @@ impl Call {
         self.cache.find(&cache_slot.key, &cache_slot.version)
     }
 
-    /// Answers with redpoll, or with DataFusion if the rows must be left to it. `inputs` are empty
-    /// if the region is `cached`.
+    /// Answers with redpoll, or with DataFusion if the rows must be left to DataFusion. `inputs` is
+    /// empty if the region is `cached`.
     pub(crate) async fn answer_with_redpoll(
         self,
         inputs: Vec<Arc<dyn ExecutionPlan>>,
@@ -158,7 +158,8 @@ impl Call {
         Ok(fallback.stream(self.runner.schema.clone(), self.context.clone()).await?.boxed())
     }
 
-    /// Answers with DataFusion, or with redpoll if the region is prepared and has run first.
+    /// Answers with DataFusion, or with redpoll if redpoll prepares and runs the region before
+    /// DataFusion answers.
     pub(crate) async fn race(
         self,
         fallback: Fallback,
@@ -166,7 +167,7 @@ impl Call {
         (background, start_time): (Arc<BackgroundJobs>, StartTime),
     ) -> Result<Batches> {
         let pending = self.job(&fallback, inputs.clone()).and_then(|job| background.prepare(job, start_time));
-        // Without this reference, the session may end while the query waits.
+        // After this reference is dropped, the session can end while the query waits.
         drop(background);
         let Some(mut pending) = pending else {
             self.record_source(AnswerSource::DataFusionOnly);
@@ -222,7 +223,8 @@ impl Call {
         self.rows(result.clone())
     }
 
-    /// Returns the rows as a stream, which keeps their memory reserved until it is dropped.
+    /// Returns the rows as a stream. The memory of the rows stays reserved until the stream is
+    /// dropped.
     fn rows(&self, result: Arc<RegionResult>) -> Batches {
         self.metrics.add_result(&result);
         let slices = result.slices(self.context.session_config().batch_size());
@@ -237,7 +239,7 @@ impl Call {
         *self.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
     }
 
-    /// Returns the job that prepares the region; `None` if it cannot be cached.
+    /// Returns the job that prepares the region; `None` if the region cannot be cached.
     fn job(&self, fallback: &Fallback, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Option<Job> {
         let cache_slot = self.cache_slot.as_ref()?;
         Some(Job {
@@ -272,7 +274,7 @@ fn without_regions(context: &TaskContext) -> TaskContext {
     )
 }
 
-/// A guard that asks a run to stop when the caller drops its future.
+/// A guard that asks a run to stop when the caller drops the future of the run.
 struct CancelOnDrop(Arc<AtomicBool>);
 
 impl Drop for CancelOnDrop {

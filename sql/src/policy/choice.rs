@@ -36,13 +36,13 @@ pub(super) enum CacheState {
 /// The engine that answers a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Choice {
-    /// Redpoll, which prepares the region in the call unless it is cached.
+    /// Redpoll, which prepares the region in the call unless the region is cached.
     Redpoll,
     /// DataFusion; nothing is prepared.
     DataFusion,
     /// DataFusion, unless redpoll prepares and runs the region first.
     Race {
-        /// The time of DataFusion alone, before preparation begins; `None` if preparation begins
+        /// The time that DataFusion runs before preparation begins; `None` if preparation begins
         /// when DataFusion has answered.
         head_start: Option<Duration>,
     },
@@ -76,7 +76,8 @@ mod tests {
         let prepare_time = Duration::from_millis(7);
         let early = Race { head_start: Some(prepare_time) };
         let late = Race { head_start: None };
-        // The choice if preparation may be slower than DataFusion, and if it is always faster.
+        // A row ends with two choices: if preparation may be slower than DataFusion, and if
+        // preparation is always faster.
         let table = [
             (Prepared, Policy::Cost, Auto, [Redpoll, Redpoll]),
             (Prepared, Policy::Cost, Claim, [Redpoll, Redpoll]),

@@ -21,7 +21,7 @@ const COMPILE: f64 = 1.5e-3;
 /// Measured from 0.3 ms (two leaves, TPC-H 4 and 12) to 2.8 ms (TPC-H 3 and 8).
 const COMPILE_FOLD: f64 = 0.8e-3;
 
-/// Seconds to read a row of an input and make entries of it.
+/// Seconds to read a row of an input and to build its share of the entries.
 const ENCODE_ROW: f64 = 60e-9;
 /// Seconds to encode one integer.
 const ENCODE_INTEGER: f64 = 15e-9;
@@ -33,13 +33,13 @@ const ENCODE_FACTOR: f64 = 60e-9;
 /// Number of rows assumed for a table without statistics.
 const DEFAULT_ROWS: usize = 100_000;
 
-/// The largest accepted ratio of a first run's time to DataFusion's.
+/// The largest accepted ratio of a first run's time to DataFusion's time.
 const MAX_COLD_RATIO: f64 = 2.0;
-/// The largest accepted ratio of the time of a run with everything cached to DataFusion's.
+/// The largest accepted ratio of the time of a run with everything cached to DataFusion's time.
 const MAX_WARM_RATIO: f64 = 1.2;
 
 /// Returns the number of rows that DataFusion joins in the fraction `1 / MAX_COLD_RATIO` of the
-/// time to compile a program, if each row joins [`FAN_OUT`] others.
+/// time to compile a program, if each row joins [`FAN_OUT`] other rows.
 pub(crate) fn min_rows(leaves: usize) -> usize {
     let joins = leaves.saturating_sub(1).max(1) as f64;
     let compile = COMPILE + COMPILE_FOLD * leaves as f64;
@@ -60,7 +60,7 @@ pub(crate) fn max_trial_time(datafusion_time: Duration) -> Duration {
     4 * datafusion_time + Duration::from_secs(2)
 }
 
-/// The costs of a region that are estimated before it runs, in seconds.
+/// The costs of a region that are estimated before the region runs, in seconds.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct CostEstimate {
     /// Time to prepare the region.

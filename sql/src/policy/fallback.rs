@@ -23,14 +23,15 @@ use futures::TryStreamExt;
 use std::fmt;
 use std::sync::Arc;
 
-/// The plan of a region before it was claimed, planned for execution when it is needed.
+/// The logical plan of a region before it was claimed. Its execution plan is made when it is
+/// needed.
 #[derive(Clone)]
 pub(crate) struct Fallback {
     /// The claimed aggregate.
     pub(crate) plan: Arc<LogicalPlan>,
     /// The planner of regions below the aggregate.
     pub(crate) planner: Arc<dyn ExtensionPlanner + Send + Sync>,
-    /// True if DataFusion can run the plan: it passes [`check_outer_joins`].
+    /// True if DataFusion can run the plan: the plan passes [`check_outer_joins`].
     pub(crate) is_sound: bool,
 }
 
@@ -48,7 +49,7 @@ impl Fallback {
     }
 
     /// Records in the cache the reason why the plan runs in place of its region. The entry is valid
-    /// while its tables have the same version.
+    /// while the tables of the plan have the same version.
     pub(crate) fn record(&self, cache: &Cache, reason: &FallbackReason, context: &TaskContext) {
         if let Some(version) = InputTables::of(&[&self.plan]).and_then(|tables| tables.version()) {
             let target_choice = RedpollOptions::of(context.session_config().options()).engine;
@@ -95,8 +96,9 @@ fn plain_session(context: &TaskContext) -> SessionState {
     builder.with_runtime_env(context.runtime_env()).with_physical_optimizer_rules(physical_optimizer_rules()).build()
 }
 
-/// Returns the plan as it is at the end of each pass of DataFusion's optimizer, where regions are
-/// claimed. A plan that is left to DataFusion is left in each of these forms.
+/// Returns the forms that the plan has at the end of each pass of DataFusion's optimizer, where
+/// regions are claimed. If the plan is left to DataFusion, all of these forms are left to
+/// DataFusion.
 pub(crate) fn plan_forms(plan: &LogicalPlan, context: &TaskContext) -> Vec<LogicalPlan> {
     let (session, mut forms) = (plain_session(context), vec![plan.clone()]);
     let last = session.optimizer().rules.last().map(|rule| rule.name());
@@ -111,7 +113,7 @@ pub(crate) fn plan_forms(plan: &LogicalPlan, context: &TaskContext) -> Vec<Logic
 }
 
 /// Makes joins yield between batches. A join may expand a few rows to many; without yielding,
-/// cancellation and the race with redpoll would wait for its next input batch.
+/// cancellation and the race with redpoll would wait for the join's next input batch.
 fn yield_between_batches(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     Ok(match plan.children().len() {
         0 | 1 => Transformed::no(plan),
@@ -183,7 +185,8 @@ mod tests {
                 && let Some(region) = e.node.as_any().downcast_ref::<RegionNode>()
             {
                 regions.push(region.aggregate().clone());
-                // Regions among its inputs are part of the plan that would run in its place.
+                // Regions among the inputs of this region are part of the plan that would run in
+                // place of this region.
                 return Ok(TreeNodeRecursion::Jump);
             }
             Ok(TreeNodeRecursion::Continue)
@@ -232,7 +235,7 @@ mod tests {
          AND NOT EXISTS (SELECT * FROM l b WHERE b.k = a.k AND b.s <> a.s AND b.q > 2) GROUP BY a.s",
     ];
 
-    /// A region that was left to DataFusion is not prepared again if its plan looks different in a
+    /// A region that was left to DataFusion is not prepared again if its plan has another form in a
     /// later pass.
     #[tokio::test]
     async fn fallbacks_hold_for_every_form_of_a_plan() {
@@ -251,8 +254,8 @@ mod tests {
         }
     }
 
-    /// Regions that are left to DataFusion late run with the same joins as without claiming, not
-    /// with nested loops.
+    /// Regions that are left to DataFusion after they were claimed run with the same joins as
+    /// without claiming, not with nested loops.
     #[tokio::test]
     async fn plans_are_those_without_regions() {
         let database = database().await;

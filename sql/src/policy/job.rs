@@ -1,5 +1,5 @@
 //! The job of preparing a region in the background: encode its rows, compile and run its program,
-//! and compare the time of the run with that of DataFusion.
+//! and compare the time of the run with the time of DataFusion.
 
 use super::background::{Delivery, JobOutcome, JobQueue, Waiting};
 use super::cache::{Cache, Insertion, RegionKey};
@@ -33,9 +33,9 @@ pub(crate) struct Job {
     pub(crate) cache: Arc<Cache>,
     /// The claimed aggregate, as DataFusion would run it.
     pub(crate) claimed_plan: Arc<LogicalPlan>,
-    /// `Cost` if the region is cached only if it pays.
+    /// The policy of claims; with `Cost`, the region is cached only if it pays.
     pub(crate) policy: Policy,
-    /// Set to cancel the job.
+    /// The flag whose value `true` cancels the job.
     pub(crate) cancelled: Arc<AtomicBool>,
 }
 
@@ -47,7 +47,7 @@ impl Job {
         // later version.
         let version = InputTables::of(&[&self.claimed_plan]).and_then(|tables| tables.version());
         match self.prepare(id, waiting, queue) {
-            // Rows that were delivered are worth their time, also if the region cannot be kept.
+            // If rows were delivered, the job has succeeded, even if the region cannot be kept.
             Ok((Insertion::Inserted, _) | (_, Delivery::Delivered)) => JobOutcome::Done,
             Ok((Insertion::TooLarge, Delivery::Undelivered)) => JobOutcome::Failed,
             Err(Error::Fallback(reason)) => match version {
@@ -67,12 +67,13 @@ impl Job {
         }
     }
 
-    /// Prepares the region, and returns whether it is kept and whether a query took its rows.
+    /// Prepares the region, and returns whether the region is kept and whether a query took the
+    /// rows.
     fn prepare(&self, id: u64, waiting: Waiting, queue: &JobQueue) -> Result<(Insertion, Delivery), Error> {
         let pool = self.context.memory_pool();
         let limit = pool.memory_limit();
         let allowance = || match waiting {
-            // The region may take the memory that it would have in a call of its own.
+            // The region may use as much memory as if the waiting query prepared it.
             Waiting::Query => Allowance::from_pool(pool, self.cache.clone(), self.cancelled.clone()),
             Waiting::Nobody => Allowance::for_background(pool, cache_capacity(&limit), self.cancelled.clone()),
         };

@@ -1,7 +1,7 @@
 //! The policy of claims and of first calls: the engine that answers a query.
 //!
-//! The time of a join in DataFusion grows with the rows that the join reads and returns. Kernels
-//! take time once, to encode the rows and compile the program; the time of a run then grows with
+//! The time of a join in DataFusion grows with the rows that the join reads and returns. Redpoll
+//! takes time once, to encode the rows and compile the program; the time of a run then grows with
 //! the stored entries. The number of rows that a join returns is unknown before its keys are
 //! encoded, so little is decided in advance. The steps of a region, in order:
 //!
@@ -9,7 +9,7 @@
 //!    DataFusion before, and is estimated to pay. A region does not pay if its rows cannot be
 //!    cached between runs, unless preparation is always faster than DataFusion. A region without
 //!    tensors does not pay either if its tables have so few rows that DataFusion would finish while
-//!    a program is compiled. The same holds if an unknown number of values must be combined. With
+//!    a program is compiled, or if an unknown number of values must be combined. With
 //!    `redpoll.claim = 'always'`, or if DataFusion cannot run the plan, the estimate does not
 //!    matter.
 //! 2. `choice`, `call`: by default, redpoll answers a call if the region is cached or cannot be
@@ -21,9 +21,9 @@
 //!    answers.
 //! 4. `call`: a call that has encoded the rows also finishes the first run, whatever the estimates
 //!    say, so that the cost of encoding is not wasted.
-//! 5. `prepared`, `cost`: the time of a prepared region is compared with that of DataFusion. If
-//!    DataFusion has not run, the repeats of keys bound the rows of the join, and so DataFusion's
-//!    time.
+//! 5. `prepared`, `cost`: the time of a prepared region is compared with the time of DataFusion. If
+//!    DataFusion has not run, an upper bound of its time is computed from the numbers of rows with
+//!    equal keys.
 //! 6. `fallback`, `cache`: a region that is slower, or whose values could give another result in
 //!    kernels, is left to DataFusion until the region's tables change. DataFusion then runs its own
 //!    plan of the region.

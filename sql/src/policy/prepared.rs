@@ -26,7 +26,7 @@ struct RunTimes {
     count: u32,
     /// The fastest of these runs.
     best: Duration,
-    /// Time of DataFusion's own plan, if it ran.
+    /// Time of DataFusion's own plan; `None` if the plan has not run.
     datafusion_time: Option<Duration>,
 }
 
@@ -53,8 +53,9 @@ impl PreparedRegion {
     /// Records the time of a run with everything cached.
     ///
     /// # Errors
-    /// If there were at least [`TRIAL_RUNS`] runs, and the fastest does not pay, compared with the
-    /// time that DataFusion took. If DataFusion has not run, an upper bound of its time is used.
+    /// If there were at least [`TRIAL_RUNS`] runs, and the fastest run does not pay, compared with
+    /// the time that DataFusion took. If DataFusion has not run, an upper bound of its time is
+    /// used.
     pub(crate) fn record_run(&self, region: &Region, time: Duration) -> Result<(), FallbackReason> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.best = if runs.count == 0 { time } else { runs.best.min(time) };

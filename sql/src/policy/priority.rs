@@ -20,13 +20,13 @@ impl ThreadPriority {
     /// Lowers the priority, if the thread still runs.
     pub(super) fn lower(&self) {
         if let Some(thread) = self.thread {
-            // If this is refused, the thread keeps its priority.
+            // If the system refuses the change, the thread keeps its priority.
             let _ = rustix::process::setpriority_process(Some(thread), 10);
         }
     }
 }
 
-// On other systems, the priority would be that of the process.
+// On other systems, the call would set the priority of the whole process.
 #[cfg(not(target_os = "linux"))]
 impl ThreadPriority {
     /// Returns the priority of the calling thread.
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc::channel;
 
-    /// Another thread can lower the priority of a thread that runs; other threads keep theirs.
+    /// One thread can lower the priority of another running thread, and keeps its own priority.
     #[test]
     fn priorities_are_those_of_single_threads() {
         let own = rustix::process::getpriority_process(None).unwrap();

@@ -1,5 +1,5 @@
-//! The optimizer rule that puts regions into plans: those that can be claimed, were not left to
-//! DataFusion before, and are estimated to pay.
+//! The optimizer rule that puts regions into plans. The rule claims the regions that can be
+//! claimed, were not left to DataFusion before, and are estimated to pay.
 
 use super::cache::Cache;
 use super::claim_cost::check_cost;
@@ -14,8 +14,9 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use std::sync::Arc;
 
-/// The optimizer rule that replaces the largest claimed regions by one node each. The rule runs
-/// after DataFusion's own rules, which have found join conditions and pushed filters into scans.
+/// The optimizer rule that replaces each claimed region by one node, the outermost regions first.
+/// The rule runs after DataFusion's own rules, which have found join conditions and pushed filters
+/// into scans.
 #[derive(Clone, Default, Debug)]
 pub struct ClaimRegions {
     /// The regions that earlier runs left to DataFusion.
@@ -40,7 +41,7 @@ impl OptimizerRule for ClaimRegions {
     }
 }
 
-/// Returns every aggregate of an optimized plan that was not claimed, with the reason.
+/// Returns the aggregates of an optimized plan that were not claimed, each with the reason.
 pub(crate) fn unclaimed_aggregates(
     plan: &LogicalPlan,
     config: &ConfigOptions,

@@ -11,12 +11,13 @@ pub(super) fn is_all_true(tensor: &Tensor) -> bool {
     ty.dtype == DType::BOOL && ty.format.is_dense() && !ty.shape.contains(&0) && has_only_true()
 }
 
-/// Removes as many factors that are 1 everywhere as possible. Returns the others and their
-/// multiplicity, which is the number of combinations of codes of the removed fields.
+/// Removes as many factors that are 1 everywhere as possible. Returns the other factors, and the
+/// number by which their product must be multiplied: the number of combinations of codes of the
+/// removed fields.
 ///
 /// A factor stays if it alone has a field that is in the result or that a condition compares. One
 /// factor with fill 0 stays, because a result must list only the groups with rows. Factors with
-/// fill 1, as those of anti-joins, would list other groups, too.
+/// fill 1, such as the factors of anti-joins, would list other groups, too.
 pub(super) fn remove_all_true(
     mut args: Vec<Expr>,
     is_all_true: impl Fn(&Expr) -> bool,
@@ -54,7 +55,7 @@ fn has_bounding_factor(args: &[Expr], k: usize) -> bool {
 }
 
 /// Returns the number of combinations of codes of the fields that factor `k` alone has; `None` if
-/// it must stay.
+/// the factor must stay.
 fn removed_combinations(args: &[Expr], k: usize, is_result_field: impl Fn(&Field) -> bool) -> Option<i64> {
     let others = || args.iter().enumerate().filter(|(other, _)| *other != k).map(|(_, arg)| arg);
     let info = args[k].info();

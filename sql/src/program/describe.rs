@@ -66,8 +66,8 @@ fn field(join: &GroupedJoin, field: FieldId) -> String {
     join.fields[field].name.clone()
 }
 
-/// Returns the name of a group column; `coalesce` of both keys if they are those of a full outer
-/// join.
+/// Returns the name of a group column; for the keys of a full outer join, the `coalesce` of both
+/// keys.
 fn group(join: &GroupedJoin, group: GroupColumn) -> String {
     let parts = join.fields[group.field].columns.iter().map(|columns| columns[group.part]);
     let name = |column: LeafColumn| join.column(column).name.clone();

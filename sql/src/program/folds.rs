@@ -22,7 +22,7 @@ impl RegionFolds {
     /// Returns the folds of a region over its encoded rows.
     ///
     /// # Errors
-    /// If the values of an aggregate require that the region is left to DataFusion, or a tensor
+    /// If the region must be left to DataFusion because of the values of an aggregate, or a tensor
     /// cannot be read.
     pub fn new(region: &Region, encoded: &EncodedJoin) -> Result<RegionFolds> {
         let mut folds = FoldList::default();

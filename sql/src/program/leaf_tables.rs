@@ -66,8 +66,8 @@ impl<'a> LeafTables<'a> {
         self.join.group_fields().into_iter().chain(extra_field).map(|f| &self.names[f]).collect()
     }
 
-    /// Removes factors that are 1 everywhere. Returns the rest, and the number by which their
-    /// product must be multiplied.
+    /// Removes factors that are 1 everywhere. Returns the other factors, and the number by which
+    /// their product must be multiplied.
     pub(crate) fn remove_all_true(&self, args: Vec<Expr>, extra_field: Option<FieldId>) -> (Vec<Expr>, i64) {
         let is_all_true = |arg: &Expr| match arg.node() {
             Node::Table { tensor, .. } => self.all_true.contains(tensor),
@@ -97,8 +97,8 @@ impl<'a> LeafTables<'a> {
     }
 
     /// Returns the factors of a row: the masks, and a factor of each leaf for which `payload`
-    /// returns a value. The factor of a semi-join or anti-join leaf is its filter, that of other
-    /// leaves is their table.
+    /// returns a value. The factor of a semi-join or anti-join leaf is the filter of the leaf; the
+    /// factor of any other leaf is the table of the leaf.
     pub(crate) fn factors(
         &mut self,
         payload: impl Fn(LeafId) -> Option<Payload>,
@@ -149,7 +149,7 @@ impl<'a> LeafTables<'a> {
     }
 
     /// Returns an expression that is true if a semi-join leaf has a row, or an anti-join leaf has
-    /// none. Fields that only this leaf has are folded.
+    /// no row. Fields that only this leaf has are folded.
     fn filter(&mut self, leaf: LeafId) -> Result<Expr> {
         let join = self.join;
         let required = join.leaves[leaf].required.iter().map(|&column| LeafColumn { leaf, column });
@@ -159,7 +159,7 @@ impl<'a> LeafTables<'a> {
         let passing = combine(Builtin::And, [rows].into_iter().chain(masks).collect())?;
         let is_own = |name: &Field| match self.names.iter().position(|n| n == name) {
             Some(field) => self.only_leaf(field) == Some(leaf),
-            // This mode of a tensor is no field of the join.
+            // This mode of a tensor is not a field of the join.
             None => true,
         };
         let folded: Vec<Field> = passing.info().fields.iter().filter(|f| is_own(f)).cloned().collect();

@@ -4,18 +4,21 @@
 //! over the rows of the join are one aggregate over a mapjoin of the leaves:
 //!
 //! - the number of rows is the sum of the product of the leaves' numbers of rows;
-//! - a sum of products has the sum of a factor in place of its leaf's number of rows;
+//! - in a sum of products, the sum of a factor takes the place of the number of rows of the
+//!   factor's leaf;
 //! - the existence of a row is the `or` of an `and`;
-//! - a minimum or maximum is the `max` of the `min` of its code and, for each other leaf, of the
-//!   largest code if that leaf has a row, and of 0 otherwise;
+//! - a minimum or maximum is the `max` over rows of the `min` of one code for each leaf: the leaf
+//!   of the value has the code of the value, and another leaf has the largest code if it has a row,
+//!   or else 0;
 //! - a fold over a semiring is the `plus` of the `times` of the arguments, where a row exists.
 //!
 //! Distinct values take two aggregates: an `or` shows for each value whether a row has it, and the
 //! values with a row are then counted or added.
 //!
-//! A semi-join or anti-join leaf counts once: fields that only it has are folded with `or` first. A
-//! leaf with a row for every combination of codes is left out where its rows are only counted.
-//! Examples are a table that others refer to, and a matrix in a table.
+//! A semi-join or anti-join leaf counts once: fields that only this leaf has are folded with `or`
+//! first. A leaf with a row for every combination of codes is left out where its rows are only
+//! counted. Examples are a table whose keys other tables refer to, and a table of all elements of a
+//! matrix.
 
 mod all_true;
 mod describe;

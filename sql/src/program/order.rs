@@ -56,8 +56,9 @@ fn first_order(join: &GroupedJoin) -> Vec<FieldId> {
     order
 }
 
-/// Calls `visit` with each order of all fields that extends `order`. An empty order begins with
-/// `start`, if given. Each later field shares a leaf with an earlier field, if possible.
+/// Calls `visit` with each order of all fields that extends `order`. If `order` is empty, each
+/// order begins with `start`, if `start` is given. Each later field shares a leaf with an earlier
+/// field, if possible.
 fn each_order(join: &GroupedJoin, start: Option<FieldId>, order: &mut Vec<FieldId>, visit: &mut dyn FnMut(&[FieldId])) {
     let rest: Vec<FieldId> = (0..join.fields.len()).filter(|f| !order.contains(f)).collect();
     if rest.is_empty() {
@@ -79,8 +80,9 @@ fn leaves_of(join: &GroupedJoin, field: FieldId) -> BTreeSet<LeafId> {
     join.fields[field].columns.iter().flatten().map(|c| c.leaf).collect()
 }
 
-/// Returns the number of distinct tensors that leaves with inputs become, if all have the same kind
-/// of values. Leaves with the same columns of one input, in the same order, share a tensor.
+/// Returns the number of distinct tensors that leaves with inputs become, if all these tensors have
+/// the same kind of values. Leaves with the same columns of one input, in the same order, share a
+/// tensor.
 fn count_tensors(join: &GroupedJoin, active: &[bool], order: &[FieldId]) -> usize {
     let tensor_key = |leaf: LeafId| {
         let input = join.input(leaf)?;

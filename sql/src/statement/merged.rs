@@ -1,11 +1,11 @@
 //! Merged columns of `FULL JOIN .. USING (k)` and similar joins.
 //!
-//! DataFusion takes `k` from the left table, whose `k` is NULL in rows of the right table alone.
-//! For `*`, DataFusion takes `k` from the table whose name is first in the alphabet. This module
-//! rewrites such joins to `ON`, and replaces merged columns by the value that SQL defines. This
-//! value is the column of the left or right table for a left or right join, and the first of both
-//! columns that is not NULL for a full join. A column qualified by a table name stays the column of
-//! that table.
+//! DataFusion takes `k` from the left table, whose `k` is NULL in rows that only the right table
+//! has. For `*`, DataFusion takes `k` from the table whose name is first in the alphabet. This
+//! module rewrites such joins to `ON`, and replaces merged columns by the value that SQL defines.
+//! This value is the column of the left or right table for a left or right join, and the first of
+//! both columns that is not NULL for a full join. A column qualified by a table name stays the
+//! column of that table.
 
 use super::names::constraint;
 use super::normalized;
@@ -18,8 +18,8 @@ use datafusion::sql::sqlparser::parser::Parser;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// Returns whether a statement has a selection in which DataFusion may resolve merged columns
-/// wrongly.
+/// Returns whether a statement has a selection whose merged columns DataFusion may take from the
+/// wrong table or return in the wrong order.
 pub(super) fn needs_merging(statement: &mut datafusion::sql::parser::Statement) -> bool {
     struct MergeSearch(bool);
     impl VisitorMut for MergeSearch {
@@ -100,8 +100,8 @@ impl MergeSide {
 /// The visitor that merges the columns of `USING` and `NATURAL` in a statement, in each selection
 /// whose tables have known columns.
 pub(super) struct ColumnMerger<'k> {
-    /// The columns of tables, by the text of the query that selects all of them; `None` if the
-    /// query cannot be planned.
+    /// The columns of each table, by the text of the query that selects all its columns; `None` if
+    /// the query cannot be planned.
     known_columns: &'k HashMap<String, Option<Vec<String>>>,
     /// The queries for columns that are not known yet.
     pub(super) column_queries: HashMap<String, Query>,
@@ -119,13 +119,14 @@ pub(super) struct ColumnMerger<'k> {
 struct EnclosingQuery {
     /// Common table expressions of outer queries.
     outer_tables: Vec<Cte>,
-    /// Its own common table expressions.
+    /// The common table expressions of this query.
     with: Option<With>,
 }
 
 impl EnclosingQuery {
     /// Returns the common table expressions that an inner query may read. If the inner query is the
-    /// definition of one of them, only the expressions before it are returned.
+    /// definition of a common table expression of this query, only the expressions before this
+    /// definition are returned.
     fn visible_in(&self, query: &Query) -> Vec<Cte> {
         let own_tables = self.with.iter().flat_map(|with| &with.cte_tables);
         let own_tables = own_tables.take_while(|table| *table.query != *query).cloned();
@@ -145,7 +146,8 @@ impl ColumnMerger<'_> {
         }
     }
 
-    /// Returns the columns of a table, or requests them if they are not known.
+    /// Returns the columns of a table. If the columns are not known, requests the columns and
+    /// returns `None`.
     fn columns(&mut self, factor: &TableFactor) -> Option<Vec<String>> {
         let text = format!("SELECT * FROM {factor}");
         let mut query = Parser::new(&GenericDialect).try_with_sql(&text).ok()?.parse_query().ok()?;
@@ -232,8 +234,8 @@ impl ColumnMerger<'_> {
         Some(SelectScope { tables: vec![JoinedTable { name, columns }], merged: Vec::new() })
     }
 
-    /// Merges the columns of one selection, and returns the columns that it may read; returns
-    /// `None` if merging is not possible.
+    /// Merges the columns of one selection, and returns the columns that the selection may read;
+    /// returns `None` if merging is not possible.
     fn select(&mut self, select: &mut Select) -> Option<SelectScope> {
         let mut from = select.from.clone();
         let mut scope = SelectScope::default();
@@ -339,10 +341,11 @@ struct JoinedTable {
 #[derive(Clone, Debug)]
 struct MergedColumn {
     name: String,
-    /// The columns, as SQL, of which the first that is not NULL gives the value of the merged
-    /// column.
+    /// The columns as SQL. The value of the merged column is the first value of these columns that
+    /// is not NULL.
     parts: Vec<String>,
-    /// The tables that have the column. The first one determines the column's position.
+    /// The tables that have the column. The first table determines the position of the merged
+    /// column.
     tables: Vec<usize>,
 }
 
@@ -379,7 +382,7 @@ impl SelectScope {
         matches.next().filter(|_| matches.next().is_none())
     }
 
-    /// Returns whether a name is a merged column and nothing else.
+    /// Returns whether a name refers to one merged column and to no other column.
     fn is_merged(&self, name: &str) -> bool {
         self.find(name).is_some() && self.owners(name).is_empty()
     }

@@ -1,5 +1,6 @@
-//! From a statement to DataFusion's plan. A `FROM` alone selects all columns, named files become
-//! tables, and merged columns and names in another case are corrected first.
+//! Planning of a statement by DataFusion. First, a `FROM` without a `SELECT` becomes a selection of
+//! all columns, named files become tables, and merged columns and names in another case are
+//! corrected.
 
 mod deep_stack;
 mod from_first;
@@ -86,8 +87,8 @@ impl Database {
         columns
     }
 
-    /// Returns the statement with the columns of `USING` merged where DataFusion would take those
-    /// of one table.
+    /// Returns the statement with the columns of `USING` merged where DataFusion would read the
+    /// column of one table only.
     async fn with_merged_columns(&self, statement: &Statement) -> Result<Statement> {
         let mut statement = statement.clone();
         if !merged::needs_merging(&mut statement) {
@@ -135,7 +136,8 @@ fn visit<V: VisitorMut<Break = ()>>(statement: &mut Statement, visitor: &mut V) 
     };
 }
 
-/// Returns the name that an identifier stands for: in lower case unless it is quoted.
+/// Returns the name that an identifier means. The name is in lower case if the identifier has no
+/// quotes.
 fn normalized(ident: &ast::Ident) -> String {
     match ident.quote_style {
         Some(_) => ident.value.clone(),

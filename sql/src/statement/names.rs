@@ -1,8 +1,9 @@
-//! Names of columns in another case, which SQL does not distinguish, but DataFusion does.
+//! Names of columns in another case than in the statement. In names without quotes, SQL does not
+//! distinguish upper and lower case; DataFusion does.
 //!
-//! An identifier without quotes is a name in lower case. If no table has that name, but exactly one
-//! other spelling of it, the identifier gets that spelling. A name that is found in lower case
-//! keeps its meaning.
+//! An identifier without quotes is a name in lower case. If no table has a column of that name, but
+//! the tables have exactly one other spelling of the name, the identifier gets that spelling. A
+//! name that is found in lower case keeps its meaning.
 
 use super::{normalized, visit};
 use datafusion::common::{Column, SchemaError};
@@ -29,9 +30,11 @@ pub(super) fn respell(statement: &mut Statement, error: &DataFusionError, column
         NameDefinitions { name: &field.name, has_other: false, table: table.as_deref(), table_count: 0 };
     visit(statement, &mut definitions);
     let is_plain = match table {
-        // The qualified table must be the only one of its name; then it lacks the lower-case name.
+        // Only one table may have the name that qualifies the column; then this table lacks the
+        // lower-case name.
         Some(_) => definitions.table_count == 1,
-        // Elsewhere in the statement, the lower-case name may be defined and meant.
+        // An unqualified name may refer to another definition of the lower-case name in the
+        // statement.
         None => !definitions.has_other && !columns.contains(&field.name),
     };
     let mut respeller = Respeller { name: &field.name, table: table.as_deref(), spelling, changed: false };

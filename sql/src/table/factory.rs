@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub(crate) struct TensorFactory;
 
 impl TensorFactory {
-    /// The file types of `STORED AS` that are tensors.
+    /// The file types of `STORED AS` whose files have tensors.
     pub(crate) const FILE_TYPES: [&'static str; 4] = ["RPT", "MTX", "TNS", "NPZ"];
 }
 

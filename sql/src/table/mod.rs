@@ -1,8 +1,8 @@
-//! Tensors as tables: a row for each entry, with a column for each mode and one for the value.
+//! Tensors as tables: a row for each entry, with a column for each mode and a column for the value.
 //!
-//! The entries of a tensor are its stored coordinates. If the innermost level stores coordinates
-//! because of their neighbours, as dense levels do, those with the fill value are not entries (as
-//! in [`Tensor::to_triples`]).
+//! The entries of a tensor are its stored coordinates. The innermost level may store a coordinate
+//! only because it stores a neighbour, as dense levels do. Such a coordinate is no entry if its
+//! value is the fill value (as in [`Tensor::to_triples`]).
 
 mod factory;
 mod ranges;
@@ -101,7 +101,7 @@ struct TensorTableData {
     pattern: OnceLock<Tensor>,
     /// The values, with fill value 0.
     values: OnceLock<Tensor>,
-    /// All rows, once they are read.
+    /// All rows; unset before they are first read.
     rows: OnceLock<RecordBatch>,
 }
 
@@ -181,7 +181,7 @@ impl TensorTable {
     /// If the tensor cannot be computed, or has another shape than declared.
     pub fn tensor(&self) -> Result<&Tensor> {
         get_or_compute(&self.0.tensor, || {
-            let compute = self.0.compute.as_ref().expect("a table without a tensor computes it");
+            let compute = self.0.compute.as_ref().expect("a table without a tensor can compute the tensor");
             let tensor = compute()?;
             if tensor.ty().shape != self.0.shape {
                 let (found, shape) = (&tensor.ty().shape, &self.0.shape);

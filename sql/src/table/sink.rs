@@ -42,7 +42,7 @@ impl FileFormatFactory for TensorFileFactory {
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
-        // DataFusion would read listed files with this format, but `create` has refused them.
+        // DataFusion would read listed files with this format, but `create` refuses such files.
         Arc::new(CsvFormat::default())
     }
 }
@@ -56,7 +56,7 @@ pub(crate) struct TensorSink {
 }
 
 impl TensorSink {
-    /// Returns the sink of a `COPY` statement, or `None` if its file is no tensor.
+    /// Returns the sink of a `COPY` statement, or `None` if the statement writes no tensor.
     ///
     /// # Errors
     /// If an option is unknown or malformed.
@@ -89,8 +89,8 @@ impl TensorSink {
     }
 }
 
-/// Returns the tensor whose entries are rows: all columns but the last are coordinates, the last is
-/// the values.
+/// Returns the tensor whose entries are the rows: the last column has the values, the other columns
+/// have coordinates.
 ///
 /// # Errors
 /// If there are no columns, a coordinate is NULL, negative, no integer or outside of `shape`, or

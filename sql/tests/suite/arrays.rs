@@ -105,8 +105,7 @@ async fn columns_of_nulls_have_no_values() {
 #[tokio::test]
 async fn outer_joins_pad_runs_with_nulls() {
     let database = database().await;
-    // DataFusion hashes the smaller table, `p`, so that batches have rows of `p` beside padded
-    // rows.
+    // DataFusion hashes the smaller table, `p`, so a batch has rows of `p` and padded rows.
     register(&database, "i", vec![("id", Arc::new(Int64Array::from_iter_values(1..=1000)))]);
     for (kind, column) in text_arrays(&[Some("a"), Some("b"), None]) {
         register(&database, "p", vec![("id", Arc::new(Int64Array::from(vec![1, 2, 9]))), ("middle", column)]);
@@ -127,8 +126,8 @@ async fn outer_joins_pad_runs_with_nulls() {
     }
 }
 
-/// Redpoll pads run-end encoded columns that a query makes itself; a plan in which DataFusion would
-/// pad them is refused.
+/// Redpoll pads run-end encoded columns that a cast in the query creates; a plan in which
+/// DataFusion would pad such columns is refused.
 #[tokio::test]
 async fn outer_joins_of_datafusion_refuse_runs() {
     let database = database().await;
@@ -167,7 +166,7 @@ async fn outer_joins_of_datafusion_refuse_runs() {
     refused(format!("SELECT count(q.m) {from}"), "`arrow_cast(m, 'Int64')`").await;
 }
 
-/// A NULL among the values of a dictionary is no empty text, in claimed and in other joins.
+/// A NULL among the values of a dictionary is no empty text, in claimed and in unclaimed joins.
 #[tokio::test]
 async fn nulls_among_values_of_dictionaries_are_no_texts() {
     let database = database().await;

@@ -71,7 +71,8 @@ async fn cases_over_several_tables_agree_with_datafusion() {
     }
 }
 
-/// A quotient by columns of other tables is a product with their reciprocals.
+/// Division by columns of other tables is claimed as multiplication by the reciprocals of the
+/// columns.
 #[tokio::test]
 async fn quotients_agree_with_datafusion() {
     let database = measurements().await;
@@ -84,8 +85,8 @@ async fn quotients_agree_with_datafusion() {
         let sql = format!("SELECT f.g, {aggregates} FROM f JOIN d ON f.k = d.k GROUP BY f.g");
         assert_eq!(agree(&database, &sql).await.unwrap(), 1, "{sql}");
     }
-    // Integers are rounded by each division, and a sum is no factor: the quotients are computed for
-    // all combinations of values.
+    // Division rounds integers, and a denominator that is a sum is no product of factors, so these
+    // quotients are computed for all combinations of values.
     for aggregate in ["sum(f.k / d.n)", "sum(f.r / (d.norm + f.r))"] {
         let sql = format!("SELECT {aggregate} FROM f JOIN d ON f.k = d.k");
         assert_eq!(agree(&database, &sql).await.unwrap(), 1, "{sql}");
@@ -162,7 +163,7 @@ async fn combinations_have_a_limit() {
 }
 
 /// Variances, covariances and correlations, of floats and of integers, within one table and between
-/// two. Groups of one row and of equal values are among them.
+/// two tables. Some groups have one row or equal values.
 #[tokio::test]
 async fn variances_agree_with_datafusion() {
     let database = measurements().await;
@@ -188,7 +189,7 @@ async fn variances_agree_with_datafusion() {
     agree(&database, "SELECT d.seg, var(years.y) FROM years JOIN d ON years.k = d.k GROUP BY d.seg").await.unwrap();
 }
 
-/// Floats and computed values are group keys; equal floats with different bits are left to
+/// Floats and computed values can be group keys; equal floats with different bits are left to
 /// DataFusion.
 #[tokio::test]
 async fn computed_groups_agree_with_datafusion() {
@@ -228,8 +229,7 @@ async fn outer_joins_agree_with_datafusion() {
 }
 
 /// A table that is joined with itself is stored once if one order of its columns fits all leaves,
-/// in whatever order the query lists its conditions. The loops then follow the edges, as over a
-/// tensor.
+/// for any order of the conditions in the query. The loops then follow the edges, as over a tensor.
 #[tokio::test]
 async fn tables_joined_with_themselves_are_stored_once() {
     let database = graph().await;
@@ -267,8 +267,8 @@ async fn tables_with_all_rows_are_not_read_to_count_them() {
         (format!("SELECT count(*) {sampled}"), 1),
         // A field that stays in the result needs a table.
         (format!("SELECT a.k, count(*) {sampled} GROUP BY a.k"), 2),
-        // Compared fields have codes for the keys of both tables, and `m` does not have all of
-        // them.
+        // Compared fields have codes for the keys of both tables, and `m` does not have all these
+        // codes.
         (format!("SELECT count(*) {sampled} WHERE e.src < a.k"), 3),
         (format!("SELECT e.src, max(e.w), min(a.v), count(DISTINCT a.k) {sampled} GROUP BY e.src"), 4),
         ("SELECT m.i, count(*), sum(m.v) FROM m JOIN k ON m.k = k.k GROUP BY m.i".into(), 2),
@@ -283,8 +283,8 @@ async fn tables_with_all_rows_are_not_read_to_count_them() {
     }
 }
 
-/// Users see the program of a region that has run, down to its loops; before, they read how to get
-/// it.
+/// `EXPLAIN VERBOSE` shows the program of a region that has run, down to its loops. Before the
+/// first run, `EXPLAIN VERBOSE` says how to get the program.
 #[tokio::test]
 async fn programs_are_explained_after_the_first_run() {
     let database = graph().await;
@@ -304,8 +304,8 @@ async fn programs_are_explained_after_the_first_run() {
     }
 }
 
-/// Anti-joins are right if rows are grouped by the joined key, and the first table has every key
-/// (customers without orders).
+/// Anti-joins are right if rows are grouped by the joined key, and the first table has every key,
+/// as in a query for customers without orders.
 #[tokio::test]
 async fn rows_of_anti_joins_are_grouped_by_their_key() {
     let database = database().await;
@@ -358,7 +358,7 @@ async fn rows_of_anti_joins_are_grouped_by_their_key() {
     agree(&database, "SELECT u.id, count(*) FROM u LEFT ANTI JOIN o ON o.uid = u.id GROUP BY u.id").await.unwrap();
 }
 
-/// `EXPLAIN` names a group field of two tables after both.
+/// `EXPLAIN` names a group field of two tables after the columns of both tables.
 #[tokio::test]
 async fn coalesced_groups_are_named_after_both_sides() {
     let database = graph().await;

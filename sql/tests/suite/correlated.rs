@@ -38,7 +38,7 @@ async fn graph() -> Database {
     database
 }
 
-/// Columns of the same name stay distinct; the expected rows are DuckDB's.
+/// Columns of the same name stay distinct; DuckDB returned the expected rows.
 #[tokio::test]
 async fn columns_of_the_same_name_stay_distinct() {
     let database = graph().await;
@@ -58,7 +58,7 @@ async fn columns_of_the_same_name_stay_distinct() {
              (SELECT * FROM f a, f b WHERE a.v = b.v AND b.u = e.v AND a.u = e.u)",
             &["1 2", "1 3", "2 3"],
         ),
-        // The selected column has the name of one that is compared.
+        // The selected column has the name of a compared column.
         (
             "SELECT e.u FROM d e WHERE e.u IN (SELECT a.u FROM f a JOIN d b ON a.v = b.u WHERE b.n = e.n + 10)",
             &["1", "2"],

@@ -101,7 +101,7 @@ async fn patterns_of_graphs_are_counted() {
 /// The folders of tables that have queries.
 const FOLDERS: [&str; 6] = ["ldbc_snb_sf0.1", "lahman", "flights", "hin_yelp", "openflights", "gtfs_nyc_subway"];
 
-/// Joins of real tables, with their keys, strings and NULLs, are claimed and agree.
+/// Joins of real tables, with their keys, strings and NULLs, are claimed and agree with DataFusion.
 #[tokio::test]
 async fn real_tables_are_joined() {
     let Some(folder) = folder() else { return };

@@ -1,5 +1,5 @@
 //! Tables that are dropped and declared again: encoded rows of the old table are not used for the
-//! new one.
+//! new table.
 
 use redpoll_testing::sql::{agree, database, rows, run};
 
@@ -36,7 +36,7 @@ async fn options_of_a_declaration_distinguish_tables() {
     }
 }
 
-/// A name stands for the new rows after its table is declared again.
+/// After a table is declared again, queries read the new rows.
 #[tokio::test]
 async fn tables_declared_again_have_their_own_rows() {
     let database = database().await;

@@ -50,7 +50,7 @@ async fn count(database: &Database) -> String {
     format!("{:?}", rows(&run(database, PATHS).await.unwrap()))
 }
 
-/// Kernels run on the chosen target, without regions that were cached for another one.
+/// Kernels run on the chosen target. A region that was cached for another target is not used.
 #[tokio::test]
 async fn regions_run_on_the_chosen_target() {
     let recording = RecordingEngine { session: Session::default(), target: None, runs: Arc::default() };

@@ -1,5 +1,5 @@
-//! Regions that DataFusion runs because of values in their tables: the answers are correct, and the
-//! region is not claimed again until the tables change.
+//! Regions that DataFusion runs because of values in their tables: the answers are correct, and
+//! such a region is not claimed again until its tables change.
 
 use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
 use redpoll_testing::sql::{agree, claims, database, run};
@@ -29,7 +29,7 @@ async fn infinite_products_are_left_to_datafusion_until_their_table_changes() {
 }
 
 /// A division by zero in a row without a join partner does not fail the query. The same division in
-/// a joined row does.
+/// a joined row fails the query.
 #[tokio::test]
 async fn errors_of_rows_that_do_not_join_are_ignored() {
     let database = database().await;

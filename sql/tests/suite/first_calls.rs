@@ -21,7 +21,7 @@ const SUMS: &str = "SELECT a.hub, sum(b.k) FROM t a JOIN t b ON a.hub = b.hub GR
 const BY_DATAFUSION: &str = "prepared=no, answered by DataFusion while the region is prepared";
 const READY: &str = "prepared=yes";
 
-/// Sets DataFusion to answer first calls, after which regions are prepared.
+/// Lets DataFusion answer first calls; the regions are prepared afterwards.
 async fn prepare_first(database: &Database) {
     for statement in [
         "SET redpoll.claim = 'always'",
@@ -38,7 +38,7 @@ async fn database_with(engine: Arc<dyn Engine>) -> Database {
     database
 }
 
-/// Returns the plan of a query after it has run.
+/// Runs a query and returns its plan with metrics.
 async fn explain_analyze(database: &Database, sql: &str) -> String {
     let rows = run(database, &format!("EXPLAIN ANALYZE {sql}")).await.unwrap();
     pretty_format_batches(&rows).unwrap().to_string()
@@ -81,7 +81,7 @@ async fn datafusion_answers_first_and_the_region_next() {
     assert_agrees(&database, HUBS).await;
 }
 
-/// A plan says before it runs whether its region is prepared.
+/// `EXPLAIN` shows whether a region is prepared, before the query runs.
 #[tokio::test]
 async fn plans_show_whether_a_region_is_prepared() {
     let database = database().await;
@@ -107,7 +107,7 @@ async fn rows_do_not_depend_on_the_engine_that_answers() {
     ] {
         run(&database, statement).await.unwrap();
     }
-    // The join has four million rows, so the region is far ahead of DataFusion.
+    // The join has four million rows, so redpoll is much faster than DataFusion.
     let sql = HUBS.replace("FROM t a JOIN t b", "FROM many a JOIN many b");
     let expected = plain(&database, &sql).await;
     let found = run(&database, &sql).await.unwrap();
@@ -117,8 +117,8 @@ async fn rows_do_not_depend_on_the_engine_that_answers() {
     compare_rows(&run(&database, &sql).await.unwrap(), &expected, true).unwrap();
 }
 
-/// A region that is prepared before DataFusion finishes answers the call: DataFusion would have to
-/// join four billion rows.
+/// A region answers the call if it is prepared before DataFusion has finished. Here, DataFusion
+/// would have to join four billion rows.
 #[tokio::test]
 async fn a_region_that_finishes_first_answers() {
     let database = database().await;
@@ -143,7 +143,7 @@ async fn a_region_that_finishes_first_answers() {
 
 /// A region that a query waits for may take more memory than the cache, which is a quarter of the
 /// limit; DataFusion would have to join four billion rows. The region counts as prepared, although
-/// it is not kept.
+/// the cache does not keep the region.
 #[tokio::test]
 async fn a_region_that_a_query_waits_for_may_exceed_the_cache() {
     let database = database().await;
@@ -284,13 +284,13 @@ async fn queries_that_share_tables_are_each_prepared_once() {
     }
 }
 
-/// A region prepared for a table that has changed or is gone does not answer.
+/// A region prepared for a table that was changed or dropped since then does not answer.
 #[tokio::test]
 async fn changed_tables_are_prepared_again() {
     let database = database().await;
     prepare_first(&database).await;
     assert_agrees(&database, HUBS).await;
-    // The job under way may read the old rows or the new ones; its region must not answer with old
+    // The running job may read the old rows or the new rows; the region must not answer with old
     // rows.
     run(&database, "INSERT INTO t VALUES (3001, 11)").await.unwrap();
     assert_agrees(&database, HUBS).await;
@@ -349,8 +349,8 @@ async fn dropping_the_session_ends_preparation() {
     tokio::time::timeout(deadline, freed).await.expect("the memory of the run is still reserved");
 }
 
-/// Under `cost`, regions that are slower than DataFusion are left to DataFusion before any query
-/// has waited for them.
+/// Under `cost`, a region that is slower than DataFusion is left to DataFusion after its
+/// preparation in the background, so no query waits for the region.
 #[tokio::test]
 async fn regions_that_do_not_finish_are_left_to_datafusion() {
     let engine = Arc::<EndlessEngine>::default();

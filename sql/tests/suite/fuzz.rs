@@ -6,8 +6,8 @@
 
 use redpoll_testing::sql::{CaseRunner, SqlCase, SqlOutcome, query, smallest_failure};
 
-/// A class of queries: its name, lists of words of which a query contains one each, and words that
-/// it does not contain.
+/// A class of queries: its name, lists of words, and excluded words. A query of the class contains
+/// a word of each list, and no excluded word.
 type Shape = (&'static str, &'static [&'static [&'static str]], &'static [&'static str]);
 
 /// The classes of which some queries must be claimed.

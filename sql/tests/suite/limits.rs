@@ -149,7 +149,7 @@ async fn dropping_the_rows_ends_the_query() {
     tokio::time::timeout(deadline, engine.ended.notified()).await.expect("the run continues without a reader");
     let outcome = engine.outcome.lock().unwrap().clone().unwrap();
     assert_eq!(outcome, Err("the query was cancelled".to_string()));
-    // The run gives its memory back on its own thread, after it has returned.
+    // The run releases its memory on its own thread, after `Engine::run` has returned.
     let freed = async {
         // The session keeps the codes of three columns.
         while pool(&database).reserved() > 3 * 20_000 * size_of::<u64>() {
@@ -160,7 +160,8 @@ async fn dropping_the_rows_ends_the_query() {
     assert_eq!(number(&database, "SELECT count(*) FROM t a JOIN t b ON a.i = b.i").await, "20000");
 }
 
-/// An exceeded limit is DataFusion's `ResourcesExhausted`, so that callers can match on it.
+/// An exceeded limit is DataFusion's `ResourcesExhausted`, so that callers can match on this
+/// variant.
 #[tokio::test]
 async fn an_exceeded_limit_is_an_error_of_its_own_kind() {
     let database = database().await;

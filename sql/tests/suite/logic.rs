@@ -1,7 +1,7 @@
 //! SQL logic tests: each file of `slt/` runs unclaimed and claimed, with the same expected rows.
 //!
-//! The expected rows are those of plain DataFusion: `REDPOLL_BLESS=1` writes them with claiming
-//! disabled.
+//! The expected rows are the rows of plain DataFusion: `REDPOLL_BLESS=1` writes the rows of runs
+//! with claiming disabled.
 
 use async_trait::async_trait;
 use redpoll::sql::Database;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The numbers of queries that ran, and of those that were claimed.
+/// The numbers of queries that ran, and of queries that were claimed.
 #[derive(Default)]
 struct Counts {
     queries: AtomicUsize,
@@ -63,7 +63,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Returns the runner of a file, with everything claimed or nothing.
+/// Returns the runner of a file, with claiming enabled or disabled.
 async fn runner(
     claiming: bool,
     counts: &Arc<Counts>,
@@ -79,7 +79,7 @@ async fn runner(
     })
 }
 
-/// Every query gives the expected rows, claimed and unclaimed, and most are claimed.
+/// Every query gives the expected rows, claimed and unclaimed, and most queries are claimed.
 #[tokio::test]
 async fn files_agree_claimed_and_unclaimed() {
     let (plain, ours) = (Arc::<Counts>::default(), Arc::<Counts>::default());

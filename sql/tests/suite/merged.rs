@@ -1,4 +1,5 @@
-//! `USING` of outer joins: the columns of both tables become one, as in SQL, claimed and unclaimed.
+//! `USING` of outer joins: the columns of both tables become one column, as in SQL, claimed and
+//! unclaimed.
 
 use crate::correlated::check;
 use redpoll::sql::Database;
@@ -17,7 +18,7 @@ async fn tables() -> Database {
     database
 }
 
-/// Merged columns have the right values; the expected rows are DuckDB's.
+/// Merged columns have the right values; DuckDB returned the expected rows.
 #[tokio::test]
 async fn merged_columns_have_the_values_of_both_tables() {
     let database = tables().await;

@@ -23,7 +23,7 @@ async fn names_are_found_in_another_case() {
         ("SELECT r.UserId, Total FROM r JOIN q ON r.UserId = q.UserId", &["2 9"]),
         ("SELECT UserId, Total FROM r FULL JOIN q USING (UserId)", &["1 NULL", "2 9"]),
         ("SELECT Name FROM r WHERE EXISTS (SELECT 1 FROM q WHERE q.UserId = r.UserId)", &["y"]),
-        // A name that exists in lower case is that column.
+        // If a column has the name in lower case, the name refers to this column.
         ("SELECT UserId FROM s", &["1", "3"]),
         ("SELECT r.UserId, s.UserId FROM r JOIN s ON r.UserId = s.UserId", &["1 1"]),
         ("SELECT Name FROM r WHERE r.UserId IN (SELECT userid FROM s)", &["x"]),

@@ -37,7 +37,8 @@ async fn paths_agree_with_datafusion() {
     }
 }
 
-/// Infinities that no row has together are not combined: such values are left to DataFusion.
+/// Infinite values of rows that do not join must not be combined, so regions with infinite values
+/// are left to DataFusion.
 #[tokio::test]
 async fn infinite_values_are_left_to_datafusion() {
     let database = graph().await;
@@ -47,8 +48,9 @@ async fn infinite_values_are_left_to_datafusion() {
     assert_eq!(claims(&database, sql).await.unwrap(), 0);
 }
 
-/// Folds whose `times` does not distribute over `plus` for the values at hand are left to
-/// DataFusion, which computes them row by row: sums that may wrap, products of negative values.
+/// Folds whose `times` does not distribute over `plus` for the values of the tables are left to
+/// DataFusion, which computes the folds row by row. Examples are sums that may wrap and products of
+/// negative values.
 #[tokio::test]
 async fn folds_that_cannot_be_regrouped_are_left_to_datafusion() {
     let database = database().await;
@@ -81,7 +83,7 @@ async fn folds_that_cannot_be_regrouped_are_left_to_datafusion() {
     }
 }
 
-/// A function with the name of a built-in function replaces it, also in regions.
+/// A function with the name of a built-in function replaces the built-in function, also in regions.
 #[tokio::test]
 async fn functions_replace_built_in_functions_of_their_name() {
     let database = graph().await;

@@ -52,8 +52,8 @@ async fn number(database: &Database, sql: &str) -> String {
     }
 }
 
-/// Queries of a session agree with plain DataFusion over all kinds of tables, and nearly all are
-/// claimed.
+/// Queries of a session agree with plain DataFusion over all kinds of tables, and nearly all
+/// queries are claimed.
 #[tokio::test(flavor = "multi_thread")]
 async fn queries_of_a_session_agree_with_datafusion() {
     for format in ["parquet", "csv"] {
@@ -73,8 +73,9 @@ async fn queries_of_a_session_agree_with_datafusion() {
     }
 }
 
-/// A session reads each column of a Parquet file once, and a file of text at most twice: the
-/// columns that the first query needs, and then the rest. The session encodes each key once.
+/// A session reads each column of a Parquet file once. It reads a file of text at most twice: first
+/// the columns that the first query needs, then all remaining columns. The session encodes each key
+/// once.
 #[tokio::test(flavor = "multi_thread")]
 async fn columns_are_read_and_encoded_once() {
     for format in ["parquet", "csv"] {
@@ -96,7 +97,7 @@ async fn columns_are_read_and_encoded_once() {
     }
 }
 
-/// The columns of a file are read again if its size or modification time has changed, not before.
+/// The columns of a file are read again only after its size or modification time has changed.
 #[tokio::test]
 async fn changed_files_are_read_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -106,7 +107,7 @@ async fn changed_files_are_read_again() {
     database.register_file("t", &file).await.unwrap();
     let (sum, pairs) = ("SELECT sum(v) FROM t", "SELECT sum(a.v + b.v) FROM t a JOIN t b ON a.k = b.k");
     assert_eq!((number(&database, sum).await, number(&database, pairs).await), ("30".into(), "60".into()));
-    // The same size and time stand for the same content.
+    // A file with the same size and modification time counts as unchanged.
     let modified = fs::metadata(&file).unwrap().modified().unwrap();
     fs::write(&file, "k,v\n1,11\n2,21\n").unwrap();
     File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
@@ -118,8 +119,8 @@ async fn changed_files_are_read_again() {
     assert_eq!((number(&database, sum).await, number(&database, pairs).await), ("60".into(), "120".into()));
 }
 
-/// A memory limit bounds the columns that are kept: the columns used least recently are dropped for
-/// new ones. Columns that are larger than the limit of the cache are read by each query.
+/// A memory limit bounds the columns that are kept: the least recently used columns are dropped for
+/// new columns. Columns that are larger than the limit of the cache are read by each query.
 #[tokio::test(flavor = "multi_thread")]
 async fn kept_columns_obey_the_memory_limit() {
     let (_folder, database) = database_of_files("parquet", 100).await;

@@ -3,7 +3,7 @@
 use redpoll::Session;
 use redpoll_testing::sql::{rows, run};
 
-/// DataFusion shows the settings of redpoll together with its own.
+/// DataFusion shows the settings of redpoll together with its own settings.
 #[tokio::test]
 async fn settings_are_shown() {
     let database = Session::default().database();

@@ -21,7 +21,7 @@ async fn plan(database: &Database, sql: &str) -> String {
     pretty_format_batches(&batches).unwrap().to_string()
 }
 
-/// Ranges and limits are pushed into the scan, and no node above repeats them.
+/// Ranges and limits are pushed into the scan, and no node above the scan repeats a range.
 #[tokio::test]
 async fn ranges_and_limits_are_pushed_into_the_scan() {
     let database = karate().await;
@@ -58,7 +58,8 @@ async fn statistics_count_the_entries() {
     assert!(found.to_string().contains("Rows=Inexact(78)"), "{found}");
 }
 
-/// Lazy arrays as tables: planning and `EXPLAIN` do not compute them; the first reader does, once.
+/// Planning and `EXPLAIN` do not compute a lazy array that is a table. The first query that reads
+/// the table computes the array, once.
 #[tokio::test]
 async fn arrays_are_computed_when_they_are_read() {
     let session = Session::default();

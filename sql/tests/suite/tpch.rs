@@ -3,7 +3,7 @@
 //!
 //! The tables are in the folder that `REDPOLL_DATASETS` names, or in `shared/datasets` next to the
 //! checkout; without them, the test checks nothing. The README's table is compared with the claimed
-//! regions; `REDPOLL_BLESS=1` writes it.
+//! regions; `REDPOLL_BLESS=1` writes the table.
 
 use redpoll::sql::Database;
 use redpoll_testing::sql::{Cell, agree, database, rows, run};
@@ -92,7 +92,7 @@ async fn reasons(database: &Database, sql: &str) -> Vec<String> {
     reasons
 }
 
-/// Checks that the README has the table between its marks.
+/// Checks that the README has the table between the marks.
 fn check_readme(table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let text = std::fs::read_to_string(&path).unwrap();

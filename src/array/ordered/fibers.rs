@@ -13,8 +13,9 @@ use std::ops::Range;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// The values of a tensor that differ from its fill value, in fibers along some modes. Fibers
-/// without such values are not listed.
+/// The values of a tensor that differ from its fill value, in fibers along some modes. The elements
+/// of a fiber have equal coordinates in all other modes. A fiber is omitted if all its elements
+/// have the fill value.
 pub(super) struct StoredFibers {
     /// The type of the tensor.
     pub(super) ty: Arc<TensorType>,
@@ -22,21 +23,22 @@ pub(super) struct StoredFibers {
     pub(super) tensor: Tensor,
     /// The modes that select a fiber.
     pub(super) kept: Vec<usize>,
-    /// The other modes.
+    /// The modes along the fibers.
     along: Vec<usize>,
     /// The number of elements of a fiber, stored or not.
     pub(super) length: u64,
     /// The coordinates of each value, one list for each mode of the tensor. Fibers ascend by their
     /// coordinates, and so do the values within a fiber.
     pub(super) coordinates: Vec<Vec<u64>>,
-    /// The index of the first value of each fiber, then the number of values of all fibers.
+    /// The index of the first value of each fiber, followed by the total number of values.
     starts: Vec<usize>,
     /// The values.
     values: Values,
 }
 
 impl StoredFibers {
-    /// Lists the values of a tensor in fibers along the given modes, which ascend.
+    /// Lists the values of a tensor in fibers along the given modes, which must be in ascending
+    /// order.
     pub(super) fn of(tensor: &Tensor, along: &[usize]) -> Result<StoredFibers, Error> {
         let ty = tensor.ty().clone();
         let rank = ty.shape.len();
@@ -101,7 +103,8 @@ impl StoredFibers {
 pub(super) struct StoredValues<T> {
     /// The values.
     pub(super) values: Vec<T>,
-    /// The number of elements that each listed value stands for; `None` if each stands for one.
+    /// The number of elements that each listed value stands for; `None` if each value stands for
+    /// one element.
     pub(super) counts: Option<Vec<u64>>,
     /// The fill value.
     pub(super) fill: T,
@@ -124,7 +127,7 @@ impl<T: OrderedValue> StoredValues<T> {
         Ok(StoredValues { values, counts, fill, unstored: tensor.element_count() - stored })
     }
 
-    /// Sorts the values in ascending order, and reorders their numbers of elements with them.
+    /// Sorts the values in ascending order, and permutes `counts` in the same way.
     pub(super) fn sort(&mut self) -> Result<(), Error> {
         let Some(counts) = &mut self.counts else {
             SortOrder::Ascending.sort(&mut self.values);
@@ -139,13 +142,14 @@ impl<T: OrderedValue> StoredValues<T> {
     }
 }
 
-/// Returns whether storage order is the row-major order of the modes in the given order.
+/// Returns whether a format stores its elements in row-major order, with the modes in the given
+/// order.
 fn lists_in_order(format: &Format, order: &[usize]) -> bool {
     let is_in_order = format.modes.iter().copied().eq(order.iter().map(|mode| StorageMode::Whole { mode: *mode }));
     is_in_order && format.levels.iter().all(|level| level.ordered)
 }
 
-/// Returns the primitive type of the values of a tensor, which are not structs.
+/// Returns the primitive type of the values of a tensor; the values must not be structs.
 pub(super) fn prim_of(tensor: &Tensor) -> Prim {
     tensor.ty().dtype.prims()[0]
 }
@@ -159,7 +163,8 @@ pub(super) fn value_of<T: OrderedValue>(scalar: &Scalar) -> T {
 /// The number of values that are compared with the fill value at a time.
 const FILL_BLOCK: usize = 1024;
 
-/// Returns the indices of the values that differ from the fill value; `None` if all do.
+/// Returns the indices of the values that differ from the fill value; `None` if all values differ
+/// from it.
 fn places_differing(values: &Values, fill: &Scalar) -> Option<Vec<u64>> {
     fn differing<T: OrderedValue>(values: &Values, fill: &Scalar) -> Option<Vec<u64>> {
         let fill: T = value_of(fill);
@@ -174,8 +179,8 @@ fn places_differing(values: &Values, fill: &Scalar) -> Option<Vec<u64>> {
     match_prim!(values.columns()[0].prim(), T => differing::<T>(values, fill))
 }
 
-/// Returns a tensor of entries that ascend in the given order of modes. The tensor is dense if
-/// `like` is.
+/// Returns a tensor of entries, which may be in any order. Its format is CSF with the modes in the
+/// given order, or dense if `like` is dense.
 pub(super) fn assemble(
     (shape, fill): (Vec<u64>, Scalar),
     order: &[usize],
@@ -209,8 +214,8 @@ pub(super) fn map_values<T: OrderedValue, U: OrderedValue>(
 }
 
 impl Array {
-    /// Computes the array for an operation on ordered values along axes. Returns the tensor and its
-    /// modes along the axes.
+    /// Computes the array for an operation on ordered values along axes. Returns the tensor and the
+    /// modes that the axes select.
     #[track_caller]
     pub(super) fn collect_along(&self, operation: &'static str, axes: &Axes) -> Result<(Tensor, Vec<usize>), Error> {
         let state = self.state()?;
@@ -220,7 +225,7 @@ impl Array {
         let length = along.iter().try_fold(1, |n, mode| u64::checked_mul(n, state.size(*mode)));
         if length.is_none_or(|n| i64::try_from(n).is_err()) {
             let shape = state.shape();
-            return Err(failure(Cause::Shape(format!("the fibers of shape {shape:?} have more than 2^63 elements"))));
+            return Err(failure(Cause::Shape(format!("the fibers of shape {shape:?} have 2^63 or more elements"))));
         }
         require_order(&state).map_err(failure)?;
         Ok((self.collect()?, along))

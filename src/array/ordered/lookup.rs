@@ -1,4 +1,4 @@
-//! Searches for the values of one array among those of another.
+//! Searches for the values of one array among the values of another array.
 
 use super::fibers::{StoredValues, map_values, prim_of};
 use super::value::{OrderedValue, match_prim};
@@ -23,8 +23,8 @@ pub enum Side {
 struct SortedValues<T> {
     /// The stored values, and the fill value.
     sorted: StoredValues<T>,
-    /// The number of elements before each stored value, and that of all stored elements; `None` if
-    /// each value has one element.
+    /// The number of stored elements before each stored value, followed by the number of all stored
+    /// elements; `None` if each value stands for one element.
     counts_before: Option<Vec<u64>>,
 }
 
@@ -90,7 +90,7 @@ impl Array {
     }
 
     /// Returns the coordinates of a sorted vector at which the given values can be inserted so that
-    /// it stays sorted. The result has the shape of `values`. The method is not lazy.
+    /// the vector stays sorted. The result has the shape of `values`. The method is not lazy.
     ///
     /// ```
     /// use redpoll::{Session, Side};
@@ -137,7 +137,8 @@ impl Array {
     }
 }
 
-/// Returns whether values of a primitive type can represent a number, rounded if both are floats.
+/// Returns whether values of a primitive type can represent a number. Floats can represent every
+/// number, with rounding.
 fn can_represent(prim: Prim, number: &Scalar) -> bool {
     match (prim.is_float(), number.to_i128()) {
         (true, _) => true,

@@ -2,12 +2,12 @@
 //! searches; also selections, whose shapes depend on values.
 //!
 //! None of these functions is a fold over a join, so plans cannot express them. Selections compute
-//! only their masks at once. The other functions compute their operands at once, with work and
-//! results in proportion to the stored values: the elements with the fill value stay together, as
-//! one block of equal values, and are never listed.
+//! only their masks at once. The other functions compute their operands at once. Their work and the
+//! size of their results are proportional to the number of stored values: the elements with the
+//! fill value are one block of equal values, and are never listed.
 //!
-//! NaN is larger than all other values, and equal to itself, but descending sorts also put NaN
-//! last; `-0.0` and `0.0` are equal.
+//! NaN is equal to itself and larger than all other values, but sorts in descending order put NaN
+//! last, too. `-0.0` and `0.0` are equal.
 
 mod fibers;
 mod lookup;

@@ -21,7 +21,7 @@ impl Array {
     /// Computes the median along axes: the middle value, or the mean of the two middle values. The
     /// median of no values, or of values with a NaN, is NaN. The method is not lazy.
     ///
-    /// Results are `f64`, and `f32` for arrays of `f32`.
+    /// Results are `f32` for arrays of `f32`, otherwise `f64`.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -117,7 +117,8 @@ impl Array {
     }
 }
 
-/// Returns the quantile of each fiber with stored values, and that of a fiber without any.
+/// Returns the quantile of each fiber with stored values, and the quantile of a fiber without
+/// stored values.
 fn quantiles<T: OrderedValue>(fibers: &StoredFibers, fraction: f64, nan: NanPolicy) -> (Vec<f64>, f64) {
     let (mut values, fill): (Vec<T>, T) = (fibers.values(), value_of(&fibers.ty.fill));
     let quantile = |values: &mut [T]| {

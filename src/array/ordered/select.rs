@@ -4,9 +4,10 @@ use crate::array::{Array, ArrayError, Index};
 use crate::error::Error;
 
 impl Array {
-    /// Returns the elements at which a boolean array is true, row-major. The mask has the size of
-    /// the array in each of its modes; the modes that follow those of the mask are kept. The mask
-    /// is computed at once, because the shape depends on it; the elements are not.
+    /// Returns the elements at which a mask, a boolean array, is true, in row-major order. The
+    /// shape of the mask must be a prefix of the shape of the array; the remaining modes of the
+    /// array are kept. The mask is computed at once, because the shape of the result depends on the
+    /// values of the mask. The elements are computed lazily.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -30,8 +31,9 @@ impl Array {
         self.slice(indices).check()
     }
 
-    /// Returns the parts of the array at which a boolean vector is true along an axis. The vector
-    /// is computed at once, because the shape depends on it; the parts are not.
+    /// Returns the array without the coordinates of an axis at which a boolean vector is false. The
+    /// vector is computed at once, because the shape of the result depends on the values of the
+    /// vector. The elements are computed lazily.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -55,8 +57,9 @@ impl Array {
         self.take(Index::Gather(condition.nonzero()?.swap_remove(0)), axis).check()
     }
 
-    /// Returns the coordinates of the nonzero elements, row-major, as a matrix with a row for each
-    /// element. [`Array::nonzero`] returns the columns of the matrix. The method is not lazy.
+    /// Returns the coordinates of the nonzero elements in row-major order, as a matrix with a row
+    /// for each element. [`Array::nonzero`] returns the columns of the matrix. The method is not
+    /// lazy.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

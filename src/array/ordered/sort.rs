@@ -36,7 +36,8 @@ impl SortOrder {
         }
     }
 
-    /// Sorts the first `limit` values of the order to the start, and returns them.
+    /// Moves the first `limit` values in this order to the start of `values`, sorted, and returns
+    /// them.
     fn sort_first<T: OrderedValue>(self, values: &mut [T], limit: u64) -> &mut [T] {
         let first = match usize::try_from(limit) {
             Ok(limit) if limit < values.len() => {
@@ -49,7 +50,7 @@ impl SortOrder {
         first
     }
 
-    /// Sorts values; equal ones in any order.
+    /// Sorts values. The order of equal values is unspecified.
     pub(super) fn sort<T: OrderedValue>(self, values: &mut [T]) {
         let mut numbers = values.len();
         for k in (0..values.len()).rev().filter(|_| T::PRIM.is_float()) {
@@ -63,9 +64,9 @@ impl SortOrder {
 }
 
 impl Array {
-    /// Sorts the values along an axis. The result of a sparse array is sparse: the values before
-    /// the fill value are stored at the first coordinates, and the values after the fill value at
-    /// the last. The method is not lazy.
+    /// Sorts the values along an axis. The result of a sparse array is sparse. Values that precede
+    /// the fill value in the order are stored at the first coordinates, values that follow the fill
+    /// value at the last coordinates. The method is not lazy.
     ///
     /// ```
     /// use redpoll::prelude::*;
@@ -89,9 +90,9 @@ impl Array {
     }
 
     /// Returns the coordinates that sort the values along an axis: `a.take_along_axis` with these
-    /// coordinates is `a.sort`. Equal values stay in their order. Runs of offsets are stored, which
-    /// are added to the coordinates of the sorted array. The values are sorted at once; only this
-    /// addition is lazy.
+    /// coordinates is `a.sort`. Equal values stay in their order. The values are sorted at once,
+    /// and the result is stored as runs of offsets. Only the addition of the offsets to the
+    /// coordinates of the sorted array is lazy.
     ///
     /// ```
     /// use redpoll::prelude::*;
@@ -111,8 +112,8 @@ impl Array {
     }
 
     /// Returns the `k` largest values along an axis in descending order, and their coordinates. Of
-    /// equal values, the first ones are returned; NaN comes after all other values. Only the
-    /// returned values are sorted, at once.
+    /// equal values, the values with the smallest coordinates are returned; NaN comes after all
+    /// other values. Only the returned values are sorted; the sort is not lazy.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -136,7 +137,7 @@ impl Array {
         Ok((self.with_modes_of(first.values()?)?, self.coordinates_of("top_k", &first)?))
     }
 
-    /// Computes the array to sort its values along an axis.
+    /// Computes the array, and splits its stored values into fibers along an axis.
     #[track_caller]
     fn sorted_along(&self, operation: &'static str, axis: &Axes, order: SortOrder) -> Result<SortedFibers, Error> {
         let (tensor, along) = self.collect_along(operation, axis)?;
@@ -147,7 +148,7 @@ impl Array {
         Ok(SortedFibers { limit: fibers.length, fibers, mode, order, format: tensor.ty().format.clone() })
     }
 
-    /// Returns the former coordinates of sorted values.
+    /// Returns the coordinates that the sorted values had before the sort.
     fn coordinates_of(&self, operation: &'static str, sorted: &SortedFibers) -> Result<Array, Error> {
         let offsets = self.with_modes_of(sorted.offsets()?)?;
         Ok(offsets.derive(operation, |state| {
@@ -157,13 +158,13 @@ impl Array {
     }
 }
 
-/// Fibers whose values are to be sorted.
+/// Fibers to sort, and the order of the sort.
 struct SortedFibers {
     fibers: StoredFibers,
     /// The mode along which the fibers run.
     mode: usize,
     order: SortOrder,
-    /// The number of places of each sorted fiber that are returned, from the first one on.
+    /// Number of elements that are returned from the start of each sorted fiber.
     limit: u64,
     /// The format of the array.
     format: Format,
@@ -208,8 +209,8 @@ impl SortedFibers {
         Ok(if self.format.is_dense() { convert(&tensor, &Format::dense(rank))? } else { tensor })
     }
 
-    /// Sorts the stored values of each fiber, drops those beyond the limit, and finds the place of
-    /// each other value in the sorted fiber.
+    /// Sorts the stored values of each fiber, drops the values beyond the limit, and finds the
+    /// coordinate of each retained value in the sorted fiber.
     fn sort<T: OrderedValue>(&self) -> Sorted {
         let (mut values, fill) = (self.fibers.values::<T>(), self.fibers.fill::<T>());
         let (mut counts, mut places, mut retained) = (Vec::new(), Vec::with_capacity(values.len()), 0);
@@ -228,8 +229,8 @@ impl SortedFibers {
         Sorted { counts, places, values: T::into_buffer(values) }
     }
 
-    /// Returns the offset at each place of a sorted fiber: the coordinate that the value at the
-    /// place had before the sort, minus the place.
+    /// Returns the offset of each value of the sorted fibers: its coordinate before the sort minus
+    /// its coordinate after the sort.
     fn offsets(&self) -> Result<Tensor, Error> {
         let runs = match_prim!(self.fibers.prim(), T => self.offset_runs::<T>()?);
         self.run_tensor(runs)
@@ -269,8 +270,9 @@ impl SortedFibers {
         Ok(runs)
     }
 
-    /// Returns the levels of the pattern of fibers at the given coordinates, one list for each mode
-    /// that selects a fiber. Fibers ascend. The levels of a vector are empty.
+    /// Returns the levels that store which fibers exist. `coordinates` has one list for each mode
+    /// that selects a fiber, and the fibers must be sorted. For a vector, which is a single fiber,
+    /// there are no such levels.
     fn levels_of_fibers(&self, coordinates: Vec<Vec<u64>>) -> Result<Vec<Vec<Buffer>>, Error> {
         let Some(first) = coordinates.first() else { return Ok(Vec::new()) };
         let shape: Vec<u64> = self.fibers.kept.iter().map(|mode| self.fibers.ty.shape[*mode]).collect();
@@ -282,7 +284,7 @@ impl SortedFibers {
         Ok(pattern.levels().to_vec())
     }
 
-    /// Returns a tensor with fill value 0, of runs along the mode.
+    /// Returns the tensor of runs along the sorted mode, with fill value 0.
     fn run_tensor(&self, runs: Runs) -> Result<Tensor, Error> {
         let kept = &self.fibers.kept;
         let rank = kept.len();
@@ -307,7 +309,7 @@ impl SortedFibers {
 struct Sorted {
     /// The number of values of each fiber.
     counts: Vec<usize>,
-    /// The place of each value in its fiber.
+    /// The coordinate of each value in its sorted fiber.
     places: Vec<u64>,
     values: Buffer,
 }
@@ -343,14 +345,14 @@ impl Runs {
     }
 }
 
-/// Puts the places of the first `limit` keys in ascending order into `order`; places of equal keys
+/// Sets `order` to the indices of the `limit` smallest keys, sorted by key. Indices of equal keys
 /// ascend.
 fn first_places(keys: &[u64], limit: u64, order: &mut Vec<u64>) -> Result<(), Error> {
     let limit = match usize::try_from(limit) {
         Ok(limit) if limit < keys.len() => limit,
         _ => return Ok(order_of_numbers(keys, order)?),
     };
-    // The least of the other keys.
+    // The key at index `limit` of the sorted keys.
     let bound = *keys.to_vec().select_nth_unstable(limit).1;
     let places_of = |is_chosen: fn(&u64, &u64) -> bool| {
         (0..).zip(keys).filter(move |(_, key)| is_chosen(key, &bound)).map(|(place, _)| place)

@@ -22,9 +22,10 @@ pub struct Unique {
 }
 
 impl Array {
-    /// Returns the distinct values, with the index of the first element and the number of elements
-    /// for each value, and the index of the value of each element. The fill value is included if an
-    /// element has it. All NaN are one value. The method is not lazy.
+    /// Returns the distinct values. For each value, also returns the index of the first element
+    /// with the value and the number of such elements; for each element, the index of its value.
+    /// The fill value is included if an element has it. All NaN are one value. The method is not
+    /// lazy.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -148,7 +149,7 @@ fn distinct<T: OrderedValue>(fibers: &StoredFibers) -> Result<DistinctValues, Er
     Ok(DistinctValues { values: T::into_buffer(values), indices, counts, inverse, fill })
 }
 
-/// Returns the distinct values in ascending order, and the number of elements with each.
+/// Returns the distinct values in ascending order, and the number of elements with each value.
 fn counted<T: OrderedValue>(mut stored: StoredValues<T>) -> Result<(Buffer, Vec<i64>), Error> {
     stored.sort()?;
     let StoredValues { values: stored, counts: elements, fill, unstored } = stored;
@@ -169,7 +170,7 @@ fn counted<T: OrderedValue>(mut stored: StoredValues<T>) -> Result<(Buffer, Vec<
     Ok((T::into_buffer(values), counts))
 }
 
-/// Returns the first index that is not listed.
+/// Returns the smallest index that is missing in an ascending list of indices.
 fn first_unstored(indices: &[u64]) -> u64 {
     let after = (0..).zip(indices).position(|(k, index): (u64, _)| *index != k);
     after.unwrap_or(indices.len()) as u64

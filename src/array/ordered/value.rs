@@ -1,4 +1,4 @@
-//! Values in order, and dispatch by their primitive type.
+//! Comparison of values, and dispatch by their primitive type.
 
 use super::sort::SortOrder;
 use crate::array::Value;
@@ -17,11 +17,11 @@ pub(super) trait OrderedValue: Value + PartialEq {
     /// Returns whether the value is NaN.
     fn is_nan(self) -> bool;
 
-    /// Returns a number for the value, such that numbers are ordered as their values. Equal values
-    /// have the same number.
+    /// Returns a number for the value, such that the numbers of two values compare as the values
+    /// do. Equal values have the same number.
     fn key(self) -> u64;
 
-    /// Sorts values that are not NaN; equal ones in any order.
+    /// Sorts values that are not NaN. The order of equal values is unspecified.
     fn sort_numbers(values: &mut [Self], order: SortOrder);
 
     /// Returns the value as a float, rounded if necessary.
@@ -78,7 +78,8 @@ macro_rules! impl_ordered_float {
                 if <$t>::is_nan(self) {
                     return u64::MAX;
                 }
-                // The sum has no negative zero. Bits of floats ascend with their magnitudes.
+                // The addition turns -0.0 into 0.0. Apart from the sign bit, the bits of a float
+                // ascend with its magnitude.
                 let bits = (f64::from(self) + 0.0).to_bits();
                 if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
             }

@@ -140,7 +140,7 @@ pub(super) struct UniformArgs {
     /// The exact number of entries
     #[arg(long, value_name = "N", required_unless_present = "density")]
     entries: Option<u64>,
-    /// The probability of an entry at each position
+    /// The probability of an entry at each coordinate
     #[arg(long, value_name = "X", conflicts_with = "entries")]
     density: Option<f64>,
 }
@@ -248,7 +248,7 @@ fn amount(count: Option<u64>, density: Option<f64>) -> Amount {
     count.map_or(Amount::Density(density.unwrap_or_default()), Amount::Count)
 }
 
-/// Returns exactly N numbers, or a usage failure.
+/// Returns exactly `N` numbers, or a usage failure.
 fn exactly<T: Copy, const N: usize>(option: &str, numbers: &[T]) -> Result<[T; N], CommandFailure> {
     let wrong = |_| CommandFailure::Usage(format!("{option} takes {N} numbers, found {}", numbers.len()));
     <[T; N]>::try_from(numbers).map_err(wrong)

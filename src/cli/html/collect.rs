@@ -39,7 +39,7 @@ pub(super) fn collect(source: &str, prepared: &Prepared, profile: Option<&Profil
     })
 }
 
-/// Returns the parts of all queries of a flow.
+/// Returns the part of the page about each query of a flow.
 fn flow_parts(flow: &Flow, forms: Vec<QueryForms>) -> Vec<QueryPart> {
     flow.queries.iter().zip(forms).map(|(query, forms)| flow_part(query, forms)).collect()
 }
@@ -98,7 +98,7 @@ fn measurements(profile: &QueryProfile) -> QueryMeasurements {
     }
 }
 
-/// Returns the part of a program, which has no decisions.
+/// Returns the part of the page about a program. A program has no decisions of the optimizer.
 fn program_part(prepared: &Prepared, forms: QueryForms, profile: Option<&Profile>) -> QueryPart {
     let read = |alias: &Alias| {
         let ty = prepared.bindings.get(alias.as_str()).map(Tensor::ty);

@@ -19,10 +19,10 @@ const MARGIN: f64 = 12.0;
 /// Largest number of characters of a line in a box; the title element of the box has the whole
 /// text.
 const MOST_CHARACTERS: usize = 44;
-/// Width of the stop of an edge.
+/// Width of a stop, through which an edge passes a layer between its ends.
 const STOP: f64 = 4.0;
 
-/// Place of a box: its middle, top and size.
+/// Place of a box in pixels: the horizontal middle, the top, and the size.
 #[derive(Clone, Copy)]
 struct BoxPlace {
     x: f64,
@@ -71,7 +71,7 @@ fn places(graph: &Graph, layers: &Layers) -> Vec<BoxPlace> {
         let highest = layer.iter().map(|item| sizes[*item].1).fold(0.0, f64::max);
         for item in layer {
             let (width, height) = sizes[*item];
-            // Stops take the height of the layer, so that edges pass beside boxes.
+            // Stops are as high as their layer, so that edges pass beside the boxes of the layer.
             let height = if matches!(layers.items[*item], Item::Stop(_)) { highest } else { height };
             let x = middles[*item] + MARGIN;
             places[*item] = BoxPlace { x, top: top + (highest - height) / 2.0, width, height };
@@ -107,7 +107,7 @@ fn draw_node(node: &Node, place: &BoxPlace) -> Markup {
     }
 }
 
-/// Returns the anchor of a query's part of the page.
+/// Returns the HTML anchor of the part of the page about a query.
 pub(super) fn query_anchor(number: usize) -> String {
     format!("query-{}", number + 1)
 }

@@ -34,8 +34,8 @@ pub(super) fn query_forms(prepared: &Prepared) -> Vec<QueryForms> {
     executable.stages.iter().map(forms).collect()
 }
 
-/// Returns the forms of loops. If a target cannot generate its code, the section has the error
-/// instead.
+/// Returns the forms of the loops of a stage. If a target cannot generate code, its section has the
+/// error instead.
 fn forms_of(loops: &StageLoops, executable: &Executable) -> Vec<Section> {
     let section = |title: &str, text: String| Section { title: title.to_owned(), text };
     let draft = loops.draft(executable.mode());

@@ -26,7 +26,7 @@ pub(super) enum NodeKind {
 /// A box.
 pub(super) struct Node {
     pub(super) kind: NodeKind,
-    /// The text, name first.
+    /// The lines of text; the first line is the name.
     pub(super) lines: Vec<String>,
     /// The index of the query, for a link to its part of the page.
     pub(super) query: Option<usize>,

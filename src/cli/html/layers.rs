@@ -1,4 +1,4 @@
-//! The layers of an acyclic graph, and the order of the nodes in each: the first two steps of
+//! The layers of an acyclic graph, and the order of the nodes in each layer: the first two steps of
 //! layered drawing (Sugiyama, Tagawa and Toda, 1981).
 //!
 //! A node lies below all nodes that have an edge to it. A node without incoming edges lies directly
@@ -101,8 +101,8 @@ impl Layers {
         if crossings < best.0 { (crossings, self.layers.clone()) } else { best }
     }
 
-    /// Sorts a layer by the mean places of neighbours in the layer `other`; items without
-    /// neighbours are sorted by their own place.
+    /// Sorts a layer by the mean index of the neighbours that an item has in the layer `other`. The
+    /// key of an item without neighbours is its own index in its layer.
     fn sort_layer(&mut self, depth: usize, other: usize) {
         let places = self.places(other);
         let neighbours = if other < depth { &self.above } else { &self.below };
@@ -117,7 +117,7 @@ impl Layers {
         self.layers[depth] = keyed.into_iter().map(|(_, item)| item).collect();
     }
 
-    /// Returns the place of each item of a layer.
+    /// Returns the index of each item of a layer within the layer.
     fn places(&self, depth: usize) -> Vec<usize> {
         let mut places = vec![0; self.items.len()];
         self.layers[depth].iter().enumerate().for_each(|(place, item)| places[*item] = place);
@@ -136,8 +136,8 @@ impl Layers {
             ends.sort_unstable();
             ends
         });
-        // Two edges cross if the earlier one ends at a later place. A Fenwick tree counts such
-        // pairs.
+        // Two edges cross if the edge that starts further left ends further right. A Fenwick tree
+        // counts such pairs.
         let size = self.layers[depth].len();
         let mut tree = vec![0; size + 1];
         let (mut crossings, mut count) = (0, 0);

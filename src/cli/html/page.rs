@@ -46,7 +46,7 @@ pub(super) struct QueryPart {
     pub(super) reads: Vec<ReadRow>,
     /// The tensors that the query writes.
     pub(super) writes: Vec<WriteRow>,
-    /// The way in which threads share the loops, or why they do not.
+    /// The way in which threads share the loops, or the reason why the query runs on one thread.
     pub(super) threads: Option<String>,
     /// The measurements, if the plan has run.
     pub(super) measured: Option<QueryMeasurements>,

@@ -1,8 +1,8 @@
 //! Places of boxes in layers: the last step of layered drawing.
 //!
 //! The best place of an item is in the middle of its neighbours. The places must keep the order of
-//! a layer and the least distances between its items. An isotonic regression finds the places with
-//! the least sum of squared deviations from the best ones, by pooling adjacent violators.
+//! a layer and the minimum distances between its items. An isotonic regression finds the places
+//! with the smallest sum of squared deviations from the best places, by pooling adjacent violators.
 
 use super::layers::Layers;
 
@@ -11,7 +11,8 @@ const SPACE: f64 = 28.0;
 /// Number of sweeps through the layers, in each direction.
 const SWEEPS: usize = 6;
 
-/// Returns the middle of each item for boxes of the given widths, at least half a width from 0.
+/// Returns the horizontal middle of each item, for boxes of the given widths. The leftmost box
+/// begins at 0.
 pub(super) fn middles(layers: &Layers, widths: &[f64]) -> Vec<f64> {
     let mut middles = vec![0.0; layers.items.len()];
     for layer in &layers.layers {
@@ -27,7 +28,7 @@ pub(super) fn middles(layers: &Layers, widths: &[f64]) -> Vec<f64> {
     middles.iter().map(|middle| middle - left).collect()
 }
 
-/// Returns the least distance of each item from the first of its layer.
+/// Returns the minimum distance of each item of a layer from the first item of the layer.
 fn offsets(layer: &[usize], widths: &[f64]) -> Vec<f64> {
     let mut at = 0.0;
     let mut before: Option<usize> = None;
@@ -56,7 +57,7 @@ fn place(layer: &[usize], neighbours: &[Vec<usize>], widths: &[f64], middles: &m
     }
 }
 
-/// Returns the ascending numbers that are closest to the given ones.
+/// Returns the ascending numbers that are closest to the given numbers.
 fn regression(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
     // Pools of adjacent numbers with their means and counts.
     let mut pools: Vec<(f64, usize)> = Vec::new();
@@ -76,7 +77,8 @@ fn regression(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Asserts that numbers in order stay, and that others are replaced by their mean.
+    /// Asserts that ascending numbers stay the same, and that numbers out of order are replaced by
+    /// their mean.
     #[test]
     fn regressions_ascend() {
         let cases = [(&[][..], &[][..]), (&[1.0, 2.0], &[1.0, 2.0]), (&[3.0, 1.0], &[2.0, 2.0])];

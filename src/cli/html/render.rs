@@ -66,7 +66,7 @@ pub(super) fn render(page: &Page) -> String {
     markup.into_string() + "\n"
 }
 
-/// Text of measurements of a plan that has not run.
+/// Text in place of measurements, if the plan has not run.
 const NOT_RUN: &str = "not run";
 
 /// Renders the table of all queries.
@@ -167,7 +167,7 @@ fn times(page: &Page) -> Markup {
     }
 }
 
-/// Renders the part of a query.
+/// Renders the part of the page about a query.
 fn query_section(number: usize, query: &QueryPart) -> Markup {
     html! {
         "\n"

@@ -1,4 +1,4 @@
-//! Tests that pages are well-formed, and that texts of users remain text.
+//! Tests that pages are well-formed, and that markup in the texts of users is escaped.
 
 use super::collect::collect;
 use super::forms::query_forms;
@@ -26,7 +26,7 @@ impl Elements {
         loop {
             match reader.read_event().unwrap_or_else(|error| panic!("{error} at {}", reader.error_position())) {
                 Event::Start(start) if VOID.contains(&start.name().as_ref()) => {
-                    panic!("`{}` is closed below", start.name().as_ref())
+                    panic!("the void element `{}` is not closed", start.name().as_ref())
                 }
                 Event::Start(start) => {
                     open += 1;
@@ -73,7 +73,7 @@ fn closed(page: &str) -> String {
     page.lines().map(close).collect::<Vec<_>>().join("\n")
 }
 
-/// Asserts that a page is well-formed, loads nothing, and that its links lead somewhere.
+/// Asserts that a page is well-formed, loads no other files, and has no broken links.
 fn check(page: &str) -> Elements {
     let elements = Elements::of(&closed(page));
     let ids = elements.values("id");
@@ -182,8 +182,8 @@ fn prepared(source: &str, tables: &[&str]) -> Prepared {
     session.prepare(source, &bindings).unwrap()
 }
 
-/// Asserts that pages of real plans, run or not, and of programs have every query, and that pages
-/// of plans that have run have the code of each query.
+/// Asserts that the pages of real plans and programs show every query, and that the pages of plans
+/// that have run also show the code of each query.
 #[test]
 fn pages_of_real_plans() {
     let file = |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();

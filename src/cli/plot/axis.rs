@@ -1,4 +1,4 @@
-//! Axes: round numbers along a range, their marks and labels.
+//! Axes of plots: round numbers along a range, with marks and labels.
 
 use super::scene::{Anchor, FAINT, GRID, INK, Rectangle, Scene};
 
@@ -7,7 +7,7 @@ pub(super) const MARK: u32 = 5;
 /// Space between a mark and its label in pixels.
 pub(super) const GAP: u32 = 4;
 
-/// A label at a place of an axis, in pixels from its start.
+/// A label of an axis; `at` is the distance from the start of the axis in pixels.
 pub(super) struct Tick {
     pub(super) at: u32,
     pub(super) label: String,
@@ -37,8 +37,8 @@ pub(super) fn short(number: u64) -> String {
     }
 }
 
-/// Draws the marks and labels of a vertical axis to the left of an area, and lines across it if
-/// the ticks have a grid.
+/// Draws the marks and labels of a vertical axis to the left of an area. With a grid, also draws a
+/// line across the area at each mark.
 pub(super) fn left_axis(scene: &mut Scene, area: Rectangle, ticks: &[Tick], has_grid: bool) {
     for Tick { at, label } in ticks {
         let (x, y) = (area.x - 1, area.y + at);
@@ -72,7 +72,7 @@ mod tests {
         }
     }
 
-    /// Asserts that numbers take little room.
+    /// Asserts that long numbers are shortened.
     #[test]
     fn numbers_are_short() {
         let cases = [(0, "0"), (9_999, "9999"), (12_000, "12k"), (12_345, "12.35k"), (200_000_000, "200M")];

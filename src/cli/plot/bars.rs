@@ -1,4 +1,4 @@
-//! Histograms as bars, those of several series side by side.
+//! Histograms as bars; the bars of several series are side by side.
 
 use super::axis::{GAP, MARK, Tick, bottom_axis, left_axis, round_step, short};
 use super::bins::Bins;
@@ -26,9 +26,9 @@ pub(super) struct Series {
 
 /// Titles of a histogram.
 pub(super) struct Titles {
-    /// The quantity that the bins divide, as in `entries of a row`.
+    /// The quantity on the horizontal axis, such as `entries of a row`.
     pub(super) bins: String,
-    /// The counted things, as in `rows`.
+    /// The things that are counted, such as `rows`.
     pub(super) counts: String,
 }
 
@@ -40,7 +40,7 @@ struct CountAxis {
 }
 
 impl CountAxis {
-    /// Creates an axis, with logarithms if some counts would otherwise be invisible.
+    /// Creates an axis, which is logarithmic if the counts differ by a factor of 100 or more.
     fn new(counts: &[Vec<u64>], pixels: u32) -> CountAxis {
         let all = || counts.iter().flatten().copied().filter(|count| *count > 0);
         let (least, most) = (all().min().unwrap_or(1), all().max().unwrap_or(1));

@@ -17,9 +17,9 @@ pub(super) struct Bin {
 }
 
 impl Bins {
-    /// Returns bins for the numbers of all histograms: one for each number between the least and
-    /// the greatest if there are few, otherwise one for each power of two, and one for 0 if 0
-    /// occurs.
+    /// Returns bins for the numbers of all histograms. If the range from the smallest to the
+    /// largest number is short, each number in it has a bin. Otherwise each power of two has a bin,
+    /// and 0 has a bin if it occurs.
     pub(super) fn of(histograms: &[Histogram]) -> Bins {
         let least = histograms.iter().filter_map(|h| h.first_key_value()).map(|(k, _)| *k).min().unwrap_or(0);
         let most = histograms.iter().filter_map(|h| h.last_key_value()).map(|(k, _)| *k).max().unwrap_or(0);

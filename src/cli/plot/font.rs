@@ -32,7 +32,7 @@ fn glyph(character: char) -> RasterizedChar {
     of(character).or_else(|| of(MISSING)).expect("the font has a question mark")
 }
 
-/// Mixes two colours by the coverage of the upper one.
+/// Mixes two colours by the coverage of the upper colour.
 fn blend(below: Colour, above: Colour, coverage: u8) -> Colour {
     let mix = |k: usize| {
         let (below, above, coverage) = (u32::from(below[k]), u32::from(above[k]), u32::from(coverage));

@@ -35,11 +35,11 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 A pattern shows where the entries are, with the first mode from top to bottom and the second from left to right; a
 vector is one row. If a pixel has several entries, its shade is darker by the logarithm of their number. A tensor with
-more modes is seen along the other modes: all entries with the same two coordinates fall on one place.
+more modes is projected onto the two drawn modes: all entries with the same two coordinates fall on one place.
 
 The degree of a coordinate is its number of entries, such as those of one row. Runs are adjacent entries with equal
-values along the last mode, blocks are adjacent entries with any values, as in `redpoll info`. Histograms of more than
-32 different numbers have a bin for each power of two.
+values along the last mode, blocks are adjacent entries with any values, as in `redpoll info`. Histograms of a range of
+more than 32 numbers have a bin for each power of two.
 
 Examples:
   redpoll plot datasets/data/davis.mtx
@@ -147,7 +147,8 @@ pub(super) fn plot(args: &Args, memory: &Memory, out: &mut impl Write) -> Result
     Ok(writeln!(out, "{}    {} of {shape} {}", file.display(), args.kind, opened.tensor.ty().dtype)?)
 }
 
-/// Returns the name of a picture: that of the data without its extensions, and the kind.
+/// Returns the default name of a picture: the name of the data file without its extensions,
+/// followed by the kind.
 fn default_name(file: &Path, kind: PlotKind) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
@@ -181,7 +182,7 @@ fn draw(tensor: &Tensor, args: &Args, caption: Caption<'_>) -> Result<Scene, Com
     }
 }
 
-/// Returns the modes of a pattern: those of the option, or the first two.
+/// Returns the modes of a pattern: the modes of the option, or else the first two modes.
 fn pattern_modes(modes: &[usize], rank: usize) -> Result<PatternModes, CommandFailure> {
     match (modes, rank) {
         ([], 0) => Ok(PatternModes { vertical: None, horizontal: None }),
@@ -236,7 +237,7 @@ fn draw_lengths(tensor: &Tensor, kind: PlotKind, caption: Caption<'_>, size: u32
     Ok(bars::draw(&[Series { name: kind.to_string(), histogram }], &titles, caption, &details, size))
 }
 
-/// Returns the sum of all counted numbers.
+/// Returns the sum of the numbers in a histogram, each multiplied by its count.
 fn total(histogram: &Histogram) -> u64 {
     histogram.iter().map(|(number, count)| number * count).sum()
 }

@@ -27,13 +27,14 @@ impl PatternModes {
     }
 }
 
-/// Shortest side of a pattern in pixels: strips of long matrices remain visible.
+/// Minimum length of a side of a pattern in pixels, so that long and narrow matrices remain
+/// visible.
 const SHORTEST: u32 = 48;
 /// Least size of cells that are drawn with gaps between them, in pixels.
 const SEPARATE: u32 = 8;
 /// Width of the scale of shades, with its labels.
 const SCALE: u32 = 96;
-/// Shades of one entry and of the most entries of a cell.
+/// Shades of a cell with one entry and of the cell with the most entries.
 const SHADES: [Colour; 2] = [[0x8f, 0xbd, 0xe8], [0x08, 0x2a, 0x5c]];
 
 /// Numbers of entries by cell. A cell has at least one coordinate of each mode.
@@ -64,7 +65,7 @@ impl PatternAxis {
         (u128::from(coordinate) * u128::from(self.cells) / u128::from(self.size.max(1))) as u32
     }
 
-    /// Returns ticks at round coordinates, in the middle of small cells.
+    /// Returns ticks at round coordinates, each shifted by half a cell.
     fn ticks(self, count: u64) -> Vec<Tick> {
         let step = round_step(self.size, count);
         let coordinates = (0..).map_while(|k: u64| k.checked_mul(step)).take_while(|i| *i < self.size);

@@ -21,7 +21,7 @@ pub(super) const LINE_HEIGHT: u32 = 18;
 pub(super) struct Scene {
     pub(super) width: u32,
     pub(super) height: u32,
-    /// The parts, later ones above earlier ones.
+    /// The parts, in the order in which they are drawn.
     pub(super) parts: Vec<Part>,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum Part {
     },
     /// A line of text.
     Text(Text),
-    /// An image of its own.
+    /// An image.
     Raster { x: u32, y: u32, raster: Raster },
 }
 
@@ -51,16 +51,16 @@ pub(super) struct Rectangle {
 
 /// A line of text.
 pub(super) struct Text {
-    /// The place of the part of the text that the anchor names.
+    /// The horizontal position of the anchor.
     pub(super) x: u32,
-    /// The middle of the line.
+    /// The vertical position of the middle of the line.
     pub(super) y: u32,
     pub(super) anchor: Anchor,
     pub(super) colour: Colour,
     pub(super) text: String,
 }
 
-/// Part of a text that lies at its place.
+/// Point of a text whose horizontal position is given.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,

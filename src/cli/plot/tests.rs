@@ -46,8 +46,8 @@ fn texts(scene: &Scene) -> Vec<&str> {
     scene.parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(&*text.text) } else { None }).collect()
 }
 
-/// Asserts that a scene can be written as SVG and as PNG, and that the pixels of the PNG are those
-/// of the scene.
+/// Asserts that a scene can be written as SVG and as PNG, and that the PNG has the pixels of the
+/// scene.
 fn check(scene: &Scene) {
     let svg = String::from_utf8(PictureFormat::Svg.encode(scene)).unwrap();
     let mut reader = Reader::from_str(&svg);
@@ -119,7 +119,8 @@ fn all_shapes_are_drawn() {
     check(&scene(&scalar, &[]));
 }
 
-/// Asserts that a pixel with several entries is darker, and that the scale has their number.
+/// Asserts that a pixel with several entries is darker than a pixel with one entry, and that the
+/// scale of shades ends with the largest number of entries of a pixel.
 #[test]
 fn crowded_pixels_are_darker() {
     let mut entries: Vec<Vec<u64>> = (0..50).map(|k| vec![k, k]).collect();
@@ -226,7 +227,7 @@ fn wide_ranges_are_logarithmic() {
     );
 }
 
-/// Asserts that texts of images are ink on paper, with a question mark for characters that the font
+/// Asserts that texts of images are drawn in ink, with a question mark for characters that the font
 /// lacks.
 #[test]
 fn texts_are_drawn() {

@@ -91,7 +91,7 @@ pub(super) fn command_names() -> impl Iterator<Item = &'static str> {
 /// Runs a command.
 ///
 /// # Errors
-/// If the command is unknown, has invalid arguments, or fails.
+/// Fails if the command is unknown, has invalid arguments, or fails.
 pub(super) async fn run_command(
     database: &Database,
     line: &str,

@@ -116,7 +116,7 @@ impl NameCompleter {
     }
 }
 
-/// Returns whether SQL reads a name only in quotes.
+/// Returns whether a name must be quoted in SQL.
 fn needs_quotes(name: &str) -> bool {
     !name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         || name.contains(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'))

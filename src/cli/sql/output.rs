@@ -43,7 +43,7 @@ impl RowStyle {
     /// The largest number of rows of a table that are printed to a terminal by default.
     const TERMINAL_ROWS: usize = 40;
 
-    /// Returns the style of a mode, for the present standard output.
+    /// Returns the default style of a mode, which limits the rows if standard output is a terminal.
     pub(super) fn new(mode: OutputMode) -> RowStyle {
         let max_rows = std::io::stdout().is_terminal().then_some(RowStyle::TERMINAL_ROWS);
         RowStyle { mode, null: "NULL".to_owned(), max_rows }
@@ -197,7 +197,7 @@ mod tests {
         RowStyle { mode, null: "NULL".to_owned(), max_rows }
     }
 
-    /// Asserts that tables look like those of Arrow.
+    /// Asserts that tables look like the tables that Arrow prints.
     #[test]
     fn tables_equal_those_of_arrow() {
         let many: Vec<Option<&str>> = (0..1000).map(|k| Some(if k % 7 == 0 { "表" } else { "a" })).collect();

@@ -112,7 +112,7 @@ fn end_action(statement: &str, terminal: bool) -> EndAction {
     }
 }
 
-/// Action of a line.
+/// Action that a line of input requests.
 #[derive(PartialEq, Eq, Debug)]
 enum LineAction {
     /// Nothing until more lines are read.
@@ -157,7 +157,7 @@ fn take_line(statement: &mut String, line: &str) -> LineAction {
 
 /// Writes a line to standard error.
 fn print_note(text: &str) {
-    // Errors of standard error are ignored.
+    // Errors in writing to standard error are ignored.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 

@@ -1,4 +1,5 @@
-//! Splitting of a text into statements by the tokenizer, aware of strings and comments.
+//! Splitting of a text into statements by the tokenizer of DataFusion, which recognizes strings and
+//! comments.
 
 use crate::sql::datafusion::sql::sqlparser::dialect::GenericDialect;
 use crate::sql::datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
@@ -32,7 +33,7 @@ pub(super) fn completeness(text: &str) -> Completeness {
     let tokens = match Tokenizer::new(&GenericDialect, text).tokenize() {
         Ok(tokens) => tokens,
         Err(e) if e.message.contains("nterminated") || e.message.contains("EOF") => return Completeness::OpenToken,
-        // An invalid token is an error whatever text follows, so no lines are read after the `;`.
+        // No later text repairs an invalid token, so no lines are read after the `;`.
         Err(_) if text.trim_end().ends_with(';') => return Completeness::Complete,
         Err(_) => return Completeness::Incomplete,
     };
@@ -43,7 +44,7 @@ pub(super) fn completeness(text: &str) -> Completeness {
     }
 }
 
-/// Returns the statements of a text, or none if it cannot be tokenized.
+/// Returns the statements of a text, or no statements if the text cannot be tokenized.
 pub(super) fn split_statements(text: &str) -> Vec<StatementText> {
     let tokens = Tokenizer::new(&GenericDialect, text).tokenize_with_location().unwrap_or_default();
     let starts: Vec<usize> = [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
@@ -69,7 +70,8 @@ pub(super) fn split_statements(text: &str) -> Vec<StatementText> {
 mod tests {
     use super::*;
 
-    /// Asserts that only complete statements run.
+    /// Asserts that a text is complete only if its last statement ends with a semicolon outside of
+    /// strings and comments.
     #[test]
     fn only_complete_statements_run() {
         for (text, expected) in [

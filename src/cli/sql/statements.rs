@@ -64,7 +64,7 @@ pub(super) async fn run_text(
     Ok(())
 }
 
-/// Parses one statement. Lines and columns of errors are those of the whole text.
+/// Parses one statement. Errors have the lines and columns of the whole text.
 fn parse(database: &Database, statement: &StatementText) -> Result<Vec<CliStatement>, DataFusionError> {
     let text = &statement.text;
     let is_summary = text.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("SUMMARIZE"));
@@ -107,7 +107,7 @@ fn explained_query(statement: &CliStatement) -> Option<&Statement> {
     }
 }
 
-/// Returns the reasons why aggregates of a query are not claimed, each once.
+/// Returns the reasons why aggregates of a query are not claimed, without repetitions.
 async fn unclaimed_reasons(database: &Database, query: Statement) -> Result<Vec<String>, DataFusionError> {
     let plan = database.execute(query).await?.into_optimized_plan()?;
     let unclaimed = database.unclaimed_aggregates(&plan);
@@ -137,7 +137,7 @@ async fn run_statement(
     if let Some(query) = explained_query(&statement) {
         out.flush()?;
         for reason in unclaimed_reasons(database, query.clone()).await? {
-            // Errors of standard error are ignored.
+            // Errors in writing to standard error are ignored.
             let _ = writeln!(std::io::stderr(), "not claimed by redpoll: {reason}");
         }
     }
@@ -156,7 +156,7 @@ async fn run_statement(
     if options.timing {
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
         out.flush()?;
-        // Errors of standard error are ignored.
+        // Errors in writing to standard error are ignored.
         let _ = writeln!(std::io::stderr(), "{}", timing_line(rows, cold, &warm));
     }
     Ok(())

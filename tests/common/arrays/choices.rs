@@ -6,7 +6,7 @@ use crate::rng::Rng;
 /// A source of choices that records them.
 #[derive(Clone, Debug)]
 pub struct RecordedChoices {
-    /// Source of the choices after the given ones; without it, they are 0.
+    /// Source of the choices after the given choices; without a source, these choices are 0.
     rng: Option<Rng>,
     given: Vec<u64>,
     recorded: Vec<u64>,

@@ -1,5 +1,5 @@
-//! Random programs some of whose arrays are computed, kept and evicted, beside the same programs
-//! without kept tensors.
+//! Random programs in which some arrays are computed, kept and evicted, compared with the same
+//! programs without kept tensors.
 
 use super::RecordedChoices;
 use super::draw::dense_values;
@@ -24,7 +24,7 @@ pub fn evict_kept(session: &Session) {
 /// computed arrays.
 ///
 /// # Errors
-/// Describes results of the two copies that differ.
+/// Returns a description of the results that differ between the two copies.
 pub fn check_computed(seed: u64) -> Result<usize, String> {
     let plain = draw_program(RecordedChoices::from_seed(seed), &mut |_| ());
     let (mut rng, mut log, mut computed) = (Rng::new(seed ^ 0x5eed), String::new(), 0);

@@ -27,7 +27,7 @@ pub struct OperandSource {
 #[derive(Default)]
 struct EarlierResults {
     results: Vec<EarlierResult>,
-    /// The dimensions to draw from: few, so that many shapes are equal.
+    /// The dimensions to draw from; there are few dimensions, so that many shapes are equal.
     sizes: Vec<usize>,
 }
 
@@ -81,7 +81,7 @@ impl OperandSource {
         oracle::op(op, arrays, self.mode)
     }
 
-    /// Adds a result that later operations may take.
+    /// Adds a result that later operations may use as an operand.
     pub fn add_result(&mut self, result: EarlierResult) {
         self.earlier_results.get_or_insert_default().results.push(result);
     }

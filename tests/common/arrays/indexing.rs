@@ -207,7 +207,7 @@ fn read_at(x: &DenseArray, mode_indices: &[ModeIndex], aligned_shape: &[usize]) 
     })
 }
 
-/// Draws a range with the semantics of Python over a mode of size `n`; returns it with its
+/// Draws a range with the semantics of Python over a mode of size `n`; returns the range with its
 /// coordinates.
 fn draw_range(draw: &mut OperandSource, n: i64) -> (Index, Vec<usize>) {
     let end = |draw: &mut OperandSource| draw.rng.chance(70).then(|| draw.rng.index(2 * n as usize + 5) as i64 - n - 2);

@@ -63,7 +63,7 @@ pub fn reshape(array: &DenseArray, shape: &[usize]) -> DenseArray {
     ArrayD::from_shape_vec(IxDyn(shape), array.iter().copied().collect()).unwrap()
 }
 
-/// Returns an array of the given shape that reads another one at mapped coordinates; coordinates
+/// Returns an array of the given shape that reads another array at mapped coordinates; coordinates
 /// that map to `None` have the value `outside`.
 pub fn read(
     array: &DenseArray,

@@ -81,8 +81,8 @@ pub(super) struct ProgramStep {
     pub(super) name: String,
     pub(super) array: Array,
     pub(super) dense: DenseArray,
-    /// Set when the values of this result are exact and neither its operation nor an earlier one
-    /// rounds.
+    /// Set when the values of this result are exact and neither its operation nor an earlier
+    /// operation rounds.
     pub(super) is_exact: bool,
 }
 
@@ -115,12 +115,13 @@ pub fn run(choices: RecordedChoices) -> ArrayReport {
     ArrayReport { outcome, operations, text, choices, starts }
 }
 
-/// Returns whether an error says that a checked operator has no value at the fill of its operands.
+/// Returns whether an error says that a checked operator has no value at the fill values of its
+/// operands.
 fn overflows_at_fill(error: &str) -> bool {
     error.contains("in the fill value of") && error.contains("overflowed")
 }
 
-/// Draws a program. `observer` is called after each step, before the next one is drawn.
+/// Draws a program. `observer` is called after each step, before the next step is drawn.
 pub(super) fn draw_program(mut choices: RecordedChoices, observer: &mut dyn FnMut(&ProgramStep)) -> ArrayProgram {
     let (config, text) = draw_config(&mut choices);
     let draw = OperandSource::program(choices, config);
@@ -200,8 +201,8 @@ fn add_result(
     Ok(ProgramStep { name, array, dense, is_exact })
 }
 
-/// Computes the last result and some others together, and compares them with the expected results.
-/// Interpreters compute some of the small last results again.
+/// Computes the last result and some other results together, and compares all of them with the
+/// expected results. Interpreters compute some of the small last results again.
 fn check(draw: &mut OperandSource, steps: &[ProgramStep], text: &mut String) -> ArrayOutcome {
     let requested: Vec<&ProgramStep> =
         steps.iter().enumerate().filter(|(k, _)| k + 1 == steps.len() || draw.rng.chance(25)).map(|(_, s)| s).collect();
@@ -230,7 +231,8 @@ fn check(draw: &mut OperandSource, steps: &[ProgramStep], text: &mut String) -> 
     }
 }
 
-/// Compares a result with the expected one: exactly, or within a tolerance if values are rounded.
+/// Compares a result with the expected result: exactly, or within a tolerance if values are
+/// rounded.
 pub(super) fn compare(phase: &'static str, step: &ProgramStep, found: &DenseArray) -> Result<(), PhaseFailure> {
     let tolerance = match step.array.dtype().ok().and_then(|dtype| dtype.prim()) {
         _ if step.is_exact => 0.0,

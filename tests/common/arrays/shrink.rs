@@ -1,5 +1,5 @@
-//! Reduction of a failing program to the smallest one found that fails in the same phase: some of
-//! its choices are removed or lowered.
+//! Reduction of a failing program to the smallest program found that fails in the same phase. The
+//! reduction removes or lowers some choices of the program.
 
 use super::choices::RecordedChoices;
 use super::program::{ArrayOutcome, ArrayReport, run};
@@ -65,8 +65,8 @@ fn remove_range(choices: &[u64], from: usize, to: usize) -> Vec<u64> {
     [&choices[..from], &choices[to..]].concat()
 }
 
-/// Returns whether a program has fewer operations than another one. If both have the same number of
-/// operations, the length of the text decides, and then the sum of the choices.
+/// Returns whether a program has fewer operations than another program. If both programs have the
+/// same number of operations, the length of the text decides, and then the sum of the choices.
 fn is_smaller(one: &ArrayReport, other: &ArrayReport) -> bool {
     let size = |c: &ArrayReport| (c.operations.len(), c.text.len(), c.choices.iter().sum::<u64>());
     size(one) < size(other)

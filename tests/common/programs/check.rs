@@ -25,9 +25,9 @@ const PROGRAM_BOUNDS: KernelBounds =
 /// Statistics of a program that passed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProgramReport {
-    /// Number of values that equal those of the definition.
+    /// Number of values of results. These values are the same in every engine.
     pub equal: usize,
-    /// Number of values of results that differ from the fill value.
+    /// Number of these values that differ from the fill value.
     pub stored: usize,
     pub counts: Counts,
     /// Number of statements of the kernel.
@@ -39,8 +39,8 @@ pub enum ProgramOutcome {
     Passed(ProgramReport),
     /// A pass rejects the program.
     Rejected(Rejection),
-    /// The definition fails, the kernel is too long, or results differ although floats may have
-    /// been rounded or are NaN.
+    /// The definition fails, the kernel is too long, or results differ and floats may have been
+    /// rounded or are NaN.
     Undefined(String),
     Failed(PhaseFailure),
 }

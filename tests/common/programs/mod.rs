@@ -10,5 +10,6 @@ pub use cover::{cover, expected};
 pub use draw::{ProgramCase, ProgramConfig, ProgramTensor, Rejection, random_case, redraw_formats};
 pub use shrink::smallest_failure;
 
-/// Stack of a thread that runs random programs, in bytes: their code can be deeply nested.
+/// Stack of a thread that runs random programs, in bytes: the code of a program can be deeply
+/// nested.
 pub const STACK: usize = 256 << 20;

@@ -1,4 +1,4 @@
-//! Reduction of a failing program to the smallest one found that fails in the same phase.
+//! Reduction of a failing program to the smallest program found that fails in the same phase.
 
 use super::check::{ProgramOutcome, run};
 use super::draw::{ProgramCase, ProgramTensor, store_values};
@@ -31,7 +31,7 @@ pub fn smallest_failure(case: &ProgramCase, failure: PhaseFailure) -> (ProgramCa
     }
 }
 
-/// Returns whether a case has the size of another one, but simpler levels or smaller values.
+/// Returns whether a case has the size of another case, but simpler levels or smaller values.
 fn is_simpler(one: &ProgramCase, other: &ProgramCase) -> bool {
     let weight = |c: &ProgramCase| {
         let formats: usize =
@@ -138,7 +138,7 @@ fn is_statement(s: &Sexpr) -> bool {
 }
 
 /// Returns variants of a tensor: in a plainer format, or with values replaced by the fill value or
-/// one.
+/// by 1.
 fn plainer_tensors(tensor: &ProgramTensor) -> Vec<ProgramTensor> {
     let mut all = Vec::new();
     let rank = tensor.ty.shape.len();

@@ -18,7 +18,7 @@ pub fn register(database: &Database, name: &str, columns: Vec<(&str, ArrayRef)>)
     database.context().register_batch(name, batch).expect("a new table");
 }
 
-/// Returns a dictionary whose keys are never NULL, but one of whose values is.
+/// Returns a dictionary whose keys are never NULL, but whose values include NULL.
 pub fn dictionary_of_null(values: &[Option<&str>]) -> ArrayRef {
     let with_null: Vec<Option<&str>> =
         [None].into_iter().chain(values.iter().copied().filter(Option::is_some)).collect();

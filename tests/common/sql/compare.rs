@@ -8,7 +8,8 @@ use datafusion::arrow::util::display::array_value_to_string;
 use redpoll::Session;
 use redpoll::sql::{Database, datafusion};
 
-/// Returns a database without tables that claims every query it can, in the first call.
+/// Returns a database without tables. The database claims every query that it can claim, even in
+/// the first call.
 pub async fn database() -> Database {
     let database = Session::default().database();
     run(&database, "SET redpoll.claim = 'always'").await.expect("a known setting");
@@ -19,7 +20,7 @@ pub async fn database() -> Database {
 /// Returns the batches of a statement.
 ///
 /// # Errors
-/// If the statement fails.
+/// Returns an error if the statement fails.
 pub async fn run(database: &Database, sql: &str) -> datafusion::error::Result<Vec<RecordBatch>> {
     database.sql(sql).await?.collect().await
 }
@@ -27,7 +28,7 @@ pub async fn run(database: &Database, sql: &str) -> datafusion::error::Result<Ve
 /// Returns the number of claimed regions of a query.
 ///
 /// # Errors
-/// If the query cannot be planned.
+/// Returns an error if the query cannot be planned.
 pub async fn claims(database: &Database, sql: &str) -> datafusion::error::Result<usize> {
     let plan = database.sql(sql).await?.into_optimized_plan()?;
     Ok(plan.display_indent().to_string().matches("Redpoll:").count())
@@ -73,7 +74,7 @@ fn key(row: &[Cell]) -> String {
 /// rounded differently.
 ///
 /// # Errors
-/// The first difference, with both results.
+/// Returns the first difference, with both results.
 pub fn compare_rows(found: &[RecordBatch], expected: &[RecordBatch], ordered: bool) -> Result<(), String> {
     let (mut a, mut b) = (rows(found), rows(expected));
     if a.len() != b.len() {
@@ -112,11 +113,11 @@ fn format_batches(batches: &[RecordBatch]) -> String {
     datafusion::arrow::util::pretty::pretty_format_batches(batches).map_or_else(|e| e.to_string(), |t| t.to_string())
 }
 
-/// Runs a query claimed and unclaimed, and checks that both agree. Returns the number of claimed
-/// regions, which is 0 if the query fails both ways.
+/// Runs a query claimed and unclaimed, and checks that both results agree. Returns the number of
+/// claimed regions, which is 0 if both runs fail.
 ///
 /// # Errors
-/// The query and the error of [`check`].
+/// Returns the query and the error of [`check`].
 pub async fn agree(database: &Database, sql: &str) -> Result<usize, String> {
     match check(database, sql).await {
         Ok(claimed) => Ok(claimed.unwrap_or(0)),
@@ -124,11 +125,11 @@ pub async fn agree(database: &Database, sql: &str) -> Result<usize, String> {
     }
 }
 
-/// Runs a query claimed and unclaimed, and checks that both agree. Returns the number of claimed
-/// regions, or `None` if the query fails both ways.
+/// Runs a query claimed and unclaimed, and checks that both results agree. Returns the number of
+/// claimed regions, or `None` if both runs fail.
 ///
 /// # Errors
-/// The difference between the two runs, or the error of a setting or of planning the query.
+/// Returns the difference between the two runs, or the error of a setting or of planning the query.
 pub async fn check(database: &Database, sql: &str) -> Result<Option<usize>, PhaseFailure> {
     let fails = |phase: &'static str| move |message: String| PhaseFailure { phase, message };
     let set = |enabled: bool| async move {

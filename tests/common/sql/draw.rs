@@ -1,9 +1,9 @@
 //! Random tables with NULLs and duplicates, and random aggregates over random joins of these
 //! tables.
 //!
-//! Tables have any rows, each key once, no rows, or rows of NULLs with one value. Their columns are
-//! plain arrays, views, dictionaries, runs or all NULL. One table is a file that is declared again
-//! with other options; two are tensors.
+//! A table has arbitrary rows, one row per key, no rows, or rows that are NULL in all columns but
+//! one. The columns of these tables are plain arrays, views, dictionaries, runs or all NULL. One
+//! table is a file that is declared again with other options; two tables are tensors.
 
 use super::query::{JoinClause, RandomQuery, WhereCondition};
 use super::table::{COLUMNS, Declaration, SqlValue, TableColumn, TextArray};
@@ -19,7 +19,7 @@ pub const GROUP: u64 = 32;
 /// Number of consecutive seeds that read the same tables.
 const SAME_TABLES: u64 = 8;
 
-/// Number of tables of rows; the last one is a file.
+/// Number of tables of rows; the last table is a file.
 const TABLES: u64 = 5;
 
 const KEYS: [&str; 6] = ["k", "j", "i", "s", "d", "b"];

@@ -34,7 +34,7 @@ pub struct WhereCondition {
 }
 
 impl WhereCondition {
-    /// Returns a condition without parts.
+    /// Returns a condition that is one text, without conjuncts that can be removed.
     pub fn plain(text: String) -> WhereCondition {
         WhereCondition { before: text, conjuncts: Vec::new(), after: "" }
     }
@@ -77,7 +77,7 @@ impl fmt::Display for RandomQuery {
 }
 
 impl RandomQuery {
-    /// Returns queries with some part removed or replaced by a simpler one; some of these queries
+    /// Returns queries with some part removed or replaced by a simpler part; some of these queries
     /// are not valid.
     pub fn smaller(&self) -> Vec<RandomQuery> {
         let mut all = Vec::new();
@@ -92,7 +92,7 @@ impl RandomQuery {
         add(&|q| q.having = None);
         for k in 0..self.joins.len() {
             add(&|q| drop(q.joins.remove(k)));
-            // Also removes the joins after this one.
+            // Also removes the joins after this join.
             add(&|q| q.joins.truncate(k));
             for c in 0..if self.joins[k].on.len() > 1 { self.joins[k].on.len() } else { 0 } {
                 add(&|q| drop(q.joins[k].on.remove(c)));

@@ -70,7 +70,7 @@ impl SqlCase {
 pub enum SqlOutcome {
     /// Both runs agree; the field is the number of claimed regions.
     Agrees(usize),
-    /// The query fails both ways.
+    /// The query fails claimed and unclaimed.
     Rejected,
     Failed(PhaseFailure),
 }
@@ -92,7 +92,8 @@ impl TestDatabase {
         TestDatabase { runtime, database, folder: TempDir::new().expect("a folder for files") }
     }
 
-    /// Runs a step; a query returns the number of claimed regions, or `None` if it fails both ways.
+    /// Runs a step; a query returns the number of claimed regions, or `None` if the query fails
+    /// claimed and unclaimed.
     fn run(&mut self, step: &CaseStep) -> Result<Option<usize>, PhaseFailure> {
         match step {
             CaseStep::Declare(declaration) => {
@@ -114,13 +115,13 @@ impl TestDatabase {
 #[derive(Default)]
 pub struct CaseRunner {
     database: Option<TestDatabase>,
-    /// The seed after the last one that ran.
+    /// The seed after the last seed that ran.
     next: u64,
 }
 
 impl CaseRunner {
-    /// Runs the case of a seed. Unless the seed follows the last one, its group runs from the
-    /// start.
+    /// Runs the case of a seed. If the seed does not follow the last seed that ran, the group of
+    /// the seed runs from its start.
     pub fn run(&mut self, seed: u64) -> SqlOutcome {
         if self.next != seed || seed.is_multiple_of(GROUP) {
             self.database = None;

@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// A table of the session.
 struct SessionTable {
     name: &'static str,
-    /// Number of rows for each unit of the scale.
+    /// Number of rows at a scale of 100 percent.
     rows: u64,
     /// The columns that refer to rows of another table: name, table, skew.
     references: &'static [(&'static str, &'static str, u64)],
@@ -18,8 +18,8 @@ struct SessionTable {
     attributes: &'static [(&'static str, u64, u64)],
 }
 
-/// The tables, each after those that it refers to. With a skew of `s`, a value `v` is drawn `s`
-/// times and the smallest is taken.
+/// The tables, each after the tables that it refers to. With a skew of `s`, a value is the smallest
+/// of `s` drawn values.
 const TABLES: [SessionTable; 5] = [
     SessionTable {
         name: "users",
@@ -100,7 +100,8 @@ pub fn session_queries(count: usize, seed: u64) -> Vec<String> {
     queries
 }
 
-/// Returns the column of each table that refers to the rows of `target`, or is their key.
+/// Returns the columns that refer to the rows of `target` or are the key of `target`, each with the
+/// index of its table.
 fn keys_of(target: &str) -> Vec<(usize, &'static str)> {
     let mut keys = Vec::new();
     for (k, table) in TABLES.iter().enumerate() {
@@ -117,7 +118,7 @@ fn query(rng: &mut Rng) -> String {
     let size = 2 + rng.index(4);
     let mut joins = Vec::new();
     while tables.len() < size {
-        // A key that a chosen table and another one have.
+        // A key that a chosen table and another table have.
         let keys = keys_of(rng.pick::<&str>(&["users", "posts"]));
         let (inside, outside): (Vec<_>, Vec<_>) = keys.into_iter().partition(|(table, _)| tables.contains(table));
         if inside.is_empty() || outside.is_empty() {

@@ -1,4 +1,4 @@
-//! Reduction of a failing case to the smallest one found that fails in the same phase.
+//! Reduction of a failing case to the smallest case found that fails in the same phase.
 
 use super::query::RandomQuery;
 use super::runner::{CaseStep, SqlCase};
@@ -58,7 +58,8 @@ fn last_declarations(case: &SqlCase) -> SqlCase {
     SqlCase { steps: declared.into_iter().map(CaseStep::Declare).chain(query).collect() }
 }
 
-/// Returns cases that differ in one part, steps from last to first.
+/// Returns cases that differ from the given case in one part; cases with changes in later steps
+/// come first.
 fn candidates(case: &SqlCase) -> Vec<SqlCase> {
     let mut all = Vec::new();
     let mut add = |at: usize, step: CaseStep| {

@@ -35,7 +35,7 @@ pub enum TextArray {
     Large,
     View,
     Dictionary,
-    /// A dictionary whose keys are never NULL, but one of whose values is.
+    /// A dictionary whose keys are never NULL, but whose values include NULL.
     DictionaryOfNull,
     Runs,
     /// An array of NULLs, whatever the texts are.
@@ -83,7 +83,7 @@ pub enum Declaration {
     /// A table in memory.
     Rows { name: String, columns: Vec<TableColumn> },
     /// A CSV file, declared again. The file is written unless `contents` is `None`; `header` says
-    /// whether its first row is taken for a header.
+    /// whether its first row is read as a header.
     File { name: String, contents: Option<Vec<TableColumn>>, header: bool },
     /// A tensor of two modes: the columns k, j and v of its entries.
     Tensor { name: String, shape: [u64; 2], entries: BTreeMap<[u64; 2], i64> },
@@ -104,7 +104,7 @@ impl Declaration {
         }
     }
 
-    /// Returns the statements, with comments for what no statement can declare.
+    /// Returns the statements, with comments on columns that no statement can declare.
     pub fn statements(&self, file: &str) -> Vec<String> {
         match self {
             Declaration::Rows { name, columns } => {
@@ -141,7 +141,7 @@ impl Declaration {
     /// Declares the table; its file is in `folder`.
     ///
     /// # Errors
-    /// If a statement fails.
+    /// Returns an error if a statement fails.
     pub async fn declare(&self, database: &Database, folder: &Path) -> Result<()> {
         let file = folder.join("t.csv").display().to_string();
         for statement in self.statements(&file).iter().filter(|s| !s.starts_with("--")) {
@@ -166,7 +166,7 @@ impl Declaration {
     }
 }
 
-/// Returns a query whose rows are those of the columns.
+/// Returns a query that gives the rows of the columns.
 fn select(columns: &[TableColumn]) -> String {
     let rows = columns.first().map_or(0, |c| c.values.len());
     let expressions = columns.iter().enumerate().map(|(k, column)| {

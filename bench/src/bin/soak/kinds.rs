@@ -101,7 +101,7 @@ pub(crate) struct CaseFailure {
     pub(crate) phase: &'static str,
     /// Description of the failure.
     pub(crate) message: String,
-    /// Finds a smaller case that fails in the same phase, and returns it as a text.
+    /// Function that finds a smaller case that fails in the same phase, and returns it as a text.
     pub(crate) shrink: Box<dyn FnOnce() -> String>,
 }
 

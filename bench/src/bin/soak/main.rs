@@ -1,6 +1,6 @@
 //! Random cases of every kind for a given time: plans and programs through every engine, lazy
-//! arrays compared with plain arithmetic, damaged files of every format, and with the feature `sql`
-//! queries compared with plain DataFusion.
+//! arrays compared with plain arithmetic, and damaged files of every format. With the feature
+//! `sql`, queries are also compared with plain DataFusion.
 //!
 //! ```text
 //! cargo run --release -p redpoll-bench --bin soak --features sql -- --minutes 60 --failures f.txt

@@ -76,7 +76,7 @@ struct CaseBlock {
 }
 
 impl Soak {
-    /// Runs the cases until the time is over, all have run, or [`SoakRun::observe`] ends the run.
+    /// Runs cases until the time is over, all cases have run, or [`SoakRun::observe`] ends the run.
     pub(crate) fn run(self, failures: Failures, journal: &Path) -> Result<ExitCode> {
         std::panic::set_hook(Box::new(|_| {}));
         let interrupted = Arc::new(AtomicBool::new(false));

@@ -50,7 +50,7 @@ impl ThreadStep {
 }
 
 impl Watch {
-    /// Watches a number of threads, with a journal at a path.
+    /// Returns a watch over a number of threads, with a journal at a path.
     pub(crate) fn new(threads: usize, journal: &Path) -> Result<Watch> {
         let journal = File::options().write(true).open(journal).context("cannot open the journal of the soak")?;
         Ok(Watch { journal: Mutex::new(journal), threads: (0..threads).map(|_| Mutex::new(None)).collect() })

@@ -1,5 +1,5 @@
-//! Graph programs by push, by pull and by direction switching, as programs with their own loops and
-//! as plans in a loop, and over graphs with and without stored values.
+//! Graph programs by push, by pull and by switching between push and pull. They run as programs
+//! with loops of their own and as plans in a loop, over graphs with and without stored values.
 
 use super::{describe, first_result, require, text};
 use crate::data::{dense_of, to_undirected, with_fill, with_weights};

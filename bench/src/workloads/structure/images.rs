@@ -148,7 +148,7 @@ fn edges(data: &str, size: DataSize) -> Result<MakeOutcome> {
     // If a pixel lies above the lower threshold, the thresholds differ.
     let above = sorted.iter().copied().find(|p| *p > low).unwrap_or(low);
     let high = quantile(80).max(above);
-    // The region is the ellipse that touches the edges.
+    // The region is the ellipse that touches the edges of the image.
     let (h, w) = (grey.height as f64, grey.width as f64);
     let inside = |k: usize| {
         let (y, x) = ((k / grey.width) as f64 + 0.5, (k % grey.width) as f64 + 0.5);

@@ -3,8 +3,9 @@
 //!
 //! Ratios of papers are from the paper on Finch (W. Ahrens and others, *Finch: Sparse and
 //! Structured Tensor Programming with Control Flow*, 2024) and from the paper on sparse array
-//! programming (R. Henry and others, *Compilation of Sparse Array Programming Models*, 2021). Their
-//! baselines are other libraries; the baselines here are redpoll's own lists and bytes.
+//! programming (R. Henry and others, *Compilation of Sparse Array Programming Models*, 2021). The
+//! baselines of these papers are other libraries; the baselines here are redpoll's own lists and
+//! bytes.
 
 mod arrays;
 mod graphs;

@@ -46,7 +46,7 @@ pub(super) enum ColumnRole {
 pub(super) struct ColumnLayout {
     /// One role per column.
     pub(super) roles: Vec<ColumnRole>,
-    /// The dictionary of the names of each mode, if it has names.
+    /// The index of the dictionary of each mode, if the mode has names.
     pub(super) dictionaries: Vec<Option<usize>>,
     /// True if two modes share one set of vertices, so that the matrix is square.
     pub(super) one_set: bool,
@@ -107,8 +107,8 @@ pub(super) fn detect_columns(
     let square = dims.is_none_or(|dims| dims.first() == dims.last());
     let one_set = rank == 2 && options.vertices == Vertices::OneSet && square;
     let named = |column: &usize| {
-        // Only fields that are no numbers make a column of names: a stray `-1` or `1.5` is mostly a
-        // mistake.
+        // A stray `-1` or `1.5` is mostly a mistake, so only fields other than numbers make a
+        // column of names.
         let name = |field: &Cow<'_, [u8]>| !field.is_empty() && !is_number(field);
         options.ids == Ids::Names || sample.records.iter().filter_map(|(_, fields)| fields.get(*column)).any(name)
     };
@@ -131,8 +131,8 @@ fn detect_value(sample: &RecordSample<'_>, coordinates: &[usize]) -> Option<usiz
     }
     match coordinates {
         [] => (sample.columns >= 3).then_some(2),
-        // The column after the coordinates, as the third column is by default after two columns of
-        // coordinates.
+        // The column after the coordinates. The default is a case of this rule: the third column
+        // follows two columns of coordinates.
         _ => coordinates.iter().max().map(|last| last + 1).filter(|&column| column < sample.columns),
     }
 }

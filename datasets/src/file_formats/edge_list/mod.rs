@@ -8,28 +8,28 @@
 //!   line. Fields may be in double quotes, in which a doubled quote stands for one quote. Blanks
 //!   around fields are ignored.
 //! - **Delimiter**: the first of tab, semicolon, comma and space that splits each of the first 16
-//!   records into the same number of fields, at least two. If there is none, the first that occurs
-//!   in the first record, or else a comma. Consecutive spaces count as one. A semicolon is tried
-//!   before a comma, because a comma may be a decimal comma.
+//!   records into the same number of fields, at least two. If no delimiter does, it is the first
+//!   delimiter that occurs in the first record, or else a comma. Consecutive spaces count as one. A
+//!   semicolon is tried before a comma, because a comma may be a decimal comma.
 //! - **Header**: the first record, if one of its fields is not a number while the field below is,
 //!   or if all its fields are known names of coordinates or values (`source`, `target`, `weight`,
 //!   ..).
 //! - **Columns**: values are in the first column with a name such as `value`, `weight` or `rating`.
-//!   Without such a name, they are in the third column, if it exists and not all names are those of
-//!   coordinates. Entries of files without such a column are `true`. Coordinates are the columns
-//!   before the values: those with known names if there are at least two, otherwise all. Without a
-//!   column of values, coordinates are all columns with known names if there are at least two,
-//!   otherwise the first two columns. Other columns are not read.
+//!   Without such a name, they are in the third column, if there is one, unless every name in the
+//!   header is a name of coordinates. Entries of files without a column of values are `true`.
+//!   Coordinates are the columns before the values: those with known names if there are at least
+//!   two, otherwise all. Without a column of values, coordinates are all columns with known names
+//!   if there are at least two, otherwise the first two columns. Other columns are not read.
 //! - **Coordinates** are integers from 0, also written as `2.0`, or names. A column holds names if
-//!   one of its fields in the first 16 records is neither empty nor a number. If the columns of a
-//!   square matrix share one set of vertices, names in one column make both hold names. In columns
-//!   without names, negative numbers and fractions are errors. Names are numbered in order of
-//!   appearance and returned as a [`Dictionary`].
-//! - **Shape**: a comment `# dims 3 4` before the first record gives it; the writer adds the
-//!   comment if the coordinates do not determine the shape, or there are names. Otherwise, two
-//!   columns of coordinates are edges of one set of vertices: the matrix is square, and names have
-//!   one dictionary. With [`Vertices::PerMode`], or another number of columns, the size of each
-//!   mode is determined by its coordinates.
+//!   one of its fields in the first 16 records is neither empty nor a number. If the two columns of
+//!   a square matrix share one set of vertices, and one of them holds names, both hold names. In
+//!   columns without names, negative numbers and fractions are errors. Names are numbered in order
+//!   of appearance and returned as a [`Dictionary`].
+//! - **Shape**: a comment such as `# dims 3 4` before the first record gives the shape. The writer
+//!   adds the comment if the coordinates do not determine the shape, or if there are names. Without
+//!   the comment, two columns of coordinates are edges of one set of vertices: the matrix is
+//!   square, and names have one dictionary. With [`Vertices::PerMode`], or another number of
+//!   columns, the size of each mode is determined by its coordinates.
 //! - **Values** are `i64` if all are integers that fit. They are `u64` if all are nonnegative
 //!   integers below 2^64 and some exceed `i64`, and otherwise `f64`. The values of a file without
 //!   entries are `f64`.

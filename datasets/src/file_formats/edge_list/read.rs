@@ -169,10 +169,11 @@ impl RecordReader<'_> {
 #[cold]
 fn coordinate_fault(field: &[u8]) -> Fault {
     let expected = match is_number(field) {
-        true => "a coordinate, which is a nonnegative integer (or request names)",
-        false => "a number, as in the first records of this column (or request names)",
+        true => "a coordinate, which is a nonnegative integer",
+        false => "a number, as in the first records of this column",
     };
-    Fault::malformed(expected, if field.is_empty() { "an empty field".into() } else { quote(field) })
+    let found = if field.is_empty() { "an empty field".into() } else { quote(field) };
+    Fault::malformed(expected, format!("{found}; to read the column as names, request names"))
 }
 
 /// Parses an unsigned integer.
@@ -185,7 +186,8 @@ fn natural(field: &[u8]) -> Option<u64> {
     if field.is_empty() { None } else { field.iter().try_fold(0, digit) }
 }
 
-/// Values as `i64`, as `u64` if integers need it, or else as `f64`.
+/// Values as `i64`, as `u64` if all are nonnegative integers and some exceed `i64`, or else as
+/// `f64`.
 enum ValueColumn {
     I64(Vec<i64>),
     U64(Vec<u64>),

@@ -159,8 +159,8 @@ pub(super) fn sample_records<'a>(
     Ok(Some(RecordSample { delimiter, header, records, columns }))
 }
 
-/// Returns the delimiter of the records: one that is consistent with all of them, or else one that
-/// occurs in the first, or else a comma.
+/// Returns the delimiter of the records: the first delimiter that splits all records into the same
+/// number of fields, or else the first that occurs in the first record, or else a comma.
 fn delimiter(records: &[(u64, &[u8])]) -> Delimiter {
     let counts = |d: Delimiter| records.iter().map(move |(_, record)| Fields::new(record, d).count());
     let agrees = |&d: &Delimiter| counts(d).next() > Some(1) && counts(d).min() == counts(d).max();

@@ -7,8 +7,8 @@
 //! - Blank lines may appear anywhere, and comments also between and after entries.
 //! - Integers may be written as real numbers such as `3.0`. Values in a pattern are ignored.
 //! - The specification requires a symmetric file to have only the lower triangle. An entry above
-//!   the diagonal is also mirrored, so a file with both triangles yields each entry twice, as
-//!   duplicates.
+//!   the diagonal is also mirrored, so a file with both triangles yields each entry off the
+//!   diagonal twice, as duplicates.
 //! - The diagonal of a skew-symmetric matrix is zero; a nonzero entry there is an error.
 //! - `complex` and `hermitian` are rejected: redpoll has no complex dtype.
 

@@ -30,7 +30,8 @@ impl NpyElement for bool {
     }
 }
 
-/// Decodes all whole elements. Bytes other than 0 are `true`, as in NumPy.
+/// Decodes all whole elements. A boolean is a byte, and any byte other than 0 is `true`, as in
+/// NumPy.
 ///
 /// # Errors
 /// Fails if the memory limit is exceeded.
@@ -93,7 +94,7 @@ fn transpose<T: Copy>(values: &[T], shape: &[u64], memory: &Memory) -> Result<Ve
     let mut source = 0;
     while reordered.len() < values.len() {
         reordered.push(values[source]);
-        // Increment the coordinates, the last one fastest.
+        // Increment the coordinates; the last coordinate changes fastest.
         for mode in (0..shape.len()).rev() {
             coordinates[mode] += 1;
             source += strides[mode];

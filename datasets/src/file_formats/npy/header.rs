@@ -40,7 +40,7 @@ impl ByteOrder {
 }
 
 impl ElementType {
-    /// Returns the element type that the writer uses.
+    /// Returns the element type that the writer uses for a primitive type.
     pub(in super::super) fn native(prim: Prim) -> ElementType {
         ElementType::Number(prim, ByteOrder::Little)
     }

@@ -3,7 +3,8 @@
 //! Specified in NumPy Enhancement Proposal 1: a magic string, a Python dictionary of element type,
 //! order and shape, and the elements. The reader supports all dtypes of redpoll, both byte orders,
 //! and row-major and column-major order. The writer uses little-endian, row-major order.
-//! Structured, complex, half, text, date and object arrays are rejected.
+//! Arrays of structures, complex numbers, half-precision floats, text, dates and objects are
+//! rejected.
 
 pub(super) mod elements;
 pub(super) mod header;

@@ -88,8 +88,8 @@ impl<'a> Archive<'a> {
             };
             let payload = payload(stream, &header, memory)?;
             npy::check_length(&header, &payload).map_err(|f| f.at(array_location(name)))?;
-            // Names of formats are ASCII. Each character then has one nonzero byte, first or last
-            // according to the byte order.
+            // Names of formats and descriptors are ASCII. Each character then has one nonzero byte,
+            // first or last according to the byte order.
             let bytes = payload.chunks(width).flat_map(|c| c.iter().copied().filter(|&b| b != 0).take(1));
             Ok(bytes.map(char::from).collect())
         })

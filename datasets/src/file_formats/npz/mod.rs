@@ -1,20 +1,20 @@
 //! NumPy archives, `.npz`: a sparse array of SciPy or PyData/Sparse, or one dense array.
 //!
 //! An archive with an array `format` is a sparse array. `scipy.sparse.save_npz` writes `coo`,
-//! `csr`, `csc`, `bsr` or `dia`, as matrix or array (`_is_array`), `coo` also of other ranks.
-//! Entries need not be sorted or unique. Blocks of `bsr` are read with all their elements, and
-//! diagonals of `dia` without zeros and elements outside of the matrix, as by SciPy's `tocoo`.
+//! `csr`, `csc`, `bsr` or `dia`, as matrix or array (`_is_array`); a `coo` array may have any rank.
+//! Entries need not be sorted or unique. All elements of a block of `bsr` are read. Zeros on the
+//! diagonals of `dia`, and elements outside of the matrix, are left out, as SciPy's `tocoo` does.
 //!
 //! `sparse.save_npz` of PyData/Sparse also writes a `fill_value`. The `format` of such an archive
 //! is `coo`, of any rank including 0, or `gcxs`. A `gcxs` array is stored like `csr`: its rows
-//! combine the modes in `compressed_axes`, its columns all other modes, both row-major. An archive
-//! of one array without `format` is a dense tensor. Archives with an array `binsparse` follow the
-//! Binsparse specification. Pickles are never loaded.
+//! combine the modes in `compressed_axes`, and its columns combine all other modes, in row-major
+//! order. An archive of one array without `format` is a dense tensor. Archives with an array
+//! `binsparse` follow the Binsparse specification. Pickles are never loaded.
 //!
 //! The writer produces archives for `scipy.sparse.load_npz`, with `csr`, `csc` or `coo` arrays.
 //! Dense tensors are written as a single array `arr_0`. Sparse tensors with a fill value other than
-//! zero are written for `sparse.load_npz` of PyData/Sparse, as `coo`, or as `gcxs` for `csr` and
-//! `csc`. Files named `.bsp.npz` are written as Binsparse.
+//! zero are written for `sparse.load_npz` of PyData/Sparse: as `gcxs` if the layout is `csr` or
+//! `csc`, otherwise as `coo`. Files named `.bsp.npz` are written as Binsparse.
 
 mod archive;
 mod binsparse;

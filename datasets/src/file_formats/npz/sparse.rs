@@ -21,8 +21,8 @@ pub(super) enum Scheme {
     Bsr([u64; 2]),
     /// Diagonals.
     Dia,
-    /// The scheme of PyData with its compressed modes: a fiber along all other modes for each
-    /// position in these modes.
+    /// The scheme of PyData, with the compressed modes. Each position in the compressed modes has a
+    /// fiber along all other modes.
     Gcxs(Vec<usize>),
     /// Levels of Binsparse.
     Binsparse(Box<Descriptor>),
@@ -87,7 +87,7 @@ fn compressed_axes(archive: &mut Archive<'_>) -> Result<Vec<usize>, LocatedFault
     let once = (1..modes.len()).all(|k| !modes[..k].contains(&modes[k]));
     let fits = if rank < 2 { modes.is_empty() } else { (1..rank).contains(&modes.len()) };
     if !fits || !once || modes.iter().any(|&mode| mode >= rank as u64) {
-        let expected = format!("distinct modes of an array of {rank} modes");
+        let expected = format!("distinct modes, at least one and not all of the {rank} modes");
         return Err(Fault::malformed(expected, format!("{modes:?}")).at(Location::Array(NAME.into())));
     }
     Ok(modes.into_iter().map(|mode| mode as usize).collect())
@@ -208,8 +208,8 @@ fn coordinates(archive: &mut Archive<'_>, shape: &[u64]) -> Result<Data, Located
     Ok(Data::Triples { coordinates, values })
 }
 
-/// Reads and checks pointers: one more than the number of fibers, starting at 0, ascending, within
-/// the entries.
+/// Reads and checks pointers: there is one more pointer than fibers, the first is 0, and they
+/// ascend to at most the number of entries.
 pub(super) fn pointers(
     archive: &mut Archive<'_>,
     name: &str,
@@ -311,8 +311,8 @@ fn blocks(archive: &mut Archive<'_>, shape: &[u64], block: [u64; 2]) -> Result<D
     let ptr = pointers(archive, "indptr", shape[0] / block[0], available)?;
     let block_rows = expand(archive, &ptr)?;
     check_range("indices", 1, shape[1] / block[1], &indices[..block_rows.len()])?;
-    // The blocks were read, so their size is valid. Without blocks, the size in the header is
-    // arbitrary.
+    // If there are blocks, they were read, so their size is valid. Without blocks, the size in the
+    // header is arbitrary, and its product may overflow.
     let count = block_rows.len() * block[0].saturating_mul(block[1]) as usize;
     archive.charge("coordinates", bytes_of(count, 2 * size_of::<u64>()))?;
     let (mut i, mut j) = (Vec::with_capacity(count), Vec::with_capacity(count));

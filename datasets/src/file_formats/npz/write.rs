@@ -1,5 +1,6 @@
-//! Writer of archives for `scipy.sparse.load_npz` or `numpy.load`, and for `sparse.load_npz` of
-//! PyData/Sparse if the fill value is not zero: SciPy has no other fill values.
+//! Writer of archives for `scipy.sparse.load_npz`, or for `numpy.load` if the tensor is dense.
+//! Sparse tensors with a fill value other than zero are written for `sparse.load_npz` of
+//! PyData/Sparse, because SciPy supports only the fill value zero.
 
 use super::header::{self, ByteOrder, ElementType, NpyHeader};
 use super::npy::{NPY, elements};
@@ -51,7 +52,7 @@ pub(super) fn choose_layout(content: &Content, options: &WriteOptions, file: &st
     Ok(layout)
 }
 
-/// Returns whether elements without an entry are not zero.
+/// Returns whether the content is sparse and has a fill value other than zero.
 fn has_other_fill(content: &Content) -> bool {
     matches!(content.data, Data::Triples { .. }) && content.fill != Scalar::zero(content.prim())
 }

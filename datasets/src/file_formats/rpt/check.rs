@@ -16,8 +16,8 @@ const ELEMENTS_PER_BYTE: u64 = 64;
 /// the coordinates that it collects.
 ///
 /// A run has many elements for one entry of its arrays; every other element has an entry of its
-/// own. Validation enumerates the elements of tensors with padding, and of those whose levels allow
-/// repeated coordinates.
+/// own. Validation enumerates the elements of tensors with padding, and of tensors whose levels
+/// allow repeated coordinates.
 pub(super) fn check_work(ty: &TensorType, bytes: u64, memory: &Memory) -> Result<(), Fault> {
     let format = &ty.format;
     let has_runs = format.levels.iter().any(|l| level(l.kind).as_runs().is_some());

@@ -69,8 +69,8 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// The hash of an array does not depend on the number of threads, and reading an array returns
-    /// the same hash.
+    /// Asserts that the hash of an array does not depend on the number of threads, and that reading
+    /// an array returns the same hash.
     #[test]
     fn read_arrays_have_the_hash_of_their_bytes() {
         for length in [0, 1, PIECE - 1, PIECE, 9 * PIECE + 5] {

@@ -47,7 +47,7 @@ impl<'a> MessageReader<'a> {
         }
     }
 
-    /// Reads eight bytes; returns `None` if the stream ends before.
+    /// Reads eight bytes; returns `None` if the stream ends earlier.
     fn group(&mut self) -> Result<Option<[u8; 8]>, StreamError> {
         let mut group = [0; 8];
         match self.stream.read_exact(&mut group) {
@@ -60,8 +60,8 @@ impl<'a> MessageReader<'a> {
         }
     }
 
-    /// Reads the next message. Zeros before a message are padding within the first [`ALIGNMENT`]
-    /// bytes of the file.
+    /// Reads the next message. Within the first [`ALIGNMENT`] bytes of the file, zeros before a
+    /// message are padding and are skipped.
     pub(super) fn message(&mut self) -> Result<Vec<u8>, StreamError> {
         let length = loop {
             match self.group()? {
@@ -102,7 +102,9 @@ pub(super) fn check_end<E: From<Fault>>(
     let last = size.checked_sub(magic.len() as u64).ok_or_else(truncated)?;
     read(&mut magic, last)?;
     if magic != *MAGIC {
-        return Err(Fault::malformed("`ARROW1` at the end of the file, which may be truncated", "other bytes").into());
+        return Err(
+            Fault::malformed("`ARROW1` at the end of the file", "other bytes; the file may be truncated").into()
+        );
     }
     if body_end.saturating_add((mark.len() + magic.len()) as u64) > size {
         return Err(truncated().into());

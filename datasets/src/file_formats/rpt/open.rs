@@ -3,10 +3,10 @@
 //! Addresses are computed from positions, coordinates, flags and whole numbers, so kernels must see
 //! only the validated elements of such arrays, whatever other processes do to the file. These
 //! arrays are loaded into the memory of this process: when the file is opened and validated, or, if
-//! the user has a record of the file, when they are first read. A loader then compares their hash
-//! with the hash in the record. Floats are mapped: their pages are loaded when kernels read them.
-//! If the file is cut or changed, floats have other values, and the check after each run returns an
-//! error.
+//! the user has a record of the file, when they are first read. The loader of an array then
+//! compares the hash of the array with the hash in the record. Floats are mapped: their pages are
+//! loaded when kernels read them. If the file is cut or changed, floats may have other values, and
+//! the check after each run returns an error.
 
 use super::hashed::{hash_of, read_hashed};
 use super::message::check_end;
@@ -53,7 +53,7 @@ pub(super) fn open(path: &Path, mut file: File, context: &OpenContext<'_>) -> Re
     check_marks(&file, metadata.len(), &header).map_err(load_error)?;
     let map = MappedFile::open(file.try_clone().map_err(io_error)?).map_err(io_error)?;
     let identity = map.as_ref().map(|map| *map.identity()).or_else(|| FileIdentity::of(&metadata));
-    // The path is resolved, so that the record is found by any path to the file.
+    // Records are stored by the canonical path, so that any path to the file finds its record.
     let path_of_record = path.canonicalize().map_err(io_error)?;
     let file = Arc::new(TensorFile { path: path.into(), file, map });
     let identity = identity.map(|identity| identity.to_text());
@@ -89,7 +89,7 @@ pub(super) fn record_written(path: &Path, file: &mut File, tensor: &Tensor, reco
     }
 }
 
-/// Checks the marks at the end of the data and of the file, and the ends of the lists.
+/// Checks the marks at the end of the data and of the file, and the bounds of the lists.
 fn check_marks(file: &File, size: u64, header: &FileHeader) -> Result<(), LoadError> {
     check_end(size, header.body_end, |buffer, offset| Ok::<_, LoadError>(read_exact_at(file, buffer, offset)?))?;
     for place in &header.arrays {
@@ -106,7 +106,7 @@ fn is_mappable(place: &ArrayPlace) -> bool {
 }
 
 /// Returns the tensor of a file that was validated earlier; `None` if the header has changed, or if
-/// an array cannot be mapped as it was before.
+/// an array that was mapped before cannot be mapped now.
 fn recorded_tensor(
     file: &Arc<TensorFile>,
     header: &FileHeader,
@@ -153,7 +153,7 @@ impl From<Fault> for LoadError {
     }
 }
 
-/// A valid tensor with the hashes of its arrays.
+/// A valid tensor with the hash of each array; `None` for arrays that are mapped.
 type ValidatedTensor = (Tensor, Vec<Option<blake3::Hash>>);
 
 /// Maps or loads all arrays, and validates the tensor.

@@ -23,7 +23,7 @@ pub(super) struct ArrayPlace {
     pub(super) offset: u64,
     /// The number of elements.
     pub(super) len: u64,
-    /// The offset of the two ends of the large list.
+    /// The offset of the bounds of the large list: two integers of 8 bytes, its start and its end.
     pub(super) ends: u64,
 }
 
@@ -164,7 +164,7 @@ fn read_array(bytes: &[u8], place: &ArrayPlace, memory: &Memory) -> Result<Array
     Ok(array_of_buffer(place, Buffer::from_slice_ref(elements)))
 }
 
-/// Checks that the only row of a large list has all its elements.
+/// Checks by the bounds of a large list that its only row has all `len` elements of the column.
 pub(super) fn check_ends(ends: &[u8], len: u64) -> Result<(), Fault> {
     let words = ends.as_chunks::<8>().0;
     if words.len() == 2 && words[0] == [0; 8] && words[1] == len.to_le_bytes() {
@@ -178,7 +178,7 @@ pub(super) fn array_of_buffer(place: &ArrayPlace, buffer: Buffer) -> Array {
     Array::new(place.prim, buffer, place.len as usize).expect("the buffer has all elements, and is aligned")
 }
 
-/// Returns the tensor of arrays in the order of the columns, after validation.
+/// Validates the arrays, which are in the order of the columns, and returns their tensor.
 pub(super) fn tensor_of_arrays(header: &FileHeader, arrays: Vec<Array>, memory: &Memory) -> Result<Tensor, Fault> {
     let ty = &header.tensor.ty;
     let bytes = arrays.iter().map(|array| array.bytes() as u64).sum();

@@ -64,8 +64,8 @@ pub(super) fn schema<'a>(ty: &TensorType, stored: u64, arrays: impl Iterator<Ite
     Schema::new_with_metadata(fields, metadata)
 }
 
-/// Returns the bits of the primitives of a value as text: the text of a value does not distinguish
-/// the bits of NaN.
+/// Returns the bits of the primitives of a value as text. They are stored beside the literal,
+/// because a literal does not distinguish the bits of NaN.
 fn fill_bits(fill: &Scalar) -> String {
     let bits = |part: &Scalar| format!("{:x}", part.to_bits().expect("flattened values are primitives"));
     fill.flatten().iter().map(bits).collect::<Vec<_>>().join(" ")
@@ -112,7 +112,7 @@ pub(super) fn read_header(schema: &SchemaReader<'_>) -> Result<TensorHeader, Fau
     Ok(TensorHeader { ty, stored })
 }
 
-/// Returns a value with the given bits, if they are those of an equal value.
+/// Returns the value that has the bits in `text`; `None` if that value does not equal `value`.
 fn with_bits(value: &Scalar, text: &str) -> Option<Scalar> {
     let prims = value.dtype().prims();
     let words = text.split_ascii_whitespace().map(|word| u64::from_str_radix(word, 16).ok());

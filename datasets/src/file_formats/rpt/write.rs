@@ -17,7 +17,7 @@ use flatbuffers::FlatBufferBuilder;
 use redpoll_storage::{Array, Tensor};
 use std::io::Write;
 
-/// Number of bytes of the two ends of a large list.
+/// Number of bytes of the bounds of a large list: its start and its end.
 const ENDS: u64 = 16;
 
 /// Writes the arrays of a tensor.

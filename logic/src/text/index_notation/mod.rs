@@ -10,13 +10,13 @@
 //! ACCESS    := NAME "(" INDEX ("," INDEX).. ")" | NAME
 //! ```
 //!
-//! A repeated index selects a diagonal. An index that is not on the left is summed over, in each
-//! term of a sum by itself: `y(i) = b(i) - A(i,j) * x(j)` subtracts the sum over `j`. A sum within
-//! a product is an error if only some of its terms have an index that is summed over, and no other
+//! A repeated index selects a diagonal. An index that is not on the left is summed over, separately
+//! in each term of a sum: `y(i) = b(i) - A(i,j) * x(j)` subtracts the sum over `j`. A sum within a
+//! product is an error if only some of its terms have an index that is summed over, and no other
 //! factor has this index. Booleans and integers are summed in 64 bits. With an operator before `=`,
-//! as in `d(i) min= A(i,k) + x(k)`, the operator folds the whole right side. An index alone is its
-//! coordinate. Statements read the results of earlier statements; a plan produces the results that
-//! no later statement reads.
+//! as in `d(i) min= A(i,k) + x(k)`, the operator folds the whole right side. An index without a
+//! tensor denotes its coordinate. Statements read the results of earlier statements; a plan
+//! produces the results that no later statement reads.
 //!
 //! Source of the notation: F. Kjolstad, S. Kamil, S. Chou, D. Lugato, S. Amarasinghe, "The Tensor
 //! Algebra Compiler", OOPSLA 2017.
@@ -60,7 +60,7 @@ pub(super) fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
     Ok(Plan { queries, produces })
 }
 
-/// Returns the inputs and the indices of the first access to each.
+/// Returns the inputs, each with the indices of its first access.
 pub(super) fn free_tables(text: &str) -> Result<Vec<(Alias, Vec<Field>)>, Error> {
     let mut free: Vec<(Alias, Vec<Field>)> = Vec::new();
     let mut bound: Vec<Alias> = Vec::new();
@@ -139,7 +139,7 @@ impl IndexExpr {
         visited.is_ok() && reads
     }
 
-    /// Replaces names that stand alone by coordinates if they are indices of the statement.
+    /// Replaces names without subscripts by coordinates if the names are indices of the statement.
     fn resolve_coordinates(self, indices: &[Field]) -> IndexExpr {
         match self {
             IndexExpr::Access(name, list, _)
@@ -182,7 +182,8 @@ mod tests {
         expect.assert_eq(&result);
     }
 
-    /// Each term of a sum is summed by itself, and results are ordered as on the left.
+    /// Each term of a sum is summed separately, and the result has the indices in the order of the
+    /// left side.
     #[test]
     fn terms_are_summed_over_the_indices_of_the_right() {
         check(
@@ -218,7 +219,7 @@ mod tests {
         );
     }
 
-    /// An operator before the sign folds the whole right side, and names call operators.
+    /// An operator before `=` folds the whole right side, and names call operators.
     #[test]
     fn operators_fold_and_apply() {
         check(

@@ -258,8 +258,8 @@ impl<'t> StatementParser<'t> {
         Ok(())
     }
 
-    /// Skips blanks; also line ends within parentheses around values or arguments, and after a
-    /// leading sign.
+    /// Skips blanks. Within parentheses around values or arguments, and after a leading sign, also
+    /// skips line ends.
     fn skip_blanks(&mut self) {
         let depth = self.depth;
         self.cursor.take_while(|c| c.is_whitespace() && (c != '\n' || depth > 0));
@@ -283,7 +283,7 @@ impl<'t> StatementParser<'t> {
     }
 }
 
-/// Returns advice for a name that is called like an operator, but is none.
+/// Returns advice for a name that is called like an operator, but is not an operator.
 fn advice(name: &str) -> String {
     let example = CALLS.iter().find(|(names, _)| names.contains(&name)).map(|(_, example)| *example);
     match (example, Error::unknown("operator", name, Builtin::ALL.iter().map(|builtin| builtin.name()))) {

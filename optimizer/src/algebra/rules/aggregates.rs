@@ -1,5 +1,5 @@
-//! Aggregates: merged, split, and replaced by a multiple where one value repeats. Nested calls of
-//! one operator are flattened.
+//! Rules that merge aggregates, split aggregates, and replace the aggregate of a repeated value by
+//! a multiple of the value. A fourth rule flattens nested calls of one operator.
 
 use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, call};
 use crate::term::is_regroupable;
@@ -40,7 +40,7 @@ pub(super) const RULES: &[RewriteRule] = &[
 fn merge(site: &mut MatchSite<'_>, node: &ScopedNode) {
     let ScopedNode::Fold { op, init, arg, bound } = node else { return };
     for inner in site.folds(arg) {
-        // A fold that repeats one value is simplified where it is.
+        // A fold over a slot that its argument lacks is left to the rule `repeat`.
         let depends_on_all = inner.bound.iter().all(|slot| inner.arg.has(*slot));
         if inner.op == *op && depends_on_all && site.can_regroup(&inner.op, &inner.init) {
             let bound = bound.iter().chain(&inner.bound).copied().collect();
@@ -104,7 +104,7 @@ fn flatten(site: &mut MatchSite<'_>, node: &ScopedNode) {
             return;
         }
         for (_, parts) in site.calls_of(arg, |inner| inner == op) {
-            // Flattening a class that is a part of itself would not terminate.
+            // Flattening a class that is an argument of itself would not terminate.
             if parts.len() > 1 && parts.iter().all(|p| p.class != arg.class) {
                 let others = args.iter().enumerate().filter(|(k, _)| *k != at).map(|(_, a)| a.clone());
                 let flat: Vec<_> = others.chain(parts).collect();

@@ -1,4 +1,4 @@
-//! Products over sums, distributed and factored.
+//! Rules that distribute products over sums, and factor products out of sums.
 
 use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, call};
 use crate::algebra::language::ClassUse;
@@ -62,7 +62,7 @@ fn factor(site: &mut MatchSite<'_>, node: &ScopedNode) {
     }
 }
 
-/// Factors the common part out of two products in a sum.
+/// Factors the common arguments out of two products in a sum.
 fn factor_common(
     site: &mut MatchSite<'_>,
     (sum, product): (&Op, &Op),

@@ -64,7 +64,7 @@ fn pull(site: &mut MatchSite<'_>, node: &ScopedNode) {
     }
 }
 
-/// A fold whose operator can be regrouped. Folds of its parts start from `identity`.
+/// A fold whose operator can be regrouped. Folds of parts of its argument start from `identity`.
 struct FreeFold<'n> {
     op: &'n Op,
     init: &'n Scalar,
@@ -95,11 +95,11 @@ impl<'n> FreeFold<'n> {
 }
 
 /// Proposes terms that eliminate the reduced fields of a fold over a product. Parts of the product
-/// that share no reduced field become folds of their own. If all factors are joined, each reduced
-/// field in turn is the last to be eliminated: the other fields split the factors into parts that
-/// share only free fields and the last one, and each part becomes a fold of its own. So
-/// eliminations that commute are found once. If the factors cannot be regrouped, as in `x / y`,
-/// fields are eliminated one by one.
+/// that share no reduced field become folds of their own. If the reduced fields join all factors,
+/// each reduced field in turn is the last to be eliminated. The other reduced fields then split the
+/// factors into parts that share only free fields and the last field, and each part becomes a fold
+/// of its own. So eliminations that commute are found once. If the factors cannot be regrouped, as
+/// in `x / y`, fields are eliminated one by one.
 fn eliminate(site: &mut MatchSite<'_>, node: &ScopedNode) {
     let Some((fold, arg)) = FreeFold::of(site, node) else { return };
     for (product, args) in site.calls(arg) {

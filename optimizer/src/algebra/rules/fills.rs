@@ -1,9 +1,9 @@
 //! Folds over fills: a fold is split into the values that differ from the fill, and the fills.
 //!
-//! If the fill changes the result of a fold, the loops visit the fills, or at least their runs. A
-//! fold of the other values alone, and a count of these values, follow the entries in any order;
-//! the remaining coordinates are fills. An example is a maximum over the rows of a CSR matrix,
-//! whose fills form no runs along the loops.
+//! If the fill changes the result of a fold, the loops visit the fills, or at least runs of fills.
+//! A fold of only the values that differ from the fill, and a count of these values, follow the
+//! entries in any order; the remaining coordinates are fills. An example is a maximum over the rows
+//! of a CSR matrix, whose fills form no runs along the loops.
 
 use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, select_value};
 use crate::algebra::language::ClassUse;
@@ -98,7 +98,7 @@ fn repeated_fill(
     }
 }
 
-/// Returns the value of a `bool` that differs from another.
+/// Returns the `bool` that differs from the given one; `None` for values of other dtypes.
 fn other_bool(of: &Scalar) -> Option<Scalar> {
     if let Scalar::Bool(value) = of { Some(Scalar::Bool(!value)) } else { None }
 }

@@ -1,11 +1,12 @@
-//! Filters: reduces a factor to the coordinates it shares with another factor before the join.
+//! Filters: before a join, a factor is restricted to the coordinates that it shares with another
+//! factor.
 //!
-//! If few coordinates of a field are not fill in one factor, another factor is restricted to these
-//! coordinates before it is joined with the rest of the product. That takes one pass over each of
-//! the two factors, which is cheap beside loops that read them repeatedly. A filter enters the
-//! graph of a nest only if, by estimate, it removes at least half of the entries. Whole plans with
-//! and without the filter are compared. Source: Bernstein and Chiu, "Using semi-joins to solve
-//! relational queries".
+//! If one factor differs from its fill at few coordinates of a field, another factor is restricted
+//! to these coordinates before it is joined with the rest of the product. A filter takes one pass
+//! over each of the two factors, which is cheap compared with loops that read the factors
+//! repeatedly. A filter enters the graph of a nest only if, by estimate, it removes at least half
+//! of the entries. Whole plans with and without the filter are compared. Source: Bernstein and
+//! Chiu, "Using semi-joins to solve relational queries".
 
 use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, select_value};
 use crate::algebra::graph::{AlgebraGraph, Filter, slot_field};
@@ -41,7 +42,7 @@ pub(in crate::algebra) fn find_filters(facts: &Facts, graph: &mut AlgebraGraph, 
     let leaves: Vec<(LeafId, Vec<Field>, &Read)> =
         reads.iter().filter_map(|read| leaf_of(graph, read).map(|(id, fields)| (id, fields, *read))).collect();
     let mut found: Vec<Filter> = Vec::new();
-    // A dense factor is looked up where other factors lead, so filtering it saves nothing.
+    // A dense factor is looked up at coordinates of other factors, so filtering it saves nothing.
     let is_walked = |read: &Read| !read.ty.format.is_dense();
     for (of, fields, read) in leaves.iter().filter(|(.., read)| is_walked(read)) {
         for (by, others, other) in &leaves {
@@ -132,8 +133,8 @@ fn filter(site: &mut MatchSite<'_>, node: &ScopedNode) {
     }
 }
 
-/// Drafts a mask that leaves a factor unchanged where another factor is not fill and annihilates it
-/// elsewhere, if a [`Filter`] exists for them.
+/// Drafts a mask that leaves the factor `of` unchanged where the factor `by` is not fill, and
+/// annihilates `of` elsewhere. `None` if no [`Filter`] exists for the two factors.
 fn filter_mask(site: &MatchSite<'_>, of: &ClassUse, by: &ClassUse, [one, none]: [&Scalar; 2]) -> Option<TermDraft> {
     let leaf = |u: &ClassUse| {
         let mut nodes = site.graph[u.class].iter();

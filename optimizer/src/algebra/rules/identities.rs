@@ -1,7 +1,7 @@
-//! Identities: redundant arguments, and arguments that cancel each other.
+//! Identities: rules that remove redundant arguments, and arguments that cancel each other.
 //!
-//! Constants are folded when terms are built; these laws apply to all equal classes, however their
-//! terms are written.
+//! The construction of terms already folds constants. The rules here compare arguments by class, so
+//! they also find equal arguments whose terms differ.
 
 use super::{MatchSite, RewriteRule, ScopedNode, Subject, TermDraft, call};
 use crate::algebra::language::ClassUse;
@@ -82,8 +82,9 @@ fn cancel_inverse(site: &mut MatchSite<'_>, node: &ScopedNode) {
     }
 }
 
-/// Returns whether the shortened term has the fill value of the original term. Both are evaluated
-/// in strict mode. For `x * y / y` with the fill values 0, they differ, because `0 * 0 / 0` is NaN.
+/// Returns whether the shortened term has the fill value of the original term. Both fill values are
+/// evaluated in strict mode. If the fill values of `x` and `y` are 0, those of `x * y / y` and `x`
+/// differ, because `0 * 0 / 0` is NaN.
 fn fills_agree(
     site: &MatchSite<'_>,
     (outer, y): (&Op, &ClassUse),

@@ -32,7 +32,7 @@ pub(super) struct RewriteRule {
     /// The name, in kebab case.
     pub(super) name: &'static str,
     pub(super) subject: Subject,
-    /// The round in which the rule applies; both if `None`.
+    /// The round in which the rule applies; `None` for a rule of both rounds.
     round: Option<Round>,
     /// The equation, for reports.
     pub(super) equation: &'static str,
@@ -200,8 +200,8 @@ impl MatchSite<'_> {
         can_regroup.then(|| op.fold_identity(dtype, self.mode())).flatten()
     }
 
-    /// Returns whether `outer` distributes over `inner` at a position, with all values of one
-    /// dtype.
+    /// Returns whether `outer` distributes over `inner` in the argument with index `at`, with all
+    /// values of one dtype.
     fn distributes(&self, outer: &Op, args: &[ClassUse], at: usize, inner: &Op) -> bool {
         let dtype = self.dtype(&args[at]);
         let result = outer.signature(&args.iter().map(|a| self.dtype(a).clone()).collect::<Vec<_>>());

@@ -39,7 +39,8 @@ pub(super) struct ModeOccupancy {
 /// The address of a tensor's type, its name, modes, and the kind of support.
 type OccupancyKey = (usize, Alias, ModeSet, SupportKind);
 
-/// Results for modes, with the type, so that its address is not reused.
+/// Results for modes of a tensor, with the tensor's type, so that the address of the type is not
+/// reused.
 type OccupancyEntry = (Arc<TensorType>, Rc<ModeOccupancy>);
 
 /// Cached results for terms.
@@ -72,11 +73,11 @@ struct SchemaResults {
     deciding: Rc<[usize]>,
 }
 
-/// A profile, and the fields that its slots have in it.
+/// A profile, with the field of each slot in the profile.
 type NamedProfile = (SupportProfile, Rc<[Field]>);
 
 /// A term as an instance of a schema. Terms that are equal up to field names share a schema, and
-/// results for one hold for all.
+/// results for one of these terms hold for all.
 #[derive(Clone)]
 struct SchemaInstance {
     schema: usize,
@@ -182,8 +183,8 @@ impl EstimateCache {
     }
 
     /// Counts, for each free field, the coordinates of a term that the field joins: one per access
-    /// that depends on the field, plus the other fields in the same coordinate of the access. A
-    /// field in several coordinates of an access counts with the largest of their numbers.
+    /// that depends on the field, plus the other fields in the same coordinate of the access. For a
+    /// field in several coordinates of an access, only the coordinate with the most fields counts.
     fn count_mentions(&self, term: &Term, mode: FloatMode) -> BTreeMap<Field, usize> {
         let mut counts: BTreeMap<Field, usize> = BTreeMap::new();
         match term.node() {

@@ -4,8 +4,8 @@
 //! A marginal has a factor for each coordinate, relative to the mean. Fields are assumed to be
 //! independent given their marginals (the maximum-entropy distribution). So the product of two
 //! terms has, at each coordinate of a shared field, the product of their factors. The mean of these
-//! products is the ratio of actual to evenly spread matches. Two power-law distributions match
-//! mostly at their hubs.
+//! products is the ratio of the number of matches to the number for evenly spread entries. Two
+//! power-law distributions match mostly at their hubs.
 
 use redpoll_logic::statistics::{ModeSet, Weights};
 use redpoll_logic::{Alias, TensorType};
@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// The distribution of entries over the coordinates of a field. Marginals of computed terms share
-/// those of their arguments and serve as map keys, so each stores its hash.
+/// The distribution of entries over the coordinates of a field. The marginal of a computed term
+/// contains the marginals of the arguments. Marginals are keys of maps, so each stores its hash.
 #[derive(Clone, Debug)]
 pub(crate) struct Marginal(Arc<HashedMarginal>);
 
@@ -35,7 +35,8 @@ pub(crate) enum MarginalKind {
     Stored { tensor: Alias, of: ModeSet, mode: usize },
     /// The product of several marginals.
     Product(Vec<Marginal>),
-    /// The sum of several marginals, each with its fraction of coordinates; `None` is even.
+    /// The sum of several marginals, each with its fraction of coordinates; `None` stands for
+    /// evenly spread entries.
     Sum(Vec<(FloatBits, Option<Marginal>)>),
     /// The coordinates over the fields of `own` and `others` that are hit at least once.
     Hit { throws: Throws, own: Marginal, others: Vec<Marginal> },
@@ -158,8 +159,8 @@ type Spectrum = BTreeMap<i32, f64>;
 const STEP: f64 = 4.0;
 
 impl MarginalCache {
-    /// Returns the mean product of the factors of several marginals of one field: the ratio of
-    /// actual to evenly spread matches.
+    /// Returns the mean product of the factors of several marginals of one field: the ratio of the
+    /// number of matches to the number for evenly spread entries.
     pub(crate) fn overlap(&self, of: &[Marginal], source: &WeightSource<'_>) -> f64 {
         let [_, _, ..] = of else { return 1.0 };
         let mut key = of.to_vec();
@@ -232,7 +233,7 @@ impl MarginalCache {
     }
 
     /// Returns, for each coordinate of one field of a pair, its factor times the fraction of the
-    /// other field on the required side.
+    /// other field's entries that are after it (`First`) or before it (`Second`).
     fn ordered_weights(&self, pair: &FieldPair, side: PairSide, source: &WeightSource<'_>) -> Option<Vec<f32>> {
         let of = |m: &Option<Marginal>| m.as_ref().and_then(|m| self.weights(m, source));
         let (own, other) = match side {

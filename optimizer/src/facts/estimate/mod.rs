@@ -1,4 +1,4 @@
-//! Estimates: the fraction of a term's coordinates at which it differs from its fill.
+//! Estimates: the fraction of a term's coordinates at which the term differs from its fill.
 //!
 //! `profile` computes the estimates. `marginal` refines them for skewed entries, `order` for
 //! comparisons of coordinates, and `path` for products along tensors with two modes. `upper_bound`
@@ -43,8 +43,8 @@ impl Facts<'_> {
     }
 
     /// Returns the average length, along `field`, of the fibers of a read at the coordinates of
-    /// `reached`. It can exceed the average over all coordinates, because longer fibers are reached
-    /// more often. `None` if the read and `reached` share no marginal.
+    /// `reached`. This average can exceed the average over all coordinates, because longer fibers
+    /// are reached more often. `None` if the read and `reached` share no marginal.
     pub(crate) fn reached_fiber_length(
         &self,
         read: &Read,
@@ -77,8 +77,8 @@ impl Facts<'_> {
         self.truth_profiles(condition, query).map(|profile| profile.fraction)
     }
 
-    /// Returns the estimated fraction of coordinates over all fields of a term at which it differs
-    /// from its fill.
+    /// Returns the estimated fraction of coordinates over all fields of a term at which the term
+    /// differs from its fill.
     pub(crate) fn filled_fraction(&self, term: &Term, sizes: &Sizes) -> f64 {
         self.profile(term, ProfileQuery { sizes, bound: &|_| true, kind: SupportKind::Stored }).fraction
     }
@@ -123,7 +123,7 @@ impl Facts<'_> {
     }
 }
 
-/// Collects the accesses whose fill alone makes the term its fill.
+/// Collects each access for which the term is fill wherever the access is fill.
 pub(crate) fn conjuncts<'t>(facts: &Facts, term: &'t Term, found: &mut Vec<&'t Read>) {
     match term.node() {
         Node::Access(read) => found.push(read),

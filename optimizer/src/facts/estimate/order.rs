@@ -180,9 +180,9 @@ pub(super) fn comparison_fraction(op: &Op, args: &[Term], query: ProfileQuery<'_
     })
 }
 
-/// Returns the fractions of coordinates at which a form is negative and zero, by a normal
-/// distribution with the form's mean and deviation. Exact for one field with the coefficient 1 or
-/// -1, and close for differences of two fields.
+/// Returns the fractions of coordinates at which a form is negative, and at which the form is zero.
+/// A normal distribution with the form's mean and deviation approximates the fractions. They are
+/// exact for one field with the coefficient 1 or -1, and close for differences of two fields.
 fn sign_fractions(form: &Affine, sizes: &Sizes) -> Option<(f64, f64)> {
     let (mut low, mut high) = (form.constant as f64, form.constant as f64);
     let (mut mean, mut variance) = (form.constant as f64, 0.0);

@@ -1,9 +1,9 @@
-//! Products along a path: their sizes, from the links of the tensors themselves.
+//! Sizes of products along a path, from the links between the modes of the tensors.
 //!
 //! Estimates assume independent fields, but in bands, blocks and clusters, two paths from one
-//! coordinate reach the same coordinate far more often. Therefore the statistics are asked for the
-//! path of a term that joins two fields along tensors with two modes, such as a matrix product. A
-//! tensor that a query writes is represented by the path of its query.
+//! coordinate reach the same coordinate far more often than independent fields would. Therefore the
+//! statistics are asked for the path of a term that joins two fields along tensors with two modes,
+//! such as a matrix product. A tensor that a query writes is represented by the path of that query.
 
 use crate::access::fit::storage_coordinates;
 use crate::facts::Facts;
@@ -31,7 +31,7 @@ impl PathEdge {
 
 impl Facts<'_> {
     /// Returns the number of coordinates over two fields under which a term may differ from its
-    /// fill, if it joins the two along a path and the budget allows the question.
+    /// fill, if the term joins the two fields along a path and the budget allows the question.
     pub(super) fn connected_coordinates(&self, term: &Term, sizes: &Sizes, fields: &[Field]) -> Option<f64> {
         if !self.may_measure() {
             return None;
@@ -64,7 +64,7 @@ impl Facts<'_> {
         (end == *to && from != to && hops.len() <= MAX_HOPS).then_some(hops)
     }
 
-    /// Collects the paths that a term joins; returns `None` if it joins anything else.
+    /// Collects the paths that a term joins; returns `None` if the term joins anything else.
     fn collect_edges(&self, term: &Term, sizes: &Sizes, found: &mut Vec<PathEdge>) -> Option<()> {
         match term.node() {
             Node::Call(_, args) if args.len() == 1 => self.collect_edges(&args[0], sizes, found),

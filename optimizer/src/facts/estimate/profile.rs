@@ -109,7 +109,8 @@ impl Facts<'_> {
                 marginals.entry(field.clone()).or_default().push(marginal.clone());
             }
         }
-        // If a field subscripts several modes, all of them must have its coordinate.
+        // If a field subscripts several modes, an entry must have the field's coordinate in all of
+        // them.
         self.joint(*fraction, marginals, &[*fraction])
     }
 
@@ -133,8 +134,8 @@ impl Facts<'_> {
         ModeOccupancy { fraction, marginals: modes.iter().filter_map(marginal).collect() }
     }
 
-    /// Returns the marginal of `mode` among the storage modes `of`; `None` if it is even or
-    /// unknown.
+    /// Returns the marginal of `mode` among the storage modes `of`; `None` if the marginal is even
+    /// or unknown.
     fn marginal(&self, tensor: &Alias, ty: &redpoll_logic::TensorType, of: ModeSet, mode: usize) -> Option<Marginal> {
         match self.written_marginals(tensor) {
             Some(marginals) => marginals.get(mode).filter(|_| of.len() == ty.format.levels.len())?.clone(),
@@ -234,7 +235,7 @@ impl Facts<'_> {
         self.joint(fractions.iter().product(), marginals, &fractions)
     }
 
-    /// Returns the profile of a set of an iteration algebra, given those of the arguments.
+    /// Returns the profile of a set of an iteration algebra, given the profiles of the arguments.
     fn set_profile(&self, set: &Iteration, args: &[SupportProfile]) -> SupportProfile {
         match set {
             Iteration::Arg(k) => args.get(*k).cloned().unwrap_or(SupportProfile::even(1.0)),

@@ -1,11 +1,12 @@
 //! Upper bounds on the number of coordinates at which a term can differ from its fill, for any
 //! contents of its tensors within the bounds of their statistics.
 //!
-//! A conjunction of tensors is bounded along chains. Each step of a chain adds fields of one
-//! tensor, and multiplies the bound by the largest number of distinct coordinates in new modes for
-//! given ones (a degree constraint); or the step adds one field, and multiplies by its size. The
-//! chain with the smallest product is the bound. Source: Deeds, Suciu, Balazinska, Cai, "Degree
-//! Sequence Bound for Join Cardinality Estimation", section 2.
+//! A conjunction of tensors is bounded along chains. A step of a chain adds fields of one tensor,
+//! and multiplies the bound by the largest number of distinct coordinates of these fields for fixed
+//! coordinates of the earlier fields (a degree constraint). Or a step adds one field, and
+//! multiplies the bound by the field's size. The smallest product of a chain is the bound. Source:
+//! Deeds, Suciu, Balazinska, Cai, "Degree Sequence Bound for Join Cardinality Estimation", section
+//! 2.
 
 use crate::access::fit::storage_coordinates;
 use crate::facts::Facts;
@@ -88,7 +89,8 @@ impl Facts<'_> {
         if *condition.fill() == Scalar::Bool(true) { [all, changed] } else { [changed, all] }
     }
 
-    /// Collects the terms that must all differ from their fills for a term to do so.
+    /// Collects the subterms that must all differ from their fills for a term to differ from its
+    /// fill.
     fn collect_conjuncts<'t>(&self, term: &'t Term, found: &mut Vec<&'t Term>) {
         if let Node::Call(_, args) = term.node() {
             let deciding = self.deciding_args(term);
@@ -166,7 +168,8 @@ impl Facts<'_> {
         (!modes.is_empty()).then_some(ChainFactor::Access(read, modes))
     }
 
-    /// Returns the largest number of distinct coordinates of new fields for given ones.
+    /// Returns the largest number of distinct coordinates of the new fields for fixed coordinates
+    /// of the given fields.
     fn degree(&self, factor: &ChainFactor, new: &dyn Fn(&Field) -> bool, given: &dyn Fn(&Field) -> bool) -> f64 {
         match factor {
             ChainFactor::Access(read, modes) => {
@@ -186,7 +189,7 @@ fn coordinate_count(sizes: &Sizes, fields: &[Field]) -> f64 {
     fields.iter().map(|f| sizes.of(f) as f64).product()
 }
 
-/// Returns the upper bound of a set of an iteration algebra, given those of the arguments.
+/// Returns the upper bound of a set of an iteration algebra, given the bounds of the arguments.
 fn set_bound(set: &Iteration, args: &[f64], all: f64) -> f64 {
     match set {
         Iteration::Arg(k) => args.get(*k).copied().unwrap_or(all),

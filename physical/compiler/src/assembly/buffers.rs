@@ -53,7 +53,7 @@ pub trait Buffers {
     /// Exchanges the elements and lengths of two owned buffers.
     ///
     /// # Panics
-    /// When one of them is an input.
+    /// When one of the buffers is an input.
     fn swap(&mut self, a: Buffer, b: Buffer);
 
     /// Returns whether the run was asked to stop.

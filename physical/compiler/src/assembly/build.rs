@@ -1,4 +1,4 @@
-//! Constructors of expressions that fold constants, so that lowering can write index
+//! Constructors of expressions. The constructors fold constants, so that lowering can write index
 //! arithmetic plainly.
 //!
 //! Index expressions have the form `base + constant` where possible. Equal coordinates are then

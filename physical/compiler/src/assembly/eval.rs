@@ -130,7 +130,7 @@ macro_rules! float_unary {
     };
 }
 
-/// Returns the operator on values of `prim`; `None` if it is not allowed on them.
+/// Returns the operator on values of `prim`; `None` if `prim` does not have the operator.
 pub fn unary_fn(op: UnaryOp, prim: Prim) -> Option<UnaryFn> {
     by_prim!(
         prim,
@@ -201,7 +201,7 @@ macro_rules! float_binary {
     };
 }
 
-/// Returns the operator on values of `prim`; `None` if it is not allowed on them.
+/// Returns the operator on values of `prim`; `None` if `prim` does not have the operator.
 pub fn binary_fn(op: BinaryOp, prim: Prim) -> Option<BinaryFn> {
     by_prim!(
         prim,

@@ -5,7 +5,8 @@ use super::{Expr, Local, Stmt};
 use std::fmt;
 use std::hash::Hash;
 
-/// The statements that a machine adds to those of Assembly. A value is one such statement.
+/// The statements that a machine adds to those of Assembly. A value of the implementing type is one
+/// such statement.
 pub trait Extension: Clone + PartialEq + fmt::Debug + 'static {
     /// The lanes that perform a store.
     type ActiveLanes: Copy + PartialEq + Hash + fmt::Debug;

@@ -40,7 +40,7 @@ impl Add for Counts {
 }
 
 /// A fault of a function that machine code would not detect, or a run beyond the limit of rounds.
-/// The fault of lowering, or of the author of a hand-written function.
+/// The cause is a mistake in lowering, or in a function written by hand.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterpFault {

@@ -111,8 +111,8 @@ pub struct Function {
 
 impl Function {
     /// Feeds a hasher with everything that the machine code of the function depends on: all but
-    /// names and the fills of buffers. The memory of a call has the fills. Functions that differ
-    /// only in names and fills have the same code.
+    /// names and the fills of buffers. The fills belong to the memory of a call, so functions that
+    /// differ only in names and fills have the same code.
     pub fn hash_code(&self, state: &mut impl Hasher) {
         let Function { name: _, buffers, params, locals, chunk, body } = self;
         state.write_usize(buffers.len());
@@ -192,15 +192,15 @@ pub enum BinaryOp {
     Sub,
     /// Wrapping product of integers, product of floats.
     Mul,
-    /// Quotient of floats; of integers the quotient truncated towards zero, `x / 0 = 0`,
+    /// Quotient of floats. For integers, the quotient truncated towards zero, with `x / 0 = 0` and
     /// `MIN / -1 = MIN`.
     Div,
     /// Remainder of integers with the sign of the dividend, `x rem 0 = 0`, `MIN rem -1 = 0`. Not
     /// for floats.
     Rem,
-    /// The smaller argument; for floats NaN if either is NaN, and `-0 < 0`. On `bool`, and.
+    /// The smaller argument; for floats NaN if either is NaN, and `-0 < 0`. On `bool`, logical and.
     Min,
-    /// The larger argument; for floats NaN if either is NaN, and `-0 < 0`. On `bool`, or.
+    /// The larger argument; for floats NaN if either is NaN, and `-0 < 0`. On `bool`, logical or.
     Max,
     /// Bitwise and; on `bool` too.
     And,
@@ -217,8 +217,8 @@ pub enum BinaryOp {
     Shr,
 }
 
-/// Comparisons; of floats as in IEEE 754 (`NaN` differs from everything, `-0 == 0`);
-/// `false < true`.
+/// Comparisons. Floats are compared as in IEEE 754 (`NaN` differs from everything, `-0 == 0`); for
+/// `bool`, `false < true`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CompareOp {
     /// `a == b`

@@ -5,9 +5,9 @@
 //! 2. A constant, a fill and an identity are primitives; the fill of a buffer has the buffer's
 //!    type.
 //! 3. A buffer of indices has an integer type.
-//! 4. Operands of an operator, of a comparison and the two values of a select have one type;
-//!    conditions are `bool`; positions, lengths, and bounds of loops, lane folds and sorts are
-//!    `i64`.
+//! 4. The operands of an operator or a comparison have one type, and so have the two values of a
+//!    select. Conditions are `bool`. Positions, lengths, and bounds of loops, lane folds and sorts
+//!    are `i64`.
 //! 5. An operator is allowed on the type of its operands: `neg`, `abs` on integers and floats;
 //!    `not`, `&`, `|`, `^` on integers and `bool`; `ctz`, `clz` on integers; `sqrt`, `floor`,
 //!    `ceil`, `trunc`, `round` on floats; `+ - * /` on integers and floats; `%`, `<<`, `>>` on
@@ -37,8 +37,8 @@ use std::fmt;
 /// A broken rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleViolation {
-    /// The location, as a path of statement numbers such as `body.3.then.0`, or a table with the
-    /// entry.
+    /// The location: a path of statement numbers such as `body.3.then.0`, an entry of a table such
+    /// as `buffers.0`, or `chunk`.
     pub at: String,
     /// The broken rule, with the offending part.
     pub message: String,

@@ -1,5 +1,5 @@
-//! Assignments: the store or fold of a value into a leaf or local, repeated as often as the product
-//! of `repetitions`.
+//! Assignments: the store or fold of a value into a leaf or into locals. A fold is repeated as many
+//! times as the product of the assignment's `repetitions`.
 
 use super::cx::Cx;
 use super::expand::{Laws, expand_in, expand_repeat};
@@ -20,7 +20,7 @@ use redpoll_logic::{LeafKind, Scalar};
 pub(crate) fn lower(cx: &mut Cx<'_>, state: &LoweringState, a: &Assign) {
     let cursor = state.access(a.lhs).cursor.clone();
     if let AccessCursor::Fiber(Fiber { present: Some(present), .. }) = &cursor {
-        // In the pattern of an input, nothing is written where the input stores nothing.
+        // An output with the pattern of an input is written only where the input stores elements.
         let present_state = state.clone().assume_present(a.lhs);
         let then = cx.block(|cx| lower(cx, &present_state, a));
         return cx.push_if(present.clone(), then, Vec::new());
@@ -94,7 +94,7 @@ fn set_flags(cx: &mut Cx<'_>, dirty: &[Local]) {
     }
 }
 
-/// Returns the value at a position of a tensor's leaf; `true` for a pattern.
+/// Returns the value at a position of a tensor's leaf; `true` for a leaf without values.
 pub(crate) fn load_leaf(cx: &Cx<'_>, tensor: TensorId, position: &Expr) -> LoweredValue {
     let ty = &cx.program.tensors[tensor.index()].ty;
     match ty.format.leaf {

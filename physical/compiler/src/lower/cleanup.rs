@@ -8,8 +8,8 @@ use crate::assembly::{Expr, Function, Local, Stmt};
 use redpoll_logic::Scalar;
 use std::collections::HashMap;
 
-/// Returns the function with constant flags decided, and without dead assignments, dead folds, and
-/// the `if` and `for` statements that become empty.
+/// Returns the function with conditions on constant flags decided, and without dead assignments,
+/// dead folds, and the `if` and `for` statements that become empty.
 pub fn cleanup(mut f: Function) -> Function {
     f.body = decide(f.body, &mut HashMap::new());
     let count = |body: &[Stmt]| body.iter().map(Stmt::count).sum::<usize>();
@@ -24,8 +24,8 @@ pub fn cleanup(mut f: Function) -> Function {
     }
 }
 
-/// Decides conditions that are flags of constant value. `flags` holds the known flags: before the
-/// call those on entry of `body`, after the call those on its exit.
+/// Decides conditions that are flags of constant value. `flags` holds the flags of known value:
+/// before the call, on entry to `body`; after the call, on exit from `body`.
 fn decide(body: Vec<Stmt>, flags: &mut HashMap<Local, bool>) -> Vec<Stmt> {
     let mut out = Vec::new();
     for stmt in body {
@@ -92,7 +92,7 @@ fn forget_assigned(stmt: &Stmt, flags: &mut HashMap<Local, bool>) {
 pub(super) fn note_reads(body: &[Stmt], reads: &mut [bool]) {
     for stmt in body {
         match stmt {
-            // A local that only its own assignment reads is dead.
+            // A local that is read only by its own assignment is dead.
             Stmt::Assign(local, value) => {
                 let was = reads[local.index()];
                 note_expr(value, reads);

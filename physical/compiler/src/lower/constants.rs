@@ -1,11 +1,11 @@
-//! Tensors whose elements all have one known value at a point of a program: a tensor since its
-//! declaration, or a scalar to which literals were assigned or folded.
+//! Tensors whose elements all have one known value at a point of a program: tensors not written
+//! since their declaration, and scalars to which only literals were assigned or folded.
 //!
 //! ```text
 //! t = -inf; for k in 0..100 { t = max(t, 0.0) }; y[j] = t   ~>   y[j] = 0.0
 //! ```
-//! A consumer of such a scalar then writes a fill value where its producer reads only fills, and
-//! stores nothing there.
+//! Where the producer of such a scalar reads only fill values, the scalar is a constant. If this
+//! constant is the fill value of the output, the consumer stores nothing.
 
 use super::cx::Cx;
 use super::integrate::{IndexedPairs, is_repeat_invariant};
@@ -26,7 +26,7 @@ impl Constants {
         self.0.iter().find(|(t, _)| *t == tensor).map(|(_, value)| value)
     }
 
-    /// Records a declaration, after which all elements are the fill value.
+    /// Records a declaration, after which all elements have the fill value.
     pub(crate) fn declare(&mut self, cx: &Cx<'_>, tensor: TensorId) {
         self.forget(&[tensor]);
         self.0.push((tensor, cx.program.tensors[tensor.index()].ty.fill.clone()));
@@ -57,7 +57,7 @@ impl Constants {
         (assigned.dtype() == *dtype).then_some(assigned)
     }
 
-    /// Removes tensors.
+    /// Removes the values of tensors.
     pub(crate) fn forget(&mut self, tensors: &[TensorId]) {
         self.0.retain(|(t, _)| !tensors.contains(t));
     }
@@ -74,7 +74,7 @@ impl Constants {
         self.forget(&changed);
     }
 
-    /// Removes the values that differ from those in `other`.
+    /// Removes the values that `other` does not contain.
     pub(crate) fn retain_shared(&mut self, other: &Constants) {
         self.0.retain(|known| other.0.contains(known));
     }
@@ -128,15 +128,15 @@ fn constant(term: &TreeTerm) -> Option<Scalar> {
     }
 }
 
-/// Returns the body of a loop with the pairs of the first round, if folds select these pairs;
-/// otherwise returns the body unchanged.
+/// Replaces the index by its first value in the folds of (value, coordinate) pairs in a loop body,
+/// if these folds select the pairs of the first round. Otherwise, returns the body unchanged.
 fn first_pairs(cx: &Cx<'_>, body: &Rc<Tree>, index: Index, lo: &TreeTerm) -> Rc<Tree> {
     let pairs = IndexedPairs::of(cx, body, index, lo);
     let is_first = matches!(lo, TreeTerm::Lit(_)) && !pairs.slopes.is_empty() && pairs.slopes.iter().all(|c| *c > 0);
     if is_first { Rc::new(pairs.body) } else { body.clone() }
 }
 
-/// Returns whether a loop with these bounds is known to have a round.
+/// Returns whether a loop with these bounds is known to have at least one round.
 fn is_below(cx: &Cx<'_>, lo: &TreeTerm, hi: &TreeTerm) -> bool {
     let code = |bound: &TreeTerm| match bound {
         TreeTerm::Lit(Scalar::I64(n)) => Some(int(*n)),

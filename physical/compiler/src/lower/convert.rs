@@ -11,10 +11,10 @@ use crate::notation::{Access, Bounds, Expr, Program, Stmt};
 use redpoll_logic::Scalar;
 use std::rc::Rc;
 
-/// The largest difference between a size and a bound of a loop that is derived from the size.
+/// The largest difference between a size and a loop bound that is derived from the size.
 const MAX_MARGIN: u64 = 16;
-/// The least bound that is derived from another size. Small bounds are constants, as loops over
-/// them may be unrolled.
+/// The smallest bound that becomes a larger size minus a constant. A smaller bound that is not a
+/// size itself stays a constant, because its loop may be unrolled.
 const MIN_BOUND: u64 = 64;
 
 /// Converts the program of the context to a tree and a state.
@@ -65,7 +65,7 @@ impl Conversion<'_, '_> {
 
     /// Converts a bound of a loop. A bound above 1 that is the size of a storage mode becomes the
     /// parameter for that size. A large bound slightly below a size becomes the parameter minus a
-    /// constant, so that windows that leave out margins share code for all sizes.
+    /// constant, so that loops that leave out margins, as in a stencil, share code for all sizes.
     fn bound(&mut self, e: &Expr) -> TreeTerm {
         let Expr::Literal(Scalar::I64(n)) = e else { return self.term(e) };
         let margin = |p: &ParamSource| match *p {

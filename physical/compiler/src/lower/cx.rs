@@ -22,16 +22,16 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Number of statements beyond which no statement that occurs more than once in the code is copied
-/// again. The limit keeps the rest of a long function compact, even if the cases of many accesses
-/// would multiply.
+/// Limit on the number of statements of a function. Once it is reached, statements that occur more
+/// than once in the code are not copied again. The limit keeps the rest of a long function compact,
+/// even if the cases of many accesses would multiply.
 const LONG_FUNCTION: usize = 1500;
 
 /// The function under construction and the facts that are proved where code is being emitted.
 pub(crate) struct Cx<'p> {
     pub(crate) program: &'p Program,
     pub(crate) mode: FloatMode,
-    /// The facts proved of extents at this point.
+    /// The facts about extents that are proved at this point.
     pub(crate) prover: Prover,
     pub(crate) locals: Vec<LocalDecl>,
     pub(crate) buffers: Vec<BufferDecl>,
@@ -39,7 +39,8 @@ pub(crate) struct Cx<'p> {
     pub(crate) tensors: Vec<TensorCode>,
     /// The values of loop indices that are bound.
     indices: Vec<Option<Expr>>,
-    /// Whether all writes of each tensor fold by one operator, and no `swap` exchanges the tensor.
+    /// For each tensor, `true` if all its writes fold by one operator, and no `swap` exchanges the
+    /// tensor.
     only_folded: Vec<bool>,
     /// The range of each loop index, computed on demand.
     index_ranges: OnceCell<Vec<Option<(i64, i64)>>>,
@@ -59,7 +60,7 @@ pub(crate) struct Cx<'p> {
     chunk: Option<(Local, Local)>,
     /// The end of the loop that the chunk cuts, once that loop is lowered.
     chunk_end: Option<Expr>,
-    /// The average number of entries in lists, by level, if rounds of intersections are to be
+    /// The average number of entries in lists, by level, if rounds of intersections must be
     /// independent.
     pub(crate) lengths: Option<&'p MeanLengths>,
     /// The sizes of storage modes, each with its parameter; without 0 and 1.
@@ -136,8 +137,8 @@ impl<'p> Cx<'p> {
         self.push(Stmt::While { cond, body: unrolled });
     }
 
-    /// Records that the loop with condition `more` on a cursor is to be folded in lanes, if the
-    /// program requests them.
+    /// Records the cursor of the loop with condition `more` for a fold in lanes, if the program
+    /// requests lanes for the loop.
     pub(crate) fn request_lanes(&mut self, index: Index, more: &Expr) {
         if let (Some(lanes), Expr::Compare(CompareOp::Lt, cursor, _)) = (self.lanes(index), more)
             && let Expr::Local(cursor) = **cursor
@@ -168,8 +169,8 @@ impl<'p> Cx<'p> {
         let coordinate = match &violation.coordinate {
             Coordinate::Value(coordinate) => coordinate.clone(),
             Coordinate::Affine { index, scale, offset, first } => {
-                // A loop whose rounds are all equal is lowered as its first round, with no index
-                // bound.
+                // A loop whose rounds are all equal is lowered as its first round alone; its index
+                // then has no value.
                 let round = index.and_then(|i| self.index(i)).unwrap_or(first);
                 add(&mul(&int(*scale), round), offset)
             }
@@ -271,15 +272,16 @@ impl<'p> Cx<'p> {
         in_long_code || copies.saturating_mul(1 + body.count_loops()) > self.max_copies
     }
 
-    /// Emits code and returns whether there is any.
+    /// Calls `emit` and returns whether it emitted any code.
     pub(crate) fn emits_code(&mut self, emit: impl FnOnce(&mut Self)) -> bool {
         let before = self.out.len();
         emit(self);
         self.out.len() > before
     }
 
-    /// Returns an `i64` expression that is cheap to repeat: unless `e` is cheap, its base is
-    /// assigned to a local. Bounds proved of the base carry over to the local.
+    /// Returns an `i64` expression that equals `e` and is cheap to repeat. If `e` is not cheap, its
+    /// base (`e` without a constant term) is assigned to a local, which inherits the bounds proved
+    /// of the base.
     pub(crate) fn name(&mut self, label: &str, e: &Expr) -> Expr {
         if is_cheap(e) {
             return e.clone();
@@ -294,8 +296,8 @@ impl<'p> Cx<'p> {
         build::plus(&named, offset)
     }
 
-    /// Returns a `bool` expression that is cheap to repeat: one that reads memory is assigned to a
-    /// local.
+    /// Returns a `bool` expression that equals `e` and is cheap to repeat. If `e` reads memory, its
+    /// value is assigned to a local.
     pub(crate) fn name_bool(&mut self, label: &str, e: &Expr) -> Expr {
         if is_register_only(e) {
             return e.clone();
@@ -306,8 +308,9 @@ impl<'p> Cx<'p> {
     }
 
     /// Appends `if cond { then } else { other }` in its simplest form. Constant conditions are
-    /// decided, and empty branches are dropped. If the only statement is an `if` whose condition
-    /// reads no memory, the two conditions are merged.
+    /// decided, and empty branches are dropped. If `other` is empty, and the only statement of
+    /// `then` is an `if` without `else` whose condition reads no memory, the two conditions are
+    /// merged.
     pub(crate) fn push_if(&mut self, cond: Expr, mut then: Vec<Stmt>, other: Vec<Stmt>) {
         match build::as_truth(&cond) {
             Some(true) => return self.extend(then),
@@ -334,8 +337,8 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// Emits code that runs if `lo < hi`: without a guard if `lo < hi` is proved, and not at all if
-    /// it is disproved.
+    /// Emits code that runs if `lo < hi`. The code has no guard if `lo < hi` is proved; no code is
+    /// emitted if `lo < hi` is disproved.
     pub(crate) fn if_below(&mut self, lo: &Expr, hi: &Expr, emit: impl FnOnce(&mut Self)) {
         if self.prover.lt(lo, hi) {
             return emit(self);

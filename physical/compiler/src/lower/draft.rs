@@ -9,7 +9,7 @@ use redpoll_logic::FloatMode;
 use redpoll_storage::levels::{full_positions, level};
 use std::sync::Arc;
 
-/// A lowered program. Clones share its parts.
+/// A lowered program. Clones share the program and its function.
 #[derive(Clone)]
 pub struct Draft {
     program: Arc<Program>,
@@ -22,7 +22,7 @@ pub struct Draft {
     expected_steps: f64,
     /// The lengths of the lists of inputs.
     lists: Option<Arc<ListLengths>>,
-    /// True if the positions of all tensors can be counted.
+    /// True if the numbers of positions of all tensors fit an `i64`.
     sizes_fit: bool,
 }
 
@@ -80,8 +80,8 @@ impl Draft {
         Draft::with_options(program, layouts, self.options)
     }
 
-    /// Renames parameters so that their names do not contain their values; drafts for other sizes
-    /// then have the same text.
+    /// Renames parameters so that their names do not contain their values; drafts that differ only
+    /// in sizes then have the same text.
     pub fn without_sizes(self) -> Draft {
         let mut lowered = (*self.lowered).clone();
         let names = lowered.function.params.iter_mut().enumerate();
@@ -138,7 +138,7 @@ impl Draft {
         &self.lowered.function
     }
 
-    /// Returns the signature from which invocations of the kernels are made.
+    /// Returns the signature of the function, from which invocations of its kernels are made.
     pub fn signature(&self) -> &Arc<Signature> {
         &self.signature
     }
@@ -147,13 +147,13 @@ impl Draft {
 /// Checks that the positions of all tensors of a program can be counted.
 ///
 /// # Errors
-/// [`TooManyPositions`](redpoll_storage::Error::TooManyPositions) for the first level with too
-/// many.
+/// [`TooManyPositions`](redpoll_storage::Error::TooManyPositions) for the first level with too many
+/// positions.
 fn check_sizes(program: &Program) -> Result<(), redpoll_storage::Error> {
     for decl in &program.tensors {
         let mut levels = decl.ty.format.levels.iter().zip(decl.ty.format.storage_shape(&decl.ty.shape));
         // A level that lists its entries uses memory for each entry, which bounds their number. So
-        // only the product of consecutive tables can have too many positions.
+        // sizes are multiplied only along consecutive levels with a position for every coordinate.
         levels.try_fold(1, |parents, (format, dimension)| match level(format.kind).is_table() {
             true => full_positions(parents, dimension),
             false => full_positions(1, dimension).map(|_| 1),

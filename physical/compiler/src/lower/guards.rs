@@ -3,10 +3,10 @@
 //! In the default float mode zero absorbs infinities and NaN in a product, and an infinity absorbs
 //! NaN in a sum (see [`FloatMode::Relaxed`](redpoll_logic::FloatMode::Relaxed)). Machine arithmetic
 //! obeys neither law. Kernels guard quotients and remainders where the first argument may be zero,
-//! and other operators only where special values may reach them. To find these places, the values
-//! of inputs are scanned once, and the sets of special values found are propagated through the
-//! operators of the program. Overflow of finite numbers in arithmetic is ignored, since its result
-//! is unspecified.
+//! and quotients also where an argument may be infinite. Kernels guard other operators only where
+//! special values may reach them. To find these operators, the values of inputs are scanned once,
+//! and the sets of special values found are propagated through the operators of the program.
+//! Overflow of finite numbers in arithmetic is ignored, since its result is unspecified.
 
 use redpoll_logic::op::{Body, Builtin, Definition, Op};
 use redpoll_logic::{DType, Prim, Scalar, Special};

@@ -14,12 +14,12 @@
 //! ```
 //!
 //! A body that reads the tensor that it folds into (a scan) differs between rounds. The exception
-//! is an idempotent fold whose reads come after it: every later round then reads the result of the
-//! first.
+//! is an idempotent fold into a tensor that the body reads only after the fold: every later round
+//! then reads the result of the first.
 //!
-//! Several writes of one tensor may be repeated one after the other only if the result is that of
-//! the rounds. The result is the same if all fold by one operator that is commutative or
-//! idempotent, or if all overwrite.
+//! Several writes of one tensor may be repeated one after the other only if the result is the same
+//! as that of the rounds. The result is the same if all writes fold by one operator that is
+//! commutative or idempotent, or if all of them overwrite.
 
 use super::cx::Cx;
 use super::looplets::LoopletNest;
@@ -161,9 +161,9 @@ fn can_repeat(cx: &Cx<'_>, state: &LoweringState, a: &Assign) -> bool {
     }
 }
 
-/// Returns the operator that folds equal values before `op` combines the accumulator with their
-/// fold, and the method of that operator for equal values. The operator is `op` itself or its tail.
-/// Returns `None` if equal values cannot be folded in advance.
+/// Returns the operator that folds equal values in advance, with its method for equal values; `op`
+/// then combines the accumulator with the result of that fold. The operator is the tail of `op`
+/// (see [`Op::tail`]). Returns `None` if equal values cannot be folded in advance.
 pub(crate) fn repeat_operator(op: &Op, dtype: &redpoll_logic::DType, cx: &Cx<'_>) -> Option<(Op, RepeatMethod)> {
     let tail = op.tail(dtype, cx.mode)?;
     let repeat = tail.repeat_method(dtype, cx.mode)?;
@@ -182,7 +182,7 @@ pub(crate) fn has_while_or_swap(tree: &Tree) -> bool {
 }
 
 /// Returns whether the body depends on the index: as a value, or in an unresolved subscript. For
-/// accesses in `accepting`, the next subscript is ignored.
+/// accesses in `accepting`, the first unresolved subscript is ignored.
 pub(crate) fn needs_index(state: &LoweringState, body: &Tree, index: Option<Index>, accepting: &[AccessId]) -> bool {
     let Some(index) = index else { return false };
     let mut needed = false;
@@ -195,11 +195,11 @@ pub(crate) fn needs_index(state: &LoweringState, body: &Tree, index: Option<Inde
         })
 }
 
-/// The folds of pairs whose rounds differ in the coordinate alone.
+/// The folds of (value, coordinate) pairs in which only the coordinate differs between rounds.
 pub(crate) struct IndexedPairs {
     /// The coefficient of the index in each coordinate; not 0.
     pub(crate) slopes: Vec<i64>,
-    /// The body with these coordinates at the index `at`.
+    /// The body with `at` in place of the index in these coordinates.
     pub(crate) body: Tree,
 }
 
@@ -227,7 +227,8 @@ impl IndexedPairs {
     }
 }
 
-/// Returns the coefficient of an index in a linear form of indices that never wraps around.
+/// Returns the coefficient of an index in a term that is linear in indices and never wraps around;
+/// `None` for other terms.
 fn slope(cx: &Cx<'_>, term: &TreeTerm, index: Index) -> Option<i64> {
     let form = Linear::of(&to_expr(term)?)?;
     let mut largest = i128::from(form.constant).abs();

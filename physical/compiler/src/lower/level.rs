@@ -39,11 +39,13 @@ pub(crate) enum AssembleMode {
 pub(crate) struct Parents {
     /// The number of parent positions.
     pub(crate) count: Expr,
-    /// The range of parent positions below which this call may have written.
+    /// The range of parent positions whose fibers the current call of the function may have
+    /// written.
     pub(crate) written: (Expr, Expr),
 }
 
-/// The second half of a level kind's contract; the first is [`redpoll_storage::levels::Level`].
+/// The interface by which a level kind is lowered. [`redpoll_storage::levels::Level`] is the
+/// interface of its storage.
 pub(crate) trait LevelLowering: Sync {
     /// Adds the counters and scratch buffers that the level needs besides its arrays.
     fn add_counters(
@@ -58,9 +60,9 @@ pub(crate) trait LevelLowering: Sync {
     fn read(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet;
 
     /// Returns the looplet of a fiber for reads that walk or gallop from the end. The coordinates
-    /// of this looplet are negated: the entry at `c` appears at `-c`. If `None`, the looplet of
-    /// [`read`](LevelLowering::read) is mirrored if it does not step; otherwise coordinates are
-    /// looked up.
+    /// of this looplet are negated: the entry at `c` appears at `-c`. If this function returns
+    /// `None`, lowering mirrors the looplet of [`read`](LevelLowering::read), or looks coordinates
+    /// up if that looplet steps.
     fn read_backward(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
         let _ = (cx, at, fiber, protocol);
         None
@@ -69,13 +71,13 @@ pub(crate) trait LevelLowering: Sync {
     /// Returns the looplet of a fiber for writes.
     fn write(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> Looplet;
 
-    /// Starts writing: no coordinate is stored.
+    /// Starts writing: afterwards, no coordinate is stored.
     fn declare(&self, cx: &mut Cx<'_>, at: LevelId);
 
     /// Makes room for the fibers below the parent positions `lo..hi`.
     fn assemble(&self, cx: &mut Cx<'_>, at: LevelId, range: (&Expr, &Expr), mode: AssembleMode);
 
-    /// Ends writing and returns the number of own positions.
+    /// Ends writing and returns the number of positions of the level.
     fn freeze(&self, cx: &mut Cx<'_>, at: LevelId, parents: &Parents) -> Expr;
 
     /// Returns the comparison of fibers while the level is written; `None` if the level has no such
@@ -84,8 +86,8 @@ pub(crate) trait LevelLowering: Sync {
         None
     }
 
-    /// Returns the number of elements of each frozen array, given the numbers of parent and own
-    /// positions.
+    /// Returns the number of elements of each frozen array, given the number of parent positions
+    /// and the number of positions of the level.
     fn lengths(&self, cx: &Cx<'_>, at: LevelId, positions: (&Expr, &Expr)) -> Vec<Expr>;
 }
 

@@ -3,10 +3,10 @@
 //! [`lower`] takes a program in normal form (see [`crate::notation`]) and returns a function over
 //! the arrays of its tensors. A statement becomes a `Tree`, which names its accesses by number. A
 //! `LoweringState` maps each number to the cursor of that access, such as a fiber, a literal or
-//! locals. At each loop, `unfurl` returns the looplets of the fibers whose accesses the loop
-//! resolves. The rules of `looplets` take those looplets apart until only plain loops, conditions,
-//! loads and stores are left. Between any two steps, `simplify` simplifies the statement with the
-//! operator table.
+//! locals. At each loop, `unfurl` returns a looplet for each access whose next subscript is a
+//! linear form of the loop's index. The rules of `looplets` take those looplets apart until only
+//! plain loops, conditions, loads and stores are left. Between any two steps, `simplify` simplifies
+//! the statement with the operator table.
 
 mod assign;
 mod cleanup;
@@ -138,7 +138,7 @@ fn lower_with<'p>(
     for (k, source) in tables.params.iter().enumerate() {
         if let ParamSource::Dimension(n) = source {
             let param = crate::assembly::Expr::Param(crate::assembly::Param(k as u32));
-            // The sizes 0 and 1 decide the shape of the code; all other sizes share it.
+            // The sizes 0 and 1 change the shape of the code; all other sizes share one shape.
             if *n <= 1 {
                 cx.prover.assume_eq(&param, &int(*n as i64));
             } else {
@@ -199,7 +199,7 @@ fn param_name(source: &ParamSource) -> String {
     }
 }
 
-/// Sets the position counters of tensors whose declarations reset memory to 0, so that the first
+/// Sets to 0 the position counters of tensors whose declarations reset memory, so that the first
 /// declaration finds nothing to clear.
 fn reset_counters(cx: &mut Cx<'_>) {
     for k in 0..cx.tensors.len() {
@@ -211,8 +211,8 @@ fn reset_counters(cx: &mut Cx<'_>) {
     }
 }
 
-/// Restores the memory of locals that are declared again to its initial state, with which the next
-/// chunk begins.
+/// Resets the memory of locals that are declared again, because the next chunk expects this memory
+/// in its initial state.
 fn clear_locals(cx: &mut Cx<'_>, redeclared: &[TensorId]) {
     let locals = redeclared.iter().filter(|t| cx.program.tensors[t.index()].role == Role::Local);
     for local in locals.copied().collect::<Vec<_>>() {
@@ -220,8 +220,8 @@ fn clear_locals(cx: &mut Cx<'_>, redeclared: &[TensorId]) {
     }
 }
 
-/// Adds the buffer of lengths, unless there are no outputs and no checks. Assigns each output its
-/// elements in that buffer, and a failed check its record.
+/// Adds the buffer of lengths if there are outputs or checks. Reserves elements of this buffer for
+/// each output and for the record of a failed check.
 fn record_lengths(cx: &mut Cx<'_>, tables: &mut FunctionTables) {
     let outputs: Vec<usize> = cx.program.outputs().map(TensorId::index).collect();
     if outputs.is_empty() && cx.checks.is_empty() {

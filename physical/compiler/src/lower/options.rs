@@ -13,9 +13,10 @@ pub struct LoweringOptions {
     /// The width of positions in outputs.
     pub width: PositionWidth,
     /// Limit on `copies * (1 + inner)` for each loop, where `copies` is the number of times that
-    /// the loop occurs in the code, and `inner` the number of loops in its body. Beyond it, rules
-    /// that emit a body several times give way to rules that emit it once. Code size therefore
-    /// grows with the product of the copies up to this limit, and with their sum beyond.
+    /// the loop occurs in the code, and `inner` the number of loops in its body. Beyond this limit,
+    /// rules that emit a body several times give way to rules that emit the body once. Code size
+    /// therefore grows with the product of the copies up to the limit, and with their sum beyond
+    /// the limit.
     pub max_copies: u32,
 }
 
@@ -35,5 +36,5 @@ pub enum PositionWidth {
     Wide,
 }
 
-/// The average number of entries in the lists of a level, where it is known.
+/// The average number of entries in the lists of each level for which it is known.
 pub(crate) type MeanLengths = HashMap<(TensorId, usize), f64>;

@@ -1,10 +1,11 @@
 //! The prover of extents: difference bounds between locals, parameters and constants.
 //!
-//! A fact is `x - y <= c` for symbols `x`, `y`: zero, or an expression that reads no memory, such
-//! as a local or `0 - n`, of which nothing else is known. A claim of that form is proved by a
-//! shortest path from `x` to `y` in the graph with an edge from `x` to `y` for each fact. Facts are
-//! scoped: those of a branch are dropped after it. A local may occur in a fact only if it does not
-//! change while the fact is in scope. An unproved claim costs a guard.
+//! A fact is `x - y <= c` for two symbols `x` and `y`. A symbol is zero, or an expression that
+//! reads no memory, such as a local or `0 - n`; the prover does not look into such an expression. A
+//! claim of that form is proved by a shortest path from `x` to `y` in the graph with an edge from
+//! `x` to `y` for each fact. Facts are scoped: the facts of a branch are dropped after the branch.
+//! A local may occur in a fact only if it does not change while the fact is in scope. An unproved
+//! claim costs a guard.
 
 use super::build::{is_register_only, split};
 use crate::assembly::{BinaryOp, CompareOp, Expr};
@@ -33,8 +34,8 @@ impl Prover {
         self.facts.truncate(scope.0);
     }
 
-    /// Adds the fact `a <= b`. `max` on the left and `min` on the right are split; other forms that
-    /// read memory are ignored.
+    /// Adds the fact `a <= b`. A `max` on the left and a `min` on the right are split; a fact about
+    /// an expression that reads memory is ignored.
     pub(crate) fn assume_le(&mut self, a: &Expr, b: &Expr) {
         if let Expr::Binary(BinaryOp::Max, x, y) = a {
             self.assume_le(x, b);

@@ -1,5 +1,5 @@
-//! Ranges of values implied by their types: a coordinate loaded from a byte is below 256, so wider
-//! bounds need no check.
+//! Ranges of values implied by their types: a coordinate loaded from a byte is below 256, so no
+//! check is needed in a mode of size 256 or more.
 
 use super::cx::Cx;
 use crate::assembly::build::{and, as_int, int, local, or, truth};

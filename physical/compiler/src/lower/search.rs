@@ -31,18 +31,18 @@ pub(crate) fn gallop(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, &Expr), i: 
 }
 
 /// Moves `r`, which is at least `start`, down to one past the last element of `idx[start..r]` that
-/// is not above `i`, or to `start`: [`gallop`] from the end.
+/// is not above `i`, or to `start`. This is [`gallop`] from the end.
 pub(crate) fn gallop_back(cx: &mut Cx<'_>, idx: Buffer, (start, r): (&Expr, Local), i: &Expr) {
     let i = cx.name("i", i);
     gallop_back_by(cx, (start, r), &|at| lt(&i, &load(idx, at)));
 }
 
-/// Moves `r` like [`gallop_back`], over elements `start..r` in which those that are `above` come
-/// last.
+/// Moves `r` like [`gallop_back`], where `above` tests the element at a position. The elements that
+/// pass the test come last in `start..r`.
 pub(crate) fn gallop_back_by(cx: &mut Cx<'_>, (start, r): (&Expr, Local), above: &dyn Fn(Expr) -> Expr) {
     let step = cx.new_local("step", Prim::I64);
     let leap = cx.block(|cx| {
-        // During the search, `r` is an element that is above.
+        // During the search, the element at `r` is above.
         cx.assign(r, plus(&local(r), -1));
         cx.assign(step, int(1));
         let before = super::build::sub(&local(r), &local(step));
@@ -67,8 +67,9 @@ pub(crate) fn drop_from(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, Local), 
     bisect(cx, (lo, end), &|at| lt(&load(idx, at), &i));
 }
 
-/// Moves `hi` down to the first element that is not below. Element `lo` is below; element `hi`, if
-/// it exists, is not.
+/// Moves `hi` down to the first element for which `below` is false. `below` is true for element
+/// `lo` and false for element `hi`; either element may lie just outside of the searched elements,
+/// where it is not tested.
 fn bisect(cx: &mut Cx<'_>, (lo, hi): (Local, Local), below: &dyn Fn(Expr) -> Expr) {
     let mid = cx.new_local("mid", Prim::I64);
     let body = cx.block(|cx| {

@@ -54,7 +54,7 @@ faults! {
         MaskEqual in "lower/unfurl.rs": "Masks: `>=` is treated as `>`.";
         ShiftSign in "lower/looplets/shift.rs": "Shift: a slice is taken at the wrong end.";
         StrideSkip in "lower/looplets/shift.rs": "Stride: entries between two indices are read, too.";
-        BoundsGuard in "lower/looplets/shift.rs": "Permissive reads: coordinates out of bounds are not read.";
+        BoundsGuard in "lower/looplets/shift.rs": "Permissive reads: coordinates out of bounds are not guarded.";
         FoldIdentity in "lower/simplify.rs": "Simplification: a fold of the fill value is dropped for every operator.";
         WorkspaceReset in "lower/levels/byte_map.rs":
             "Byte map: written coordinates are not cleared when the tensor is declared again.";
@@ -63,10 +63,10 @@ faults! {
             "Sparse list: the ends of fibers that were not written are not set.";
         BlockStart in "lower/levels/block_list.rs": "Block list: a block begins one coordinate late.";
         BlockEnds in "lower/levels/block_list.rs": "Block list: every coordinate extends the last block.";
-        BlockFromEnd in "lower/levels/block_list.rs": "Block list: from the end, a block begins one coordinate late.";
+        BlockFromEnd in "lower/levels/block_list.rs": "Block list: read backward, a block begins one coordinate late.";
         BandEnd in "lower/levels/band.rs": "Band: the block ends one coordinate early.";
         BandGap in "lower/levels/band.rs": "Band: coordinates between written ones get no positions.";
-        RunFromEnd in "lower/levels/shared/runs.rs": "Runs: from the end, a run ends one coordinate early.";
+        RunFromEnd in "lower/levels/shared/runs.rs": "Runs: read backward, a run ends one coordinate early.";
         JoinRollback in "lower/levels/shared/join.rs":
             "Runs that join: writes below the removed run are still counted.";
         BitMapWord in "lower/levels/bit_map.rs": "Bit map: the word after one without further bits is skipped.";

@@ -9,10 +9,10 @@
 //!        for i in [lo, hi) { s f= a; B; if s is decided { reached = i + 1; break } }
 //!        for i in [reached, hi) { B }
 //! ```
-//! The folds checked are those of `bool`, those that the first value other than a given constant
-//! decides (`choose`), and those by user-defined operators that declare a final value. Other folds
-//! are not checked: their final value is rare, and the check would cost as much as the rounds that
-//! it saves.
+//! Three sorts of folds are checked: folds of `bool`, folds that are decided by the first value
+//! other than a given constant (`choose`), and folds by user-defined operators that declare a final
+//! value. Other folds are not checked: their final value is rare, and the check would cost as much
+//! as the rounds that it saves.
 
 use super::cx::Cx;
 use super::looplets::LoopletNest;
@@ -30,14 +30,14 @@ pub(crate) struct EarlyExit {
     /// The condition, checked after each round.
     cond: Expr,
     /// The locals that record whether the loop ended early, and how far it ran; `None` if nothing
-    /// remains to be done then.
+    /// remains to be done after an early exit.
     progress: Option<(Local, Local)>,
 }
 
 /// A fold that may be decided while other writes of its loop continue.
 pub(crate) struct DecidedFold {
     fold: AccessId,
-    /// Set when the loop ends early.
+    /// The flag that is set when the loop ends early.
     pub(crate) done: Local,
     /// One past the last coordinate that the loop has covered.
     pub(crate) reached: Local,
@@ -86,7 +86,7 @@ fn decision(cx: &Cx<'_>, state: &LoweringState, a: &Assign) -> Option<Expr> {
         (ShortCircuit::Equal(value), DType::Prim(_)) if matches!(op, Op::User(_)) => {
             Expr::Compare(CompareOp::Eq, Box::new(accumulator), Box::new(Expr::Const(value)))
         }
-        // No value equals NaN, itself included.
+        // NaN does not equal itself, so the accumulator equals itself only if it is not NaN.
         (ShortCircuit::NotEqual(value), DType::Prim(_)) if value.is_nan() => {
             Expr::Compare(CompareOp::Eq, Box::new(accumulator.clone()), Box::new(accumulator))
         }
@@ -110,8 +110,8 @@ impl Cx<'_> {
         self.push_if(early_exit.cond.clone(), exit, Vec::new());
     }
 
-    /// Emits code that follows loops of the nest, and that is skipped if a loop was left early: a
-    /// stepper is then still at an entry that it has not stepped past.
+    /// Emits code that follows the loops of the nest. The code is skipped if a loop was left early,
+    /// because a stepper is then still at an entry that it has not stepped past.
     pub(crate) fn unless_exited(&mut self, nest: &LoopletNest, emit: impl FnOnce(&mut Self)) {
         let Some(early_exit) = &nest.early_exit else { return emit(self) };
         let exited = early_exit.progress.map_or_else(|| early_exit.cond.clone(), |(done, _)| local(done));

@@ -1,10 +1,10 @@
 //! Simplification by operator properties, between any two steps of lowering.
 //!
-//! Accesses whose cursor is a fill value are literals. The operator table
-//! ([`redpoll_logic::op::Op::simplify`]) says which calls these literals decide, annihilate or
-//! leave unchanged. Writes that change nothing are dropped, and so are statements that become
-//! empty. Iteration spaces arise in this way: intersections, unions and complements have no rules
-//! of their own.
+//! Accesses whose cursor is a fill value are literals. By the operator table
+//! ([`redpoll_logic::op::Op::simplify`]), calls with such arguments become a literal, one of their
+//! arguments, or a simpler call. Writes that change nothing are dropped, and so are statements that
+//! become empty. Iteration spaces arise in this way: intersections, unions and complements have no
+//! rules of their own.
 
 use super::constants::Constants;
 use super::cx::Cx;
@@ -22,14 +22,14 @@ pub(crate) fn simplify(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> Tree 
     simplify_with_fills(cx, state, tree, true)
 }
 
-/// Returns whether the only visible effect of a loop body is to set elements of outputs with
-/// unfilled memory to their fill values.
+/// Returns whether the only visible effect of a loop body is to set elements to their fill values,
+/// in outputs whose memory is not filled in advance (`TensorCode::fully_set`).
 pub(crate) fn only_fills(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> bool {
     simplify_with_fills(cx, state, tree, false).is_empty()
 }
 
-/// Simplifies like [`simplify`]; `fills` says whether assignments of fill values to unfilled
-/// outputs are kept.
+/// Simplifies like [`simplify`]; `fills` says whether assignments of fill values are kept, in
+/// outputs whose memory is not filled in advance.
 fn simplify_with_fills(cx: &Cx<'_>, state: &LoweringState, tree: &Tree, fills: bool) -> Tree {
     let mut simplified = body(&mut SimplifyPass { cx, state, fills, constants: Constants::default() }, tree);
     loop {
@@ -66,15 +66,16 @@ fn unread_locals(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> Vec<TensorI
     unread
 }
 
-/// Limit on the number of arguments that may or may not be stored; beyond it, an iteration algebra
-/// is not evaluated.
+/// Limit on the number of arguments that may or may not be stored. Beyond this limit, an iteration
+/// algebra is not evaluated.
 const MAX_OPEN_ARGUMENTS: usize = 10;
 
 /// One traversal of a statement, in the order of execution.
 struct SimplifyPass<'a, 'p> {
     cx: &'a Cx<'p>,
     state: &'a LoweringState,
-    /// True if fill values are assigned to outputs whose memory is left unfilled.
+    /// True if assignments of fill values are kept, in outputs whose memory is not filled in
+    /// advance.
     fills: bool,
     /// The tensors whose elements all have one known value at this point.
     constants: Constants,
@@ -172,8 +173,8 @@ fn loop_body(pass: &mut SimplifyPass<'_, '_>, tree: &Tree) -> Tree {
     simplified
 }
 
-/// Returns whether a statement has an effect outside of a statement that declares the tensors in
-/// `own`: it writes, freezes, thaws or swaps another tensor, or declares an output.
+/// Returns whether a statement has an effect outside of the enclosing statement that declares the
+/// tensors in `own`: it writes, freezes, thaws or swaps another tensor, or declares an output.
 fn has_outer_effects(cx: &Cx<'_>, tree: &Tree, own: &[TensorId]) -> bool {
     let in_part = |tree: &Tree| has_outer_effects(cx, tree, own);
     match tree {

@@ -45,9 +45,10 @@ pub(crate) fn add_flags(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) -> 
     !flagged.is_empty()
 }
 
-/// Returns a condition that is true if the consumer has an effect: each temporary without whose
-/// writes the consumer has no effect was written. If there is no such temporary, but the consumer
-/// has no effect while no temporary is written, the condition is that some temporary was written.
+/// Returns a condition that is true if the consumer may have an effect. A temporary is needed if
+/// the consumer has no effect while the temporary has its initial value; the condition is that all
+/// needed temporaries were written. If no temporary is needed, but the consumer has no effect while
+/// all temporaries have their initial values, the condition is that some temporary was written.
 pub(crate) fn condition(cx: &Cx<'_>, state: &LoweringState, consumer: &Tree) -> Expr {
     let mut flagged: Vec<(TensorId, Expr)> = Vec::new();
     for t in read_scalars(cx, state, consumer) {

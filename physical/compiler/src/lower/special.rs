@@ -1,5 +1,5 @@
 //! Special values in a program: the infinities and NaN that its tensors and variables may contain,
-//! given those of its inputs.
+//! given the special values of its inputs.
 
 use super::cx::Cx;
 use super::guards::{ArgumentFacts, of_call};
@@ -11,7 +11,7 @@ use crate::notation::{self, Expr, Program, Role, Stmt, Write};
 use redpoll_logic::op::Op;
 use redpoll_logic::{DType, Special};
 
-/// The special values that tensors and variables may contain, by number.
+/// The special values that each tensor and each variable may contain.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Specials {
     pub(crate) tensors: Vec<Special>,

@@ -1,4 +1,8 @@
 //! The cursors of the accesses of a program at some point of lowering.
+//!
+//! A subscript is *resolved* when the cursor of its access moves to the part of the tensor at the
+//! coordinate of the subscript. Subscripts are resolved from the outermost to the innermost. A loop
+//! resolves a subscript if the coordinate is known in each round of the loop, but not before.
 
 use super::tree::{AccessId, TreeTerm};
 use crate::assembly::{Expr, Local};
@@ -23,7 +27,7 @@ pub(crate) struct AccessState {
     pub(crate) subscripts: Rc<Vec<LoweredSubscript>>,
     /// True if the access is the left side of assignments.
     pub(crate) writes: bool,
-    /// The part of the tensor that the subscripts resolved so far select.
+    /// The part of the tensor that is selected by the subscripts resolved so far.
     pub(crate) cursor: AccessCursor,
 }
 
@@ -41,11 +45,11 @@ pub(crate) struct LoweredSubscript {
 pub(crate) enum SubscriptCheck {
     Proved,
     Guarded,
-    /// The run ends at a coordinate out of bounds; the number is that of the check in the function.
+    /// A coordinate out of bounds ends the run. The number identifies the check in the function.
     Checked(u32),
 }
 
-/// Checks at different sites are equal, because one check serves both.
+/// Checks at different sites compare equal, so that equal accesses share one check.
 impl PartialEq for SubscriptCheck {
     fn eq(&self, other: &SubscriptCheck) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
@@ -103,20 +107,21 @@ pub(crate) struct Accumulator {
 /// A fiber of a tensor: positions `lo..hi` of the level above `level`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Fiber {
-    /// The level that the next subscript resolves; the number of levels for a leaf.
+    /// The level from which the next subscript selects; the number of levels for a leaf.
     pub(crate) level: usize,
     /// The first position.
     pub(crate) lo: Expr,
     /// One past the last position; `None` if `lo` is the only one.
     pub(crate) hi: Option<Expr>,
-    /// A `bool` that is true if the fiber is stored; `None` if it always is. Reads of an absent
-    /// fiber return the value of the first replacement that applies, or else the fill value.
+    /// A `bool` that is true if the fiber is stored; `None` if the fiber is always stored. Reads of
+    /// an absent fiber return the value of the first replacement that applies, or else the fill
+    /// value.
     pub(crate) present: Option<Expr>,
     /// The literals that reads return where subscripts are out of bounds; the first that applies
-    /// counts. The fiber is absent there.
+    /// takes precedence. The fiber is absent there.
     pub(crate) replacements: Vec<Replacement>,
-    /// `bool` locals that a write below sets: parents store a coordinate only if something was
-    /// written below it.
+    /// `bool` locals that every write below the fiber sets, because a parent stores a coordinate
+    /// only if something was written below the coordinate.
     pub(crate) dirty: Vec<Local>,
 }
 
@@ -145,7 +150,8 @@ impl Fiber {
         Fiber { level: self.level + 1, lo: position, hi: None, ..self.clone() }
     }
 
-    /// Returns the fiber where it is known to be stored: all subscripts so far are in bounds there.
+    /// Returns the fiber for code in which it is known to be stored, so that all subscripts
+    /// resolved so far are in bounds.
     pub(crate) fn stored(&self) -> Fiber {
         Fiber { present: None, replacements: Vec::new(), ..self.clone() }
     }
@@ -202,11 +208,12 @@ impl LoweringState {
         self
     }
 
-    /// Advances an access to the cursor that its subscript resolved to. A write has no effect where
-    /// the coordinate is out of bounds, or where the input whose pattern the tensor has stores
-    /// nothing. A read there becomes a literal, with two exceptions. If the fiber has replacements,
-    /// or the coordinate is in bounds and a subscript below may read another value out of bounds,
-    /// the cursor stays an absent fiber.
+    /// Resolves the next subscript of an access, to the given cursor. A write has no effect where
+    /// the coordinate is out of bounds. A write into the pattern of an input has no effect where
+    /// the input stores nothing. A read of a coordinate that is out of bounds or not stored becomes
+    /// a literal, with two exceptions. If the fiber has replacements, or the coordinate is in
+    /// bounds and a subscript below may read another value out of bounds, the cursor becomes an
+    /// absent fiber.
     pub(crate) fn resolve(&mut self, id: AccessId, cursor: &AccessCursor) {
         let acc = &mut self.accesses[id.0 as usize];
         acc.cursor = match (cursor, &acc.cursor) {

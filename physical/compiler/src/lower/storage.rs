@@ -116,10 +116,11 @@ pub(crate) struct TensorCode {
     pub(crate) pattern: Option<(TensorId, Expr)>,
     /// True for an output whose every element is set, so that its initial contents do not matter.
     pub(crate) fully_set: bool,
-    /// The loop before which each element has the fill value.
+    /// The loop that computes the whole fold of each element. Before this loop, the element has the
+    /// fill value.
     pub(crate) fold_loop: Option<Index>,
-    /// True if the program writes the tensor by different subscripts: several coordinates are then
-    /// looked up before any is written.
+    /// True if the program writes the tensor by different subscripts: several coordinates may then
+    /// be looked up before any is written.
     pub(crate) scattered: bool,
 }
 
@@ -130,7 +131,7 @@ pub(crate) struct LevelCode {
     /// The size of the storage mode.
     pub(crate) dimension: Expr,
     pub(crate) arrays: Vec<Buffer>,
-    /// The number of own positions during writing.
+    /// The number of positions of the level during writing.
     pub(crate) count: Option<Local>,
     /// Further locals of the level kind during writing.
     pub(crate) extra_locals: Vec<Local>,
@@ -144,7 +145,7 @@ pub(crate) struct LevelCode {
 }
 
 impl LevelCode {
-    /// Returns the counter of own positions of a level that is written.
+    /// Returns the counter of the positions of a level that is written.
     pub(crate) fn counter(&self) -> Local {
         self.count.expect("a level that is written counts its positions")
     }
@@ -307,8 +308,8 @@ fn is_scattered(program: &Program, id: TensorId) -> bool {
     targets.len() > 1
 }
 
-/// Returns the initial element of an array: a value that no dimension exceeds for coordinates that
-/// are bounds, and 0 for all other arrays.
+/// Returns the initial element of an array. In an array of bounds, the element is a value that no
+/// dimension exceeds; in all other arrays, the element is 0.
 fn initial_element(class: ArrayClass, prim: Prim) -> Scalar {
     match (class, prim) {
         (ArrayClass::Bound, Prim::U32) => Scalar::U32(u32::MAX),
@@ -341,8 +342,8 @@ impl Cx<'_> {
         self.tensor(tensor).pattern.as_ref().map_or(tensor, |(of, _)| *of)
     }
 
-    /// Returns the number of positions above the outermost own level of a tensor; for a tensor
-    /// without own levels, the number of its values.
+    /// Returns the number of positions above the outermost level of a tensor. For a tensor with the
+    /// pattern of an input, returns the number of its values.
     fn roots(&self, tensor: TensorId) -> Expr {
         self.tensor(tensor).pattern.as_ref().map_or(int(1), |(_, positions)| positions.clone())
     }
@@ -395,8 +396,8 @@ impl Cx<'_> {
         self.assemble(LevelId { tensor, level: 0 }, (&int(0), &roots), mode);
     }
 
-    /// Assembles memory below the positions `lo..hi` of the level above, or for values. `mode` says
-    /// whether existing positions are reset.
+    /// Assembles memory for the fibers of a level, or for values, below the positions `lo..hi` of
+    /// the level above. `mode` says whether existing positions are reset.
     pub(crate) fn assemble(&mut self, at: LevelId, (lo, hi): (&Expr, &Expr), mode: AssembleMode) {
         if at.level < self.tensor(at.tensor).levels.len() {
             return lowering(self.level(at).format.kind).assemble(self, at, (lo, hi), mode);
@@ -452,8 +453,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Returns the number of own positions of a level that earlier calls have recorded; `None` for
-    /// a level without arrays.
+    /// Returns the number of positions that earlier calls have recorded for a level; `None` for a
+    /// level without arrays.
     fn recorded_positions(&self, at: LevelId) -> Option<Expr> {
         let code = self.tensor(at.tensor);
         let (buffer, first) = code.lengths?;
@@ -463,8 +464,8 @@ impl Cx<'_> {
         recorded.then(|| load(buffer, int(first + arrays as i64 - 1)))
     }
 
-    /// Returns the range of own positions below which this call may have written, given that of the
-    /// parents.
+    /// Returns the range of positions of a level whose fibers the current call of the function may
+    /// have written, given the range of parent positions.
     fn written_range(&mut self, at: LevelId, (lo, hi): (Expr, Expr), own: &Expr) -> (Expr, Expr) {
         let n = self.level(at).dimension.clone();
         let Some((first, last)) = self.tensor(at.tensor).chunk else { return (int(0), own.clone()) };

@@ -31,8 +31,8 @@ pub(crate) enum Tree {
     Assign(Assign),
 }
 
-/// An assignment that is executed several times with the same value: as often as the product of
-/// `repetitions`.
+/// An assignment. It is executed as many times as the product of `repetitions`, each time with the
+/// same value.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Assign {
     pub(crate) tensor: TensorId,
@@ -266,8 +266,8 @@ impl TreeTerm {
         test(self) || matches!(self, TreeTerm::Call(_, args) if args.iter().any(|a| a.any(test)))
     }
 
-    /// Returns the term with parts replaced, top down. Where `replace` returns `None`, the parts of
-    /// that part are visited.
+    /// Returns the term with parts replaced, top down. If `replace` returns `None` for a part, the
+    /// arguments of that part are visited.
     pub(crate) fn replace(&self, replace: &mut dyn FnMut(&TreeTerm) -> Option<TreeTerm>) -> TreeTerm {
         match (replace(self), self) {
             (Some(term), _) => term,

@@ -80,10 +80,11 @@ fn sets_each_coordinate(lhs: &Access, loops: &EnclosingLoops<'_>, sizes: &[u64])
 }
 
 /// Returns whether a tensor is an output with the pattern of an input, and one unconditional
-/// assignment sets all of its stored elements: in loops over whole modes, which walk the input
-/// alone, to a value of the input at the same coordinates and of dense inputs.
+/// assignment sets all of its stored elements. The assignment is in loops over whole modes, which
+/// walk only that input. Its value is computed from the input's element at the same coordinates and
+/// from elements of dense inputs.
 ///
-/// Lowering drops such an assignment only if its value is a constant, and then everywhere.
+/// Lowering drops such an assignment only if its value is a constant, and then at all coordinates.
 fn is_set_along_pattern(program: &Program, id: TensorId) -> bool {
     let decl = &program.tensors[id.index()];
     let format = &decl.ty.format;
@@ -110,8 +111,8 @@ fn is_set_along_pattern(program: &Program, id: TensorId) -> bool {
 }
 
 /// Returns whether a value is made of constants, of elements of dense inputs within their bounds,
-/// and of other accesses that are accepted. The values of locals may be known where nothing has
-/// been added to them.
+/// and of other accesses that `accepts` allows. Locals are excluded: where nothing was written to a
+/// local, lowering knows its value and may drop the assignment.
 fn is_elementwise(program: &Program, value: &Expr, accepts: &impl Fn(&Access) -> bool) -> bool {
     match value {
         Expr::Literal(_) => true,
@@ -136,8 +137,8 @@ fn stores(body: &[AssemblyStmt], buffer: Buffer) -> bool {
     body.iter().any(|stmt| stmt.any(&mut is_store))
 }
 
-/// Returns whether a tensor has levels of its own, at least one, which are all dense with values
-/// below. Each level stores one whole mode, in the order of the modes.
+/// Returns whether a tensor stores values in dense levels of its own, at least one. Each level
+/// stores one whole mode, in the order of the modes.
 fn is_plain(decl: &TensorDecl) -> bool {
     let format = &decl.ty.format;
     let is_whole = |(k, mode): (usize, &StorageMode)| *mode == StorageMode::Whole { mode: k };

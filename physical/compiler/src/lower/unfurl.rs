@@ -1,6 +1,6 @@
-//! Unfurling: at a loop, every access whose next subscript is resolved by the loop's index becomes
-//! the looplet of its fiber. Comparisons between the index and a computed value are masks: tensors
-//! without storage that unfurl to phases.
+//! Unfurling: at a loop, every access whose next subscript the loop resolves becomes the looplet of
+//! its fiber. Comparisons between the index and a computed value are masks: tensors without storage
+//! that unfurl to phases.
 
 use super::build::{add, and, as_int, ceil_div, int, le, lt, max, min, mul, not, plus, split, sub};
 use super::cx::Cx;
@@ -20,12 +20,12 @@ use redpoll_logic::physical::Protocol;
 use redpoll_logic::{DType, Scalar};
 use std::rc::Rc;
 
-/// Limit on the number of comparisons of a loop that become masks, since phases multiply. The
-/// others are evaluated at each coordinate.
+/// Limit on the number of comparisons of a loop that become masks, since phases multiply. Further
+/// comparisons are evaluated at each coordinate.
 const MAX_MASKS: usize = 3;
 
-/// Bound on numbers in comparisons: sums and differences of a few coordinates and numbers up to it
-/// do not overflow.
+/// Bound on numbers in comparisons: sums and differences of a few coordinates and numbers up to
+/// this bound do not overflow.
 const MAX_COMPARISON_OPERAND: i64 = 1 << 60;
 
 /// Limit on the stride of a subscript: with larger strides coordinates are looked up, since sums
@@ -76,9 +76,9 @@ pub(crate) fn heads(
 struct LoopContext<'a> {
     extent: &'a LoopExtent,
     body: &'a Tree,
-    /// The constants of the offsets of accesses whose bounds cut the loop into phases, grouped by
-    /// scale and base of the offset. The phases of one group add up; those of several groups
-    /// multiply.
+    /// The accesses whose bounds cut the loop into phases, as the constant terms of their offsets,
+    /// grouped by the scale and the base of the offset. The numbers of phases add up within a
+    /// group, and multiply across groups.
     phases: Vec<(LinearForm, Vec<i64>)>,
 }
 
@@ -141,8 +141,8 @@ pub(crate) fn computable_head(cx: &mut Cx<'_>, state: &LoweringState, body: &Tre
     None
 }
 
-/// Guards the looplet at a coordinate that may be out of bounds. The access is unfurled before the
-/// loops around it are known to have a round; if they have none, nothing may be loaded.
+/// Guards the looplet at a coordinate that may be out of bounds. The enclosing loops are not yet
+/// known to have a round; if they have none, nothing may be loaded.
 fn guard_bounds(cx: &Cx<'_>, acc: &AccessState, looplet: Looplet, at: &Expr) -> Looplet {
     let (sub, fiber) = acc.next_subscript().expect("the access has an unresolved subscript");
     let tensor = acc.tensor.expect("a mask has no subscripts");
@@ -159,13 +159,14 @@ fn guard_bounds(cx: &Cx<'_>, acc: &AccessState, looplet: Looplet, at: &Expr) -> 
     }
 }
 
-/// Returns whether an access writes into levels of its own, not along those of an input.
+/// Returns whether an access writes into levels of its own tensor, not into the pattern of an
+/// input.
 fn is_append(cx: &Cx<'_>, acc: &AccessState) -> bool {
     acc.writes && acc.tensor.is_some_and(|t| cx.levels_of(t) == t)
 }
 
 /// Returns whether two accesses select from the same fiber by the same subscript. Writes into the
-/// pattern of an input match its reads by any protocol.
+/// pattern of an input match reads of that input by any protocol.
 fn have_same_next(cx: &Cx<'_>, a: &AccessState, b: &AccessState) -> bool {
     let levels = |acc: &AccessState| acc.tensor.map(|t| cx.levels_of(t));
     levels(a) == levels(b) && is_append(cx, a) == is_append(cx, b) && a.cursor == b.cursor && {
@@ -506,7 +507,7 @@ fn quotient<'t>(cx: &Cx<'_>, state: &LoweringState, t: &'t TreeTerm) -> (&'t Tre
     }
 }
 
-/// Returns the comparison with its sides exchanged.
+/// Returns the comparison that holds if and only if `op` holds with its sides exchanged.
 fn exchange_sides(op: Builtin) -> Builtin {
     match op {
         Builtin::Lt => Builtin::Gt,

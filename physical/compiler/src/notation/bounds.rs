@@ -7,8 +7,8 @@
 //! A coordinate is a linear form of indices and variables. The least and the greatest value of a
 //! coordinate are derived atom by atom, starting with the atom bound innermost. An atom is bounded
 //! by:
-//! - the extent of a loop: constants, linear forms of outer atoms, the arguments of a `min` as the
-//!   end and of a `max` as the begin; other expressions as in a `let`;
+//! - the extent of a loop: constants, linear forms of outer atoms, the arguments of a `min` that is
+//!   the end or of a `max` that is the begin; other expressions as in a `let`;
 //! - the value of a `let`: linear forms, sums, differences, products, `neg`, `min`, `max`, `rem`,
 //!   `floordiv`, `ifelse`, casts and reads. A read is bounded by its dtype. A read without
 //!   `outside` is also bounded by the least and the greatest value of its input if they are given:
@@ -18,15 +18,15 @@
 //! A coordinate proved without conditions is [`Bounds::Proved`], because a loop has no rounds
 //! outside of its extent. A coordinate proved only under a condition is [`Bounds::Guarded`]:
 //! lowering may locate a coordinate before it evaluates the condition, and must not access memory
-//! there. All others are [`Bounds::Checked`].
+//! there. All other coordinates are [`Bounds::Checked`].
 //!
 //! The derivation uses integers of unlimited range, whereas sums of `i64` wrap around. So a bound
 //! or a comparison is not used if its form may leave the range of `i64` in a direction that
 //! matters.
 //!
-//! A check belongs to an access, not to a statement. Targets may skip it where the value of the
-//! access does not matter: the value is annihilated, or an outer subscript found a fiber that is
-//! not stored.
+//! A check belongs to an access, not to a statement. Targets may skip the check where the value of
+//! the access does not matter: the value is annihilated, or an outer subscript found a fiber that
+//! is not stored.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;
@@ -47,7 +47,8 @@ const I64_RANGE: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
 /// Maximum number of substitutions of bounds into a form.
 const MAX_STEPS: usize = 200;
 
-/// Decides for each checked subscript whether it is proved, guarded or checked.
+/// Decides for each subscript that has [`Bounds::Checked`] whether its coordinate is proved,
+/// guarded or checked.
 pub fn prove_bounds(mut program: Program, ranges: Ranges<'_>) -> Program {
     let body = std::mem::replace(&mut program.body, Stmt::Block(Vec::new()));
     let mut pass = BoundsPass { program: &program, ranges, atoms: HashMap::new(), guards: Vec::new() };
@@ -322,13 +323,13 @@ impl BoundsPass<'_> {
         }
     }
 
-    /// Returns the least and the greatest value of a tensor, if they are known. For bounds of
-    /// blocks, binding an input checks that its values are in this range.
+    /// Returns the least and the greatest value of a tensor, if they are known. A kernel rejects an
+    /// input with the bounds of blocks if a value is not in this range.
     fn range(&self, tensor: TensorId) -> Option<(i64, i64)> {
         self.program.block_input_range(tensor).or_else(|| (self.ranges)(tensor))
     }
 
-    /// Returns the least and the greatest value of an operator, without regard to wrapping.
+    /// Returns the least and the greatest result of an operator, without regard to wrapping.
     fn call_range(&self, op: Builtin, args: &[Expr]) -> (i128, i128) {
         let values: Vec<(i128, i128)> = args.iter().map(|a| self.value_range(a)).collect();
         let fold = |f: &dyn Fn((i128, i128), (i128, i128)) -> (i128, i128)| {

@@ -8,14 +8,15 @@
 //! Other subscripts are a constant, a form whose deepest atom is a variable, or a form whose index
 //! is bound too early: `A[j, i]` under loops `i`, `j`, or `A[i, i]`, or `w[i]` of a local that is
 //! declared inside of the loop of `i`. Each of these subscripts becomes the index `s` of a new loop
-//! of one round, `for s in e..e+1`: a random access by seeking. The new loop stands just outside of
-//! the loop that resolves the next mode, or just around the statement of the access. Accesses that
-//! need the same loop share it (Finch, concordization of index positions).
+//! of one round, `for s in e..e+1`: a random access by seeking. The new loop is placed just outside
+//! of the loop that resolves the next mode, or just around the statement of the access. Accesses
+//! that need the same loop share it (Finch, concordization of index positions).
 //!
-//! For a write into appended levels the new loop stands as far outside as possible, so that the
-//! loops that would repeat its coordinate lie inside of it. The new loop cannot stand around a
+//! For a write into appended levels, the new loop is placed as far outside as possible, so that the
+//! loops that would repeat its coordinate lie inside of it. The new loop cannot be placed around a
 //! `let` whose body, apart from inner loops and conditions, declares tensors or changes their
-//! state; then a scalar local receives the value first.
+//! state. In that case, the new loop writes the value into a scalar local, and the `let` reads the
+//! local.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;
@@ -174,8 +175,8 @@ impl Concordizer {
     /// inside of the loops that resolve the outer subscripts.
     fn resolving_loops(&self, tensor: TensorId, forms: &[Linear]) -> Vec<Option<Index>> {
         let depth = |atom: Atom| self.depth[&atom];
-        // A fiber is looked up where the loop that resolves it begins, which must be after the
-        // declaration.
+        // A fiber is looked up where the loop over the fiber begins, so the loop must begin after
+        // the declaration.
         let declared = self.declared.get(&tensor).filter(|_| self.tensors[tensor.index()].is_looked_up());
         let mut resolved = declared.copied().unwrap_or(0);
         forms
@@ -193,9 +194,9 @@ impl Concordizer {
             .collect()
     }
 
-    /// Returns the index of a loop of one round at `at`, which stands around the loop of `next` or
-    /// the current statement and inside of the first `used` loops there. Reuses an existing loop,
-    /// or adds one.
+    /// Returns the index of a loop of one round at `at`. The loop is placed around the loop of
+    /// `next`, or around the current statement if `next` is `None`, and inside of the first `used`
+    /// loops there. Reuses an existing loop, or adds one.
     fn single_round_index(&mut self, next: Option<Index>, at: Expr, used: &mut usize) -> Index {
         let list = match next {
             Some(index) => self.loop_wrappers.entry(index).or_default(),

@@ -47,10 +47,10 @@ pub struct Cut {
     /// True if the results are bit-identical wherever the loop is cut. Three kinds of output may
     /// depend on the cuts:
     /// - A float fold over rounds is rounded in the order of the chunks.
-    /// - A float that one round computes may change the sign of a zero, if a level has runs or
-    ///   blocks: the ends of a run or block that is cut in two run other code than its middle.
-    /// - A sparse output may store other entries: fill values within a run are handled one by one
-    ///   at the ends of the run.
+    /// - A float zero that one round computes may change its sign if some level has runs or blocks:
+    ///   where a run or block is cut in two, its ends are computed by other code than its middle.
+    /// - A sparse output may store a different set of entries: fill values within a run are handled
+    ///   one by one at the ends of the run.
     pub exact: bool,
 }
 
@@ -74,13 +74,14 @@ pub enum Join {
     Folded(Op),
 }
 
-/// A reason why the outermost loop of a program cannot be cut. Names are names of tensors.
+/// A reason why the outermost loop of a program cannot be cut. The names in the variants are names
+/// of tensors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Obstacle {
     /// The program has no outermost loop, or several, or the only one is a `while`.
     SeveralLoops,
     /// A round depends on a value that an earlier round left in this local, or all rounds read
-    /// values that were stored before the loop.
+    /// values that were stored in this local before the loop.
     CarriedLocal(String),
     /// The number of rounds is computed at run time.
     OpenExtent,
@@ -255,9 +256,9 @@ struct CoordinateSpan {
     width: i64,
 }
 
-/// Returns how an output with these writes is joined; `None` if it cannot be. `span` returns the
-/// range of a subscript in one round of the cut loop, if it depends only on that loop and at most
-/// one inner loop.
+/// Returns how an output with these writes is joined; `None` if the output cannot be joined. `span`
+/// returns the range of a subscript in one round of the cut loop, if it depends only on that loop
+/// and at most one inner loop.
 fn output_join(
     decl: &TensorDecl,
     writes: &[&(&Access, &Write)],

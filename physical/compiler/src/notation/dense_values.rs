@@ -30,7 +30,11 @@ pub fn dense_values(ty: &TensorType, at: &mut dyn FnMut(&[u64]) -> Scalar) -> De
 /// # Panics
 /// When a coordinate is out of bounds.
 pub fn value_index(ty: &TensorType, coordinates: &[u64]) -> usize {
-    assert!(coordinates.iter().zip(&ty.shape).all(|(c, n)| c < n), "{coordinates:?} lies in {:?}", ty.shape);
+    assert!(
+        coordinates.iter().zip(&ty.shape).all(|(c, n)| c < n),
+        "{coordinates:?} must be in bounds of {:?}",
+        ty.shape
+    );
     let sizes = ty.format.storage_shape(&ty.shape);
     let index =
         ty.format.modes.iter().zip(sizes).fold(0, |index, (m, n)| index * n + m.coordinate(&ty.shape, coordinates));

@@ -7,14 +7,14 @@
 //! - An access whose subscript is `i`, `i + c` or `c - i` implies that the loop of `i` runs over
 //!   exactly the coordinates for which the subscript is in bounds. All such accesses of a loop
 //!   without extent must agree. Reads with an `outside` imply nothing. Accesses under a condition
-//!   inside the loop count only if there are no others.
+//!   inside the loop count only if there are no other accesses.
 //! - For a mode that is stored in blocks or by diagonals, the subscripts of its storage modes
 //!   together determine the coordinate of the mode: `i / b` and `i % b` determine `i`, and so do
 //!   the diagonal `i - j + n - 1` and `j`.
-//! - A loop without a bound is an error.
+//! - A loop is an error if it has no extent and no access implies one.
 //! - An open dimension is one more than the largest coordinate that linear subscripts write there.
 //! - A loop with constant bounds is an error if an access without a condition and without an
-//!   `outside` provably leaves its tensor.
+//!   `outside` is provably out of bounds.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;
@@ -48,7 +48,7 @@ struct SubscriptUse {
     at: Linear,
     write: bool,
     outside: bool,
-    /// For each index of `at`, whether a condition stands between its loop and the access.
+    /// For each index of `at`, whether there is a condition between its loop and the access.
     guarded: HashMap<Index, bool>,
 }
 

@@ -3,13 +3,14 @@
 //! ```text
 //! C[i, j] = r  =  init C[i, j] = r     the only write of C, which writes each entry at most once
 //! ```
-//! Such a write finds the fill value, so it can skip a value that equals the fill value: a row
-//! copied from a workspace keeps the pattern of the workspace. Input: output of `concordize`.
+//! Before such a write, the entry has the fill value, so the write can skip a value that equals the
+//! fill value: a row copied from a workspace keeps the pattern of the workspace. Input: output of
+//! `join_rounds`.
 //!
 //! A write touches each entry at most once if every loop since the declaration that may run more
-//! than once resolves one of its subscripts. The deepest atom of the subscript of mode `k` is the
-//! index of a loop inside of those that resolve the outer modes, so different rounds have different
-//! coordinates.
+//! than once resolves a subscript of the write. The deepest atom of the subscript of mode `k` is
+//! the index of a loop inside of the loops that resolve the outer modes, so different rounds have
+//! different coordinates.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;

@@ -2,9 +2,8 @@
 //!
 //! The interpreter executes a program as written, over tensors stored densely by their storage
 //! modes. Loops ascend, folds have exactly the order of the loops, and `Op::eval_in` defines the
-//! values. Programs can run both before and after normalization, as long as lifecycles are
-//! explicit, loops have extents and no dimension is open. So passes can be tested by comparing
-//! runs.
+//! values. Programs can run both before and after normalization, if lifecycles are explicit, loops
+//! have extents and no dimension is open. So passes can be tested by comparing runs.
 
 use super::dense_values::DenseValues;
 use super::text::{label, print_expr};

@@ -51,7 +51,7 @@ fn join_block(program: &Program, mut stmts: Vec<Stmt>) -> Vec<Stmt> {
 }
 
 /// Returns the index of a later statement that is a loop at the same coordinate and appends to one
-/// of the same tensors. No statement before it changes the state of a tensor.
+/// of the same tensors. No statement between the two changes the state of a tensor.
 fn find_partner(program: &Program, stmts: &[Stmt], at: usize) -> Option<usize> {
     let (lo, tensors) = appending_loop(program, &stmts[at])?;
     let unchanged = stmts[at..].iter().take_while(|s| !s.changes_lifecycles()).count();
@@ -61,8 +61,8 @@ fn find_partner(program: &Program, stmts: &[Stmt], at: usize) -> Option<usize> {
     })
 }
 
-/// Returns the coordinate of a loop of one round, and the tensors of which it resolves an appended
-/// level.
+/// Returns the coordinate of a loop of one round, and the tensors of which the loop resolves an
+/// appended level.
 fn appending_loop<'a>(program: &Program, stmt: &'a Stmt) -> Option<(&'a Expr, Vec<TensorId>)> {
     let Stmt::For { index, extent: Some((lo, hi)), rounds, body } = stmt else { return None };
     if *rounds == Rounds::Parallel || Linear::distance(lo, hi) != Some(1) {
@@ -72,7 +72,7 @@ fn appending_loop<'a>(program: &Program, stmt: &'a Stmt) -> Option<(&'a Expr, Ve
     (!tensors.is_empty()).then_some((lo, tensors))
 }
 
-/// Returns the tensors that a statement writes with that index as the subscript of an appended
+/// Returns the tensors that a statement writes with the given index as the subscript of an appended
 /// level.
 fn appended_tensors(program: &Program, body: &Stmt, index: Index) -> Vec<TensorId> {
     let mut found = Vec::new();

@@ -15,7 +15,7 @@
 //!
 //! A statement that reads and writes one tensor is an error. So is a loop, `if` or `while` that
 //! reads and writes one tensor in several statements, since each round would pay for a freeze.
-//! Exceptions from this second rule are scalar and dense tensors, whose freeze is free, and tensors
+//! Exceptions to this second rule are scalar and dense tensors, whose freeze is free, and tensors
 //! whose freeze and thaw are written out.
 
 use super::verify::{ProgramRule, location};
@@ -26,8 +26,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Inserts the missing declarations, freezes and thaws.
 ///
 /// # Errors
-/// When one statement, loop or condition reads and writes a tensor. `verify` checks the lifecycles
-/// that are written out.
+/// When an assignment, a loop, an `if` or a `while` reads and writes a tensor, unless the rules of
+/// the module allow it. `verify` checks the lifecycles that are written out.
 pub fn insert_lifecycles(program: Program) -> Result<Program, Error> {
     let mut body = program.body.clone();
     for k in 0..program.tensors.len() {
@@ -92,7 +92,7 @@ fn declare_local(stmt: Stmt, t: TensorId) -> Stmt {
     }
     match stmt {
         Stmt::Block(mut stmts) => {
-            let first = stmts.iter().position(|s| uses(s, t)).expect("a block that uses it has a statement that does");
+            let first = stmts.iter().position(|s| uses(s, t)).expect("a statement of the block uses the local");
             stmts.insert(first, Stmt::Declare(t));
             Stmt::Block(stmts)
         }

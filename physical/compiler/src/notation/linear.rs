@@ -1,7 +1,8 @@
 //! Linear forms of subscripts, `a*i + invariant`, and their conversion from and to expressions.
 //!
 //! Lowering asks which loop resolves a subscript, and by which shift and stride. Passes compare
-//! subscripts independently of the way their sums are written. Both use [`Linear`].
+//! subscripts independently of the way their sums are written. Lowering and passes use [`Linear`]
+//! for this.
 
 use super::{Expr, Index, Var};
 use redpoll_logic::Prim;

@@ -1,8 +1,8 @@
 //! Notation: the loops that compute a query.
 //!
 //! A [`Program`] is a statement over tensors that are accessed by index: loops, conditions,
-//! lifecycles (declare, freeze, thaw) and assignments. A program does not say how tensors are
-//! stored; lowering ([`crate::lower`]) adds that with looplets.
+//! lifecycles (declare, freeze, thaw) and assignments. The statement contains no code for the
+//! levels in which a tensor is stored; lowering ([`crate::lower`]) adds that code with looplets.
 //!
 //! Programs come from physical queries ([`from_physical`]) or from text ([`parse`]). [`verify`]
 //! checks them, [`run`] interprets them, and [`normalize`] brings them into the form that lowering
@@ -25,7 +25,8 @@
 //!    a constant other than 0 is last. [`Linear::of`] reads the form.
 //! 5. The deepest atom of each subscript is a loop index, called `i_k` for storage mode `k`. So the
 //!    subscript is `a * i_k + r` with a literal `a` other than 0, and everything in `r` is bound
-//!    outside of the loop of `i_k`. In each access (read or write), the loop of `i_k` lies strictly
+//!    outside of the loop of `i_k`. This loop *resolves* mode `k` of the access: the coordinate is
+//!    known inside of the loop. In each access (read or write), the loop of `i_k` lies strictly
 //!    inside the loop of `i_(k-1)` and inside the binders of all atoms in the subscripts of modes
 //!    `0..k`. So all outer modes are resolved when lowering reaches the loop of `i_k`, and a loop
 //!    resolves at most one mode of an access. The loops that resolve a tensor with a level that is
@@ -33,7 +34,7 @@
 //! 6. A subscript that violates rule 5 gets a loop of one round: `(for s (range e (+ e 1)) ..)`
 //!    with subscript `s`, where `e` is a linear form; the extent is two literals if `e` is
 //!    constant. These are plain loops; `s` occurs in subscripts only. Loops of one round that
-//!    resolve an appended level stand outside of all loops that would repeat their coordinate.
+//!    resolve an appended level lie outside of all loops that would repeat their coordinate.
 //! 7. Reads with an `outside` keep it on the same subscript. Protocols stay with their subscripts.
 //! 8. The schedule is empty: [`apply_schedule`] has transformed the loops.
 //! 9. Each subscript has its proof of being in bounds, or a check ([`prove_bounds`]).

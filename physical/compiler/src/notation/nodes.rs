@@ -44,7 +44,7 @@ pub struct Program {
     /// The transformations of the loops, in order; [`apply_schedule`](super::apply_schedule)
     /// applies them.
     pub schedule: Vec<Transformation>,
-    /// The inputs whose values are computed from other inputs instead of being bound.
+    /// The inputs whose values are computed from other inputs, not given by users.
     pub block_inputs: Vec<BlockInputs>,
 }
 
@@ -77,11 +77,12 @@ impl Program {
 /// The role of a tensor in a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
-    /// Read only, frozen.
+    /// A tensor that the program only reads; it is always frozen.
     Input,
-    /// Written by the program and handed out, frozen, at the end.
+    /// A tensor that the program writes. It is frozen at the end, and returned.
     Output,
-    /// Written and read inside the program: a workspace, or a scalar temporary (rank 0).
+    /// A tensor that the program writes and reads itself: a workspace, or a scalar temporary
+    /// (rank 0).
     Local,
 }
 
@@ -221,14 +222,14 @@ impl TensorDecl {
     }
 
     /// Returns whether some level of the tensor is not dense. A fiber of such a level is looked up
-    /// where the loop over it begins; the positions of dense levels are computed.
+    /// where the loop over the fiber begins; the positions of dense levels are computed.
     pub(crate) fn is_looked_up(&self) -> bool {
         !self.ty.format.is_dense()
     }
 
-    /// Returns the number of levels, from the outermost one on, that are written in order: all up
-    /// to the last one that is appended to. Returns 0 for a tensor with the pattern of an input,
-    /// which writes no levels.
+    /// Returns the number of levels, from the outermost one on, that are written in order: all
+    /// levels up to the last one that is appended to. Returns 0 for a tensor with the pattern of an
+    /// input, which writes no levels.
     pub(crate) fn appended_levels(&self) -> usize {
         let levels = if self.pattern.is_some() { &[][..] } else { &self.ty.format.levels };
         levels.iter().rposition(|l| !l.kind.traits().writes.is_random()).map_or(0, |last| last + 1)
@@ -267,7 +268,7 @@ pub enum Stmt {
         /// The scope of the variable.
         body: Box<Stmt>,
     },
-    /// Runs the body as long as the condition is true. The condition reads scalars, at least one of
+    /// Runs the body while the condition is true. The condition reads scalars, at least one of
     /// which the body writes.
     While {
         /// The condition, a `bool`.
@@ -282,7 +283,7 @@ pub enum Stmt {
         /// The producer; runs first.
         producer: Box<Stmt>,
     },
-    /// Starts the life of an output or local: all its values are the fill value, and it can be
+    /// Starts the life of an output or local: all its elements have the fill value, and it can be
     /// written.
     Declare(TensorId),
     /// Ends writing, so that the tensor can be read.
@@ -312,8 +313,8 @@ pub enum Rounds {
     Parallel,
     /// This many lanes, a power of two. Applies to loops that only fold one value.
     Lanes(u8),
-    /// This many copies of the body per round of the code, for loops from one stored entry to the
-    /// next.
+    /// This many copies of the body in each round of the generated loop. Applies to loops over
+    /// stored entries.
     Unrolled(u8),
 }
 
@@ -345,8 +346,8 @@ impl Rounds {
 /// The effect of an assignment on the old value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Write {
-    /// Sets a value that has been the fill value since the declaration; so writing the fill value
-    /// is a no-op.
+    /// Sets an element that has had the fill value since the declaration, so that writing the fill
+    /// value changes nothing.
     Init,
     /// Replaces the old value.
     Overwrite,
@@ -396,8 +397,8 @@ pub enum Bounds {
     Checked(Arc<Site>),
 }
 
-/// All values are equal, since the proof that an access is in bounds does not affect the value that
-/// the access reads.
+/// All `Bounds` compare equal, since the proof that an access is in bounds does not affect the
+/// value that the access reads.
 impl PartialEq for Bounds {
     fn eq(&self, _: &Bounds) -> bool {
         true

@@ -43,8 +43,8 @@ struct RepeatedLoop {
 struct AppendedTensor {
     /// The number of binders outside of the declaration.
     start_depth: usize,
-    /// The path of the first write: for each ordered level its subscript, and the loop inside of
-    /// the declaration that resolves it.
+    /// The path of the first write: for each level that is written in order, its subscript, and the
+    /// loop inside of the declaration that resolves the subscript.
     write_path: Option<Vec<(Option<Index>, Linear)>>,
 }
 
@@ -177,7 +177,7 @@ impl<'a> WriteOrderVerifier<'a> {
     }
 
     /// Returns a loop that may run more than once, or whose begin is not a linear form, with the
-    /// maximum number of its rounds if that is constant.
+    /// maximum number of its rounds if this maximum is constant.
     fn rounds(&self, binder: &EnclosingBinder<'_>) -> Option<(Index, Option<i64>)> {
         let EnclosingBinder::Loop { index, extent: (lo, hi) } = binder else { return None };
         let count = max_rounds(lo, hi);
@@ -252,8 +252,9 @@ pub(super) fn max_rounds(lo: &Expr, hi: &Expr) -> Option<i64> {
     }
 }
 
-/// Returns the number of loops outside of the next level, if the loops of this level come next and
-/// its coordinate ascends with them.
+/// Returns the number of loops that resolve the levels up to this one, given that the first
+/// `resolved` loops resolve the levels above. Returns `None` if the next loops are not those of
+/// this level, or its coordinate does not ascend with them.
 fn advance(form: &Linear, loops: &[(Index, Option<i64>)], resolved: usize) -> Option<usize> {
     let step = |index: Index| form.coefficient(Atom::Index(index));
     let count = loops[resolved..].iter().filter(|(index, _)| step(*index) != 0).count();

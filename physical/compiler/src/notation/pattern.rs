@@ -1,9 +1,9 @@
 //! The check of outputs with the pattern of an input; see the rules of the module `verify`.
 //!
 //! A write where the input stores nothing is dropped, so it must leave the fill value of the
-//! output. The check evaluates the written value with the fill value of the input in place of the
-//! input. The properties of the operators must imply the fill value of the output, whatever their
-//! other arguments are.
+//! output. The check proves this from the properties of the operators. It assumes only that the
+//! input has its fill value at the subscripts of the write; all other values that are read may be
+//! arbitrary.
 
 use super::linear::{Atom, Linear};
 use super::types::dtype_of;
@@ -97,7 +97,7 @@ impl<'a> PatternVerifier<'a> {
     }
 
     /// Returns the value of an expression if an input has its fill value at the subscripts of an
-    /// access; `None` if that does not determine the value.
+    /// access; `None` if this condition does not determine the value.
     fn value_at_fill(&self, e: &Expr, (lhs, of): (&Access, TensorId), mode: FloatMode) -> Option<Scalar> {
         match e {
             Expr::Literal(value) => Some(value.clone()),

@@ -1,12 +1,12 @@
 //! Analysis of whether rounds of the outermost loop can be cut into sections of the list that a
 //! round iterates over.
 //!
-//! A section is a round over an input that stores only a range of the positions of its list.
-//! Sections of a round are equivalent to the round if each stored entry contributes to the outputs
+//! A section is a round that is restricted to a range of the stored positions of its list. Sections
+//! of a round are equivalent to the round if each stored entry contributes to the outputs
 //! independently. Entries contribute independently if each output has separate elements for each
 //! stored entry, or is folded from all chunks anyway, or is folded from the sections of a round.
 //! This analysis does not decide whether entries that are not stored contribute nothing. Lowered
-//! code proves that by a loop from one stored entry to the next.
+//! code proves this if it has a loop from one stored entry to the next.
 
 use super::cut::{Cut, Join, fold_operator, is_dense};
 use super::{Access, Expr, Index, Program, Role, Stmt, TensorId, Write};
@@ -16,18 +16,18 @@ use redpoll_logic::{FloatMode, LevelKind};
 /// The division of rounds of the outermost loop into sections.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sections {
-    /// The input whose lists are cut: those of its second level, below the coordinate of the round
-    /// at its first level.
+    /// The input whose lists are cut. The list of a round is at the second level of the input,
+    /// below the coordinate of the round at the first level.
     pub tensor: TensorId,
     /// The number of the input among the inputs.
     pub input: usize,
-    /// The outputs of which several sections of a round write the same elements, each with the
-    /// operator that folds the sections' results in their order.
+    /// The outputs of which several sections of a round write the same elements. The operator folds
+    /// the results of the sections in their order.
     pub folds: Vec<(TensorId, Op)>,
 }
 
-/// Returns how the rounds of a loop that is cut into chunks can be cut into sections; `None` if
-/// they cannot.
+/// Returns how the rounds of a loop that is cut into chunks can be cut into sections; `None` if the
+/// rounds cannot be cut.
 pub fn find_sections(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Sections> {
     let mut writes: Vec<(&Access, &Write)> = Vec::new();
     let mut is_plain = program.tensors.iter().all(|t| t.role != Role::Local);

@@ -1,5 +1,5 @@
-//! Pass `inline_single_rounds`: replaces loops of one round that stand too far inside for an
-//! appended level by their bodies.
+//! Pass `inline_single_rounds`: replaces loops of one round that lie too far inside for an appended
+//! level by their bodies.
 //!
 //! ```text
 //! for j { for i in [e, e + 1) { C[i] += r } }  =  for j { C[e] += r }
@@ -7,8 +7,8 @@
 //! ```
 //! A write into an appended level must be resolved outside of all loops that would repeat its
 //! coordinate. The coordinate of a loop of one round does not depend on the position of the loop.
-//! So its value replaces its index, and `concordize` decides where the coordinate is resolved.
-//! Input: output of `dimensionalize`.
+//! So the coordinate replaces the index of the loop, and `concordize` decides where the coordinate
+//! is resolved. Input: output of `dimensionalize`.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;
@@ -27,7 +27,7 @@ pub fn inline_single_rounds(program: Program) -> Program {
     Program { body, ..program }
 }
 
-/// The search for loops that stand too far inside.
+/// The search for loops that lie too far inside.
 struct MisplacedLoops<'a> {
     program: &'a Program,
     /// The bound atoms, outermost first.

@@ -17,26 +17,28 @@
 //!   written, and so on. The tensor is written only between declare or thaw and freeze, and read
 //!   only when frozen; so a statement never reads and writes one tensor. A loop, `if` or `while`
 //!   restores the state of every tensor of the outer scope; tensors declared inside a body end with
-//!   the body. (`let`, `where` and blocks open no scope.) If the body of a loop swaps an outer
-//!   tensor or changes its state, the index of the loop occurs in no subscript of that tensor,
-//!   unless all levels of the tensor are dense. (A fiber is looked up where a loop begins.)
+//!   the body. (`let`, `where` and blocks open no scope.) If the body of a loop swaps or changes
+//!   the state of an outer tensor with a level that is not dense, the index of the loop occurs in
+//!   no subscript of that tensor. (A fiber is looked up where the loop over the fiber begins.)
 //! - **swap**: two frozen locals of one type exchange their contents; scalars are bound by `let`
 //!   instead.
 //! - **role**: inputs are not declared, frozen, thawed or written; outputs are declared outside of
 //!   all bodies and frozen at the end.
-//! - **write**: a written subscript has no `outside`. In the normal form, a pattern leaf is written
-//!   by `init`, by folds that agree with `or`, and by `=` with the literal `true`: a write cannot
-//!   remove a stored entry.
+//! - **write**: a written subscript has no `outside`. A pattern leaf (`LeafKind::Pattern`) is a
+//!   leaf without values, which stores only `true`. In the normal form, a pattern leaf is written
+//!   by `init`, by folds that agree with `or`, and by `=` with the literal `true`, because a write
+//!   cannot remove a stored entry.
 //! - **init**: no entry is provably written twice by `Write::Init` after the declaration. The index
-//!   of every loop of at least two rounds since the declaration occurs in a subscript, unless a
-//!   condition stands between the loop and the write. (An index may occur through a variable, or
+//!   of every loop of at least two rounds since the declaration occurs in a subscript, unless there
+//!   is a condition between the loop and the write. (An index may occur through a variable, or
 //!   through the extent of a loop whose index occurs.) No two such writes of one block have equal
 //!   subscripts.
-//! - **pattern**: an output with the pattern of an input has the shape and the levels of the input,
-//!   each level with one position for each stored entry, and values. The output is not read, thawed
-//!   or overwritten. Where the input has its fill value, a write at the same subscripts leaves the
-//!   output's fill value. The properties of the operators must imply this, with the input read at
-//!   those subscripts, in bounds.
+//! - **pattern**: an output with the pattern of an input has the shape and the levels of the input.
+//!   Each level has one position for each stored entry, and the leaf has values. The output is not
+//!   read, thawed or overwritten. Where the input has its fill value, a write at the same
+//!   subscripts leaves the output's fill value. The verifier proves this from the properties of the
+//!   operators. It assumes only that a read of the input at those subscripts, without an `outside`,
+//!   gives the fill value of the input.
 //! - **while**: the condition reads scalars (rank 0), and the body writes at least one of them.
 //!
 //! [`verify_normal`] also checks (rule **normal**) that the program is in the normal form that
@@ -69,7 +71,7 @@ pub enum ProgramRule {
     Swap,
     /// Inputs are not written; outputs are frozen at the end.
     Role,
-    /// A written subscript has no `outside`, and a pattern leaf loses no entry.
+    /// A written subscript has no `outside`, and a leaf without values loses no entry.
     Write,
     /// No entry is initialized twice.
     Init,
@@ -205,7 +207,8 @@ impl<'a> ProgramVerifier<'a> {
         Ok(())
     }
 
-    /// Checks a body that may run never or many times: it must restore the state of outer tensors.
+    /// Checks a body that may run any number of times: the body must restore the state of outer
+    /// tensors.
     fn body(&mut self, binder: ScopeEntry<'a>, body: &'a Stmt) -> Result<(), Error> {
         let states = self.states.clone();
         self.binders.push(binder);
@@ -221,7 +224,9 @@ impl<'a> ProgramVerifier<'a> {
                 let (initial, is) = (initial.phrase(), self.states[k].phrase());
                 return self.fail(
                     ProgramRule::Lifecycle,
-                    format!("`{name}` {initial} before the body and {is} after it; restore it at the end of the body"),
+                    format!(
+                        "`{name}` {initial} before the body and {is} after it; restore the state at the end of the body"
+                    ),
                 );
             }
         }
@@ -234,7 +239,9 @@ impl<'a> ProgramVerifier<'a> {
             return self.fail(ProgramRule::Lifecycle, format!("`{name}` is declared twice; use two tensors"));
         }
         if self.program.tensors[t.index()].role == Role::Output && self.bodies > 0 {
-            let what = format!("output `{name}` is declared inside a body, where it ends; declare it outside");
+            let what = format!(
+                "output `{name}` is declared inside a body and would end with the body; declare it outside of all bodies"
+            );
             return self.fail(ProgramRule::Role, what);
         }
         self.declared[t.index()] = Some(self.binders.len());
@@ -282,8 +289,8 @@ impl<'a> ProgramVerifier<'a> {
         Ok(())
     }
 
-    /// Checks that the body of a loop does not change the state of a tensor that its index
-    /// accesses: a fiber is looked up where the loop that resolves it begins.
+    /// Checks that the body of a loop does not change the state of a tensor that is accessed by the
+    /// index of the loop, because a fiber is looked up where the loop over the fiber begins.
     fn check_state_changes(&self, index: Index, body: &Stmt) -> Result<(), Error> {
         let mut outcome = Ok(());
         let mut check = |a: &Access| {
@@ -535,8 +542,8 @@ impl LifecycleState {
     }
 }
 
-/// Returns the statements around a statement, without blocks, and the statement itself; `program`
-/// if the path has only blocks.
+/// Returns the labels of the statements on a path, outermost first and without blocks; `program` if
+/// the path has only blocks.
 pub(super) fn location(program: &Program, path: &[&Stmt]) -> String {
     let labels: Vec<String> = path.iter().filter_map(|s| label(program, s)).collect();
     if labels.is_empty() { "program".to_owned() } else { labels.join(" > ") }

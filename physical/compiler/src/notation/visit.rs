@@ -60,7 +60,7 @@ impl Expr {
     /// Applies `f` to all subexpressions and then to the expression itself.
     ///
     /// # Errors
-    /// Those of `f`.
+    /// The errors of `f`.
     pub fn map<E>(self, f: &mut dyn FnMut(Expr) -> Result<Expr, E>) -> Result<Expr, E> {
         let rebuilt = match self {
             Expr::Access(a) => Expr::Access(a.map(f)?),
@@ -75,7 +75,7 @@ impl Access {
     /// Applies `f` to the subscripts and their subexpressions, inside out.
     ///
     /// # Errors
-    /// Those of `f`.
+    /// The errors of `f`.
     pub fn map<E>(self, f: &mut dyn FnMut(Expr) -> Result<Expr, E>) -> Result<Access, E> {
         let subscripts = self
             .subscripts
@@ -119,7 +119,7 @@ impl Stmt {
     /// Applies `f` to the direct substatements, in the order of execution.
     ///
     /// # Errors
-    /// Those of `f`.
+    /// The errors of `f`.
     pub fn map_children<E>(self, f: &mut dyn FnMut(Stmt) -> Result<Stmt, E>) -> Result<Stmt, E> {
         let mut one = |s: Box<Stmt>| f(*s).map(Box::new);
         Ok(match self {
@@ -150,7 +150,7 @@ impl Stmt {
     /// Applies `f`, inside out, to the expressions of [`Stmt::exprs`].
     ///
     /// # Errors
-    /// Those of `f`.
+    /// The errors of `f`.
     pub fn map_exprs<E>(self, f: &mut dyn FnMut(Expr) -> Result<Expr, E>) -> Result<Stmt, E> {
         Ok(match self {
             Stmt::For { index, extent, rounds, body } => {

@@ -1,9 +1,9 @@
 //! Pass `wrapperize`: brings subscripts into linear form.
 //!
-//! Input: output of `dimensionalize`. Output: every subscript is `atom`, `(* c atom)`, a constant,
-//! or the sum of such terms. An atom is a loop index or a variable and occurs at most once; the
-//! deepest bound atom is first and the constant last. So the shift and stride by which a loop
-//! iterates over a level can be read from the form.
+//! Input: output of `drop_empty_loops`. Output: every subscript is `atom`, `(* c atom)`, a
+//! constant, or the sum of such terms. An atom is a loop index or a variable and occurs at most
+//! once; the deepest bound atom is first and the constant last. So the shift and stride by which a
+//! loop iterates over a level can be read from the form.
 //!
 //! Variables bound to linear forms are replaced by the forms. A nonlinear part of a subscript
 //! (`i / b`, `I[i]`) is bound by a `let`, and the subscript uses the variable. The `let` stands

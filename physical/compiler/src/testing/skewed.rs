@@ -74,7 +74,7 @@ pub const INTERSECTIONS: &[&str] = &[
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (input B (type (shape 7 60) f64 0.0 csr))
        (output C (type (shape 7 60) f64 0.0 dense)) (output s (type (shape 60) f64 0.0 dense))
        (for i (for j (block (+= (C i j) (* (A i j) (B i j))) (+= (s j) (* (A i j) (B i j)))))))",
-    // A vector that is cut: the list ends in the middle.
+    // A loop that is cut, so that a chunk ends in the middle of a list.
     "(program (input x (type (shape 90) f32 0.0 (sparse-list (element)))) (input y (type (shape 90) f32 0.0 (sparse-list (element))))
        (output s (type (shape) f32 0.0 dense)) (for i (+= (s) (* (x i) (y i)))))",
     // Entries of a mask, each a product of two rows.
@@ -117,6 +117,6 @@ fn tensor(ty: &Arc<TensorType>, number: u64) -> Tensor {
     let values: Vec<Scalar> = (0..elements).map(value).collect();
     let values = Values::from_scalars(ty.dtype.clone(), &values).expect("the values have the type");
     let dense = TensorType { format: Format::dense(ty.shape.len()), ..(**ty).clone() };
-    convert(&Tensor::from_dense(dense, &values).expect("there is a value for each place"), &ty.format)
+    convert(&Tensor::from_dense(dense, &values).expect("there is a value for each coordinate"), &ty.format)
         .expect("all formats are converted")
 }

@@ -2,8 +2,8 @@
 //!
 //! A lane runs its round up to the block that appends, or to a condition that excludes the
 //! block, and keeps the stage of its round. The stage is 1 plus the number of true conditions on
-//! the path to the block, or 0 without a round. After the exchange the lane continues from this
-//! stage.
+//! the path to the block, or 0 for a lane without a round. After the lanes have exchanged which of
+//! them append, each lane continues from its stage.
 
 use super::stmt::TeamWriter;
 use crate::grid::{AppendingRounds, Branch, RoundCounter, Stmt};
@@ -77,7 +77,8 @@ pub(super) fn batches(
     w.exprs.facts = facts;
 }
 
-/// Writes the part of a round before the block at the end of a path, from a stage on.
+/// Writes the part of a round before the block at the end of `path`. The round is at stage
+/// `number`.
 fn before_block(w: &mut TeamWriter<'_, '_>, body: &[Stmt], path: &[(usize, Branch)], (stage, number): (&str, usize)) {
     if let Some(((at, branch), path)) = path.split_first() {
         w.block(&body[..*at]);
@@ -93,7 +94,7 @@ fn before_block(w: &mut TeamWriter<'_, '_>, body: &[Stmt], path: &[(usize, Branc
     }
 }
 
-/// Writes the rest of a round that has reached a stage.
+/// Writes the remainder of a round that has reached stage `number` or a later stage.
 fn after_block(
     w: &mut TeamWriter<'_, '_>,
     body: &[Stmt],

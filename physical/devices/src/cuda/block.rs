@@ -12,7 +12,7 @@ const MIN_WARPS: u32 = 16;
 pub(super) struct Multiprocessor {
     /// Number of threads that the multiprocessor can hold.
     pub(super) threads: u32,
-    /// Bytes of memory that its blocks share.
+    /// Bytes of memory that the blocks on the multiprocessor share.
     pub(super) memory: usize,
     /// Bytes of memory that a block may have.
     pub(super) block_memory: usize,

@@ -1,5 +1,5 @@
 //! CUDA devices: the driver and the run-time compiler, located on first use, and the kernels that
-//! they run.
+//! devices run.
 //!
 //! The build needs no CUDA. A library that is missing or too old is an error, not a panic.
 
@@ -27,7 +27,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// The fraction of a device's memory that may be in use, since other processes use it as well.
+/// The fraction of a device's memory that this process may use, because other processes use the
+/// device as well.
 const MEMORY_FRACTION: (usize, usize) = (3, 4);
 /// The kernel that stitches arrays, and its name.
 const STITCH: &str = include_str!("stitch.cu");
@@ -36,8 +37,8 @@ const STITCH_ENTRY: &str = "redpoll_stitch";
 const SLEEP: Duration = Duration::from_micros(100);
 /// The first wait for a launch; the wait grows with each check.
 const FIRST_WAIT: Duration = Duration::from_nanos(100);
-/// The minimum compute capability. From this one on, threads of a warp are scheduled independently,
-/// so teams within a warp may diverge.
+/// The minimum compute capability. From this capability on, threads of a warp are scheduled
+/// independently, so teams within a warp may diverge.
 const MIN_CAPABILITY: i32 = 7;
 
 /// A device, or the reason why it cannot be used.
@@ -50,8 +51,8 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// Returns the device with a number. Each number is looked up once per process; its device, or
-    /// the reason why it cannot be used, is remembered.
+    /// Returns the device with the number `ordinal`. Each number is looked up once per process; its
+    /// device, or the reason why the device cannot be used, is remembered.
     ///
     /// # Errors
     /// [`Error::NoDevice`] with the reason.
@@ -88,8 +89,8 @@ impl Cuda {
             return Err("the run-time compiler (libnvrtc) is not installed".into());
         }
         let context = CudaContext::new(ordinal as usize).map_err(|e| driver_message(&e))?;
-        // SAFETY: all uses of memory are in the default stream, in which it is allocated and freed,
-        // or were waited for there.
+        // SAFETY: memory is allocated and freed in the default stream. All uses of memory are in
+        // this stream, or the host waits for their end before the memory is freed.
         unsafe { context.disable_event_tracking() };
         keep_freed(&context).map_err(|e| driver_message(&e))?;
         let (major, minor) = context.compute_capability().map_err(|e| driver_message(&e))?;
@@ -279,8 +280,8 @@ impl DeviceInterface for Driver {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Box<dyn DeviceBlock>, DeviceFailure> {
-        // SAFETY: the caller writes each byte before it is read. The first write is in the same
-        // stream, as are copies that name no stream.
+        // SAFETY: the caller writes each byte before it is read. The first write is in the stream
+        // of the allocation; copies without a stream use this stream, too.
         let slice = self.call(|| unsafe { self.stream.alloc::<u8>(bytes) })?;
         let address = slice.device_ptr(&self.stream).0;
         Ok(Box::new(CudaBlock { address, slice }))
@@ -289,7 +290,7 @@ impl DeviceInterface for Driver {
     fn upload(&self, bytes: &[u8], to: Address) -> Result<(), DeviceFailure> {
         self.call(|| {
             self.context.bind_to_thread()?;
-            // SAFETY: the caller holds that many bytes of memory from the address on.
+            // SAFETY: the caller has allocated at least `bytes.len()` bytes from the address on.
             unsafe { memcpy_htod_sync(to, bytes) }
         })
     }
@@ -297,7 +298,7 @@ impl DeviceInterface for Driver {
     fn download(&self, from: Address, to: &mut [u8]) -> Result<(), DeviceFailure> {
         self.call(|| {
             self.context.bind_to_thread()?;
-            // SAFETY: as in `upload`; launches were waited for.
+            // SAFETY: as in `upload`; earlier launches have ended.
             unsafe { memcpy_dtoh_sync(to, from) }
         })
     }
@@ -324,8 +325,8 @@ impl DeviceInterface for Driver {
         self.call(|| {
             let mut launch = self.stream.launch_builder(function);
             launch.arg(stitch);
-            // SAFETY: the kernel takes an argument of this size; the caller holds its table and the
-            // memory that the table refers to.
+            // SAFETY: the kernel takes an argument of this size; the caller keeps the table in the
+            // argument, and the memory that the table refers to, until the kernel has ended.
             unsafe { launch.launch(launch_config((blocks, BLOCK_THREADS), 0)) }?;
             self.stream.synchronize()
         })
@@ -375,8 +376,9 @@ impl DeviceKernel for CudaKernel {
             let start = stream.record_event(timed)?;
             let mut launch = stream.launch_builder(function);
             launch.arg(argument);
-            // SAFETY: the kernel was printed for an argument of this type, whose memory the caller
-            // holds. Grids stay within their windows, as lowering guarantees for validated tensors.
+            // SAFETY: the kernel was printed for an argument of this type, and the caller keeps the
+            // memory that the argument refers to. Lowering guarantees that grids over validated
+            // tensors stay within their windows.
             unsafe { launch.launch(launch_config((blocks, threads), shape.share * teams(shape.lanes))) }?;
             let end = stream.record_event(timed)?;
             let mut is_cancelled = false;
@@ -384,7 +386,7 @@ impl DeviceKernel for CudaKernel {
             while !end.try_is_complete()? {
                 if !is_cancelled && cancelled() {
                     context.bind_to_thread()?;
-                    // SAFETY: the word is in memory held by the caller.
+                    // SAFETY: the caller keeps the memory of the word.
                     unsafe { memset_d8_async(argument.cancel, 1, 4, cancel_stream.cu_stream()) }?;
                     is_cancelled = true;
                 }

@@ -1,4 +1,5 @@
-//! A grid: the function of a team for a chunk, and the kernel that calls it.
+//! The text of a grid: the function that a team runs for a chunk, and the kernel that calls this
+//! function.
 
 use super::stmt::TeamDialect;
 use crate::grid::{ActiveLanes, Grid, MemorySpace, Stmt, TeamStmt, WARP};

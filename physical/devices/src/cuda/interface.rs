@@ -1,5 +1,5 @@
-//! The operations of a device: memory, copies, launches. The driver of CUDA implements them, or the
-//! host in tests.
+//! The operations of a device: memory, copies, launches. The driver of CUDA implements these
+//! operations, and in tests the host does.
 
 use super::launch::Argument;
 use std::fmt;
@@ -40,7 +40,7 @@ pub(crate) trait DeviceInterface: Send + Sync {
     /// Copies `bytes` bytes from one address to another; the ranges do not overlap.
     fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), DeviceFailure>;
 
-    /// Sets `bytes` bytes from an address on.
+    /// Sets each of the `bytes` bytes from an address on to `byte`.
     fn set(&self, at: Address, bytes: usize, byte: u8) -> Result<(), DeviceFailure>;
 
     /// Runs the kernel of `stitch.cu`, which moves elements as its table of `moves` entries

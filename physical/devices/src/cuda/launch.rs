@@ -25,7 +25,8 @@ pub(crate) struct Argument {
     pub(super) next_chunk: Address,
 }
 
-/// The status of a chunk that no team has taken: all teams may end for lack of capacity.
+/// The status of a chunk that no team has taken. Some chunks keep this status if all teams end for
+/// lack of capacity.
 const PENDING: i32 = i32::MAX;
 
 /// A window, with the layout of `rp_window`.
@@ -57,12 +58,14 @@ impl RawWindow {
     }
 }
 
-/// The tables of a launch, uploaded in one piece; those that are downloaded again come first.
+/// The tables of a launch, uploaded in one piece. The statuses and windows come first, because they
+/// are downloaded after the launch.
 struct LaunchTables {
     /// Number of statuses, one for each chunk.
     statuses: usize,
-    /// The windows of all buffers, and the index of each buffer's first window.
+    /// The windows of all buffers, those of one buffer after those of another.
     windows: Vec<RawWindow>,
+    /// The index of each buffer's first window.
     starts: Vec<usize>,
 }
 
@@ -70,7 +73,7 @@ struct LaunchTables {
 struct LaunchMemory<'a> {
     pool: &'a Arc<DevicePool>,
     requester: Requester<'a>,
-    /// Memory of owned buffers.
+    /// Memory of the windows of all buffers except inputs.
     allocations: Vec<Arc<DeviceAllocation>>,
     /// Memory of inputs.
     inputs: Vec<Arc<DeviceAllocation>>,

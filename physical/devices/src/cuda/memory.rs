@@ -22,8 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// driver's own staging memory for a copy is no larger than a piece.
 pub(crate) const TRANSFER_BYTES: usize = 32 << 20;
 
-/// Bytes of repeated elements that are uploaded to fill memory; the device copies the rest from
-/// them.
+/// Bytes of repeated elements that are uploaded to fill memory; the device copies these elements to
+/// the remaining memory.
 const SEED_BYTES: usize = 64 << 10;
 
 /// The byte in poisoned memory. Numbers of such bytes are larger than any that tests compute, and
@@ -44,8 +44,8 @@ struct PoolState {
     /// Bytes in use.
     used: usize,
     entries: LruCache<EntryKey, EvictableEntry>,
-    /// The number of the next result.
-    next: u64,
+    /// The number of the last result; 0 before the first result.
+    last_result: u64,
 }
 
 /// The key of an entry: the address and length of an array, or the number of a result. An array
@@ -139,7 +139,7 @@ impl DeviceBuffer for DeviceResult {
 impl DevicePool {
     /// Creates the memory of a device with a limit of bytes in use.
     pub(crate) fn of(device: Arc<dyn DeviceInterface>, limit: usize) -> Arc<DevicePool> {
-        let state = PoolState { used: 0, entries: LruCache::unbounded(), next: 0 };
+        let state = PoolState { used: 0, entries: LruCache::unbounded(), last_result: 0 };
         Arc::new(DevicePool { device, limit, is_poisoning: AtomicBool::new(false), state: Mutex::new(state) })
     }
 
@@ -154,7 +154,7 @@ impl DevicePool {
     }
 
     /// Returns the number of bytes available to windows under `limit` and the limit of the device:
-    /// all except those that cannot be evicted.
+    /// all bytes except those that cannot be evicted.
     pub(crate) fn available(&self, limit: usize) -> usize {
         let state = self.locked();
         let bytes = |entry: &EvictableEntry| match entry {
@@ -204,7 +204,7 @@ impl DevicePool {
         }
     }
 
-    /// Fills new memory with [`POISON`] if that is turned on.
+    /// Fills new memory with [`POISON`] if poisoning is turned on.
     fn with_poison(
         &self,
         allocation: DeviceAllocation,
@@ -217,8 +217,8 @@ impl DevicePool {
     }
 
     /// Fills memory with repetitions of an element of 1, 2, 4 or 8 bytes. If the bytes of the
-    /// element differ, only the first elements are uploaded, and the device copies the rest from
-    /// them.
+    /// element differ, only the first elements are uploaded, and the device copies them to the
+    /// remaining memory.
     fn fill(&self, allocation: &DeviceAllocation, element: &[u8], requester: Requester<'_>) -> Result<(), Error> {
         let failure = |failure: DeviceFailure| self.error(requester.kernel, &failure);
         if element.iter().all(|byte| *byte == element[0]) {
@@ -320,8 +320,8 @@ impl DevicePool {
     ) -> Result<Arc<DeviceBytes>, Error> {
         let number = {
             let mut state = self.locked();
-            state.next += 1;
-            state.next
+            state.last_result += 1;
+            state.last_result
         };
         let allocation = Mutex::new(Some(allocation.clone()));
         let resident =
@@ -371,14 +371,14 @@ impl DevicePool {
         let stale: Vec<EvictableEntry> = {
             let entries = &mut self.locked().entries;
             // Several arrays may be slices of one allocation.
-            let mut own: HashMap<_, usize> = HashMap::new();
+            let mut references: HashMap<_, usize> = HashMap::new();
             for (_, entry) in entries.iter() {
                 if let EvictableEntry::Input { array, .. } = entry {
-                    *own.entry(array.data_ptr()).or_default() += 1;
+                    *references.entry(array.data_ptr()).or_default() += 1;
                 }
             }
             let is_stale = |entry: &EvictableEntry| match entry {
-                EvictableEntry::Input { array, .. } => array.strong_count() == own[&array.data_ptr()],
+                EvictableEntry::Input { array, .. } => array.strong_count() == references[&array.data_ptr()],
                 EvictableEntry::Result(result) => result.strong_count() == 0,
             };
             let keys: Vec<EntryKey> =

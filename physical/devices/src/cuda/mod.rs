@@ -5,8 +5,8 @@
 //!
 //! - signed integers wrap: sums and products of values are computed unsigned (positions do not
 //!   overflow);
-//! - operators that differ from the machine's are helper functions that follow the operator table,
-//!   as in C;
+//! - operators that differ from those of the machine are helper functions that follow the operator
+//!   table, as in C;
 //! - the unit must be compiled with [`OPTIONS`]: floats are not contracted, and divisions, square
 //!   roots and subnormal numbers are exact;
 //! - lane folds combine their lanes in the order of Assembly.

@@ -5,7 +5,7 @@ use redpoll_kernels::cache::{DiskCache, EntryKind, key, open};
 use redpoll_kernels::{CacheFolder, MAX_CACHE_BYTES};
 use std::sync::LazyLock;
 
-/// The inputs to the PTX, other than the fixed options.
+/// All that determines the PTX of a unit, apart from the fixed options.
 #[derive(Clone, Copy)]
 pub(super) struct Unit<'a> {
     /// The text in CUDA C++.

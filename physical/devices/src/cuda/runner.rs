@@ -1,4 +1,4 @@
-//! Grids on a device: results stay there, and arrays are gathered there.
+//! Grids on a device: results stay in the memory of the device, where their arrays are gathered.
 
 use super::interface::DeviceKernel;
 use super::launch::{Argument, run};
@@ -96,9 +96,9 @@ impl GridRunner for DeviceRunner {
             decl.stored(u64::from_le_bytes(word))
         };
         let of = |window: &ResultWindow| {
-            let own =
+            let contents =
                 device_memory_of(window).map_or(&[][..], |(_, at)| &bytes[at - start..at - start + window.len * size]);
-            own.chunks(size).map(element).collect()
+            contents.chunks(size).map(element).collect()
         };
         Ok(windows.iter().map(of).collect())
     }
@@ -116,8 +116,8 @@ impl DeviceRunner {
         Requester { kernel: &self.grid.function.name, limit, cancelled }
     }
 
-    /// Returns the range of device memory that already is the array: its pieces are adjacent and
-    /// unshifted, and take at least half of their allocation.
+    /// Returns the range of device memory that already contains the array, if the pieces of the
+    /// array are adjacent and unshifted, and take at least half of their allocation.
     fn contiguous_range(&self, gather: &Gather<'_>) -> Option<(Arc<DeviceAllocation>, usize)> {
         let size = gather.decl.prim.bytes();
         let mut found: Option<(Arc<DeviceAllocation>, usize, usize)> = None;

@@ -7,7 +7,7 @@ use redpoll_kernels::c::names::{end, from, lane, share};
 use redpoll_kernels::c::stmt::{StmtDialect, StmtWriter};
 use redpoll_kernels::c::types::{Typing, c_type, literal};
 
-/// The dialect of grids: CUDA.
+/// The dialect in which the statements of grids are written: CUDA C++.
 pub(super) struct TeamDialect<'g> {
     pub(super) grid: &'g Grid,
     /// Set inside a spread loop.
@@ -27,7 +27,8 @@ impl TeamDialect<'_> {
 impl StmtDialect for TeamDialect<'_> {
     type Extension = TeamStmt;
 
-    /// Returns the condition for a statement of the first lane alone.
+    /// Returns the text before a store, which restricts the store to the first lane if only that
+    /// lane is active.
     fn store_condition(&self, active: ActiveLanes) -> &'static str {
         if active == ActiveLanes::Lead && self.grid.lanes > 1 { "if (lane == 0) " } else { "" }
     }
@@ -89,7 +90,8 @@ impl StmtDialect for TeamDialect<'_> {
             TeamStmt::Atomic { active, buffer, at, op, value } => {
                 let (at, value) = (w.exprs.value(at), w.exprs.value(value));
                 let prim = w.dialect.grid.function.buffers[buffer.index()].prim;
-                // The machine adds 64-bit integers only unsigned, which wraps to the same bits.
+                // Atomic addition of 64-bit integers exists only for unsigned ones, which wrap to
+                // the same bits.
                 let ty = match (prim.bits(), op) {
                     (64, BinaryOp::Min | BinaryOp::Max) if prim.is_signed() => "long long",
                     (64, _) => "unsigned long long",
@@ -125,7 +127,7 @@ fn spread(w: &mut TeamWriter<'_, '_>, var: Local, bounds: (&Expr, &Expr), body: 
     w.for_loop(var, bounds, body, (" + (int64_t)lane", &format!(" += {lanes}")));
 }
 
-/// Saves the accumulators and sets them to identities.
+/// Saves the accumulators, and sets each to the identity of its fold.
 fn save_accumulators(w: &mut TeamWriter<'_, '_>, folds: &[RoundFold]) {
     if folds.is_empty() {
         return;
@@ -141,7 +143,7 @@ fn save_accumulators(w: &mut TeamWriter<'_, '_>, folds: &[RoundFold]) {
     }
 }
 
-/// Combines the lanes' folds in halves, and then with the saved accumulators.
+/// Combines the folds of the lanes in halves, and the results with the saved accumulators.
 fn combine_accumulators(w: &mut TeamWriter<'_, '_>, folds: &[RoundFold]) {
     if folds.is_empty() {
         return;
@@ -197,8 +199,8 @@ fn lanes_in_team(w: &mut TeamWriter<'_, '_>, fold: &LaneFold) {
 }
 
 /// Combines the variable `names[0]` over `lanes` lanes of a team in halves; returns the text of the
-/// result. Warps exchange their values through memory, into one of the named variables for each
-/// warp, and each warp combines all of them.
+/// result. Warps exchange their values through the memory of the block: `names` has a variable for
+/// each warp, and each warp combines all these variables.
 fn combine_lanes(w: &mut TeamWriter<'_, '_>, fold: (BinaryOp, Local), names: &[String], lanes: usize) -> String {
     let ty = c_type(w.dialect.grid.function.locals[fold.1.index()].prim);
     let (team, warp) = (w.dialect.grid.lanes as usize, w.dialect.warp());
@@ -221,8 +223,8 @@ fn combine_lanes(w: &mut TeamWriter<'_, '_>, fold: (BinaryOp, Local), names: &[S
     format!("({ty})__shfl_sync(mask, {}, 0, {warp})", names[0])
 }
 
-/// Combines the lanes of a fold in halves until there is one for each thread; thread `t` of `n`
-/// has the lanes `t`, `t + n`, ..
+/// Combines the lanes of a fold in halves until each thread has one lane; thread `t` of `n` begins
+/// with the lanes `t`, `t + n`, ..
 fn combine_in_halves(
     w: &mut TeamWriter<'_, '_>,
     fold: (BinaryOp, Local),
@@ -248,7 +250,7 @@ fn atomic(op: BinaryOp) -> &'static str {
         BinaryOp::Or => "atomicOr",
         BinaryOp::Xor => "atomicXor",
         BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem | BinaryOp::Shl | BinaryOp::Shr => {
-            unreachable!("the verifier admits operators whose order does not matter")
+            unreachable!("the verifier admits only operators whose order does not matter")
         }
     }
 }

@@ -95,8 +95,8 @@ impl<'a> FormAnalysis<'a> {
         FormAnalysis { var, coordinates, assigned, stored, definitions: definitions(body), enclosing: Vec::new() }
     }
 
-    /// Calls `f` on every access in statements, with its form if it has one, until `f` returns
-    /// `false`. Returns whether `f` accepted all accesses.
+    /// Calls `f` on every access in statements, with the form of its position, if any, until `f`
+    /// returns `false`. Returns whether `f` accepted all accesses.
     pub(super) fn all_accesses(
         &mut self,
         body: &'a [Stmt],

@@ -9,7 +9,7 @@
 //!
 //! The exact conditions are:
 //! - counters are increased by constants, in one block that is in no inner loop;
-//! - nothing reads a counter but the statements of this block before the increase;
+//! - only the statements of this block before the increase read a counter;
 //! - growth in the body is in this block, up to a counter plus a constant;
 //! - the arrays that are stored into at a counter have no other accesses in the body, and the
 //!   positions of two rounds differ.
@@ -41,7 +41,8 @@ impl Branch {
 /// of statements and the branch.
 pub(crate) type BlockPath = Vec<(usize, Branch)>;
 
-/// Returns the block that increases a counter, inside `if` statements only, and the path to it.
+/// Returns the block that increases a counter, if only `if` statements are around the block, and
+/// the path to the block.
 fn append_block<X: Extension>(body: &[Stmt<X>], counter: Local) -> Option<(BlockPath, &[Stmt<X>])> {
     if body.iter().any(|s| matches!(s, Stmt::Assign(local, _) if *local == counter)) {
         return Some((Vec::new(), body));

@@ -7,8 +7,8 @@
 //! elements.
 //!
 //! The accesses of each statement are collected once. Then a data-flow analysis places the
-//! barriers; it repeats a loop until the accesses pending before its rounds no longer grow. Last,
-//! the barriers are inserted.
+//! barriers. The analysis of a loop is repeated until the accesses pending before its rounds no
+//! longer grow. Last, the barriers are inserted.
 
 use super::nodes::{ActiveLanes, Stmt, TeamStmt};
 use redpoll_compiler::assembly::{Buffer, BufferRole, Expr, Function};
@@ -104,7 +104,7 @@ struct LoopStep {
 /// Accesses pending around a loop. The solution is kept because loops around this one are analyzed
 /// repeatedly, mostly with the same pending accesses.
 struct LoopSolution {
-    /// The accesses pending before the loop and its condition.
+    /// The accesses pending before the first round, including those of the condition or the bounds.
     before: Pending,
     /// The accesses pending before any round.
     each_round: Pending,

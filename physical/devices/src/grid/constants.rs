@@ -5,7 +5,7 @@ use redpoll_logic::Scalar;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Maximum depth to which locals are resolved through other locals.
+/// Maximum length of a chain of locals, each defined by an expression with the next local.
 const MAX_DEPTH: u32 = 8;
 
 /// The constants of a function: the values of its parameters, the locals assigned once, and the
@@ -17,14 +17,13 @@ pub(super) struct Constants<'f> {
 }
 
 impl<'f> Constants<'f> {
-    /// Collects the constants of a function, given the values of its parameters as far as
-    /// available.
+    /// Collects the constants of a function, given the values of those parameters that are known.
     pub(super) fn of(function: &'f Function, params: Vec<Option<i64>>) -> Constants<'f> {
         Constants { params, definitions: definitions(&function.body), chunk: function.chunk }
     }
 
-    /// Returns the value of an expression for a chunk of these rounds. If `chunk` is `None`,
-    /// returns the value that the expression has for every chunk. Returns `None` if the value is
+    /// Returns the value of an expression in the chunk of the rounds `chunk`. If `chunk` is `None`,
+    /// returns the value that the expression has in every chunk. Returns `None` if the value is
     /// not constant. Arithmetic saturates.
     pub(super) fn value(&self, e: &Expr, chunk: Option<&Range<i64>>) -> Option<i64> {
         self.resolve(e, chunk, 0)

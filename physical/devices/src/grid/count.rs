@@ -13,8 +13,8 @@ pub(super) struct CountingFunction {
     pub(super) retained: HashSet<Buffer>,
 }
 
-/// Returns the function without stores into `buffers`, except those on whose contents the counts
-/// depend, and without the code that computes the stored values alone.
+/// Returns the function without the stores into those of `buffers` on whose contents the counts do
+/// not depend, and without the code that only these stores need.
 pub(super) fn to_counting_function(function: &Function, buffers: &HashSet<Buffer>) -> CountingFunction {
     let mut retained = HashSet::new();
     loop {
@@ -29,8 +29,8 @@ pub(super) fn to_counting_function(function: &Function, buffers: &HashSet<Buffer
     }
 }
 
-/// Returns a function that does not read a buffer, without the statements that write or grow the
-/// buffer.
+/// Returns a function without the statements that write or grow a buffer. The function must not
+/// read the buffer.
 pub(super) fn without_writes(function: &Function, buffer: Buffer) -> Function {
     let writes = |stmt: &Stmt| {
         matches!(stmt, Stmt::Grow { buffer: grown, .. } if *grown == buffer)

@@ -1,11 +1,11 @@
 //! Independence of the rounds of a loop: whether lanes may take them in any order.
 //!
 //! Rounds are independent if
-//! - the body only assigns, stores, branches and loops: it does not grow except to append, and does
+//! - the body only assigns, stores, branches and loops: it grows buffers only to append, and does
 //!   not sort, swap, return, or leave the loop;
 //! - each local that the body assigns is assigned in every round before it is read, and is read
-//!   nowhere outside the loop, except for locals that rounds fold into and read for nothing else,
-//!   and for counters of appends;
+//!   only inside the loop. Exceptions are counters of appends, and the accumulators of folds, which
+//!   rounds read only to fold;
 //! - all accesses to a stored array go to positions of the round, `stride * var + base + offset`,
 //!   with one stride and base for all and an offset below the stride. The coordinate that a list
 //!   has for the round may take the place of `var`. Atomic operations may access any position, and
@@ -72,10 +72,10 @@ pub(super) fn is_independent(
     }
     let inside_reads = count_reads(f, body);
     let is_read_inside_only = |local: &Local| total_reads[local.index()] == inside_reads[local.index()];
-    let own = assigned.iter().copied().filter(|local| !folds.iter().any(|fold| fold.acc == *local)).collect();
-    HashSet::iter(&own).all(is_read_inside_only)
+    let varying = assigned.iter().copied().filter(|local| !folds.iter().any(|fold| fold.acc == *local)).collect();
+    HashSet::iter(&varying).all(is_read_inside_only)
         && is_serial(body, LoopDepth::Loop)
-        && EarlyReads { varying: &own }.block(body, &mut HashSet::from([var])).is_some()
+        && EarlyReads { varying: &varying }.block(body, &mut HashSet::from([var])).is_some()
         && {
             assigned.extend(appends.iter().flat_map(|appends| &appends.counters).map(|counter| counter.local));
             let may_access_any = |b: Buffer| atomic(b) || appends.is_some_and(|appends| appends.buffers.contains(&b));
@@ -83,14 +83,14 @@ pub(super) fn is_independent(
         }
 }
 
-/// The loop that a `break` leaves: the loop in question or one inside it.
+/// The loop that a `break` leaves: the loop under analysis, or a loop inside it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoopDepth {
     Loop,
     Inner,
 }
 
-/// Returns whether there are only statements that a lane can run alone.
+/// Returns whether `body` has only statements that a lane can run alone.
 pub(super) fn is_serial(body: &[Stmt], depth: LoopDepth) -> bool {
     body.iter().all(|stmt| match stmt {
         Stmt::Assign(..) | Stmt::Store { .. } | Stmt::Lanes(_) => true,

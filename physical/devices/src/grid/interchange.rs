@@ -10,8 +10,8 @@
 //! }
 //! ```
 //! Lanes share the rounds of `j`. Each entry then loads and stores the elements of `y`, and the
-//! lanes wait for each other between two entries. After the interchange, each lane takes a `j`, and
-//! walks along the entries by itself:
+//! lanes wait for each other between two entries. After the interchange, each lane takes one value
+//! of `j`, and walks along the entries by itself:
 //! ```text
 //! if q < end {
 //!     for j in 0..n {
@@ -22,8 +22,8 @@
 //!     }
 //! }
 //! ```
-//! The lanes of a warp load the entries at the same time, which is one access, and the elements of
-//! `b` are adjacent. Each element is computed in the order of the original nest, so its bits are
+//! The lanes of a warp load the same entry at the same time, in one access, and load adjacent
+//! elements of `b`. Each element is computed in the order of the original nest, so its bits are
 //! the same. Source: R. Allen, K. Kennedy, "Optimizing Compilers for Modern Architectures", 2001,
 //! sections 5.2 (interchange) and 8.3 (scalar replacement).
 
@@ -97,8 +97,8 @@ impl Interchange<'_> {
         out
     }
 
-    /// Returns the statements that replace a nest; `None` if it does not have the required shape,
-    /// or if rounds of its innermost loop may access the same elements.
+    /// Returns the statements that replace a nest; `None` if the nest does not have the required
+    /// shape, or if rounds of its innermost loop may access the same elements.
     fn interchanged(&mut self, stmt: &Stmt) -> Option<Vec<Stmt>> {
         let is_entered = entry_condition(stmt)?;
         let own_reads = count_reads(&self.f, std::slice::from_ref(stmt));
@@ -178,8 +178,7 @@ impl Interchange<'_> {
 }
 
 impl Nest {
-    /// Returns the nest that a statement is; `None` if the statement is not a nest of two loops or
-    /// more.
+    /// Returns a statement as a nest; `None` if the statement is not a nest of two or more loops.
     fn of(stmt: &Stmt) -> Option<Nest> {
         let is_nest = loop_body(stmt)?.iter().any(|s| loop_body(s).is_some()) && has_shape(stmt);
         if !is_nest {
@@ -198,8 +197,8 @@ impl Nest {
     }
 }
 
-/// Returns whether loops contain assignments and one loop each, and the innermost one assignments
-/// and stores.
+/// Returns whether a statement is a nest in which each loop contains assignments and one loop, and
+/// the innermost loop contains assignments and stores.
 fn has_shape(stmt: &Stmt) -> bool {
     let Some(body) = loop_body(stmt) else { return false };
     let mut loops = body.iter().filter(|s| loop_body(s).is_some());
@@ -363,8 +362,9 @@ fn product($rows, $columns) {
         function
     }
 
-    /// Interchanges the loops of a function whose owned buffers have a memory space, and compares
-    /// the results of both functions. Returns the text of the function, and whether it has changed.
+    /// Interchanges the loops of a function whose owned buffers are in `space`, and compares the
+    /// results before and after. Returns the text of the new function, and whether loops have been
+    /// interchanged.
     fn interchanged(function: &Function, space: MemorySpace) -> (String, bool) {
         let spaces = function.buffers.iter().map(|decl| match decl.role {
             BufferRole::Input => MemorySpace::Input,
@@ -434,7 +434,7 @@ fn product($rows, $columns) {
             ("the cursor is read after the nest", ADD_ROW, "other = q"),
             ("a local of the nest is read after it", ADD_ROW, "other = start"),
             (
-                "the position changes start entry to entry",
+                "the position changes from entry to entry",
                 "for j in 0..$columns { y[start + j] = y[start + j] + (a[q] * b[row + j]) }",
                 "",
             ),

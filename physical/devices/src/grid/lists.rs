@@ -15,9 +15,9 @@ use redpoll_logic::{FloatMode, LevelKind};
 /// Entries per lane from which a block pays for its barriers.
 const MIN_ENTRIES_PER_LANE: f64 = 8.0;
 
-/// Returns the number of lanes for loops of `entries` entries: 1 if there are too few to share.
-/// Loops with enough entries for each lane of a block to make up for its barriers get more than a
-/// warp.
+/// Returns the number of lanes for loops of `entries` entries: 1 if there are too few entries to
+/// share. The number is larger than a warp if each lane of a block gets enough entries to make up
+/// for the barriers of the block.
 fn lanes_for(entries: f64) -> u16 {
     let in_block = (entries / MIN_ENTRIES_PER_LANE).min(f64::from(MAX_TEAM_LANES));
     let max = entries.clamp(1.0, f64::from(WARP)).max(in_block) as u16;
@@ -25,7 +25,7 @@ fn lanes_for(entries: f64) -> u16 {
 }
 
 /// Returns the cursors along lists, each with its number of lanes. Lists of inputs that get one
-/// lane are left out. The lengths of other lists, such as those of workspaces, are unknown: all
+/// lane are left out. The lengths of other lists, such as those of workspaces, are unknown. All
 /// lanes of a team share such lists, but the lists add no lanes to the team, so their number of
 /// lanes is 1.
 pub(super) fn lanes_of_cursors(program: &Program, lowered: &LoweredFunction, lists: &ListLengths) -> Vec<(Local, u16)> {
@@ -55,8 +55,8 @@ pub(super) fn coordinates_of_cursors(
         stmt.any(&mut |s| {
             if let Some((cursor, (tensor, level))) = cursor(s, bindings) {
                 let format = &program.tensors[tensor.index()].ty.format.levels[level];
-                let own = Binding::Level { tensor, level, array: 1 };
-                let array = bindings.iter().position(|binding| *binding == own);
+                let coordinates = Binding::Level { tensor, level, array: 1 };
+                let array = bindings.iter().position(|binding| *binding == coordinates);
                 let is_list = matches!(format.kind, LevelKind::SparseList | LevelKind::ByteMap | LevelKind::Hash);
                 found.extend(array.filter(|_| is_list && format.unique).map(|k| (cursor, Buffer(k as u32))));
             }
@@ -67,9 +67,9 @@ pub(super) fn coordinates_of_cursors(
     found
 }
 
-/// Returns the function of a program with folds in the lanes of teams. Walks that only fold become
-/// folds in lanes. Folds along lists get the lanes of their cursors, and folds along ranges that
-/// are provably too long for a warp get the lanes for their length.
+/// Returns the function of a program with numbers of lanes that suit teams. Walks that only fold
+/// become folds in lanes. Folds along lists get the lanes of their cursors, and folds along ranges
+/// that are provably too long for a warp get a number of lanes for the length of the range.
 pub(super) fn widen_folds(lowered: &LoweredFunction, cursor_lanes: &[(Local, u16)], mode: FloatMode) -> Function {
     let in_lanes: Vec<_> = cursor_lanes.iter().filter(|(_, lanes)| *lanes > 1).copied().collect();
     let mut function = fold_walks_in_lanes(lowered.function.clone(), &in_lanes, mode);
@@ -104,8 +104,9 @@ fn cursor(stmt: &Stmt, bindings: &[Binding]) -> Option<(Local, (TensorId, usize)
     }
 }
 
-/// Returns the variable of a loop over the written coordinates of a byte map, and their array. A
-/// byte map notes a coordinate when it is first written, so none occurs twice.
+/// Returns the variable of a loop over the written coordinates of a byte map, and the array of
+/// these coordinates. A byte map notes a coordinate when it is first written, so no coordinate
+/// occurs twice.
 fn loop_over_written(stmt: &Stmt, program: &Program, bindings: &[Binding]) -> Option<(Local, Buffer)> {
     let Stmt::For { var, body, .. } = stmt else { return None };
     let Some(Stmt::Assign(_, Expr::Load { buffer, at })) = body.first() else { return None };
@@ -114,7 +115,7 @@ fn loop_over_written(stmt: &Stmt, program: &Program, bindings: &[Binding]) -> Op
     (**at == Expr::Local(*var) && kind == LevelKind::ByteMap).then_some((*var, *buffer))
 }
 
-/// Replaces the lanes of folds, which suit a processor, by those of a team.
+/// Replaces the number of lanes of each fold, which suits a CPU, by a number that suits a team.
 fn widen(stmt: &mut Stmt, of_fold: &dyn Fn(&LaneFold) -> u16) {
     match stmt {
         Stmt::Lanes(fold) => fold.lanes = of_fold(fold),

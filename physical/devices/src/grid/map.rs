@@ -16,9 +16,9 @@ pub const WARP: u32 = 32;
 /// Largest number of lanes of a team; a team of more than one warp is a block.
 pub const MAX_TEAM_LANES: u32 = 256;
 
-/// Maps a verified function to a grid whose teams have as many lanes as the function can use: the
-/// maximum over its folds and walks, at least a warp if other loops are spread, and one if nothing
-/// is spread.
+/// Maps a verified function to a grid whose teams have as many lanes as the function can use. This
+/// number is the maximum over its folds and walks, at least a warp if other loops are spread, and
+/// one if there are none of these.
 pub fn map(function: &Function, spaces: Vec<MemorySpace>, walks: &Walks) -> Grid {
     let grid = map_to(function, spaces, WARP, walks);
     let mut lanes = 1;
@@ -208,7 +208,8 @@ fn with_poll(active: ActiveLanes, mut rounds: Vec<Stmt>) -> Vec<Stmt> {
 }
 
 /// Returns whether a loop may have many rounds: it contains loops, or increases a local by an
-/// expression other than a local, such as 1. A binary search, which does neither, has few rounds.
+/// expression that is not a local, such as the constant 1. A binary search, which does neither, has
+/// few rounds.
 fn may_have_many_rounds(body: &[SerialStmt]) -> bool {
     let is_step = |s: &SerialStmt| match s {
         SerialStmt::Assign(local, Expr::Binary(BinaryOp::Add, old, by)) => {

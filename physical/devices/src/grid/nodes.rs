@@ -11,13 +11,13 @@ use redpoll_logic::Scalar;
 /// do not wait for each other.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Grid {
-    /// The function that the grid computes. The grid uses the tables of the function. Run by a
-    /// single lane, the body of the grid is the body of the function.
+    /// The function that the grid computes. The grid uses the buffers, parameters and locals of the
+    /// function. Run by a single lane, the body of the grid is the body of the function.
     pub function: Function,
     /// Number of lanes of a team, a power of two up to 256. A team of more than one warp is a
     /// block.
     pub lanes: u32,
-    /// Memory space of each buffer, in the order of the function's table.
+    /// Memory space of each buffer, in the order of the function's buffers.
     pub spaces: Vec<MemorySpace>,
     /// Variables of loops along lists, each with the list's array of coordinates. No coordinate
     /// occurs twice within a loop.
@@ -92,7 +92,7 @@ pub struct RoundCounter {
 pub enum SectionBound {
     /// The first position.
     First,
-    /// One past the last.
+    /// One past the last position.
     Last,
 }
 
@@ -113,8 +113,8 @@ pub type Stmt = assembly::Stmt<TeamStmt>;
 /// The statements that a grid adds to those of Assembly.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TeamStmt {
-    /// `local = ` a bound of the section of the chunk; a bound that excludes nothing if the chunk
-    /// is whole rounds.
+    /// Assigns a bound of the chunk's section to a local; if the chunk consists of whole rounds,
+    /// the bound excludes no position.
     Section(Local, SectionBound),
     /// `buffer[at] = op(buffer[at], value)`, atomically.
     Atomic {
@@ -139,14 +139,16 @@ pub enum TeamStmt {
     /// If rounds increase counters, the team takes the rounds in batches of one round for each
     /// lane. Every lane runs its round up to the block that increases the counters. The lanes then
     /// count the rounds that reach this block. The growth in the block is that of the last such
-    /// round, requested once by all lanes. A lane continues with the counters that its round has
-    /// in order, `counter + rank * by`. After the batch the counters of all lanes are equal again.
+    /// round, requested once by all lanes. Each lane then adds `rank * by` to its counters, where
+    /// `rank` is the number of such rounds before the lane's round in the batch. So the counters
+    /// have the values that they have if the rounds run in order. After the batch the counters of
+    /// all lanes are equal again.
     Spread {
         /// The variable.
         var: Local,
         /// The first value.
         lo: Expr,
-        /// One past the last.
+        /// One past the last value.
         hi: Expr,
         /// The folds of the rounds, one operator for each local.
         folds: Vec<RoundFold>,

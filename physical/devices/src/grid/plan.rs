@@ -52,9 +52,9 @@ impl GridPlan {
         GridPlan::of_function(draft.program(), &lowered, team_size, Some((lists, draft.mode())))
     }
 
-    /// Plans the grids of a program. Given the lengths of lists, folds along them get lanes as far
-    /// as the mode of floats allows regrouping, and rounds are cut into sections if the program
-    /// allows it. Without the lengths, everything runs in the order of the function.
+    /// Plans the grids of a program. Given the lengths of lists, folds along lists get lanes if the
+    /// float mode allows their regrouping, and rounds are cut into sections if the program allows
+    /// that. Without the lengths, all folds run in the order of the function.
     pub(crate) fn of_function(
         program: &Program,
         lowered: &LoweredFunction,
@@ -117,7 +117,7 @@ fn written_buffers(lowered: &LoweredFunction) -> HashSet<Buffer> {
     buffers.filter(owned).map(|(buffer, _)| buffer).collect()
 }
 
-/// Returns the memory space of each buffer. If the outermost loop is not cut, one chunk has all
+/// Returns the memory space of each buffer. If the outermost loop is not cut, one chunk writes all
 /// outputs.
 fn memory_spaces(program: &Program, lowered: &LoweredFunction) -> Vec<MemorySpace> {
     let join = |id: TensorId| {
@@ -153,13 +153,13 @@ fn memory_spaces(program: &Program, lowered: &LoweredFunction) -> Vec<MemorySpac
 /// that no partial results are needed.
 fn is_folded_in_place(program: &Program, lowered: &LoweredFunction, id: TensorId) -> bool {
     let dense = program.tensors[id.index()].ty.format.is_dense();
-    let own = |(_, b): &(Buffer, &Binding)| matches!(b, Binding::Leaf { tensor, .. } if *tensor == id);
-    let mut leaves = (0..).map(Buffer).zip(&lowered.bindings).filter(own);
+    let is_leaf = |(_, b): &(Buffer, &Binding)| matches!(b, Binding::Leaf { tensor, .. } if *tensor == id);
+    let mut leaves = (0..).map(Buffer).zip(&lowered.bindings).filter(is_leaf);
     dense && leaves.all(|(buffer, _)| atomic_op(&lowered.function, buffer).is_some())
 }
 
-/// Returns the memory space of an array of an appended output. The rounds of a chunk determine its
-/// positions in all levels down to the first list.
+/// Returns the memory space of an array of an appended output. The rounds of a chunk determine
+/// which positions the chunk writes in all levels down to the first list.
 fn space_of_appended(program: &Program, id: TensorId, binding: &Binding) -> MemorySpace {
     let levels = &program.tensors[id.index()].ty.format.levels;
     let list = levels.iter().position(|l| level(l.kind).concatenation() == Concatenation::List);

@@ -108,8 +108,8 @@ fn block(
     out
 }
 
-/// Returns a walk as a loop, followed by an assignment of the cursor if other code reads it. If
-/// that takes a new local, its number of reads is added to `total_reads`.
+/// Returns a walk as a loop, followed by an assignment of the cursor if other code reads the
+/// cursor. If the assignment needs a new local, the number of its reads is added to `total_reads`.
 fn loop_of_walk(
     f: &mut Function,
     walks: &Walks,

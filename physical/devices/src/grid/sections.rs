@@ -10,8 +10,8 @@
 //! while q < end { .. q = q + 1 }
 //! y[..] = acc
 //! ```
-//! A round of this loop depends on earlier rounds only through such accumulators, which it folds
-//! into, and only the loop determines the stored values.
+//! A round of this loop depends on earlier rounds only through accumulators such as `acc`, into
+//! which the round folds, and only the loop determines the stored values.
 
 use super::independence::{EarlyReads, LoopDepth, count_reads, is_serial};
 use super::nodes::{Grid, SectionBound, Stmt as GridStmt, TeamStmt};
@@ -80,7 +80,7 @@ struct SectionCutter<'f> {
     function: &'f Function,
     /// The `ptr` array of the list that is cut.
     ends: Buffer,
-    /// The values of outputs.
+    /// The buffers with the values of outputs.
     outputs: HashSet<Buffer>,
     /// Number of reads of each local.
     total_reads: Vec<u32>,
@@ -154,7 +154,8 @@ impl SectionCutter<'_> {
         is_assigned_once.then_some(ListWalk { at, bound_assignments: [first, last], cursor, end })
     }
 
-    /// Returns the local that a statement loads from the `ptr` array, and the index of the load.
+    /// Returns the local to which a statement assigns an element of the `ptr` array, and the index
+    /// of the element.
     fn ptr_load<'s>(&self, stmt: &'s Stmt) -> Option<(Local, &'s Expr)> {
         match stmt {
             Stmt::Assign(local, Expr::Load { buffer, at }) if *buffer == self.ends => Some((*local, at)),
@@ -172,20 +173,22 @@ impl SectionCutter<'_> {
         });
         varying.remove(&walk.cursor);
         let is_set = |l: &Local| before.iter().any(|s| matches!(s, Stmt::Assign(other, _) if other == l));
-        let (accumulators, own): (HashSet<Local>, HashSet<Local>) = varying.into_iter().partition(is_set);
+        let (accumulators, temporaries): (HashSet<Local>, HashSet<Local>) = varying.into_iter().partition(is_set);
         let inside_reads = count_reads(self.function, std::slice::from_ref(list_loop));
         let rounds = match list_loop {
             Stmt::While { body, .. } => &body[..body.len() - 1],
-            one => std::slice::from_ref(one),
+            fold => std::slice::from_ref(fold),
         };
-        let early_reads = EarlyReads { varying: &own };
+        let early_reads = EarlyReads { varying: &temporaries };
         let is_independent = || early_reads.block(rounds, &mut HashSet::from([walk.cursor, walk.end])).is_some();
         let is_read_inside_only = |l: &Local| self.total_reads[l.index()] == inside_reads[l.index()];
         // The loop alone reads the bounds, in its condition and its rounds.
         [walk.cursor, walk.end].iter().all(is_read_inside_only)
-            && own.iter().all(is_read_inside_only)
+            && temporaries.iter().all(is_read_inside_only)
             && accumulators.iter().all(|acc| self.is_accumulator(*acc, before, rounds, after))
-            && after.iter().all(|s| self.stores_accumulator(s, &accumulators) || is_advance(s, &accumulators, &own))
+            && after
+                .iter()
+                .all(|s| self.stores_accumulator(s, &accumulators) || is_advance(s, &accumulators, &temporaries))
             && before.iter().all(|s| !matches!(s, Stmt::Store { .. }))
             && self.stores_into_outputs_only(rounds)
             && is_serial(rounds, LoopDepth::Loop)
@@ -254,9 +257,9 @@ fn is_break(block: &[Stmt]) -> bool {
 }
 
 /// Returns whether a statement advances an enclosing loop without reading results of the list.
-fn is_advance(stmt: &Stmt, accumulators: &HashSet<Local>, own: &HashSet<Local>) -> bool {
+fn is_advance(stmt: &Stmt, accumulators: &HashSet<Local>, temporaries: &HashSet<Local>) -> bool {
     match stmt {
-        Stmt::Assign(_, value) => !accumulators.iter().chain(own).any(|l| value.mentions(*l)),
+        Stmt::Assign(_, value) => !accumulators.iter().chain(temporaries).any(|l| value.mentions(*l)),
         _ => false,
     }
 }

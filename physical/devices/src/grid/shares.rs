@@ -1,4 +1,5 @@
-//! Shares of the memory of a block: the windows of a team that begin there, and their lengths.
+//! Shares of the memory of a block: the windows of a team that begin in this memory, and the number
+//! of elements that each of these windows has there.
 //!
 //! A window of a team begins in the memory of its block if it fits, and moves to the memory outside
 //! once it outgrows its share. A window of fixed length that does not fit is outside from the
@@ -10,12 +11,13 @@ use redpoll_compiler::assembly::Stmt;
 
 /// Alignment of windows in bytes, the size of the largest elements.
 const ALIGNMENT: usize = 8;
-/// Smallest share, in elements, of a window of unknown length; a smaller one is not worth the move.
+/// Smallest share, in elements, of a window of unknown length; a smaller share is not worth the
+/// move.
 const MIN_SHARE: usize = 4;
 
-/// Returns for each buffer the number of elements with which the windows of teams begin in the
-/// memory of a block, of which a team has `bytes` bytes; 0 for windows outside from the start. A
-/// team lays its windows out in the order of buffers.
+/// Returns, for each buffer, the number of elements that a team's window has room for in the memory
+/// of the block; 0 for windows that are outside from the start. A team has `bytes` bytes of this
+/// memory, and lays out its windows in the order of the buffers.
 pub(crate) fn shares(grid: &Grid, params: &[i64], bytes: usize) -> Vec<usize> {
     let mut shares = vec![0; grid.spaces.len()];
     let mut fixed: Vec<(usize, usize)> = Vec::new();
@@ -38,7 +40,7 @@ pub(crate) fn shares(grid: &Grid, params: &[i64], bytes: usize) -> Vec<usize> {
         }
     }
     // Lists of one tensor grow together, so the windows of unknown length get the same number of
-    // elements: a power of two, as hash tables have. A window with a larger minimum gets none.
+    // elements: a power of two, as hash tables have. A window with a larger minimum gets no share.
     let mut elements = remaining.checked_ilog2().map_or(0, |log| 1 << log);
     while elements >= MIN_SHARE {
         let in_block = || unknown.iter().filter(|(least, _)| *least <= elements);
@@ -65,12 +67,12 @@ fn bytes_of(grid: &Grid, buffer: usize, len: usize) -> usize {
 enum WindowLength {
     /// Exactly this length.
     Fixed(usize),
-    /// A length that depends on the data, at least this.
+    /// A length that depends on the data, and is at least this number.
     Unknown(usize),
 }
 
-/// Returns the lengths of the windows of teams that grow or are swapped, as far as the parameters
-/// alone determine them.
+/// Returns the lengths of the windows of teams that grow or are swapped. A length is fixed if the
+/// parameters alone determine it.
 fn lengths(grid: &Grid, params: &[i64]) -> Vec<Option<WindowLength>> {
     let constants = Constants::of(&grid.function, params.iter().copied().map(Some).collect());
     let mut lengths: Vec<Option<WindowLength>> = grid.spaces.iter().map(|_| None).collect();
@@ -78,7 +80,7 @@ fn lengths(grid: &Grid, params: &[i64]) -> Vec<Option<WindowLength>> {
         stmt.any(&mut |s| {
             let grown = match s {
                 Stmt::Grow { buffer, len } => vec![(*buffer, constants.value(len, None))],
-                // Each window gets memory whose length the other one determines.
+                // Each window gets the memory of the other window, whose length may differ.
                 Stmt::Swap(a, b) => vec![(*a, Some(0)), (*b, Some(0))],
                 _ => Vec::new(),
             };
@@ -142,11 +144,11 @@ fn rows($n, $m) {
     fn windows_share_what_a_team_has() {
         let cases: &[(&[i64], usize, [usize; 5])] = &[
             (&[4, 2], 0, [0, 0, 0, 0, 0]),
-            // The ends of a list alone.
+            // Only the ends of a list fit.
             (&[4, 2], 8, [0, 0, 0, 2, 0]),
-            // The list as well, which is short at first; the table is too long already.
+            // The list, which is short at first, fits as well; the table is too long.
             (&[4, 2], 32, [0, 4, 0, 2, 0]),
-            // The row as well.
+            // The row fits as well.
             (&[4, 2], 88, [8, 4, 0, 2, 0]),
             (&[4, 2], 8 + 64 + 8 * 12, [8, 8, 8, 2, 0]),
             (&[4, 2], 1 << 12, [8, 256, 256, 2, 0]),

@@ -4,21 +4,22 @@
 //!    function, which passes the verifier of Assembly.
 //! 2. There are as many memory spaces as buffers, and exactly the inputs have
 //!    [`MemorySpace::Input`]. The number of lanes of a team is a power of two up to 256.
-//! 3. Outside spread loops the first lane alone stores, inside them each lane. Measured and unused
-//!    buffers are not accessed.
+//! 3. Outside spread loops only the first lane stores; inside spread loops each lane stores.
+//!    Measured and unused buffers are not accessed.
 //! 4. The rounds of a spread loop are independent apart from its folds, given that coordinates are
 //!    unique where the grid says so, and the bounds read nothing that the loop stores. The loop
 //!    folds from identities, and every local carried from round to round is folded. A spread loop
-//!    contains neither another one nor anything that the team does together: barriers, growth,
-//!    sorts, swaps, returns. It declares exactly the counters that its rounds append at, and may
-//!    grow to append.
+//!    contains no other spread loop, and no statement that the team runs together: barriers,
+//!    growth, sorts, swaps, returns. The loop declares exactly the counters at which its rounds
+//!    append, and may grow buffers to append.
 //! 5. Atomic operations act on shared integers of 32 or 64 bits, by operators whose order does not
 //!    matter, and nothing else accesses these buffers.
 //! 6. Swaps exchange windows of one memory space; only windows are sorted.
 //! 7. Barriers stand wherever they are required; a team of one lane has no barriers and no spread
 //!    loops.
 //! 8. Outside spread loops the first lane polls for cancellation for all; in a spread loop each
-//!    lane polls, at the start of a round. If rounds append, the first lane polls there for all.
+//!    lane polls, at the start of a round. If rounds append, the first lane polls for all lanes at
+//!    the start of the body.
 //! 9. The bounds of sections are assigned by top-level statements of the body.
 
 use super::appends::appends_of_rounds;
@@ -194,7 +195,7 @@ impl GridChecker<'_> {
                 if body.iter().skip(1).any(|s| s.any(&mut is_poll)) {
                     self.fault("a lane polls for cancellation in the middle of a round");
                 }
-                // A poll of a team is no part of the rounds.
+                // A poll for the whole team is not part of the rounds.
                 let polling = body.first().filter(|s| !counters.is_empty() && is_poll(s));
                 polling.into_iter().for_each(|poll| self.stmt(poll, ActiveLanes::Lead));
                 self.appending = !counters.is_empty();

@@ -65,18 +65,18 @@ fn grid_texts(GridPlan { count, run, .. }: GridPlan) -> Vec<(&'static str, Strin
     counting.into_iter().chain([("grid", run.to_string())]).collect()
 }
 
-/// Maximum number of devices that have targets.
+/// Number of CUDA devices that have a target.
 pub const MAX_DEVICES: u32 = 16;
 
-/// The backend of the CUDA device with a number.
+/// The backend of one CUDA device, given by its number.
 #[derive(Clone, Copy, Debug)]
 pub struct CudaBackend {
     ordinal: u32,
 }
 
 impl CudaBackend {
-    /// Makes the backend of the device with this number, which need not exist until kernels are
-    /// compiled.
+    /// Makes the backend of the device with this number. The device need not exist until kernels
+    /// are compiled.
     pub fn new(ordinal: u32) -> CudaBackend {
         CudaBackend { ordinal }
     }

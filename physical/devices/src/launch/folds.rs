@@ -8,8 +8,10 @@
 //! for j, p: y[j] op= P[p, j]                     one group
 //! for g, p in group g, j: y[g, j] op= P[p, j]    several groups
 //! ```
-//! The rows of one group are as many as the chunks of a launch. So the loop over them is innermost,
-//! where lanes share it if their order does not matter, or outermost if there is one element.
+//! Here `p` is the number of a row, `j` the number of an element in a row, and `g` the number of a
+//! group. If there is one group, it has a row for each chunk. The loop over the rows is then
+//! innermost, and lanes share the rows if their order does not matter. If in addition a row has one
+//! element, the loop over the rows is the only loop.
 
 use redpoll_compiler::lower::Draft;
 use redpoll_compiler::notation::{
@@ -248,7 +250,7 @@ mod tests {
         assert!(!text.contains("lanes 16 for p"), "{text}");
     }
 
-    /// Sizes above 1 do not change the text, so that the same text is compiled only once.
+    /// Sizes above 1 do not change the text, so that one compilation serves all of them.
     #[test]
     fn sizes_do_not_change_the_code() {
         let text = |shape| grid(Prim::F64, shape);

@@ -38,7 +38,7 @@ const INITIAL_CAPACITY: usize = 16;
 pub(crate) struct Grids {
     count: Option<Box<dyn GridRunner>>,
     run: Box<dyn GridRunner>,
-    /// The division of rounds into sections, if possible.
+    /// The division of rounds into sections; `None` if rounds are not cut.
     sections: Option<Sections>,
     launches: AtomicU64,
     /// For each buffer, the number of elements that a window of unknown length needed in the
@@ -126,7 +126,7 @@ impl Grids {
     }
 
     /// Returns the processors that share the work: the teams of a device, or threads for the
-    /// interpreter. A loop with inexact folds is cut as for threads on a device too, because the
+    /// interpreter. Even on a device, a loop with inexact folds is cut as for threads, because the
     /// bits of the results depend on the cuts.
     fn share<'a>(&self, cut: &Cut, workers: &'a Workers) -> WorkShare<'a> {
         let folds = cut.outputs.iter().any(|(_, join)| matches!(join, Join::Folded(_)));
@@ -137,7 +137,8 @@ impl Grids {
     }
 }
 
-/// The maximum number of steps per round of a loop, for the conversion of limits of rounds.
+/// The assumed maximum number of steps per round of a loop, which converts a limit of rounds to a
+/// limit of steps.
 const STEPS_PER_ROUND: u64 = 1 << 12;
 
 impl Code for Grids {
@@ -152,7 +153,7 @@ impl Code for Grids {
         };
         let needed = std::mem::take(&mut *self.needed.lock().unwrap_or_else(PoisonError::into_inner));
         match run(kernel, self, (chunks, sections), inputs, (limits, &needed)) {
-            // The previous run may have needed more.
+            // The previous run may have needed larger windows.
             Err(error) if exceeds_memory(&error) && !needed.is_empty() => {
                 run(kernel, self, (chunks, sections), inputs, (limits, &[]))
             }
@@ -168,8 +169,8 @@ impl Code for Grids {
         false
     }
 
-    /// Sets a limit of steps per launch, where steps are counted: the limit of rounds times the
-    /// maximum number of steps per round.
+    /// Limits the steps of each launch, on runners that count steps. The limit is `limit` rounds of
+    /// the assumed maximum number of steps.
     fn limit_rounds(&mut self, limit: u64) {
         let steps = limit.saturating_mul(STEPS_PER_ROUND);
         self.count.iter_mut().chain([&mut self.run]).for_each(|runner| runner.limit_steps(steps));
@@ -215,7 +216,7 @@ fn run(
     Ok(Outcome { outputs, counts: None, on_device })
 }
 
-/// Returns whether a run needed more memory than the host or the device has for it.
+/// Returns whether an error says that the host or the device lacks memory for a run.
 fn exceeds_memory(error: &Error) -> bool {
     match error {
         Error::Device(source) => matches!(source.downcast_ref(), Some(crate::Error::DeviceMemory { .. })),
@@ -228,7 +229,8 @@ fn has_unknown_length(space: MemorySpace) -> bool {
     matches!(space, MemorySpace::Chunk | MemorySpace::Team)
 }
 
-/// Returns for each buffer a representative of the buffers with which it may exchange its memory.
+/// Returns, for each buffer, the number of a representative of its group: the buffers that may
+/// exchange their memory with each other.
 fn exchange_groups(function: &Function) -> Vec<usize> {
     let mut groups: Vec<usize> = (0..function.buffers.len()).collect();
     for stmt in &function.body {
@@ -263,7 +265,7 @@ struct GridRun<'a> {
 }
 
 impl GridRun<'_> {
-    /// Launches a grid; repeats the launch with larger windows as long as one is too small.
+    /// Launches a grid; repeats the launch with larger windows while a window is too small.
     fn launch(&mut self, runner: &dyn GridRunner) -> Result<LaunchResult, Error> {
         loop {
             if self.limits.cancel.load(Ordering::Relaxed) {
@@ -286,9 +288,9 @@ impl GridRun<'_> {
         }
     }
 
-    /// Returns the number of teams of a launch: at least one, at most the number of chunks and the
-    /// number of teams of the runner, and so few that the windows of the teams take at most half of
-    /// the memory.
+    /// Returns the number of teams of a launch: at least one, and at most the number of chunks and
+    /// the number of teams of the runner. Their windows take at most half of the memory, unless
+    /// those of one team take more.
     fn teams(&self, runner: &dyn GridRunner) -> usize {
         let of_team = |(k, space): (usize, &MemorySpace)| match (space, &self.capacities[k]) {
             (MemorySpace::Team, WindowCapacity::All(capacity)) => {
@@ -343,7 +345,7 @@ impl GridRun<'_> {
     /// input.
     fn dense_window(&self, buffer: Buffer) -> WindowExtent {
         let Binding::Leaf { tensor, .. } = self.kernel.draft().lowered().bindings[buffer.index()] else {
-            unreachable!("shared outputs are dense, so they have values alone")
+            unreachable!("only the values of outputs have such windows")
         };
         let len = element_count(self.kernel, tensor, self.inputs) as usize;
         WindowExtent { first: 0, len, capacity: len }
@@ -360,7 +362,7 @@ impl GridRun<'_> {
             Binding::Leaf { tensor, .. } => {
                 (tensor, self.kernel.draft().program().tensors[tensor.index()].ty.format.levels.len(), false)
             }
-            Binding::Scratch | Binding::Lengths => unreachable!("rounds decide about arrays of outputs"),
+            Binding::Scratch | Binding::Lengths => unreachable!("only arrays of outputs have windows of rounds"),
         };
         let ty = &self.kernel.draft().program().tensors[id.index()].ty;
         let levels = ty.format.levels.iter().zip(ty.format.storage_shape(&ty.shape)).take(depth);
@@ -370,14 +372,14 @@ impl GridRun<'_> {
         for n in full {
             span = Some(span.map_or_else(|| coordinates(chunk, n), |span| span.times(n)));
         }
-        let own = span.map_or(0..1, |span| span.own);
+        let positions = span.map_or(0..1, |span| span.own);
         // The end of the list of position `p` is at `p + 1`.
-        let len = own.len() + usize::from(ends);
-        WindowExtent { first: own.start as i64, len, capacity: len }
+        let len = positions.len() + usize::from(ends);
+        WindowExtent { first: positions.start as i64, len, capacity: len }
     }
 
-    /// Records the elements that windows of unknown length requested. Buffers that exchange their
-    /// memory need equal capacities.
+    /// Records the number of elements that windows of unknown length requested. Buffers that
+    /// exchange their memory need equal capacities.
     fn record_needed(&mut self, runner: &dyn GridRunner, launched: &LaunchResult) {
         let groups = exchange_groups(&runner.grid().function);
         let mut requested = vec![0; self.capacities.len()];

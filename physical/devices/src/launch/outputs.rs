@@ -22,7 +22,7 @@ pub(super) struct OutputAssembly<'a> {
     launched: &'a LaunchResult,
     /// For each chunk, the lengths of the arrays in `arrays_with_lengths`; read at first use.
     lengths: OnceCell<Vec<Vec<u64>>>,
-    /// The arrays of outputs.
+    /// The arrays of all outputs, in the order of the recorded lengths.
     arrays_with_lengths: Vec<Buffer>,
 }
 
@@ -253,8 +253,8 @@ impl<'a> OutputAssembly<'a> {
         self.tensor(id, |buffer| Ok(joined.remove(&buffer).expect("each array was appended")))
     }
 
-    /// Returns the piece with the elements at positions of a chunk, to each of which `shift` is
-    /// added.
+    /// Returns the piece with the elements at some positions of a chunk. The piece adds `shift` to
+    /// each element.
     fn piece(&self, array: Buffer, chunk: usize, positions: Range<usize>, shift: usize) -> GatherPiece {
         let first = self.launched.windows[array.index()][chunk].first as usize;
         GatherPiece { window: chunk, from: positions.start - first, len: positions.len(), shift: shift as i64 }
@@ -266,8 +266,8 @@ impl<'a> OutputAssembly<'a> {
         self.gather(array, &[], &own.collect::<Vec<_>>())
     }
 
-    /// Makes the array of the ends of lists below some positions, counted in entries of the joined
-    /// output.
+    /// Makes the array of the ends of the lists at the positions of `parents`. An end is the number
+    /// of entries that the joined output has up to the end of the list.
     fn ends(
         &self,
         ptr: Buffer,
@@ -285,7 +285,7 @@ impl<'a> OutputAssembly<'a> {
     }
 }
 
-/// Returns the arrays of an output, in the order of the function's table.
+/// Returns the arrays of an output, in the order of the function's buffers.
 fn arrays(draft: &Draft, id: TensorId) -> Vec<Buffer> {
     draft.buffers(|b| match b {
         Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => *tensor == id,

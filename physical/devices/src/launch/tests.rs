@@ -1,4 +1,4 @@
-//! Repeated runs of a kernel, which reuse the sizes of windows and the chunks of the run before.
+//! Repeated runs of a kernel, which reuse the sizes of windows and the chunks of the previous run.
 
 use super::*;
 use crate::grid::{GridProgram, TeamSize};
@@ -36,8 +36,8 @@ fn square(a: &Tensor) -> (Kernel, Grids) {
     (Kernel::compile(&draft, &grid_interpreter()).unwrap(), grids)
 }
 
-/// The first run finds the sizes of windows by repeated launches; later runs begin with them, and
-/// a run over smaller inputs reduces them.
+/// The first run finds the sizes of windows by repeated launches. Later runs begin with these
+/// sizes, and a run over smaller inputs reduces the sizes.
 #[test]
 fn windows_begin_with_the_sizes_of_the_run_before() {
     let (dense, sparse) = (matrix(40), matrix(1));
@@ -59,7 +59,8 @@ fn windows_begin_with_the_sizes_of_the_run_before() {
     assert!(launches(&dense) > 2);
 }
 
-/// A run over the same tensors has the chunks of the run before; other tensors have their own.
+/// A run over the same tensors reuses the chunks of the previous run; a run over other tensors gets
+/// new chunks.
 #[test]
 fn chunks_are_those_of_the_run_before() {
     let inputs = [matrix(40), matrix(40)];

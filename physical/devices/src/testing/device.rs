@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Text in front of a unit.
+/// The text before a unit that lets the unit compile as C++.
 pub(crate) const BLOCK: &str = include_str!("device/block.h");
 const DRIVER: &str = include_str!("device/driver.cpp");
 const COMPILER: &str = include_str!("device/nvrtc.cpp");
@@ -49,7 +49,7 @@ pub struct EmulatedDevice {
 }
 
 impl EmulatedDevice {
-    /// Builds the libraries in a folder, which must exist as long as they are used.
+    /// Builds the libraries in a folder, which must exist while the libraries are used.
     ///
     /// # Errors
     /// If the folder is not writable, there is no C++ compiler, or the compiler fails.
@@ -58,7 +58,8 @@ impl EmulatedDevice {
         let quoted =
             |name: &str, text: &str| format!("-D{name}=\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
         let units = [&[&*compiler_name().to_string_lossy()], LIBRARY, UNIT].concat().join(" ");
-        // Units that were compiled for another emulation are not found in the cache.
+        // The version is part of the keys of cached units, so that units that were compiled for
+        // another emulation are not reused.
         let hash = blake3::hash([BLOCK, &units].concat().as_bytes());
         let version = hash.as_bytes()[..3].iter().fold(0, |version, byte| version << 8 | u32::from(*byte));
         let defined = [
@@ -69,7 +70,7 @@ impl EmulatedDevice {
         let build = |name: &str, text: &str| {
             let [source, library] = [format!("{name}.cpp"), format!("{name}.so")].map(|file| folder.join(file));
             std::fs::write(&source, text)?;
-            // A look-up of the name finds the library that is loaded under it.
+            // A look-up of this name finds the loaded library with the name.
             let output = compiler(&["-O1", &format!("-Wl,-soname,{name}.so")])
                 .args(&defined)
                 .arg("-o")
@@ -85,8 +86,8 @@ impl EmulatedDevice {
         Ok([build("libcuda", DRIVER)?, build("libnvrtc", COMPILER)?])
     }
 
-    /// Builds the libraries in a folder and loads them into this process. The caller has not looked
-    /// up a device before.
+    /// Builds the libraries in a folder and loads them into this process. The process must not have
+    /// looked up a device before.
     ///
     /// # Errors
     /// The errors of [`EmulatedDevice::build`], and if the libraries cannot be loaded.

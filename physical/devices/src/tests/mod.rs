@@ -1,5 +1,5 @@
-//! Tests of the code that the crates below compile, on every backend: functions of Assembly, and
-//! lowered programs over tensors.
+//! Tests of compiled code on every backend: functions of Assembly, and lowered programs over
+//! tensors.
 
 pub(crate) mod assembly;
 mod lost;

@@ -1,4 +1,4 @@
-//! Sections of rounds: each has a share of the work.
+//! Sections of rounds: each section has a share of the work.
 
 use crate::grid::{GridPlan, TeamSize};
 use redpoll_compiler::notation::ALL_ROUNDS;
@@ -7,7 +7,8 @@ use redpoll_kernels::kernel::{Shares, WorkShare};
 use redpoll_kernels::run::Workers;
 use std::num::NonZero;
 
-/// Each stored entry is in one section, and each section has less than half of the entries.
+/// Each position of a list is in exactly one chunk, and no chunk has half of the entries in one
+/// round.
 #[test]
 fn sections_have_each_stored_entry_once() {
     let workers = Workers::new(NonZero::new(2).unwrap()).without_grain();
@@ -24,9 +25,9 @@ fn sections_have_each_stored_entry_once() {
         for (rounds, section) in &chunks {
             for round in rounds.start.max(0)..rounds.end.min(cut.rounds.end) {
                 let list = tensor.list_below(round as u64);
-                let own = list.start.max(section.start.max(0) as u64)..list.end.min(section.end as u64);
-                largest = largest.max(tensor.first_leaf_position(own.end) - tensor.first_leaf_position(own.start));
-                positions.extend(own);
+                let range = list.start.max(section.start.max(0) as u64)..list.end.min(section.end as u64);
+                largest = largest.max(tensor.first_leaf_position(range.end) - tensor.first_leaf_position(range.start));
+                positions.extend(range);
             }
         }
         assert!(chunks.iter().filter(|(_, section)| *section != ALL_ROUNDS).count() > 1, "{chunks:?}\n{text}");

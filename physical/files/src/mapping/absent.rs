@@ -7,7 +7,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A file mapped into memory; there is none on this system.
+/// A file mapped into memory; no such file exists on this system.
 #[derive(Debug)]
 pub struct MappedFile(Infallible);
 
@@ -33,13 +33,13 @@ impl MappedFile {
     /// Checks that all bytes read so far are those that the file had when it was mapped.
     ///
     /// # Errors
-    /// The change of the file.
+    /// Returns the change of the file.
     pub fn check(&self) -> Result<(), FileChange> {
         match self.0 {}
     }
 }
 
-/// A part of a mapped file; there is none on this system.
+/// A part of a mapped file; no such part exists on this system.
 #[derive(Clone, Debug)]
 pub struct MappedRange(Infallible);
 

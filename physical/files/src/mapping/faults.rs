@@ -138,8 +138,8 @@ fn replace_lost_pages(slot: &Slot, address: usize) -> bool {
     let page = PAGE.load(Ordering::Acquire);
     let first = address & !(page - 1);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-    // SAFETY: the pages belong to the mapping of the slot, which exists while it is read. Zeros
-    // take their place.
+    // SAFETY: the pages belong to the mapping of the slot, and the mapping exists while a page of
+    // it is read. Zeros take the place of the pages.
     let mapped = unsafe {
         let first = ptr::with_exposed_provenance_mut(first);
         libc::mmap(first, end - first.addr(), libc::PROT_READ, flags, -1, 0)

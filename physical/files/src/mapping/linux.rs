@@ -30,7 +30,8 @@ impl MappedFile {
     /// Whether files are mapped on this system.
     pub const IS_SUPPORTED: bool = true;
 
-    /// Maps a whole file that was opened for reading; `None` if it is empty or cannot be mapped.
+    /// Maps a whole file that was opened for reading; `None` if the file is empty or cannot be
+    /// mapped.
     pub fn open(file: File) -> io::Result<Option<Arc<MappedFile>>> {
         let Some(identity) = FileIdentity::of(&file.metadata()?) else { return Ok(None) };
         let Ok(size) = usize::try_from(identity.size()) else { return Ok(None) };
@@ -39,8 +40,8 @@ impl MappedFile {
         }
         // SAFETY: the mapping is only read, as floats and through raw bytes, and no address or
         // length is computed from its content; every bit pattern is a float. Lost pages become
-        // zeros. Another process may change bytes while they are read; an element is then the old
-        // one, the new one or a mixture, and `check` reports the change.
+        // zeros. Another process may change bytes while they are read; the read element is then the
+        // old element, the new element or a mixture of both, and `check` reports the change.
         let Ok(map) = (unsafe { MmapOptions::new().len(size).map(&file) }) else { return Ok(None) };
         let Some(guard) = FaultGuard::new(map.as_ptr().addr(), size) else { return Ok(None) };
         Ok(Some(Arc::new(MappedFile { guard, map, file, identity })))
@@ -61,7 +62,7 @@ impl MappedFile {
     /// Checks that all bytes read so far are those that the file had when it was mapped.
     ///
     /// # Errors
-    /// The change of the file.
+    /// Returns the change of the file.
     pub fn check(&self) -> Result<(), FileChange> {
         if self.guard.has_lost_pages() {
             return Err(FileChange::Lost);

@@ -1,4 +1,4 @@
-//! Files mapped into memory, on systems where that is safe.
+//! Files mapped into memory, on systems where mapping is safe.
 
 #[cfg(not(target_os = "linux"))]
 mod absent;

@@ -68,8 +68,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
         0
     }
 
-    /// Returns whether a kernel of this backend converts the storage of a tensor, in place of the
-    /// host. A device converts the tensors that are on a device.
+    /// Returns whether a kernel of this backend, rather than the host, converts the storage of a
+    /// tensor. A device converts the tensors that are on a device.
     fn converts(&self, _source: &Tensor) -> bool {
         false
     }

@@ -72,7 +72,7 @@ impl ExprWriter<'_> {
         self.combine_in_fold(op, acc, ExprText(lane.to_owned(), Precedence::Atom), value)
     }
 
-    /// Returns the text of two lanes combined.
+    /// Returns the text that combines two lanes.
     pub fn fold_names(&mut self, op: BinaryOp, acc: Local, a: &str, b: &str) -> String {
         let (a, b) = (ExprText(a.to_owned(), Precedence::Atom), ExprText(b.to_owned(), Precedence::Atom));
         self.combine_in_fold(op, acc, a, b)
@@ -105,7 +105,8 @@ impl ExprWriter<'_> {
 
     /// Returns the text of an expression as a vector: a scalar, which C converts to a vector of
     /// equal elements, a loaded vector, or a vector built from its elements. Returns `None` for an
-    /// operator, whose operands are written as vectors, and outside of vectors.
+    /// operator, whose operands are written as vectors, and where the text computes single
+    /// elements.
     fn vector_text(&mut self, e: &Expr) -> Option<ExprText> {
         let (vector, (var, number)) = (self.vector.take()?, self.lane?);
         let text = match e {
@@ -357,7 +358,8 @@ fn overflows(prim: Prim) -> bool {
     prim.is_signed() && prim.is_int() && prim.bits() >= 32
 }
 
-/// Returns whether C's division by an expression is correct: a constant other than 0 and -1.
+/// Returns whether the division of C gives the results of Assembly for this divisor: a constant
+/// other than 0 and -1.
 fn is_plain_divisor(e: &Expr) -> bool {
     matches!(e, Expr::Const(by) if by.to_i128().is_some_and(|by| by != 0 && by != -1) && !matches!(by, Scalar::Bool(_)))
 }

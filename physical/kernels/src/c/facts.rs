@@ -107,8 +107,8 @@ fn largest_subset(function: &Function, mut locals: Vec<bool>, rule: &dyn Fn(&[bo
     }
 }
 
-/// Returns whether an `i64` is computed as in [`LocalFacts::is_position`], given for each local
-/// whether that holds.
+/// Returns whether an `i64` is computed as in [`LocalFacts::is_position`]. `positions` has the
+/// answer for each local.
 fn is_position(function: &Function, positions: &[bool], e: &Expr) -> bool {
     match e {
         Expr::Const(value) => value.to_i128().is_some_and(|v| v.unsigned_abs() <= 1 << 32),
@@ -126,7 +126,7 @@ fn is_position(function: &Function, positions: &[bool], e: &Expr) -> bool {
     }
 }
 
-/// Returns whether an `i64` is never negative, given for each local whether that holds.
+/// Returns whether an `i64` is never negative. `non_negative` has the answer for each local.
 fn is_non_negative(function: &Function, non_negative: &[bool], e: &Expr) -> bool {
     match e {
         Expr::Const(value) => value.to_i128().is_some_and(|v| v >= 0),

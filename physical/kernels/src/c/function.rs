@@ -10,7 +10,7 @@ use redpoll_compiler::assembly::{BufferClass, BufferRole, Expr, Function, Stmt};
 use redpoll_logic::Prim;
 use std::fmt::Write;
 
-/// The entries of a function's tables that the body uses.
+/// The buffers, parameters and locals of a function that its body uses.
 pub struct TableUses {
     pub buffers: Vec<bool>,
     pub grown: Vec<bool>,
@@ -57,7 +57,7 @@ impl TableUses {
 /// Writes a verified function and its entry with the given name.
 ///
 /// Inputs are parameters of a separate function, so that the compiler relies on `restrict`. Owned
-/// buffers are plain variables, since sorting and growth change them from outside.
+/// buffers are plain variables, since the callbacks for sorting and growth change them.
 pub fn write(function: &Function, entry: &str, helpers: &mut Helpers, out: &mut String) {
     let (names, uses) = (Identifiers::new(function), TableUses::of(function));
     comment(function, &names, out);

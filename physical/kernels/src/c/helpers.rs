@@ -180,8 +180,8 @@ impl Helpers {
         })
     }
 
-    /// Returns the name of the helper that calls a function of the mathematical library, the same
-    /// function as in all backends. The first argument of the helper is the frame.
+    /// Returns the name of the helper that calls a function of the mathematical library, which all
+    /// backends call. The first argument of the helper is the frame.
     pub fn math(&mut self, function: MathFn, prim: Prim) -> String {
         self.add(format!("rp_{}_{prim}", function.name()), |name| {
             let ty = c_type(prim);

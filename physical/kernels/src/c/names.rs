@@ -32,7 +32,7 @@ impl Identifiers {
     pub fn avoiding(function: &Function, words: &[&str]) -> Identifiers {
         let mut taken: HashSet<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let mut all = |names: &mut dyn Iterator<Item = &str>| {
-            // Unnamed entries are named by their index in the table.
+            // A buffer, parameter or local without a name is named by its index.
             let name = |(k, name): (usize, &str)| {
                 if name.is_empty() { fresh(&format!("v{k}"), &mut taken) } else { fresh(name, &mut taken) }
             };
@@ -119,7 +119,7 @@ fn may_be_macro(name: &str) -> bool {
 }
 
 /// Returns an identifier for a name, of letters, digits and single underscores. The identifier
-/// differs from all that are taken, and becomes one of them.
+/// differs from all identifiers in `taken`, to which it is added.
 fn fresh(name: &str, taken: &mut HashSet<String>) -> String {
     let mut base = String::new();
     for c in name.chars() {

@@ -13,8 +13,8 @@ pub struct ToolchainOptions {
     pub cache: CacheFolder,
     /// Size limit of the cache on disk, in bytes.
     pub cache_bytes: u64,
-    /// Time limit of the compiler for one unit, and for each question about its version. A compiler
-    /// that exceeds the limit is killed, and the call returns an error.
+    /// Time limit of the compiler for one unit, and for each call that identifies the compiler. A
+    /// compiler that exceeds the limit is killed, and the call returns an error.
     pub compiler_time: Duration,
 }
 
@@ -36,6 +36,6 @@ pub struct ToolchainCounters {
     pub memory: u64,
     /// Libraries found on disk.
     pub disk: u64,
-    /// Libraries found in neither, which the compiler builds.
+    /// Libraries found neither in memory nor on disk, which the compiler builds.
     pub compiled: u64,
 }

@@ -15,7 +15,8 @@ pub trait StmtDialect: Sized {
     /// stores.
     fn store_condition(&self, active: <Self::Extension as Extension>::ActiveLanes) -> &'static str;
 
-    /// Writes the poll at the start of the rounds of a loop with this body, if the loop needs one.
+    /// Writes the code at the start of each round of a loop with this body: a poll for
+    /// cancellation, if the loop needs a poll.
     fn poll_round(w: &mut StmtWriter<'_, Self>, body: &[Stmt<Self::Extension>]);
 
     /// Writes a lane fold.
@@ -135,9 +136,9 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
     /// Writes a `for` loop. The offset of the first round and the step select the rounds of a lane;
     /// `""` and `"++"` select all rounds.
     ///
-    /// The bounds are evaluated once, so a bound that the body may change is kept in a variable.
-    /// The loop declares its own variable; bounds that read an outer value of the same name are
-    /// kept before that declaration.
+    /// The bounds are evaluated once, so a bound that the body may change is stored in a variable.
+    /// The loop declares its own variable; bounds that read an outer variable of the same name are
+    /// stored before that declaration.
     pub fn for_loop(
         &mut self,
         var: Local,

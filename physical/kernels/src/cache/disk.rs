@@ -7,10 +7,11 @@
 //! that does not match its checksum is removed. When the cache exceeds its limit, the least
 //! recently used entries are removed first.
 //!
-//! The folder may contain other things, which stay untouched. The cache only loads, removes or
-//! changes files and folders that have the name of an entry, of its file or of a work folder, are
-//! of that kind and belong to this user. Code that other users could have written is not loaded:
-//! folder, entry and file must belong to this user and must not be writable by others.
+//! The folder may contain other files and folders, which stay untouched. The cache loads, removes
+//! and changes only entries, the files of entries, and work folders. It recognizes them by their
+//! names, by their types (file or folder), and by their owner, which must be this user. Code that
+//! other users could have written is not loaded: folder, entry and file must belong to this user
+//! and must not be writable by others.
 
 use super::{is_checksum, is_key};
 use redpoll_files::{RANDOM_LETTERS, Requirement, check_ownership, make_private, private_file, private_folder};
@@ -34,7 +35,7 @@ pub struct DiskCache {
     refused: OnceLock<String>,
 }
 
-/// An entry, for the removal of the least recently used ones.
+/// An entry with its size and its last use, for the removal of the least recently used entries.
 struct DiskEntry {
     path: PathBuf,
     bytes: u64,
@@ -106,12 +107,12 @@ impl DiskCache {
         Ok(target)
     }
 
-    /// Returns the text noted under a key, if there is an intact one.
+    /// Returns the text of the note with a key, if the note exists and is intact.
     pub fn read_note(&self, key: &str) -> Option<String> {
         fs::read_to_string(self.find(key)?).ok()
     }
 
-    /// Notes a text under a key, replacing an earlier one.
+    /// Stores a text as the note with a key, in place of an earlier note.
     pub fn write_note(&self, key: &str, text: &str) -> io::Result<()> {
         let work = self.work_folder()?;
         let file = work.path().join("note");
@@ -122,8 +123,8 @@ impl DiskCache {
     }
 
     /// Removes stale work folders. If the limit is exceeded, also removes the least recently used
-    /// entries, until the others take at most three quarters of the limit. Other processes may do
-    /// so at the same time; failures are ignored.
+    /// entries, until the remaining entries take at most three quarters of the limit. Other
+    /// processes may remove entries at the same time; failures are ignored.
     fn shrink(&self) {
         let now = SystemTime::now();
         let mut entries = Vec::new();

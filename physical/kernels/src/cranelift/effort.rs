@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 const LONG: usize = 40;
 
 /// Number of steps per statement and run up to which less effort pays. Less effort saves about 6
-/// microseconds per statement. It loses about 2 nanoseconds per step, in each of the about 200 runs
-/// before the optimizing tier replaces the kernel.
+/// microseconds per statement. Less effort loses about 2 nanoseconds per step, in each of the about
+/// 200 runs before the optimizing tier replaces the kernel.
 const STEPS_PER_STATEMENT: f64 = 12.0;
 
 /// The effort spent on the machine code of a function, which does not change the bits of results.

@@ -362,8 +362,8 @@ impl FunctionEmitter<'_> {
         (x == w && y == z).then_some((x, y))
     }
 
-    /// Returns the sides of `a <= b`, which is `a == min(a, b)` but need not wait for the minimum,
-    /// if `smaller` is the minimum of `a` and another value.
+    /// Returns `a` and `b` if `smaller` is the minimum of `a` and another value `b`. The comparison
+    /// `a == smaller` is then the same as `a <= b`, which need not wait for the minimum.
     fn as_at_most(&self, a: Value, smaller: Value) -> Option<(Value, Value)> {
         let dfg = &self.builder.func.dfg;
         let inst = dfg.value_def(dfg.resolve_aliases(smaller)).inst()?;

@@ -103,12 +103,12 @@ pub(super) struct FunctionEmitter<'a> {
     pub(super) locals: Vec<Variable>,
     /// For each enclosing loop, the locals that it assigns.
     pub(super) scopes: Vec<Vec<bool>>,
-    /// For each enclosing loop, the target of `break`, and whether there is such a `break`.
+    /// For each enclosing loop, the target of `break`, and whether the loop has a `break`.
     pub(super) exits: Vec<(Block, bool)>,
     /// Loads hoisted out of the innermost loop, and their values.
     pub(super) hoisted: Vec<(Expr, Value)>,
-    /// In a loop with several elements per round: its variable, and a value and an offset that add
-    /// up to the variable for the current element.
+    /// In a loop with several elements per round: the variable of the loop, and a value and an
+    /// offset. The variable of the current element is the sum of the value and the offset.
     pub(super) lane: Option<(Local, Value, i64)>,
     /// The signature of the trampoline.
     pub(super) grow: SigRef,
@@ -124,8 +124,8 @@ impl FunctionEmitter<'_> {
     /// Loads the fields of the frame that the body needs, and declares its variables.
     fn enter(&mut self) {
         let function = self.function;
-        // During a call, neither the parameters change nor the slots of buffers that the function
-        // does not grow.
+        // During a call, the parameters do not change. The slots of buffers that the function
+        // neither grows nor swaps do not change either.
         let fixed = trusted_flags().with_readonly().with_can_move();
         let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
         let mut grows = vec![false; function.buffers.len()];
@@ -173,8 +173,8 @@ impl FunctionEmitter<'_> {
         self.builder.ins().load(self.pointer, trusted_flags(), slots, slot_offset(buffer.index()))
     }
 
-    /// Loads the capacity of a buffer in elements. Growth compares with it once, so it is loaded at
-    /// the comparison and occupies no register.
+    /// Loads the capacity of a buffer in elements. A growth statement compares with the capacity
+    /// once, so the capacity is loaded at the comparison and occupies no register elsewhere.
     pub(super) fn capacity(&mut self, buffer: Buffer) -> Value {
         let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
         let at = slot_offset(buffer.index()) + (offset_of!(Slot, len) - offset_of!(Slot, data)) as i32;

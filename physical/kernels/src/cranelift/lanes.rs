@@ -1,5 +1,5 @@
 //! Lane folds: on vectors if the value allows it, otherwise with one register per lane. The order
-//! of operations is the same.
+//! of operations is the same in both cases.
 
 use super::function::{FunctionEmitter, register};
 use super::maps::vector;
@@ -219,7 +219,7 @@ impl FunctionEmitter<'_> {
             Expr::Binary(op, a, b) => {
                 is_native(*op, prim) && self.is_vector(a, var, prim) && self.is_vector(b, var, prim)
             }
-            // A comparison has the lanes of its operands.
+            // A comparison has as many lanes as its operands.
             Expr::Compare(_, a, b) if prim == Prim::Bool => {
                 let compared = self.function.prim_of(a);
                 compared.bytes() == 1 && self.is_vector(a, var, compared) && self.is_vector(b, var, compared)

@@ -5,14 +5,14 @@
 //!   after a swap, or after a call of `grow`, in a cold block. Their live ranges end with the loop,
 //!   so the register allocator need not weigh loops against each other.
 //! - Loops are rotated: a guard, then a body with the test at its bottom.
-//! - Cheap values that would wait for an unpredictable branch are selected (`stmt`), loads that a
-//!   loop repeats are hoisted (`hoist`), and loops over adjacent elements run on vectors (`maps`,
-//!   `lanes`).
+//! - A conditional assignment of a cheap value is a select and not a branch, which may be
+//!   unpredictable (`stmt`). Loads that a loop repeats are hoisted (`hoist`). Loops over adjacent
+//!   elements run on vectors (`maps`, `lanes`).
 //! - Every buffer is an alias region of its own, so a store to one does not invalidate loads of
 //!   another.
 //! - A long kernel whose runs are expected to be short is compiled with less effort (`effort`).
 //! - No operation is contracted, reordered or approximated: results are those of the interpreter,
-//!   bit for bit, if all NaNs count as one.
+//!   bit for bit, if all NaNs count as equal.
 
 mod cast;
 mod effort;

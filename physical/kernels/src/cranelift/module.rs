@@ -150,7 +150,7 @@ impl FunctionBuilderState {
 }
 
 /// Returns the rounding function with this name, which Cranelift calls on machines without an
-/// instruction for it.
+/// instruction for this rounding.
 fn libcall(name: &str) -> Option<*const u8> {
     macro_rules! table {
         ($($name:literal $double:ident $t:ty;)*) => {

@@ -1,8 +1,8 @@
-//! Machine code that kernels share: functions that differ only in names are compiled once as long
-//! as a kernel with their code is in memory.
+//! Machine code that kernels share: a function is not compiled again while the code of a function
+//! that differs only in names is in memory.
 //!
-//! Sizes are parameters of functions, so that the plans of one expression over tensors of several
-//! sizes often lower to the same function. So do queries over different tables.
+//! Sizes are parameters of functions. So the plans of one expression over tensors of several sizes
+//! often lower to the same function. Queries over different tables often do, too.
 
 use super::{Effort, compile};
 use crate::compiled_kernel::CodeRef;
@@ -25,7 +25,8 @@ pub fn compile_shared(function: &Function, effort: Effort) -> Result<CompiledKer
     if let Some(kernel) = found {
         return Ok(kernel);
     }
-    // The table is not locked meanwhile. If two threads compile one function, both results serve.
+    // The table is not locked during the compilation. If two threads compile one function, both
+    // results are valid.
     let kernel = compile(function, effort)?;
     table().insert(key, kernel.code());
     Ok(kernel)
@@ -38,7 +39,7 @@ fn code_key(function: &Function, effort: Effort) -> CodeKey {
     let mut state = HashedBytes::default();
     function.hash_code(&mut state);
     effort.hash(&mut state);
-    // The hash is cryptographic, so equal keys are taken for equal functions.
+    // The hash is cryptographic, so functions with equal keys are treated as equal.
     *blake3::hash(&state.0).as_bytes()
 }
 
@@ -59,7 +60,7 @@ impl Hasher for HashedBytes {
 /// The code of kernels in memory.
 struct CodeTable {
     code: HashMap<CodeKey, CodeRef>,
-    /// The number of entries at which those whose code was freed are removed.
+    /// The number of entries at which entries with freed code are removed.
     limit: usize,
 }
 

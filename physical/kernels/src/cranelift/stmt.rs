@@ -102,7 +102,7 @@ impl FunctionEmitter<'_> {
     }
 
     /// Writes `if cond { local = value }` as a select if the value is a cheap integer; returns
-    /// whether it did.
+    /// whether a select was written.
     fn select(&mut self, cond: &Expr, then: &[Stmt]) -> bool {
         let [Stmt::Assign(local, value)] = then else { return false };
         let prim = self.function.locals[local.index()].prim;

@@ -1,4 +1,4 @@
-//! Growth at no cost for the loop that contains it.
+//! The trampoline: calls of `grow` that cost the loops around them nothing.
 //!
 //! A call in the platform's convention clobbers most registers, so in a loop that appends, values
 //! live across the call would be in memory in every round, although the call is rare. The

@@ -1,6 +1,6 @@
-//! Outputs of which each part has written a range of outermost coordinates. The arrays of later
-//! parts are appended to those of the first, array by array; the source of each array is freed
-//! before the next one is moved.
+//! The join of outputs of which each part has written a range of outermost coordinates. The arrays
+//! of later parts are appended to the arrays of the first part, one array after the other. The
+//! memory of an appended array is freed before the next array is appended.
 
 use super::Kernel;
 use crate::Error;
@@ -57,7 +57,7 @@ struct ElementMove<'a> {
     shift: i64,
 }
 
-/// Joins the arrays of an output in the memory of the first part; returns the length of each.
+/// Joins the arrays of an output in the memory of the first part; returns the length of each array.
 ///
 /// # Errors
 /// [`Error::KernelStopped`] when there is no memory for the arrays, or too many positions for their
@@ -151,8 +151,8 @@ impl Appender<'_> {
         self.shifted(array, spans, &vec![0; spans.len()])
     }
 
-    /// Appends an array whose elements are shifted by a number for each part, and frees its memory
-    /// in the other parts.
+    /// Appends an array, adds the shift of each part to the elements of that part, and frees the
+    /// array in all parts except the first.
     fn shifted(&mut self, array: Buffer, spans: &[PositionSpan], shifts: &[i64]) -> Result<(), Error> {
         let (first, others) = self.parts.split_first_mut().expect("there are parts");
         let first = &mut first.invocation;

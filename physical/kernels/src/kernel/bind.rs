@@ -5,7 +5,8 @@ use redpoll_compiler::lower::{Binding, LoweredFunction, ParamSource};
 use redpoll_compiler::notation::{BlockInputs, Program, Role, TensorId};
 use redpoll_storage::{Array, Tensor};
 
-/// Returns the input arrays, in the order of the function's table, and the parameters.
+/// Returns the input arrays, in the order of the function's buffers, and the values of the
+/// function's parameters.
 pub(super) fn bind(
     program: &Program,
     lowered: &LoweredFunction,
@@ -59,7 +60,7 @@ pub(super) fn bind(
             && found.prim() != decl.prim
         {
             return Err(Error::InvalidInvocation(format!(
-                "array `{}` has elements of {}, but the kernel was compiled for {}; compile one for the layouts of its inputs",
+                "array `{}` has elements of {}, but the kernel was compiled for {}; compile a kernel for the layouts of these inputs",
                 decl.name,
                 found.prim(),
                 decl.prim

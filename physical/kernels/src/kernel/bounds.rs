@@ -1,8 +1,8 @@
 //! The bounds of chunks of the outermost loop, at equal shares of its work.
 //!
-//! The work of the first rounds is computed from the arrays of the inputs over which the loop
-//! iterates: the stored entries below their first coordinates, plus one step per round. So the end
-//! of each share is found by a search from the end of the share before it, whatever the inputs are.
+//! The work of the first rounds is one step per round, plus the entries that the inputs of the loop
+//! store at the coordinates of these rounds. The arrays of the inputs give this work for any number
+//! of rounds. So the end of each share is found by a search from the end of the previous share.
 //!
 //! The number of chunks also depends on the estimated steps of inner loops. For each step of this
 //! work, the estimate adds an average fiber of every other input whose fibers inner loops iterate
@@ -16,8 +16,8 @@ use redpoll_storage::levels::lower_bound;
 use redpoll_storage::{PositionCounter, Tensor};
 use std::ops::Range;
 
-/// Number of chunks per thread, so that a thread whose chunks took less than estimated takes over
-/// others.
+/// Number of chunks per thread: more than one, so that a thread whose chunks took less time than
+/// estimated can take over chunks of other threads.
 const CHUNKS_PER_THREAD: u64 = 4;
 
 /// Number of chunks per team: fewer than per thread, because a device has more teams to balance the
@@ -39,7 +39,7 @@ const SINGLE_THREAD_WORK: u64 = 1 << 10;
 
 /// Divisor of a thread's share of the work. One thread alone runs the first of growing chunks if
 /// the work of the chunk is at most the quotient, or at most twice [`SINGLE_THREAD_WORK`]. If the
-/// loop does not end in that chunk, the other threads have waited for the chunk.
+/// loop does not end in that chunk, the other threads have waited in vain.
 const SINGLE_THREAD_SHARE: u64 = 8;
 
 /// Divisor of the work before a growing chunk that gives the maximum work of the chunk.
@@ -107,8 +107,8 @@ impl Shares {
         let max = work.of_first_rounds(rounds).div_ceil(count).max(self.grain);
         let mut found = Vec::new();
         for chunk in equal_chunks(cut, &work, count) {
-            // A round with more than one share is the last of its chunk, since the end of a share
-            // lies in it.
+            // A round with more than one share is the last round of its chunk, since the end of a
+            // share lies within the round.
             let last = chunk.end.min(cut.rounds.end) - 1;
             let list = u64::try_from(last).map_or(0..0, |last| tensor.list_below(last));
             let below = |q: u64| tensor.first_leaf_position(q);
@@ -136,8 +136,8 @@ impl Shares {
     }
 }
 
-/// Returns the chunks of a loop that may end early. The first chunks are short, so that a loop that
-/// ends early causes little work in the chunks after the one that ends it.
+/// Returns the chunks of a loop that may end early. The first chunks are short, so that little work
+/// is wasted in later chunks if a chunk ends the loop.
 pub(super) fn growing_chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Workers) -> GrowingChunks {
     let Some(count) = share_count(draft, cut, inputs, WorkShare::Threads(workers)) else {
         return GrowingChunks { chunks: vec![ALL_ROUNDS], single_thread_chunks: 0 };
@@ -153,8 +153,8 @@ pub(super) fn growing_chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], worke
     GrowingChunks { single_thread_chunks: usize::from(is_short), chunks }
 }
 
-/// Returns the number of equal shares of its work into which a loop is cut; `None` if cutting does
-/// not pay.
+/// Returns the number of equal shares of work into which a loop is cut; `None` if cutting does not
+/// pay.
 fn share_count(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_>) -> Option<u64> {
     let (threads, grain) = match share {
         WorkShare::Threads(workers) => (workers.threads() as u64, workers.grain()),
@@ -171,8 +171,8 @@ fn share_count(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_
         cut.followers.iter().fold(total, |steps, k| steps.saturating_add(total.saturating_mul(mean_fiber(inputs[*k]))));
     let repeated = cut.repeated.iter().fold(0u64, |sum, k| sum.saturating_add(stored(inputs[*k])));
     let steps = steps.saturating_add(rounds.saturating_mul(repeated));
-    // Expected steps are estimates that may change, and the cuts with them. So they are used only
-    // if results do not depend on the cuts.
+    // Expected steps are estimates, and the cuts change when the estimates change. So expected
+    // steps are used only if results do not depend on the cuts.
     let expected = if cut.exact { steps.max(draft.expected_steps().unwrap_or(0.0) as u64) } else { steps };
     let preferred = match share {
         WorkShare::Teams(teams, _) => CHUNKS_PER_TEAM.saturating_mul(teams),
@@ -186,13 +186,13 @@ fn share_count(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: WorkShare<'_
     Some(preferred.min(worthwhile)).filter(|count| *count >= 2)
 }
 
-/// Returns chunks with `count` equal shares of the work, fewer if rounds have more than one share.
+/// Returns chunks with `count` equal shares of the work; fewer if a round has more than one share.
 fn equal_chunks(cut: &Cut, work: &LoopWork<'_>, count: u64) -> Vec<Range<i64>> {
     let total = work.of_first_rounds(cut.rounds.end.abs_diff(cut.rounds.start));
     chunks_at(cut, work, (1..count).map(|k| (u128::from(total) * u128::from(k) / u128::from(count)) as u64))
 }
 
-/// Returns chunks that end at the given amounts of work, fewer if rounds have more than one share.
+/// Returns chunks that end at the given amounts of work; fewer if a round has more than one share.
 fn chunks_at(cut: &Cut, work: &LoopWork<'_>, shares: impl Iterator<Item = u64>) -> Vec<Range<i64>> {
     let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
     let mut chunks: Vec<Range<i64>> = Vec::new();

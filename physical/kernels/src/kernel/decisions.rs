@@ -1,4 +1,5 @@
-//! Runs that may end before their last chunk: every output is a scalar whose fold can be decided.
+//! Runs that may end before their last chunk: every output is a scalar whose fold can be decided. A
+//! fold is decided once no further value can change its result.
 //!
 //! A single thread ends its loop once all folds are decided. So several threads call the chunks of
 //! such a loop in order, short ones first, and a chunk that decides the last open fold ends the run
@@ -31,8 +32,8 @@ impl Decisions {
     }
 }
 
-/// The early end of a run whose chunks are called in order, as far as the chunks so far determine
-/// it.
+/// The early end of a run whose chunks are called in order, as determined by the chunks recorded so
+/// far.
 pub(super) struct EarlyEnd {
     decisions: Decisions,
     /// For each output, the first chunk that decides it.
@@ -64,14 +65,14 @@ impl EarlyEnd {
         }
     }
 
-    /// Returns the last chunk that affects the result, by the chunks recorded so far.
+    /// Returns the last chunk that affects the result, as determined by the chunks recorded so far.
     pub(super) fn last(&self) -> Option<usize> {
         let decided = self.decided.iter().copied().collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
         decided.into_iter().chain(self.failed.as_ref().map(|(chunk, _)| *chunk)).min()
     }
 
-    /// Returns the last chunk that affects the result, or the failure of that chunk, after all
-    /// earlier chunks have run.
+    /// Returns the last chunk that affects the result, or the failure of that chunk. All earlier
+    /// chunks must have run.
     pub(super) fn outcome(self) -> Result<Option<usize>, Error> {
         let last = self.last();
         match self.failed {
@@ -154,7 +155,7 @@ mod tests {
     }
 
     /// A search that its first rounds decide starts no threads, even if each round has many steps;
-    /// a search that goes on starts them.
+    /// a longer search starts threads.
     #[test]
     fn an_early_hit_starts_no_threads() {
         for (rows, columns) in [(1_000_000, 1), (1000, 1000), (64, 16_384)] {
@@ -197,8 +198,8 @@ mod tests {
         }
     }
 
-    /// Folds may be decided by different chunks: a chunk that decides one of them does not end the
-    /// run.
+    /// Folds may be decided by different chunks: a chunk that decides only one fold does not end
+    /// the run.
     #[test]
     fn all_folds_are_decided_before_a_run_ends() {
         let body =

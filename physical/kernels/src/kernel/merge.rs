@@ -1,5 +1,5 @@
-//! Outputs that each chunk has folded separately. Their partial results are folded by the same
-//! operator, pairs of neighbours first.
+//! The merge of outputs that each chunk has folded separately: the partial results are folded by
+//! the operator of the output, pairs of neighbours first.
 //!
 //! The fold of two partial results is a separate kernel over tensors of the output's type, whatever
 //! the format of the output is.
@@ -18,7 +18,8 @@ use redpoll_storage::Tensor;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The kernels that fold two partial results, by output and by the layouts of the two.
+/// The kernels that fold two partial results, by output and by the layouts of the two partial
+/// results.
 #[derive(Default)]
 pub struct MergeKernels(Mutex<HashMap<MergeKernelKey, Arc<Kernel>>>);
 
@@ -81,7 +82,7 @@ impl MergeKernels {
     }
 }
 
-/// Makes the program `c = op(a, b)` at every coordinate.
+/// Makes the program that computes `c = op(a, b)` at every coordinate.
 fn pairwise(ty: &Arc<TensorType>, op: &Op) -> Result<Program, Error> {
     let decl = |name: &str, role| TensorDecl::new(name, ty.clone(), role);
     let sizes = ty.format.storage_shape(&ty.shape);

@@ -56,8 +56,8 @@ pub struct Outcome {
 }
 
 impl Kernel {
-    /// Lowers and compiles a program in normal form for inputs of the given layouts, by tensor;
-    /// `None` or no entry is the narrow layout.
+    /// Lowers and compiles a program in normal form for inputs of the given layouts. `layouts` is
+    /// indexed by tensor; `None` and a missing entry stand for the narrow layout.
     ///
     /// # Errors
     /// The errors of the backend.
@@ -106,7 +106,7 @@ impl Kernel {
         Kernel::compile(&self.draft.with_wide_positions(&layouts), &self.backend)
     }
 
-    /// Sets a limit of rounds of loops in one call of an interpreter. Machine code has no such
+    /// Limits the number of rounds of loops in one call of an interpreter. Machine code has no such
     /// limit.
     #[must_use]
     pub fn with_iteration_limit(mut self, limit: u64) -> Kernel {
@@ -129,8 +129,8 @@ impl Kernel {
         self.draft.function()
     }
 
-    /// Runs over the inputs of the program, in the order of its tensors. If positions of an output
-    /// do not fit 32 bits, compiles the kernel again for 64 bits and repeats the run.
+    /// Runs the kernel over the inputs of the program, in the order of its tensors. If positions of
+    /// an output do not fit 32 bits, compiles the kernel again for 64 bits and repeats the run.
     ///
     /// # Errors
     /// [`Error::InvalidInvocation`] when the inputs do not fit the program; [`Error::OutOfBounds`]
@@ -204,8 +204,8 @@ impl Kernel {
             }
         }
         let mut invocation = self.bind(inputs, limits)?;
-        // SAFETY: lowering guarantees that the code writes each element of these buffers that is
-        // taken; they are taken after the call.
+        // SAFETY: elements are taken from these buffers after the call, and lowering guarantees
+        // that the code writes each element that is taken.
         unsafe { invocation.omit_fills(&self.draft.lowered().unfilled) };
         if self.code.reserves() {
             self.capacities.reserve(&mut invocation);

@@ -3,8 +3,8 @@
 //! A part is a sequence of neighbouring chunks that one thread calls over the same memory, one
 //! after the other, so that their appended entries are already consecutive. Each thread starts with
 //! a part of its own; when it has finished that part, it takes over the rear half of the longest
-//! remaining one. The division into parts depends on the speed of threads, but results do not: they
-//! depend only on the bounds of chunks.
+//! remaining part. The division into parts depends on the speed of threads, but results do not:
+//! they depend only on the bounds of chunks.
 //!
 //! Chunks of a run that may end before its last one (`decisions`) are called in order instead, each
 //! by the next free thread.
@@ -95,7 +95,7 @@ enum RemainingChunks {
     InOrder { rest: Range<usize>, end: EarlyEnd },
 }
 
-/// The results so far.
+/// The results of the chunks that have run so far.
 #[derive(Default)]
 struct FinishedChunks {
     /// The parts, in the order in which they were finished.
@@ -110,9 +110,9 @@ impl RemainingChunks {
         (0..threads).map(|t| (chunks * t / threads..chunks * (t + 1) / threads, false)).collect()
     }
 
-    /// Returns the number of a part for a thread, and the number of its chunks: a part that no
-    /// thread has begun, or the rear half of the longest part. In a run in order, all threads have
-    /// part 0.
+    /// Assigns a part to a thread: a part that no thread has begun, or the rear half of the longest
+    /// part. Returns the number of the part, and the number of its chunks. In a run in order, all
+    /// threads have part 0.
     fn part(&mut self) -> Option<(usize, usize)> {
         let parts = match self {
             RemainingChunks::Parts(parts) => parts,
@@ -193,7 +193,7 @@ impl RemainingChunks {
 }
 
 impl ParallelRun<'_> {
-    /// Works on this many threads.
+    /// Calls the remaining chunks on this many threads.
     fn work_on(&self, threads: usize, finished: &Mutex<FinishedChunks>) -> Result<(), Error> {
         self.limits.workers.for_each(0..threads, |_| {
             let worked = self.work(finished);
@@ -204,7 +204,7 @@ impl ParallelRun<'_> {
         })
     }
 
-    /// Works until no chunk is left.
+    /// Calls chunks on this thread until no chunk is left.
     fn work(&self, finished: &Mutex<FinishedChunks>) -> Result<(), Error> {
         loop {
             let Some((part, chunks)) = lock(&self.remaining).part() else { return Ok(()) };
@@ -289,8 +289,8 @@ fn lend_shared_outputs(
     limits: &Limits,
 ) -> Result<(Invocation, Vec<(Buffer, Loan)>), Error> {
     let mut lender = kernel.bind(inputs, limits)?;
-    // SAFETY: lowering guarantees that the code writes each element of these buffers; they are
-    // taken after all chunks are done.
+    // SAFETY: lowering guarantees that the code writes each element of these buffers. The elements
+    // are taken after all chunks are done.
     unsafe { lender.omit_fills(&kernel.draft.lowered().unfilled) };
     let mut loans = Vec::new();
     for (id, _) in cut.outputs.iter().filter(|(_, join)| *join == Join::Shared) {

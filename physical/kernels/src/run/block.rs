@@ -25,8 +25,8 @@ const SLACK: usize = ALIGNMENT - NATURAL;
 /// Invariants:
 /// - Either `capacity` is 0 and `base` and `start` dangle, or `base` was allocated by the global
 ///   allocator with size `capacity + SLACK` and alignment [`NATURAL`].
-/// - `bytes` and `capacity` are multiples of [`ALIGNMENT`], `start` is the first such address from
-///   `base` on.
+/// - `bytes` and `capacity` are multiples of [`ALIGNMENT`], and `start` is the first such multiple
+///   at or after `base`.
 /// - The first `bytes` from `start` are at most `capacity` and charged to `budget`. They are
 ///   initialized, except that bytes added without a fill are initialized before they are read.
 /// - If `is_zeroed`, the bytes after the first `bytes` are zero.

@@ -1,4 +1,5 @@
-//! Work that threads of a pool may join while it lasts.
+//! Crews: a function that a thread calls and that threads of a pool may join until the work is
+//! done.
 //!
 //! A scope of the pool waits for all spawned tasks, and so for threads that have not woken up or
 //! are not scheduled yet, even if the work is done by then. A crew does not wait for threads that
@@ -19,8 +20,8 @@ const SPINS: u32 = 64;
 /// When `work` panics, on any thread.
 pub(super) fn run(pool: &ThreadPool, helpers: usize, work: &(dyn Fn() + Sync)) {
     // SAFETY: only the lifetime is changed. A thread calls the work only between `enter` and
-    // `leave`. The borrow of the work lasts until `guard` is dropped, which waits until no thread
-    // is between the two and lets none enter again.
+    // `leave`. The borrow of the work lasts until `guard` is dropped. The drop lets no further
+    // thread enter, and waits until no thread is between `enter` and `leave`.
     let work = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(work) };
     let crew = Arc::new(Crew {
         work,

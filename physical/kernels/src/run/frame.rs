@@ -51,8 +51,8 @@ pub(crate) struct Frame {
     pub(crate) cancel: *const u8,
 }
 
-/// The functions that machine code calls. `host` is [`Frame::host`]. Buffers are given by their
-/// numbers in the function's table.
+/// The functions that machine code calls. Their argument `host` is the value of [`Frame::host`],
+/// and a buffer is given by its number among the function's buffers.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Callbacks {

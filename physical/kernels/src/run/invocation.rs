@@ -20,7 +20,7 @@ const STEP: usize = 64 << 10;
 
 enum BufferMemory {
     Input(ArrowBuffer),
-    /// An input on a device, which machine code of this machine does not read.
+    /// An input on a device, which machine code for the CPU does not read.
     OnDevice(Arc<DeviceBytes>),
     Owned(MemoryBlock),
     /// A block of another invocation: its start and its size in bytes.
@@ -65,13 +65,13 @@ unsafe impl Send for Invocation {}
 unsafe impl Sync for Invocation {}
 
 impl Invocation {
-    /// Makes the memory for a function: its input buffers in the order of its table, shared without
-    /// copies, and its parameters. Owned buffers start empty.
+    /// Makes the memory for a function, with its inputs and parameters. The inputs are in the order
+    /// of the signature, and are shared without copies. Owned buffers start empty.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when the number of inputs or parameters differs from the
-    /// signature's, or when a buffer is not an array of its type (its address is not aligned, or
-    /// its size is not a multiple of the element's).
+    /// [`Error::InvalidInvocation`] when the number of inputs or parameters differs from that of
+    /// the signature, or when an input is not an array of its type. The address of an input must be
+    /// aligned for the elements, and its size must be a multiple of their size.
     pub fn new(
         signature: &Arc<Signature>,
         inputs: impl IntoIterator<Item = ArrowBuffer>,
@@ -210,16 +210,16 @@ impl Invocation {
         }
     }
 
-    /// Sets the lengths of buffers to their capacities. Must be called after machine code ran,
-    /// which requests growth only beyond the capacity, so that all elements may be in use.
+    /// Sets the lengths of buffers to their capacities. Must be called after machine code has run.
+    /// Machine code requests growth only beyond the capacity, so it may have used all elements.
     pub(crate) fn extend_to_capacity(&mut self) {
         for (len, slot) in self.lens.iter_mut().zip(&self.slots) {
             *len = slot.len as usize;
         }
     }
 
-    /// Grows a buffer like [`Buffers::grow`], but without spare capacity, since it does not grow
-    /// again.
+    /// Grows a buffer like [`Buffers::grow`], but without spare capacity, for buffers that do not
+    /// grow again.
     pub(crate) fn grow_to(&mut self, buffer: Buffer, len: usize) -> Status {
         let bytes = len.checked_mul(self.prim(buffer).bytes());
         let fits = len <= self.capacity(buffer) || bytes.is_some_and(|bytes| self.enlarge(buffer, bytes));
@@ -280,7 +280,7 @@ impl Invocation {
         (!self.unfilled.contains(&buffer)).then_some(fill)
     }
 
-    /// Returns a loan by which other invocations can write into an owned buffer of this one.
+    /// Returns a loan by which other invocations can write into an owned buffer of this invocation.
     ///
     /// # Panics
     /// When the buffer is an input or lent.
@@ -383,8 +383,8 @@ impl Invocation {
         let is_filled = !self.unfilled.contains(&buffer);
         if let BufferMemory::Owned(block) = &mut self.memory[at] {
             block.truncate(elements * size);
-            // Without a fill, nothing has accessed the memory after the kept elements, so that it
-            // costs no pages.
+            // Without a fill, nothing has accessed the memory after the retained elements, so this
+            // memory costs no pages.
             if is_filled {
                 block.shrink();
             }
@@ -460,9 +460,9 @@ impl Buffers for Invocation {
             let Some(bytes) = len.checked_mul(self.prim(buffer).bytes()) else {
                 return Status::OutOfMemory;
             };
-            // Within the reserved capacity the buffer grows by small steps: nothing moves, and new
-            // elements are written, so unused ones cost pages of memory. Beyond that the buffer
-            // doubles, or grows by half if it is large.
+            // Within the reserved capacity the buffer grows by small steps: growth moves nothing,
+            // and new elements are filled, so elements that stay unused would cost pages of memory.
+            // Beyond the reserved capacity the buffer doubles, or grows by half if it is large.
             let now = self.bytes(buffer).len();
             let reserved = self.reserved_bytes(buffer);
             let preferred = match now {

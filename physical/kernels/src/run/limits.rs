@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 /// The limits of a run. Clones share the budget, the threads and the flag.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// The budget for owned buffers, charged during their lifetime, also after the run handed them
-    /// out.
+    /// The budget to which owned buffers are charged during their lifetime, also after the run has
+    /// returned them as outputs.
     pub memory: Arc<MemoryBudget>,
     /// The limit in bytes for a device's memory in use by inputs, results and windows, if it is
     /// lower than the device's own limit.
@@ -37,8 +37,8 @@ impl Limits {
         }
     }
 
-    /// Returns limits for one run, with a separate budget that charges this one, so that the peak
-    /// of the run can be read.
+    /// Returns limits for one run. Their budget is separate, so that it has the peak of the run,
+    /// and each charge is also made to the budget of `self`.
     #[must_use]
     pub fn for_one_run(&self) -> Limits {
         let memory = MemoryBudget::with_accounts(self.memory.limit(), vec![self.memory.clone()]);

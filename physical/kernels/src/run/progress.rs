@@ -56,7 +56,7 @@ impl ProgressReporter {
         ProgressReporter { start: now, last: Arc::new(Mutex::new(now)), ..self.clone() }
     }
 
-    /// Returns a reporter for a query, after `finished` of the queries of the plan.
+    /// Returns a reporter for a query that runs after `finished` queries of the plan.
     #[must_use]
     pub fn for_query(&self, query: &str, finished: usize, queries: usize) -> ProgressReporter {
         ProgressReporter { query: query.into(), finished, queries, ..self.clone() }

@@ -41,8 +41,8 @@ thread_local! {
 
 /// Sorts a range of elements in ascending order.
 ///
-/// At least `MIN_MARKED` distinct, dense and non-negative numbers are marked in a bit set and read
-/// in order; others are sorted by comparisons.
+/// At least `MIN_MARKED` distinct, non-negative numbers that lie close together are marked in a bit
+/// set and read in order; other elements are sorted by comparisons.
 pub(super) fn sort(block: &mut MemoryBlock, prim: Prim, range: Range<usize>) {
     by_index!(prim, T => {
         let elements = &mut block.as_native_mut::<T>()[range];

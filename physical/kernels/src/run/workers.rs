@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// cost of waking a thread.
 const GRAIN: u64 = 1 << 16;
 
-/// Parses the number of threads in a variable; returns `None` if it is empty.
+/// Parses the number of threads in a variable; returns `None` if the variable is empty.
 fn threads_of(value: &OsStr) -> Result<Option<NonZero<usize>>, String> {
     let fault = || {
         let value = value.display();
@@ -26,8 +26,8 @@ fn threads_of(value: &OsStr) -> Result<Option<NonZero<usize>>, String> {
     }
 }
 
-/// A number of threads, including the caller's. The other threads start with their first work and
-/// then wait for more; all sessions with the same workers share them.
+/// A set of threads that includes the caller's thread. The other threads start when they first have
+/// work, and then wait for more work. All sessions with the same workers share these threads.
 #[derive(Debug)]
 pub struct Workers {
     threads: NonZero<usize>,
@@ -69,7 +69,7 @@ impl Workers {
         CALLER.get_or_init(|| Arc::new(Workers::new(NonZero::<usize>::MIN)))
     }
 
-    /// Returns the workers with loops of any length cut, even if cutting does not pay, for tests.
+    /// Returns workers for tests, which cut loops of any length, even if cutting does not pay.
     #[must_use]
     pub fn without_grain(self) -> Workers {
         Workers { grain: 0, ..self }

@@ -8,7 +8,7 @@ use redpoll_compiler::assembly::{Buffer, Buffers, Counts, Function, Interpreter,
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// A function with the memory and chunk of a run.
+/// A function with the inputs, the parameters and the chunk of a run.
 pub struct FunctionCase {
     /// The function.
     pub function: Function,

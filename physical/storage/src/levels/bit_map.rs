@@ -1,11 +1,11 @@
 //! Bit maps: one bit for each coordinate of each fiber is set if the coordinate is stored. Writes
 //! may come in any order.
 //!
-//! Bit `p * n + i` is set if coordinate `i` of a dimension `n` is stored below position `p`. This
-//! number is also the own position, so that a write needs no search. Bit `b` is in `words[b / 64]`,
-//! lowest bit first, as in the bitmaps of Arrow. Bits after the last position are not set.
-//! Positions of coordinates that are not stored exist but are unused: below them are fill values
-//! and empty fibers.
+//! Bit `p * n + i` is set if coordinate `i` of a dimension `n` is stored below position `p`. The
+//! number `p * n + i` is also the position of the coordinate, so that a write needs no search. Bit
+//! `b` is in `words[b / 64]`, lowest bit first, as in the bitmaps of Arrow. Bits after the last
+//! position are not set. Positions of coordinates that are not stored exist but are unused: below
+//! them are fill values and empty fibers.
 
 use super::dense::full_positions;
 use super::shared::list::check_len;

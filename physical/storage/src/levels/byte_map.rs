@@ -2,7 +2,7 @@
 //! beside the sorted list of stored coordinates. Writes may come in any order.
 //!
 //! `map[p * n + i]` is 1 if coordinate `i` of a dimension `n` is stored below position `p`, and 0
-//! otherwise. The own position is `p * n + i`, so that a write needs no search.
+//! otherwise. The coordinate has position `p * n + i`, so that a write needs no search.
 //! `idx[ptr[p]..ptr[p + 1]]` are the stored coordinates of the fiber, ascending. Positions of
 //! coordinates that are not stored exist but are unused: below them are fill values and empty
 //! fibers.

@@ -72,7 +72,8 @@ impl Level for Dense {
     }
 }
 
-/// Returns the number of positions of a level that has one for every coordinate below every parent.
+/// Returns the number of positions of a level that has a position for every coordinate below every
+/// parent.
 ///
 /// # Errors
 /// `Error::TooManyPositions` if the number exceeds `i64`.

@@ -3,8 +3,8 @@
 //!
 //! `width` has one element `w`, and `idx` has `w` elements for each parent position. The row below
 //! position `p` is `idx[p * w..(p + 1) * w]`: coordinates in ascending order, padded with the
-//! dimension. The own position of a coordinate is its index in `idx`. Positions of padding exist
-//! but are unused: below them are fill values and empty fibers.
+//! dimension. The position of a coordinate is its index in `idx`. Positions of padding exist but
+//! are unused: below them are fill values and empty fibers.
 
 use super::shared::list::{check_len, find_run, lower_bound};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};

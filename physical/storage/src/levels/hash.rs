@@ -2,24 +2,24 @@
 //! order.
 //!
 //! An entry is a stored (parent position, coordinate). Entries are numbered in the order of their
-//! insertion, and this number is the entry's own position, so that a write never moves the data
-//! below. The arrays, for `m` entries:
+//! insertion. This number is the position of the entry, so that a write never moves the data of the
+//! next level. The arrays, for `m` entries:
 //!
-//! | array | elements | holds |
+//! | array | elements | contents |
 //! |---|---|---|
-//! | `ptr` | parents + 1 | the fiber below `p` is the sorted entries `ptr[p]..ptr[p + 1]`; `ptr[0] = 0`, the last is `m` |
-//! | `idx` | m | the coordinate of the k-th entry when sorted by (parent position, coordinate) |
-//! | `pos` | m | the number of that entry, its own position |
-//! | `table` | 0 or a power of two, at least 2m | 0, or the number of an entry plus 1 |
-//! | `parent` | m | the parent position of the entry of that number |
-//! | `coordinate` | m | the coordinate of the entry of that number |
+//! | `ptr` | parents + 1 | the fiber below `p` has the sorted entries `ptr[p]..ptr[p + 1]`; `ptr[0]` is 0, the last element is `m` |
+//! | `idx` | m | `idx[k]` is the coordinate of entry `k` in the order of (parent position, coordinate) |
+//! | `pos` | m | `pos[k]` is the number of the same entry |
+//! | `table` | 0 or a power of two, at least 2m | each slot has 0, or the number of an entry plus 1 |
+//! | `parent` | m | `parent[e]` is the parent position of the entry with number `e` |
+//! | `coordinate` | m | `coordinate[e]` is the coordinate of the entry with number `e` |
 //!
 //! The table is probed linearly. The search for (p, i) starts at [`hash_slot`] and moves to the
-//! next slot, cyclically. The search ends at the entry with `parent[e] = p` and
-//! `coordinate[e] = i`, or at a 0, where a new entry belongs. An empty table has no slot to probe.
-//! A table that would become more than half full is rebuilt with twice the slots. Writing maintains
-//! `table`, `parent` and `coordinate`; freezing derives `ptr`, `idx` and `pos` from them. Reading
-//! walks `idx[ptr[p]..ptr[p + 1]]` beside `pos`, or looks coordinates up in the table.
+//! next slot, cyclically. The search ends at an entry `e` with `parent[e] = p` and
+//! `coordinate[e] = i`, or at a 0, where a new entry is inserted. An empty table has no slot to
+//! probe. A table that would become more than half full is rebuilt with twice the slots. Writing
+//! maintains `table`, `parent` and `coordinate`; freezing derives `ptr`, `idx` and `pos` from them.
+//! Reading walks `idx[ptr[p]..ptr[p + 1]]` beside `pos`, or looks coordinates up in the table.
 
 use super::shared::list::{all_entries, build_list, check_len, check_list};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};

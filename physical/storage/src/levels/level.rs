@@ -46,7 +46,7 @@ pub struct LevelData<'a> {
 /// The effect on a level's arrays of appending the fibers of further parent positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Concatenation {
-    /// The arrays of a part cannot be appended to the arrays before it.
+    /// The arrays of fibers cannot be appended to the arrays of earlier fibers.
     None,
     /// The level has no arrays; every parent has the same number of own positions.
     Full,
@@ -57,7 +57,7 @@ pub enum Concatenation {
     Entry,
 }
 
-/// The fibers of one level as data: everything except code generation.
+/// The interface of a level kind: its arrays, with their validation, construction and iteration.
 pub trait Level: Sync {
     /// Returns the names and classes of the arrays, in the order in which a tensor stores the
     /// arrays.
@@ -68,8 +68,8 @@ pub trait Level: Sync {
         false
     }
 
-    /// Checks a level below the given fibers, and returns the fibers that it passes to the next
-    /// level. The arrays already have the right number and types.
+    /// Checks a level below the given fibers, and returns the fibers of the next level. The arrays
+    /// already have the right number and types.
     ///
     /// # Errors
     /// The fault and its position: wrong lengths, or unsorted, repeated or out-of-range entries.
@@ -92,8 +92,8 @@ pub trait Level: Sync {
     ) -> Result<(Vec<Array>, u64), Error>;
 
     /// Returns the range of entries of a level with `parents` parent positions, without iterating
-    /// over coordinates. An entry is a stored coordinate, a run that shares one position, or a slot
-    /// of an array of fixed length.
+    /// over coordinates. An entry is a stored coordinate, a run, whose coordinates share one
+    /// position, or a slot of an array of fixed length.
     fn entries(&self, data: LevelData<'_>, parents: u64) -> Range<u64>;
 
     /// Returns one more than the last own position of a level with `parents` parent positions.
@@ -120,7 +120,7 @@ pub trait Level: Sync {
 
     /// Visits the stored coordinates in a range, like [`Level::for_each`], until `visit` breaks.
     /// Dense levels and ordered sparse lists skip the coordinates outside the range; the default
-    /// iterates over them.
+    /// implementation iterates over them.
     fn for_each_within(
         &self,
         data: LevelData<'_>,
@@ -142,8 +142,8 @@ pub trait Level: Sync {
     /// positions; only the first run is returned.
     fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>>;
 
-    /// Returns the kind that kernels write in place of this one, if kernels cannot write this one:
-    /// arrays that depend on the complete data are built after the kernel has run.
+    /// Returns the kind that kernels write instead, if kernels cannot write this kind. The arrays
+    /// of this kind are then built from the complete data after the kernel has run.
     fn kernel_kind(&self) -> Option<LevelKind> {
         None
     }
@@ -170,12 +170,12 @@ pub struct CoordinateRun {
     pub right: u64,
 }
 
-/// The kind-specific parts of a run level.
+/// The additional interface of a level kind that stores runs.
 pub trait RunLevel {
-    /// Builds the arrays from runs that are sorted by parent and coordinate, not empty, and do not
-    /// overlap. If the level allows only one run per fiber, the caller passes at most one per
-    /// fiber. Appends the own position of each run to `positions`, and returns the arrays with the
-    /// number of own positions.
+    /// Builds the arrays from runs, which are not empty, do not overlap, and are sorted by parent
+    /// and coordinate. If the level allows only one run per fiber, the caller passes at most one
+    /// per fiber. Appends the own position of each run to `positions`, and returns the arrays with
+    /// the number of own positions.
     ///
     /// # Errors
     /// When the arrays exceed the available memory.

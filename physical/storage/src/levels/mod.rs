@@ -1,9 +1,10 @@
 //! The level kinds, one file each, and the registry that is made from the list of kinds.
 //!
-//! A level stores the fibers of one storage mode. A fiber is a half-open range of positions of the
-//! parent level, of length one under a unique parent. The level maps each stored coordinate of a
-//! fiber to a position (or range) of its own, which is a parent position for the next level or the
-//! leaf.
+//! A level stores the fibers of one storage mode. A fiber belongs to a half-open range of positions
+//! of the parent level, which has length one if the parent level is unique. The positions of the
+//! level itself are called own positions. The level maps each stored coordinate of a fiber to one
+//! own position, or to a range of them. Own positions are the parent positions of the next level or
+//! of the leaf.
 //!
 //! A kind is one row of the list in `redpoll_logic`, one file here and one in
 //! `redpoll_compiler::lower::levels`. The trait [`Level`] describes the arrays of a kind, and

@@ -1,8 +1,8 @@
 //! Pinpoints: at most one coordinate in each fiber.
 //!
-//! The fiber below position `p` has the coordinate `idx[p]`, or none if that is the dimension; its
-//! own position is `p`. Below the position of a fiber without a coordinate are fill values and
-//! empty fibers.
+//! The fiber below position `p` has the coordinate `idx[p]`, or no coordinate if `idx[p]` is the
+//! dimension. The position of the coordinate is `p`, too. Below the position of a fiber without a
+//! coordinate are fill values and empty fibers.
 
 use super::shared::list::check_has_positions;
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};

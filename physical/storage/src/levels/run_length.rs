@@ -4,7 +4,8 @@
 //! `p` are `ptr[p]..ptr[p + 1]`. Run `q` starts at the end of the previous run in its fiber, or at
 //! 0, and ends before `right[q]`. The last run of each fiber ends at the dimension. The position of
 //! a run is its number. Coordinates that are not stored form runs, too: below them are fill values
-//! and empty fibers. A single fiber is an Arrow run-end encoded array: `right` are its run ends.
+//! and empty fibers. A single fiber is an Arrow run-end encoded array, whose run ends are in
+//! `right`.
 
 use super::shared::list::{all_entries, check_ptr};
 use super::shared::runs::{build_single_runs, check_end, first_run_after, run_arrays, visit_coordinates};

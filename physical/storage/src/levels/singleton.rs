@@ -1,10 +1,10 @@
 //! Singleton levels: one coordinate for each parent position, as in the inner modes of COO.
 //!
-//! `idx` has one element for each parent position, and own positions are those of the parent. A
-//! fiber is a range of parent positions (a run of equal coordinates of the level above). If the
-//! level is ordered, the coordinates of a fiber ascend, strictly if the level is unique. If the
-//! level is not unique, adjacent positions with equal coordinates are a fiber of the singleton
-//! below.
+//! `idx` has one element for each parent position, and the positions of the level are the parent
+//! positions. A fiber is a range of parent positions (a run of equal coordinates of the level
+//! above). If the level is ordered, the coordinates of a fiber ascend, strictly if the level is
+//! unique. If the level is not unique, adjacent positions with equal coordinates are a fiber of the
+//! singleton below.
 
 use super::shared::list::{check_fiber, check_has_positions, child_fibers, find_run, tally, visit_runs};
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData, array_prim};

@@ -27,7 +27,7 @@ fn check(tensor: &Tensor, sample: &TensorSample) {
     }
 }
 
-/// Returns the number of stored entries of the sample with the fill value.
+/// Returns the number of entries of the sample that have the fill value.
 fn explicit_fills(sample: &TensorSample) -> usize {
     sample.entries.len() - sample.model().len()
 }
@@ -87,7 +87,8 @@ proptest! {
         }
     }
 
-    /// Reads of windows return the first elements inside, in storage order, in every format.
+    /// Reading within ranges returns the first elements inside the ranges, in storage order, in
+    /// every format.
     #[test]
     fn windows_contain_the_elements_within(
         sample in (0usize..4).prop_flat_map(any_sample),
@@ -207,8 +208,8 @@ fn every_format_converts_to_the_next() {
     }
 }
 
-/// Every kind with at most one entry or run in each fiber converts below and above every other
-/// kind.
+/// Every kind that stores at most one entry or run in each fiber converts to and from other
+/// formats, both below and above each other kind.
 #[test]
 fn single_entries_convert_from_and_to_every_format() {
     let runs = |i: u64| if i % 3 == 1 { 0..0 } else { i % 2..i % 2 + 1 + i % 4 };
@@ -221,7 +222,7 @@ fn single_entries_convert_from_and_to_every_format() {
         let sample = TensorSample { shape: vec![6, 6], dtype: DType::I64, fill: Scalar::I64(7), entries };
         for other in LevelKind::general() {
             let below = Format::of_kinds(&[other, single], LeafKind::Element);
-            // If the kind is above, only one row is stored.
+            // If the outer level has the single kind, it can store only one row.
             let first = TensorSample {
                 entries: sample.entries.iter().filter(|(p, _)| p[0] == 3).cloned().collect(),
                 ..sample.clone()
@@ -293,7 +294,8 @@ fn unordered_input_is_sorted() {
     assert_eq!(error, "invalid tensor: coordinates [3, 1] are stored more than once");
 }
 
-/// Slices of Arrow arrays are read: `ptr[0]` exceeds 0, and arrays are longer than positions.
+/// Slices of Arrow arrays are read: `ptr[0]` exceeds 0, and arrays have more elements than there
+/// are positions.
 #[test]
 fn sliced_lists_are_read() {
     use crate::Array;
@@ -419,8 +421,8 @@ fn scalars_are_tensors_of_rank_0() {
     assert_eq!(tensor.to_dense_scalars().unwrap(), [Scalar::I64(3)]);
 }
 
-/// Hash tables convert correctly if their entries were not inserted in the order of the
-/// coordinates; values are in the order of insertion.
+/// Hash tables convert correctly even if their entries were not inserted in the order of the
+/// coordinates. Values are stored in the order of insertion.
 #[test]
 fn tables_convert_whatever_the_order_of_arrival() {
     let format = |kind| Format::of_kinds(&[kind], LeafKind::Element);
@@ -433,7 +435,7 @@ fn tables_convert_whatever_the_order_of_arrival() {
     let triples = Triples { shape: vec![9], coordinates: vec![vec![2, 5]], values: vec![20.0, 50.0].into() };
     let (sorted, _) = Tensor::from_triples(ty(LevelKind::Hash), &triples, Duplicates::Error).unwrap();
     let [ptr, idx, pos, table, parent, coordinate] = &sorted.levels[0][..] else {
-        panic!("the arrays of a hash level")
+        panic!("expected the arrays of a hash level")
     };
     let list = |array: &Array| (0..array.len()).map(|k| array.indices().get(k as u64)).collect::<Vec<u64>>();
     let reversed = |array: &Array| Array::from_indices(array.prim(), list(array).into_iter().rev());

@@ -11,14 +11,14 @@ fn sorted(sample: &TensorSample) -> Vec<(Vec<u64>, Scalar)> {
     entries
 }
 
-/// Returns whether two values are bitwise equal, part by part, where all NaN are equal.
+/// Returns whether two values are bitwise equal in each primitive, where all NaN are equal.
 pub(super) fn same(a: &Scalar, b: &Scalar) -> bool {
     let parts = |v: &Scalar| v.flatten();
     parts(a).iter().zip(parts(b)).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan())
 }
 
-/// Returns the number of entries that do not continue the entry before them in their fiber, as
-/// decided by `joined`.
+/// Returns the number of sequences of adjacent entries along the last mode. `joined` decides by the
+/// values of two adjacent entries whether both belong to one sequence.
 fn pieces(entries: &[(Vec<u64>, Scalar)], joined: impl Fn(&Scalar, &Scalar) -> bool) -> u64 {
     let at = |coordinates: &[u64]| entries.iter().find(|(p, _)| p == coordinates).map(|(_, v)| v);
     let begins = |(coordinates, value): &&(Vec<u64>, Scalar)| {
@@ -82,8 +82,8 @@ fn degrees(sample: &TensorSample, mode: usize) -> Histogram {
     histogram
 }
 
-/// Counts by length the sequences of adjacent entries along the last mode whose values `joined`
-/// accepts.
+/// Counts the sequences of adjacent entries along the last mode by length. `joined` decides as for
+/// [`pieces`].
 fn lengths(sample: &TensorSample, joined: impl Fn(&Scalar, &Scalar) -> bool) -> Histogram {
     let (mut histogram, mut length) = (Histogram::new(), 0);
     let mut before: Option<(Vec<u64>, Scalar)> = None;
@@ -124,7 +124,7 @@ pub(super) fn mirrored(mut sample: TensorSample, exact: bool) -> TensorSample {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The structure is that of a count element by element, also of nearly symmetric matrices.
+    /// The structure equals the one that [`naive`] computes, also for nearly symmetric matrices.
     #[test]
     fn structure_is_that_of_the_entries(sample in (1usize..4).prop_flat_map(any_sample), exact in any::<bool>()) {
         let list = |rank: usize| Format::csf(rank);
@@ -187,7 +187,7 @@ proptest! {
     }
 }
 
-/// Bytes of huge formats are not measured by building the arrays.
+/// The bytes of a huge format are computed, or unknown: no huge array is built.
 #[test]
 fn nothing_huge_is_built() {
     let n = 1u64 << 31;

@@ -1,1 +1,1 @@
-"""Functions of users as operators: tracing, its syntax, and the text of operators."""
+"""Functions of users as operators: the syntax that is traced, traces, and the text of operators."""

@@ -1,4 +1,4 @@
-"""The functions that traced functions may call: those of the namespace, of NumPy, `math` and Python."""
+"""The functions of the namespace, NumPy, `math` and Python that traced functions may call."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _clip(x: Any, low: Any = None, high: Any = None) -> Any:
 def _logaddexp(a: Any, b: Any) -> Node:
     trace = _trace((a, b))
     distance = trace.apply("neg", trace.apply("abs", trace.apply("-", a, b)))
-    # The difference of two equal infinities is NaN, and either of them is the result.
+    # The difference of two equal infinities is NaN, but the result is that infinity.
     equal = trace.apply("eq", a, b)
     larger = trace.apply("max", a, b)
     return trace.apply("+", larger, _where(equal, math.log(2.0), trace.apply("log1p", trace.apply("exp", distance))))
@@ -55,7 +55,7 @@ NAMESPACE: dict[str, Callable[..., Any]] = {row.name: _elementwise(row.operator)
     "astype": lambda x, dtype: x.astype(dtype),
 }
 
-#: Operators of the functions of `math`, which do not have names of the standard.
+#: The names in `NAMESPACE` of functions of `math` that have another name there.
 _MATH = {"fabs": "abs", "gamma": "tgamma"}
 
 #: Functions of `math` that return integers.
@@ -91,7 +91,7 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {
 
 @cache
 def _functions() -> dict[Any, Callable[..., Any]]:
-    """Return the functions of nodes by the functions that they stand for."""
+    """Return the functions of nodes by the functions that they replace."""
     import redpoll
 
     found = dict(_BUILTINS)

@@ -1,4 +1,4 @@
-"""The values of a function while it is traced: nodes of an expression, shared where they are equal."""
+"""Values of traced functions: the nodes of an expression. Equal expressions are one node."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _operator(name: str) -> _core.Operator:
 
 
 class Loop(NamedTuple):
-    """The parts of a loop beside its initial values, which are the arguments of its node."""
+    """A loop. The initial values of its carried variables are the arguments of the loop's node."""
 
     #: The carried variables.
     variables: tuple[Node, ...]
@@ -49,7 +49,7 @@ class Loop(NamedTuple):
 
 
 class Node:
-    """A value of a traced function that depends on its parameters."""
+    """A value of a traced function that depends on the function's parameters."""
 
     __slots__ = ("args", "dtype", "free", "has_loop", "index", "kind", "payload", "trace")
 
@@ -58,7 +58,7 @@ class Node:
 
     def __init__(self, trace: Trace, kind: str, args: tuple[Node, ...], dtype: DType, payload: Any) -> None:
         self.trace, self.kind, self.args, self.dtype, self.payload = trace, kind, args, dtype, payload
-        #: The number of nodes of the trace before this one, so arguments have smaller indices.
+        #: The number of nodes of the trace before this node, so arguments have smaller indices.
         self.index = trace.count
         #: The variables of enclosing loops on which the node depends, by their indices.
         self.free: frozenset[int] = frozenset().union(*(arg.free for arg in args))
@@ -140,7 +140,7 @@ class Trace:
         self._nodes: dict[tuple[Any, ...], Node] = {}
 
     def node(self, kind: str, args: tuple[Node, ...], dtype: DType, payload: Any = None) -> Node:
-        """Return the node of an expression, a new one if there is none yet."""
+        """Return the node of an expression, which is new if the expression has no node yet."""
         # Each loop has variables of its own, so no two loops are equal.
         key = (kind, tuple(arg.index for arg in args), dtype.name, self.count if kind == "while" else payload)
         if key not in self._nodes:
@@ -177,7 +177,7 @@ class Trace:
         return self.node(f"cast-{DTYPE_TEXTS[dtype.name]}", (value,), dtype)
 
     def typed(self, *values: Any) -> tuple[Node, ...]:
-        """Return nodes of values, where numbers of Python take the dtype of the values beside them."""
+        """Return nodes of values, where numbers of Python take the dtype of the other values."""
         return tuple(self.cast(value, dtype) for value, dtype in zip(values, _dtypes(values), strict=True))
 
     def apply(self, name: str, *operands: Any) -> Node:
@@ -220,7 +220,7 @@ def _is_boolean(value: Any) -> bool:
 
 
 def _dtypes(values: Sequence[Any]) -> list[DType]:
-    """Return the dtype of each value; a number of Python adapts to the dtypes of the others."""
+    """Return the dtype of each value; a number of Python adapts to the dtypes of other values."""
     strong = [
         value.dtype.numpy if isinstance(value, Node) else value.dtype
         for value in values

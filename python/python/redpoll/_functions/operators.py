@@ -26,13 +26,13 @@ from .text import body
 __all__ = ["Op", "map", "op", "operator", "reduce", "scan"]
 
 #: The definitions of operators by their names. Equal definitions have one name, so that their plans
-#: are equal, and different ones never share a name.
+#: are equal, and different definitions never share a name.
 _NAMES: dict[str, str] = {}
 _NAMES_LOCK = Lock()
 
 
 class Op:
-    """A function of Python that is an operator of redpoll; `redpoll.op` makes it.
+    """A function of Python that is an operator of redpoll, made by `redpoll.op`.
 
     A call with arrays applies the operator elementwise, and a call with numbers alone runs the
     function. Parameters that are not given keep their default values, which are constants of the
@@ -69,7 +69,7 @@ class Op:
         arrays = [value if is_number(value) or isinstance(value, Array) else _as_array(value) for value in values]
         dtypes = _dtypes_of(arrays)
         session = current_session()
-        # A number is an array of one repeated value, so the result of a sparse operand stays sparse.
+        # A number becomes an array without modes, so the result of a sparse operand stays sparse.
         full = [
             session.full((), value, dtype.name) if is_number(value) else value
             for value, dtype in zip(arrays, dtypes, strict=True)
@@ -191,24 +191,27 @@ def op(
 def op(function: Callable[..., Any] | None = None, /, **properties: Any) -> Any:
     """Make an operator of a Python function, which redpoll compiles into its kernels.
 
-    The function is traced for the dtypes of each call. It may use arithmetic, comparisons, functions
-    of this package, of NumPy and of `math`, other functions, local variables, `if`, `while`,
-    conditional expressions, `and`, `or` and `not`, and `for` over values that are known without the
-    arguments, such as `range(3)`. It cannot use `break`, `continue`, `try`, `with`, or `return`
-    within a loop.
+    The function is traced for the dtypes of each call. It may use arithmetic, comparisons, local
+    variables, `if`, `while`, conditional expressions, `and`, `or` and `not`. It may call functions
+    of this package, NumPy, `math`, and other functions of Python. It may use `for` over values that
+    are known without the arguments, such as `range(3)`. It cannot use `break`, `continue`, `try`,
+    `with`, or `return` within a loop.
 
-    Names from outside of the function have the values of its first call for these dtypes. Integers
-    wrap, and their quotients by 0 are 0. A `while` has to end for every element and for the fill
-    values: a kernel in it cannot be interrupted.
+    Names from outside of the function keep the values of the function's first call for these
+    dtypes. Integers wrap, and integer quotients by 0 are 0. A `while` has to end for every element
+    and for the fill values, because a kernel cannot be interrupted while such a loop runs.
 
-    Properties are trusted, and the optimizer uses them: `commutative`, `associative` and
-    `idempotent` laws; the `identity` and the `annihilator`, one value for all parameters or values by
-    parameter; the operators that it `distributes_over`; `special` results where a parameter has a
-    value; and the `iteration` space, a set of parameters such as `"x & ~y"`, with results elsewhere by
-    `cases`, such as `{"all": lambda x, y: 0.0}`, and the `fills` for which it is declared.
+    Properties are trusted, and the optimizer uses them. `commutative`, `associative` and
+    `idempotent` are laws. `identity` and `annihilator` are one value for all parameters, or a value
+    for each parameter. `distributes_over` has the operators over which this operator distributes.
+    `special` maps a parameter to a pair of one of its values and a function that returns the result
+    for this value. `iteration` is the set of coordinates at which the function is evaluated, such
+    as `"x & ~y"`: those that `x` stores and `y` does not. `cases` has results at other coordinates,
+    such as `{"all": lambda x, y: 0.0}`. `fills` has the fill values of the arguments for which
+    `iteration` is declared.
 
     Raises:
-        FunctionError: the function uses what cannot be traced; the message has the line.
+        FunctionError: a line of the function cannot be traced; the message has the line.
 
     Examples:
         >>> @rp.op
@@ -252,7 +255,8 @@ def operator(value: Any, dtypes: Sequence[DType]) -> _core.Operator:
 def map(function: Any, /, *arrays: ArrayLike) -> Array:
     """Apply an operator, its name, or a Python function elementwise.
 
-    A Python function is traced by each call; make an operator of it by `op` to trace it once.
+    A Python function is traced at each call. An operator that `op` makes is traced once for each
+    combination of dtypes.
 
     Raises:
         FunctionError: the function cannot be traced; see `op`.

@@ -83,7 +83,7 @@ def _literal(trace: Trace, parameters: Mapping[str, Node], name: str, value: Num
 
 
 def _result(trace: Trace, parameters: Mapping[str, Node], dtype: DType, function: Callable[..., Any]) -> str:
-    """Return the text of a function of some of the parameters, by their names."""
+    """Return the text of a function whose parameters are some of the operator's parameters."""
     names = list(inspect.signature(function).parameters)
     unknown = [name for name in names if name not in parameters]
     if unknown:

@@ -1,9 +1,10 @@
 """Tracing of functions by their syntax trees.
 
-Statements: assignments to names and tuples of names, `if`, `while`, `for` over values that are known
-when the function is traced, `return`, `pass`, `assert` of known values and docstrings. Expressions:
-numbers, names, operators, comparisons, `and`, `or`, `not`, conditional expressions, tuples, subscripts
-of known values, attributes, and calls of functions.
+These statements are traced: assignments to names and tuples of names, `if`, `while`, `for` over
+values that are known when the function is traced, `return`, `pass`, `assert` of known values and
+docstrings. These expressions are traced: numbers, names, operators, comparisons, `and`, `or`,
+`not`, conditional expressions, tuples, subscripts of known values, attributes, and calls of
+functions.
 
 A condition that depends on a parameter becomes a conditional of redpoll, and any other condition is
 decided when the function is traced.
@@ -29,7 +30,7 @@ from .source import function_tree
 
 __all__ = ["trace_call"]
 
-#: The largest number of calls of functions within each other.
+#: The largest depth of nested calls of functions.
 _DEPTH = 50
 
 #: The largest number of rounds of loops that are unrolled in one function.
@@ -59,7 +60,8 @@ def trace_call(
     Raises:
         FunctionError: the function is outside of the subset that is traced.
     """
-    # Functions of NumPy are wrapped, too, but only the wrapper asks nodes for their result.
+    # Functions of NumPy are wrapped by objects that are not Python functions. These wrappers stay,
+    # because they ask nodes for the result.
     function = inspect.unwrap(function) if isinstance(function, FunctionType) else function
     tree = function_tree(function) if isinstance(function, FunctionType) else None
     if not isinstance(function, FunctionType) or tree is None:
@@ -98,7 +100,7 @@ class _Reader:
     # Statements.
 
     def block(self, statements: list[ast.stmt], env: dict[str, Any]) -> Any:
-        """Run statements, and return the value of `return`, or that there was none."""
+        """Run statements, and return the value of `return`, or `_NO_RETURN`."""
         for k, statement in enumerate(statements):
             match statement:
                 case ast.Return(value=value):
@@ -137,7 +139,7 @@ class _Reader:
         return _NO_RETURN
 
     def branch(self, statement: ast.If, rest: list[ast.stmt], env: dict[str, Any]) -> Any:
-        """Run a conditional; the statements after it belong to both branches if one returns."""
+        """Run a conditional. If a branch returns, `rest` belongs to both branches."""
         condition = self.truth(statement.test, env)
         if not isinstance(condition, Node):
             return self.block(statement.body if condition else statement.orelse, env)
@@ -223,7 +225,8 @@ class _Reader:
                 return
             self.block(statement.body, inner)
             steps = [self.unwrapped(statement, inner[name]) for name in carried]
-            # A variable has the dtype of its first value and of all later ones.
+            # The dtype of a variable is the common dtype of its first value and of all later
+            # values.
             wider = [self.trace.common(*pair)[0].dtype for pair in zip(variables, steps, strict=True)]
             if wider == dtypes:
                 break
@@ -236,7 +239,7 @@ class _Reader:
         env.update(zip(carried, results, strict=True))
 
     def initial_dtype(self, value: Any, env: dict[str, Any]) -> DType:
-        """Return the dtype of a variable before a loop: a float has that of the other floats."""
+        """Return the dtype of a variable before a loop: a float has the dtype of other floats."""
         if not isinstance(value, float) or isinstance(value, np.generic):
             return self.trace.typed(value)[0].dtype
         nodes = [other for other in env.values() if isinstance(other, Node)]
@@ -297,7 +300,7 @@ class _Reader:
         raise self.error(tree, f"the expression `{kind}` cannot be traced; see `help(redpoll.op)`")
 
     def name(self, at: ast.AST, name: str, env: dict[str, Any]) -> Any:
-        """Return the value of a name, from the function outwards."""
+        """Return the value of a name, which is looked up from the function outwards."""
         if name in env:
             return self.unwrapped(at, env[name])
         if name in self.outer:
@@ -340,7 +343,7 @@ class _Reader:
         return result
 
     def connect(self, tree: ast.BoolOp, is_and: bool, values: list[ast.expr], env: dict[str, Any]) -> Any:
-        """Return the value of `and` or `or`: the first value that decides, or the last one."""
+        """Return the value of `and` or `or`: the first value that decides, or the last value."""
         value = self.value(values[0], env)
         if len(values) == 1:
             return value
@@ -358,7 +361,7 @@ class _Reader:
         return self.trace.cast(value, _BOOL) if isinstance(value, Node) else self.attempt(tree, lambda: bool(value))
 
     def apply(self, tree: ast.Call, env: dict[str, Any]) -> Any:
-        """Call a function: of nodes if an argument is one, a traced one, or any function of Python."""
+        """Call a function; if an argument is a node, call its replacement for nodes or trace it."""
         function = self.value(tree.func, env)
         if any(isinstance(arg, ast.Starred) for arg in tree.args) or any(word.arg is None for word in tree.keywords):
             raise self.error(tree, "`*` and `**` in calls cannot be traced")

@@ -15,8 +15,9 @@ _LEAVES = {"parameter", "variable", "literal"}
 def body(root: Node) -> str:
     """Return the text of an expression. Values that are used several times are bound by `let`.
 
-    A value of a branch is computed in its branch, unless both branches or code outside of them also
-    use the value. So a loop runs only where its result is used.
+    A value that only one branch uses is computed in this branch. A value that both branches or
+    other code use is computed before the branches. The exception is a loop that only branches use:
+    each branch has its own copy of the loop, so the loop runs only where its result is used.
     """
     members: dict[int, set[int]] = {}
     for node in _reachable([root], {}):
@@ -26,12 +27,12 @@ def body(root: Node) -> str:
 
 
 def _eager(node: Node) -> tuple[Node, ...]:
-    """Return the arguments that are evaluated whenever the node is."""
+    """Return the arguments that are evaluated whenever the node is evaluated."""
     return node.args[:1] if node.kind == "if" else node.args
 
 
 def _regions(node: Node) -> tuple[Node, ...]:
-    """Return the roots of the parts of a node that are evaluated at times of their own."""
+    """Return the roots of the parts of a node that are evaluated conditionally or repeatedly."""
     if node.kind == "if":
         return node.args[1:]
     if isinstance(node.payload, Loop):
@@ -75,7 +76,7 @@ class _Writer:
         return "".join(lets) + self._use(root, names, texts) + ")" * len(lets)
 
     def _shared(self, root: Node, bound: Mapping[int, str], scope: frozenset[int]) -> set[Node]:
-        """Return the values that the region binds: those used twice, and not within one part alone."""
+        """Return the nodes to bind by `let`: those used repeatedly, not in one subregion only."""
         everything = _reachable([root], bound)
         uses = Counter(arg.index for node in everything for arg in (*_eager(node), *_regions(node)))
         eager = {node.index for node in _reachable([root], bound, eager=True)}
@@ -124,7 +125,7 @@ class _Writer:
         variables = [f"v.{variable.index}" for variable in loop.variables]
         first = " ".join(f"({name} {value})" for name, value in zip(variables, initial, strict=True))
         used = self.members[node.index]
-        # Members are numbered by variables, so a struct has all of them.
+        # Members are numbered by variables, so a struct has the members of all variables.
         result = variables[next(iter(used))] if len(used) == 1 else _struct(variables)
         return f"(while ({first}) {condition} ({' '.join(steps)}) {result})"
 

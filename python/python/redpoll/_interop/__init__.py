@@ -1,4 +1,4 @@
-"""Arrays of other libraries, both ways, without copies where the layouts agree."""
+"""Conversion from and to arrays of other libraries, without copies where the layouts agree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["convert", "foreign"]
 
-#: Modules with the classes of their arrays, and the functions that read them.
+#: Libraries with their classes of arrays, and the modules and functions that read these arrays.
 _READERS = (
     ("sparse", ("SparseArray",), "sparse", "from_sparse"),
     ("graphblas", ("Matrix", "Vector"), "graphblas", "from_graphblas"),
@@ -24,7 +24,7 @@ _READERS = (
 def foreign(value: Any) -> Array | None:
     """Return an array over an array of another library, or `None` for any other object.
 
-    The array shares the values of `value` where it can, so `value` must not be changed.
+    The array shares the values of `value` if the layouts agree, so `value` must not be changed.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return _numpy.from_numpy(np.asarray(value)) if value.dtype.kind in "biuf" else None

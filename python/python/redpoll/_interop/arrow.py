@@ -1,4 +1,4 @@
-"""Tables in the PyCapsule interface of Arrow, both ways: columns of coordinates and of values."""
+"""Import and export of tables of coordinates and values by the PyCapsule interface of Arrow."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def from_arrow(
 
     The table is any object with `__arrow_c_stream__`: a frame of pandas or Polars, a table of
     pyarrow, a relation of DuckDB. Without a column of values, the array is true at every row. The
-    values are shared where their layout allows it, the coordinates are copied.
+    values are shared where their layout allows sharing; the coordinates are copied.
 
-    A column of integers has the coordinates themselves. Every other column gets labels: those of a
-    dictionary keep their order, others ascend. `array.labels` has the labels of each mode, and
-    `array.to_arrow` writes them back.
+    The integers of a coordinate column are the coordinates themselves. The values of every other
+    coordinate column become labels: the labels of a dictionary keep their order, other labels
+    ascend. `array.labels` has the labels of each mode, and `array.to_arrow` writes the labels back.
 
     Args:
         table: the table.
         coordinates: the name of a column for each mode.
         values: the name of the column of values.
-        labels: by name of a column, labels that its names are looked up in, such as those of
-            another array, or `True` to label a column of integers.
-        shape: the sizes of the modes, or `None` for those that follow from the column.
+        labels: a dictionary from the name of a coordinate column to its labels, such as the labels
+            of another array, or to `True` to label a column of integers.
+        shape: the sizes of the modes, or `None` for a size that follows from the column.
         fill_value: the value of coordinates without a row, by default 0.
         format: the format of the array.
         duplicates: the treatment of rows with equal coordinates: `error`, `first`, `last`, `sum`.
@@ -54,7 +54,7 @@ def from_arrow(
     coordinates = [coordinates] if isinstance(coordinates, str) else list(coordinates)
     labels = labels or {}
     if not isinstance(labels, Mapping):
-        raise TypeError(f"labels are a dictionary by name of a column, found {type(labels).__name__}")
+        raise TypeError(f"labels are a dictionary from names of columns to labels, found {type(labels).__name__}")
     for name in labels:
         if name not in coordinates:
             raise KeyError(f"labels are for columns of coordinates, which are {', '.join(coordinates)}; found {name!r}")
@@ -81,14 +81,14 @@ def as_labels(labels: Any) -> Labels:
 def to_arrow(array: Array, names: Sequence[str] | None = None, *, values: str = "value", labels: Sequence[Any] | None = None) -> ArrowTable:
     """Compute an array and return its stored elements as a table of Arrow.
 
-    The table has a column of coordinates for each mode and a column of values. It shares the memory
-    of an array in the format `coo`. A mode with labels becomes a dictionary. Elements of a dense
-    array that equal its fill value have no rows.
+    The table has a column of coordinates for each mode and a column of values. The table shares the
+    memory of an array in the format `coo`. A mode with labels becomes a dictionary. Elements of a
+    dense array that equal its fill value have no rows.
 
     Args:
         array: the array.
-        names: the names of the columns of coordinates, by default those of the modes, or `dim_0`,
-            `dim_1` and so on.
+        names: the names of the columns of coordinates, by default the names of the modes, or
+            `dim_0`, `dim_1` and so on.
         values: the name of the column of values.
         labels: labels for each mode, or `None` for coordinates, by default `array.labels`.
 
@@ -112,7 +112,7 @@ def to_arrow(array: Array, names: Sequence[str] | None = None, *, values: str = 
 
 
 def checked_labels(shape: Sequence[int], labels: Sequence[Any]) -> tuple[Any, ...]:
-    """Return labels for each mode of a shape: `Labels`, or a tuple of objects that Arrow lacks."""
+    """Return labels for each mode of a shape: `Labels`, or a tuple for types that Arrow lacks."""
     if len(labels) != len(shape):
         raise ValueError(f"expected labels or `None` for each of {len(shape)} modes, found {len(labels)}")
     result = []

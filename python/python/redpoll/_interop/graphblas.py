@@ -1,4 +1,4 @@
-"""Matrices and vectors of python-graphblas, both ways."""
+"""Conversion from and to matrices and vectors of python-graphblas."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ __all__ = ["from_graphblas", "to_graphblas"]
 def from_graphblas(array: Any, *, fill_value: Number = 0) -> Array:
     """Return an array of a `Matrix` or `Vector` of python-graphblas.
 
-    GraphBLAS has no values for missing elements, so `fill_value` gives them one: the zero of the
-    semiring that the array is used with, such as infinity for `min_plus`.
+    GraphBLAS has no value for missing elements, so `fill_value` is their value in the result. The
+    right fill value is the zero of the semiring that the array is used with, such as infinity for
+    `min_plus`.
 
     Raises:
         TypeError: redpoll has no dtype for the elements.
@@ -69,7 +70,7 @@ def to_graphblas(array: Array) -> Any:
     tensor = array.collect("coo" if array.ndim == 1 else "csr")
     levels = tensor.levels()
     [values] = tensor.leaf()
-    # GraphBLAS takes over the memory, so it gets copies.
+    # GraphBLAS takes over the memory, so GraphBLAS gets copies.
     copies = [
         np.array(np.frombuffer(memoryview(part), part.dtype)) if len(part) else np.empty(0, part.dtype)
         for part in (*levels[-1], values)

@@ -1,4 +1,4 @@
-"""Graphs of networkx, both ways: adjacency matrices whose labels are the nodes."""
+"""Conversion between graphs of networkx and adjacency matrices, whose labels are the nodes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ __all__ = ["from_networkx", "to_networkx"]
 def from_networkx(graph: Any, nodes: Sequence[Any] | None = None, *, weight: str | None = "weight", dtype: DTypeLike | None = None) -> Array:
     """Return the adjacency matrix of a graph, in the format `csr`.
 
-    Element `(i, j)` is the weight of the edge from node `i` to node `j`, and 1 without a weight.
-    The edges of a multigraph are added. `array.labels` has the nodes for both modes.
+    Element `(i, j)` is the weight of the edge from node `i` to node `j`, or 1 if the edge has no
+    weight. The weights of parallel edges of a multigraph are added. `array.labels` has the nodes
+    for both modes.
 
     Args:
         graph: the graph, directed or not.
-        nodes: the nodes in the order of rows and columns, by default that of the graph.
-        weight: the attribute of edges with the weights; `None` for ones.
-        dtype: the dtype of the weights, by default one that all of them fit.
+        nodes: the nodes in the order of rows and columns, by default in the order of the graph.
+        weight: the attribute of edges that has the weight; with `None`, all weights are 1.
+        dtype: the dtype of the weights, by default a dtype that can represent all weights.
 
     Raises:
         networkx.NetworkXError: a node is not in the graph.
@@ -54,7 +55,7 @@ def to_networkx(array: Array, nodes: Any = None, *, create_using: Any = None, we
         array: a square matrix with fill value 0.
         nodes: the nodes in the order of rows, by default the labels of the array, or numbers.
         create_using: the class of the graph, by default `networkx.Graph`.
-        weight: the attribute of edges for the elements.
+        weight: the attribute of edges that gets the elements.
 
     Raises:
         ValueError: the array is not a square matrix.

@@ -1,4 +1,4 @@
-"""NumPy arrays, with shared memory both ways."""
+"""Conversion from and to NumPy arrays, which share memory with arrays of redpoll."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _LIMIT: float = 1 << 30
 def set_dense_limit(nbytes: int | None) -> None:
     """Set the largest NumPy array, in bytes, to which arrays are converted implicitly.
 
-    `numpy.asarray(x)`, NumPy's functions and `scipy_matrix @ x` convert implicitly, `x.todense()`
-    does not. The limit is 1 GiB by default; `None` removes it.
+    `numpy.asarray(x)`, `numpy.ravel(x)` and `scipy_matrix @ x` convert implicitly; `x.todense()`
+    does not. The limit is 1 GiB by default; `None` removes the limit.
 
     Examples:
         >>> rp.set_dense_limit(1 << 20)

@@ -1,4 +1,4 @@
-"""Sparse arrays and matrices of SciPy, both ways."""
+"""Conversion from and to sparse arrays and matrices of SciPy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["from_scipy", "to_scipy"]
 
-#: The formats whose arrays are those of a format of redpoll.
+#: The formats that SciPy and redpoll store in the same buffers.
 _COMPRESSED = ("csr", "csc")
 
 _UNSORTED = "the coordinates are unsorted or repeated; pass unsorted='sort' to sort a copy"
@@ -27,9 +27,10 @@ _UNSORTED = "the coordinates are unsorted or repeated; pass unsorted='sort' to s
 def from_scipy(matrix: Any, *, unsorted: str = "sort") -> Array:
     """Return an array over a sparse array or matrix of SciPy, in the format `csr`, `csc` or `coo`.
 
-    The values are shared if coordinates ascend without duplicates, and must not be changed then.
-    Coordinates are copied, because kernels trust them. Otherwise, `unsorted="sort"` sorts a copy
-    and adds the values of duplicates, and `unsorted="refuse"` raises `ValueError`.
+    If the coordinates ascend without duplicates, the array shares the values where the formats
+    agree, and the values must not be changed. Otherwise, `unsorted="sort"` sorts a copy and adds
+    the values of duplicates, and `unsorted="refuse"` raises `ValueError`. Coordinates are copied
+    unless they belong to a tensor, because kernels rely on their order.
 
     Raises:
         ValueError: the coordinates are unsorted or repeated, and `unsorted` is "refuse".
@@ -45,7 +46,8 @@ def from_scipy(matrix: Any, *, unsorted: str = "sort") -> Array:
         # With far more rows than entries, pointers to the rows would need most of the memory.
         if matrix.ndim != 2 or matrix.shape[0] > 4 * matrix.nnz + 1024:
             return _from_coo(matrix, unsorted)
-        # The conversion sorts and adds, so only a check remains for matrices that must not need it.
+        # `tocsr` sorts the coordinates and adds the values of duplicates. With "refuse", a matrix
+        # for which `tocsr` would have to do so is an error.
         if unsorted == "refuse" and not ascends(matrix.coords):
             raise ValueError(_UNSORTED)
         matrix = matrix.tocsr()
@@ -74,7 +76,7 @@ def ascends(coords: Sequence[NDArray[Any]]) -> bool:
 
 
 def _from_coo(matrix: Any, unsorted: str) -> Array:
-    """Return an array of a matrix of coordinates with any number of modes."""
+    """Return an array of a matrix in the format `coo`, with any number of modes."""
     if not ascends(matrix.coords):
         if unsorted == "refuse":
             raise ValueError(_UNSORTED)
@@ -84,7 +86,7 @@ def _from_coo(matrix: Any, unsorted: str) -> Array:
 
 
 def from_coordinates(coords: Sequence[NDArray[Any]], data: NDArray[Any], shape: Sequence[int], fill_value: Number = 0) -> Array:
-    """Return an array of ascending coordinates, one array for each mode, and their values."""
+    """Return an array of given values at ascending coordinates, one array for each mode."""
     index = np.uint32 if max(shape, default=0) < 2**32 else np.uint64
     columns = [np.ascontiguousarray(column, index) for column in coords]
     ends = np.array([0, len(data)], np.int32 if len(data) < 2**31 else np.int64)
@@ -97,8 +99,9 @@ def from_coordinates(coords: Sequence[NDArray[Any]], data: NDArray[Any], shape: 
 def to_scipy(array: Array, format: str = "csr", *, matrix: bool = False) -> Any:
     """Return an array of two modes with fill value zero as a sparse array of SciPy.
 
-    The result shares the memory of the computed tensor, which is read-only. `matrix` asks for the
-    older class, whose `*` is the matrix product.
+    A result in the format `csr` or `csc` shares the memory of the computed tensor, which is
+    read-only. With `matrix`, the result is of SciPy's older class of matrices, whose `*` is the
+    matrix product.
 
     Raises:
         ValueError: the array does not have 2 modes, or its fill value is not 0.

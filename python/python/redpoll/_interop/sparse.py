@@ -1,4 +1,4 @@
-"""Arrays of PyData/Sparse, both ways, with their fill values."""
+"""Conversion from and to arrays of PyData/Sparse, with their fill values."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ __all__ = ["from_sparse", "to_sparse"]
 def from_sparse(array: Any) -> Array:
     """Return an array over an array of PyData/Sparse: `COO`, `GCXS` or `DOK`, with its fill value.
 
-    The values are shared if the coordinates ascend without duplicates, and must not be changed
-    then. Otherwise the values of duplicates are added.
+    The values of a `COO`, and of a `GCXS` with two modes, are shared and must not be changed if the
+    coordinates ascend without duplicates. Other values are copied, and the values of duplicates are
+    added.
 
     Raises:
         TypeError: redpoll has no dtype for the elements.
@@ -36,7 +37,7 @@ def from_sparse(array: Any) -> Array:
 
     if isinstance(array, sparse.DOK):
         array = array.to_coo()
-    # Arrays of other libraries have NumPy's scalars, which `from_numpy` refuses by their kind.
+    # Only these kinds of NumPy's dtypes have a dtype in redpoll.
     if array.dtype.kind not in "biuf":
         raise TypeError(f"redpoll has no dtype for the elements, which are of {array.dtype}")
     fill = array.fill_value.item()
@@ -54,7 +55,7 @@ def from_sparse(array: Any) -> Array:
 
 
 def _signed(indices: NDArray[Any]) -> NDArray[Any]:
-    """Return indices in a dtype of 32 or 64 bits."""
+    """Return indices as signed integers of 32 or 64 bits."""
     wide = indices.dtype.itemsize > 4 or (len(indices) and int(indices.max()) >= 2**31)
     return np.ascontiguousarray(indices, np.int64 if wide else np.int32)
 
@@ -62,7 +63,8 @@ def _signed(indices: NDArray[Any]) -> NDArray[Any]:
 def _compressed_ascends(array: Any) -> bool:
     """Return whether the coordinates of every row, or of every column, ascend."""
     rises = np.diff(array.indices.astype(np.int64)) > 0
-    # The first element of a row follows the last one of the row before.
+    # The first element of a row may have a smaller coordinate than the last element of the row
+    # before.
     starts = array.indptr[1:-1].astype(np.int64)
     rises[starts[(starts > 0) & (starts < len(array.indices))] - 1] = True
     return bool(rises.all())
@@ -102,5 +104,5 @@ def to_sparse(array: Array, format: str = "coo") -> Any:
 
 
 def _elements(buffer: _core.SharedBuffer) -> NDArray[Any]:
-    """Return the elements of a buffer as an array of NumPy that shares them."""
+    """Return the elements of a buffer as an array of NumPy that shares the memory of the buffer."""
     return np.frombuffer(memoryview(buffer), buffer.dtype) if len(buffer) else np.empty(0, buffer.dtype)

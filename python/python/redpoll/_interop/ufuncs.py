@@ -1,4 +1,4 @@
-"""NumPy's ufuncs of arrays of redpoll, which `__array_ufunc__` calls."""
+"""NumPy's ufuncs on arrays of redpoll, which `__array_ufunc__` calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RENAMED = {
     "rint": "round", "true_divide": "divide", "mod": "remainder", "conjugate": "conj",
 }  # fmt: skip
 
-#: Ufuncs that take several functions of the namespace, from the namespace and the operands.
+#: Ufuncs that are combinations of functions of the namespace, given the namespace and the operands.
 _COMPOSED: dict[str, Callable[..., Any]] = {
     "divmod": lambda xp, a, b: (xp.floor_divide(a, b), xp.remainder(a, b)),
     "modf": lambda xp, a: (xp.copysign(a - xp.trunc(a), a), xp.trunc(a)),
@@ -35,14 +35,14 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "vecmat": lambda xp, a, b: xp.squeeze(xp.matmul(xp.expand_dims(a, axis=-2), b), axis=-2),
 }
 
-#: Reductions of ufuncs in the namespace, and their scans.
+#: The function of the namespace for the reduction of a ufunc, and the operator of its scan.
 _REDUCTIONS = {
     "add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_and": "all", "logical_or": "any",
 }  # fmt: skip
 _SCANS = {"add": "+", "multiply": "*", "minimum": "min", "maximum": "max"}
 
-#: The functions of ufuncs by name, found in earlier calls, for calls without options on arrays of
-#: redpoll and numbers of Python.
+#: The functions of ufuncs by name, as found in earlier calls. They serve calls without options
+#: whose operands are arrays of redpoll and numbers of Python.
 _FOUND: dict[str, Callable[..., Any]] = {}
 
 
@@ -59,7 +59,7 @@ def call(namespace: Any, ufunc: np.ufunc, method: str, inputs: Sequence[Any], kw
     given = {name: value for name, value in kwargs.items() if name not in ("out", "where")}
     out = kwargs.get("out")
     out = None if out is None or all(one is None for one in out) else out
-    # The sum of an array of NumPy and an array of redpoll goes into either of them.
+    # An array of NumPy may be an operand, and also `out`, as in `a += b` for an array `a` of NumPy.
     operands = [namespace.asarray(one) if isinstance(one, (np.ndarray, np.generic)) else one for one in inputs]
     if not all(isinstance(one, (_core.Array, bool, int, float)) for one in operands):
         operands = [_operand(one) for one in operands]
@@ -118,7 +118,8 @@ def _reduce(namespace: Any, name: str, operands: list[Any], given: dict[str, Any
         return NotImplemented
     dtype = given.pop("dtype", None)
     array = operands[0] if dtype is None else operands[0].astype(dtype)
-    # The default of ufuncs is the first axis, that of the standard all axes.
+    # Reductions of ufuncs are over the first axis by default, functions of the standard over all
+    # axes.
     return getattr(namespace, _REDUCTIONS[name])(array, **{"axis": 0, **given})
 
 

@@ -33,13 +33,14 @@ def asarray(
     """Return an array of the elements of an object.
 
     The object is an array, a number, nested sequences of numbers, an array of NumPy, a sparse array
-    or matrix of SciPy, or any object with a buffer, `__dlpack__` or `__array__`. The memory of
-    arrays of NumPy and SciPy is shared where the layouts agree, unless `copy` is true, so they must
-    not be changed.
+    or matrix of SciPy, or any object with a buffer, `__dlpack__` or `__array__`. An array of NumPy
+    or SciPy must not be changed afterwards unless `copy` is true, because its memory is shared if
+    the layouts agree.
 
     Raises:
         TypeError: redpoll has no dtype for the elements, such as strings or complex numbers.
-        ValueError: `copy` is false and the elements must be copied.
+        ValueError: `copy` is false, but the object is a number or a sequence, or an array of
+            redpoll in another dtype.
 
     Examples:
         >>> rp.asarray([[1, 0], [0, 2]])
@@ -72,7 +73,8 @@ def asarray(
 
 
 def _of_array(array: Array, dtype: DType | None, copy: bool | None) -> Array:
-    """Return an array in a dtype. With `copy`, an assignment to the result does not change `array`."""
+    """Return an array in a dtype. With `copy`, an assignment to the result does not change
+    `array`."""
     if dtype is not None and dtype is not array.dtype:
         if copy is False:
             raise ValueError(f"elements of dtype {array.dtype} become {dtype} only by a copy; pass copy=None")
@@ -145,7 +147,7 @@ def ones(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = N
 
 
 def empty(shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
-    """Return an array of zeros: arrays have no storage that could be left as it is.
+    """Return an array of zeros. No array has uninitialized elements.
 
     Examples:
         >>> rp.empty(2).tolist()
@@ -193,7 +195,7 @@ def arange(
     dtype: DTypeLike | None = None,
     device: str | None = None,
 ) -> Array:
-    """Return the numbers from `start`, by default 0, to `stop`, excluded, in steps of `step`.
+    """Return the numbers from `start`, by default 0, to `stop` (exclusive) in steps of `step`.
 
     Raises:
         ValueError: the step is 0.
@@ -225,7 +227,7 @@ def linspace(
     device: str | None = None,
     endpoint: bool = True,
 ) -> Array:
-    """Return `num` numbers at equal distances from `start` to `stop`, by default included.
+    """Return `num` numbers at equal distances from `start` to `stop`, by default inclusive.
 
     Raises:
         ValueError: the number of elements is negative.
@@ -258,7 +260,7 @@ def eye(
 
 
 def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
-    """Return one array for each vector, which repeats it along the modes of the others.
+    """Return an array for each vector, repeated along the modes of the other vectors.
 
     Raises:
         ValueError: an array is not a vector, or `indexing` is neither `xy` nor `ij`.
@@ -288,7 +290,7 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
 
 
 def tril(x: Array, /, *, k: int = 0) -> Array:
-    """Return the elements on and below diagonal `k`, and zeros above it.
+    """Return the elements on and below diagonal `k`, and zeros above diagonal `k`.
 
     Raises:
         ValueError: the array has less than 2 modes.
@@ -301,7 +303,7 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
 
 
 def triu(x: Array, /, *, k: int = 0) -> Array:
-    """Return the elements on and above diagonal `k`, and zeros below it.
+    """Return the elements on and above diagonal `k`, and zeros below diagonal `k`.
 
     Raises:
         ValueError: the array has less than 2 modes.

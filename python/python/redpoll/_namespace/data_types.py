@@ -36,7 +36,7 @@ def astype(x: Array, dtype: DTypeLike, /, *, copy: bool = True, device: str | No
         raise ValueError(f"the only device is 'cpu', found {device!r}")
     dtype = as_dtype(dtype)
     if dtype is x.dtype:
-        # Arrays never share elements that can be changed, so a copy is another object.
+        # An assignment to an array never changes another array, so a copy is only a new object.
         return type(x)(x) if copy else x
     return x.cast(dtype.name)
 

@@ -24,9 +24,10 @@ def einsum(
 ) -> Array:
     """Compute an Einstein summation, by default of products.
 
-    Modes are letters, or names separated by spaces, and `...` stands for the other modes, which are
-    broadcast. `sum` and `product` are the operators of another semiring: their names, as
-    `operator_names` lists them, ufuncs, functions of the namespace, or operators made by `op`.
+    Modes are letters, or names separated by spaces. `...` stands for the modes of an operand that
+    are not named; these modes are broadcast. `sum` and `product` are the operators of another
+    semiring: their names, as `operator_names` lists them, ufuncs, functions of the namespace, or
+    operators made by `op`.
 
     Raises:
         ValueError: the subscripts are malformed, or two sizes of a mode differ.
@@ -65,7 +66,7 @@ def einsum(
 
 
 def _expand(spec: str, arrays: list[Array]) -> tuple[str, list[Array]]:
-    """Return subscripts of plain letters, and the arrays without modes of size 1 that are broadcast."""
+    """Return subscripts of plain letters, and the arrays without broadcast modes of size 1."""
     parts = [part.split(",") for part in spec.split("->")]
     if len(parts) > 2 or len(parts[-1]) > 1 and len(parts) == 2 or len(parts[0]) != len(arrays):
         raise ValueError(f"einsum: {spec!r} does not name the modes of {len(arrays)} operands and one result")
@@ -77,7 +78,7 @@ def _expand(spec: str, arrays: list[Array]) -> tuple[str, list[Array]]:
     for part in chain(*modes):
         if part.count(_ELLIPSIS) > 1:
             raise ValueError(f"einsum: {spec!r} has `...` twice in one part")
-    # Modes of `...` are numbered from the last one, by which they are aligned.
+    # The modes of `...` are aligned at the last mode, so they are numbered from the last mode.
     hidden = [array.ndim - len(part) + 1 for part, array in zip(modes[0], arrays, strict=True) if _ELLIPSIS in part]
     if any(count < 0 for count in hidden):
         raise ValueError(f"einsum: {spec!r} names more modes than an operand has")
@@ -106,7 +107,7 @@ def _expand(spec: str, arrays: list[Array]) -> tuple[str, list[Array]]:
 
 
 def _aligned(spec: str, arrays: list[Array]) -> tuple[str, list[Array]]:
-    """Return subscripts and arrays without modes of size 1 that are broadcast to others of their letter."""
+    """Return subscripts and arrays, without modes of size 1 whose letter has a larger size."""
     inputs, arrow, result = spec.replace(" ", "").partition("->")
     parts = inputs.split(",")
     if [len(part) for part in parts] != [array.ndim for array in arrays]:
@@ -133,12 +134,12 @@ def _aligned(spec: str, arrays: list[Array]) -> tuple[str, list[Array]]:
 
 
 def _letters(part: list[str]) -> list[str]:
-    """Return the letters of words; `...` is one of them."""
+    """Return the letters of words, with `...` as one letter."""
     return [letter for word in part for letter in ([word] if word == _ELLIPSIS else word)]
 
 
 def _replaced(part: list[str], hidden: int) -> list[str | int]:
-    """Return the modes of a part, with numbers for those of `...`."""
+    """Return the modes of an operand or of the result, with numbers for the modes of `...`."""
     return [name for word in part for name in (range(hidden)[::-1] if word == _ELLIPSIS else [word])]
 
 

@@ -54,7 +54,7 @@ globals().update({row.name: _function(row) for row in FUNCTIONS})
 
 
 def clip(x: Array, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
-    """Clamp the elements to the range from `min` to `max`; `None` does not limit a side.
+    """Clamp the elements to the range from `min` to `max`; `None` means no limit.
 
     Examples:
         >>> rp.clip(rp.asarray([-5, 0, 5]), -1, 3).tolist()
@@ -64,7 +64,7 @@ def clip(x: Array, /, min: ArrayLike | None = None, max: ArrayLike | None = None
     for name, bound in (("max", min), ("min", max)):
         if bound is not None:
             result = result.apply(name, bound)
-    # Bounds of another dtype do not change that of the elements.
+    # The result has the dtype of the elements, also for bounds of another dtype.
     return result if result.dtype_name == x.dtype_name else result.cast(x.dtype_name)
 
 
@@ -96,7 +96,7 @@ def positive(x: Array, /) -> Array:
 
 
 def conj(x: Array, /) -> Array:
-    """Return the complex conjugates, which are the elements themselves as they are real.
+    """Return the complex conjugates. Elements are real, so these are the elements themselves.
 
     Examples:
         >>> rp.conj(rp.asarray([1.0, -2.0])).tolist()
@@ -106,7 +106,7 @@ def conj(x: Array, /) -> Array:
 
 
 def real(x: Array, /) -> Array:
-    """Return the real parts, which are the elements themselves as they are real.
+    """Return the real parts. Elements are real, so these are the elements themselves.
 
     Examples:
         >>> rp.real(rp.asarray([1.0, -2.0])).tolist()
@@ -116,7 +116,7 @@ def real(x: Array, /) -> Array:
 
 
 def imag(x: Array, /) -> Array:
-    """Return the imaginary parts, which are zeros as the elements are real.
+    """Return the imaginary parts, which are zeros because the elements are real.
 
     Examples:
         >>> rp.imag(rp.asarray([1.0, -2.0])).tolist()
@@ -129,10 +129,12 @@ _IF_ELSE = _core.Operator("ifelse")
 
 
 def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return the elements of `x1` where the condition is true, and those of `x2` elsewhere.
+    """Return the elements of `x1` where the condition is true, and the elements of `x2` elsewhere.
+
+    A condition that is a number is true if it is not 0.
 
     Raises:
-        TypeError: the condition is not an array of booleans.
+        TypeError: no operand is an array of redpoll.
 
     Examples:
         >>> x = rp.asarray([1, -2, 3])

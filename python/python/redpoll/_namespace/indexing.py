@@ -12,8 +12,10 @@ __all__ = ["take", "take_along_axis"]
 def take(x: Array, indices: ArrayLike, /, *, axis: int | None = None) -> Array:
     """Return the elements at a vector of coordinates along an axis.
 
+    Coordinates of an array that are out of range give 0.
+
     Raises:
-        IndexError: a coordinate is an integer out of range.
+        IndexError: `indices` is one integer, which is out of range.
         ValueError: no axis is given for several modes.
 
     Examples:

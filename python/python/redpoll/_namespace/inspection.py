@@ -1,4 +1,4 @@
-"""The functions by which programs ask what the namespace can do."""
+"""A function that describes the capabilities of the namespace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class _Info:
     """The capabilities, defaults, dtypes and devices of the namespace."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Return which optional parts of the standard the namespace has."""
+        """Return the optional features of the standard and whether the namespace has them."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
 
     def default_device(self) -> str:
@@ -21,12 +21,12 @@ class _Info:
         return "cpu"
 
     def default_dtypes(self, *, device: str | None = None) -> dict[str, DType]:
-        """Return the dtypes of numbers without one. There are no complex dtypes."""
+        """Return the dtypes of arrays created without a dtype. There are no complex dtypes."""
         self._check(device)
         return {"real floating": float64, "integral": int64, "indexing": int64}
 
     def dtypes(self, *, device: str | None = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
-        """Return the dtypes by their names, of one kind or of several if `kind` is given."""
+        """Return the dtypes by name; with `kind`, only the dtypes of the given kind or kinds."""
         self._check(device)
         return {dtype.name: dtype for dtype in ALL if kind is None or isdtype(dtype, kind)}
 

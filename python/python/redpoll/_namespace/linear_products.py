@@ -39,7 +39,7 @@ def matrix_transpose(x: Array, /) -> Array:
 
 
 def tensordot(x1: Array, x2: ArrayLike, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
-    """Compute the sum of products over the last modes of `x1` and the first of `x2`, or over pairs.
+    """Sum products over the last modes of `x1` and the first modes of `x2`, or over pairs of modes.
 
     Raises:
         ValueError: the summed modes differ in size.

@@ -65,7 +65,7 @@ def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """Return the parts of an array along an axis, without that axis.
+    """Return the array at each coordinate of an axis, without this axis.
 
     Raises:
         AxisError: the array has no such axis.
@@ -80,7 +80,7 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 
 def expand_dims(x: Array, /, axis: int | Sequence[int]) -> Array:
-    """Insert a mode of size 1, or several.
+    """Insert one or several modes of size 1.
 
     Raises:
         AxisError: the result has no such axis.
@@ -113,7 +113,7 @@ def squeeze(x: Array, /, axis: int | Sequence[int]) -> Array:
 
 
 def flip(x: Array, /, *, axis: int | Sequence[int] | None = None) -> Array:
-    """Reverse the order of the elements along axes, by default along all.
+    """Reverse the order of the elements along axes, by default along all axes.
 
     Raises:
         AxisError: the array has no such axis.
@@ -173,7 +173,7 @@ def reshape(x: Array, /, shape: Shape, *, copy: bool | None = None) -> Array:
 
 
 def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
-    """Repeat each element along an axis, by a count for all or by one for each coordinate.
+    """Repeat each element along an axis, with one count or with a count for each coordinate.
 
     Raises:
         ValueError: the number of counts differs from the size of the axis.
@@ -195,7 +195,7 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
 
 
 def roll(x: Array, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None) -> Array:
-    """Rotate the elements along axes; without an axis, as a vector.
+    """Rotate the elements along axes, or in row-major order if no axis is given.
 
     Raises:
         AxisError: the array has no such axis.
@@ -234,7 +234,7 @@ def pad(
     x: Array, widths: int | Sequence[Sequence[int]], /, *, value: Number = 0, mode: str = "constant",
     constant_values: Number | None = None,
 ) -> Array:  # fmt: skip
-    """Pad each mode with a value, by pairs of widths (before, after), or by one width for all.
+    """Pad with a value. The widths are a pair (before, after) for each mode, or one number.
 
     Examples:
         >>> rp.pad(rp.asarray([1, 2]), [(1, 2)], value=9).tolist()

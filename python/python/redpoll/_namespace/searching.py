@@ -18,7 +18,7 @@ def _require_elements(name: str, x: Array, axis: int | None) -> None:
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Return the coordinate of the first maximum along an axis, or the row-major index of all.
+    """Return the coordinate of the first maximum along an axis, or its row-major index.
 
     Raises:
         ValueError: there are no elements.
@@ -32,7 +32,7 @@ def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> A
 
 
 def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Return the coordinate of the first minimum along an axis, or the row-major index of all.
+    """Return the coordinate of the first minimum along an axis, or its row-major index.
 
     Raises:
         ValueError: there are no elements.
@@ -74,7 +74,7 @@ def nonzero(x: Array, /) -> tuple[Array, ...]:
 
 
 def searchsorted(x1: Array, x2: ArrayLike, /, *, side: str = "left", sorter: Array | None = None) -> Array:
-    """Return the positions in a sorted vector at which values keep it sorted.
+    """Return the positions at which values can be inserted so that a sorted vector stays sorted.
 
     Raises:
         ValueError: `side` is neither `left` nor `right`.
@@ -90,7 +90,7 @@ def searchsorted(x1: Array, x2: ArrayLike, /, *, side: str = "left", sorter: Arr
 
 
 def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
-    """Return, for each element of `x1`, whether it is an element of `x2`.
+    """Return an array that says of each element of `x1` whether `x2` has this element.
 
     Examples:
         >>> rp.isin(rp.asarray([1, 2, 3]), rp.asarray([3, 1])).tolist()

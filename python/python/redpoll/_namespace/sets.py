@@ -1,4 +1,4 @@
-"""Distinct values. They are computed at once, as their number depends on the data."""
+"""Distinct values, which are computed at once, because their number depends on the data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 
 class UniqueAll(NamedTuple):
-    """The distinct values, their first indices, the index of each element's value, the counts."""
+    """The distinct values, their first indices, the index of each element's value, and counts."""
 
     values: Array
     indices: Array
@@ -44,7 +44,7 @@ def _unique(x: Array) -> UniqueAll:
 
     values, indices, counts, inverse = _core.unique(x)
     last = values.size - 1
-    # NaN is the largest value, and one value for the core.
+    # The core treats all NaNs as one value, which is larger than all numbers.
     if last < 0 or values.item(last) == values.item(last) or counts.item(last) == 1:
         return UniqueAll(values, indices, inverse, counts)
     number = int(counts.item(last))

@@ -1,4 +1,4 @@
-"""Sorting. It is computed at once; the results of sparse arrays are as small as their entries."""
+"""Sorting. The functions compute at once. The results of sparse arrays are sparse."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
 
 
 def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Return the coordinates that sort the elements along an axis, always stably.
+    """Return the coordinates that sort the elements along an axis. The sort is always stable.
 
     Raises:
         AxisError: the array has no such axis.

@@ -100,7 +100,7 @@ def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def _moment(x: Array, name: str, axis: Axis, correction: float, keepdims: bool) -> Array:
-    """Compute a moment. That of `float32` is computed in `float64`, as sums of many squares lose digits."""
+    """Compute a moment; for `float32` in `float64`, because sums of many squares lose digits."""
     if x.dtype is not float32:
         return _core.moment(x, name, axis, correction, keepdims)
     return _core.moment(x.cast("float64"), name, axis, correction, keepdims).cast("float32")
@@ -120,7 +120,7 @@ def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bo
 
 
 def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """Compute the standard deviation along axes, with the correction of `var`.
+    """Compute the standard deviation along axes. `correction` is as in `var`.
 
     Raises:
         AxisError: the array has no such axis.
@@ -331,6 +331,6 @@ def diff(
 
     parts = [part for part in (prepend, x, append) if part is not None]
     x = concat(parts, axis=axis) if len(parts) > 1 else x
-    # The difference of two booleans is whether they differ, as in NumPy.
+    # As in NumPy, the difference of two booleans is true if the booleans differ.
     result = _core.diff(x, n, axis)
     return result.cast("int8").apply("band", 1).cast("bool") if x.dtype is bool_ else result

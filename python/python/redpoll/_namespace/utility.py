@@ -1,4 +1,4 @@
-"""Tests of all elements."""
+"""Functions that test whether all elements, or any elements, are not zero."""
 
 from __future__ import annotations
 

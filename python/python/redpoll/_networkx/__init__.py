@@ -1,11 +1,12 @@
 """The backend of networkx: graph algorithms as products of sparse matrices.
 
-networkx calls the functions of this module when the package is installed and the user asks for it::
+networkx calls the functions of this module if the package is installed and the user asks for this
+backend::
 
     networkx.pagerank(graph, backend="redpoll")
     networkx.config.backend_priority = ["redpoll"]
 
-The functions have the names, the parameters and the results of those of networkx.
+The functions have the same names, parameters and results as the functions of networkx.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .paths import (
 )  # fmt: skip
 from .triangles import average_clustering, clustering, transitivity, triangles
 
-#: The functions of networkx that the backend has.
+#: The functions of networkx that the backend implements.
 ALGORITHMS = (
     "average_clustering", "bfs_layers", "clustering", "connected_components", "core_number", "degree_centrality",
     "descendants_at_distance", "eigenvector_centrality", "in_degree_centrality", "is_connected", "katz_centrality",
@@ -34,19 +35,19 @@ ALGORITHMS = (
 
 __all__ = ["ALGORITHMS", "Graph", "can_run", "convert_from_nx", "convert_to_nx", "get_info", "should_run", *ALGORITHMS]
 
-#: Functions whose weights the matrix of a multigraph, which adds parallel edges, does not have.
+#: Functions that refuse multigraphs, because a matrix has only the sum of parallel edges.
 _SIMPLE_GRAPHS = frozenset(ALGORITHMS) - {
     "bfs_layers", "connected_components", "degree_centrality", "descendants_at_distance", "in_degree_centrality",
     "is_connected", "number_connected_components", "out_degree_centrality", "pagerank",
     "single_source_shortest_path_length",
 }  # fmt: skip
 
-#: The least number of edges for which products pay for the conversion of the graph.
+#: The least number of edges for which the conversion of a graph is worth its time.
 _MIN_EDGES = 2000
 
 
 def can_run(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool | str:
-    """Return whether the backend computes a function of these arguments, or the reason if not."""
+    """Return `True` if the backend can run a function with these arguments, else the reason."""
     graph = args[0] if args else kwargs.get("G")
     weight = kwargs.get("weight")
     if weight is not None and not isinstance(weight, str):
@@ -59,7 +60,7 @@ def can_run(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool |
 
 
 def should_run(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool | str:
-    """Return whether a function is worth the conversion of the graph, or the reason if not."""
+    """Return `True` if a function is worth the conversion of its graph, else the reason."""
     graph = args[0] if args else kwargs.get("G")
     if isinstance(graph, Graph) or graph is None or graph.number_of_edges() >= _MIN_EDGES:
         return True

@@ -18,7 +18,7 @@ __all__ = [
 
 
 def _iterate(graph: Graph, start: Any, step: Callable[[Any], Any], max_iter: int, tol: float) -> Any:
-    """Apply a step until the sum of changes is below `tol` for each node."""
+    """Repeat a step until the mean change of a node is below `tol`."""
     import networkx
 
     x = rp.asarray(start)
@@ -33,7 +33,7 @@ def _iterate(graph: Graph, start: Any, step: Callable[[Any], Any], max_iter: int
 
 
 def _vector(graph: Graph, values: Mapping[Any, float], missing: float = 0.0) -> np.ndarray:
-    """Return the values of nodes in order."""
+    """Return the values of nodes as a vector in the order of the nodes of the graph."""
     return np.array([values.get(node, missing) for node in graph.nodes], float)
 
 
@@ -106,7 +106,7 @@ def katz_centrality(
     normalized: bool = True,
     weight: str | None = None,
 ) -> dict[Any, float]:
-    """Compute the number of walks to each node, with the weight `alpha` for each edge of a walk."""
+    """Count the walks to each node. A walk of `k` edges counts as `alpha ** k`."""
     import networkx
 
     if len(G) == 0:
@@ -134,19 +134,19 @@ def _shares_of_degree(graph: Graph, degrees: Any) -> dict[Any, float]:
 
 
 def degree_centrality(G: Any) -> dict[Any, float]:  # noqa: N803
-    """Compute the share of the other nodes that each node is joined with."""
+    """Compute, for each node, the share of the other nodes that are neighbors of the node."""
     ones = G.matrix(dtype="int64")
     degrees = rp.sum(ones, axis=1)
-    # A loop of an undirected graph counts for both of its ends.
+    # In an undirected graph, a loop adds 2 to the degree of its node.
     more = rp.sum(ones, axis=0) if G.is_directed() else rp.diagonal(ones)
     return _shares_of_degree(G, degrees + more)
 
 
 def in_degree_centrality(G: Any) -> dict[Any, float]:  # noqa: N803
-    """Compute the share of the other nodes with an edge to each node."""
+    """Compute, for each node, the share of the other nodes that have an edge to the node."""
     return _shares_of_degree(G, rp.sum(G.matrix(dtype="int64"), axis=0))
 
 
 def out_degree_centrality(G: Any) -> dict[Any, float]:  # noqa: N803
-    """Compute the share of the other nodes with an edge from each node."""
+    """Compute, for each node, the share of the other nodes to which the node has an edge."""
     return _shares_of_degree(G, rp.sum(G.matrix(dtype="int64"), axis=1))

@@ -1,4 +1,4 @@
-"""Connected components and cores: labels and degrees that change until they are stable."""
+"""Connected components and cores, by updates of labels or degrees until nothing changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _roots(graph: Graph) -> np.ndarray:
     """Return the first node of the component of each node.
 
     The algorithm is FastSV (Y. Zhang, A. Azad and Z. Hu, *FastSV: A Distributed-Memory Connected
-    Component Algorithm with Fast Convergence*, SIAM PP 2020): a number of steps that grows as the
+    Component Algorithm with Fast Convergence*, SIAM PP 2020). The number of its steps grows as the
     logarithm of the number of nodes.
     """
     n = len(graph)
@@ -53,7 +53,7 @@ def number_connected_components(G: Any) -> int:  # noqa: N803
 
 
 def is_connected(G: Any) -> bool:  # noqa: N803
-    """Return whether there is a path between all nodes."""
+    """Return whether there is a path between any two nodes."""
     import networkx
 
     if len(G) == 0:
@@ -62,8 +62,8 @@ def is_connected(G: Any) -> bool:  # noqa: N803
 
 
 def core_number(G: Any) -> dict[Any, int]:  # noqa: N803
-    """Compute the largest `k` for which each node is in the `k`-core: the part in which all nodes
-    have `k` neighbors."""
+    """Compute, for each node, the largest `k` whose `k`-core has the node. The `k`-core is the
+    largest subgraph in which all nodes have at least `k` neighbors."""
     import networkx
 
     if G.has_loops():

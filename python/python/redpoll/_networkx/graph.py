@@ -1,4 +1,4 @@
-"""Graphs of the backend: nodes in order, and adjacency matrices by attribute of edges."""
+"""Graphs of the backend: nodes in a fixed order, and a matrix for each attribute of edges."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Graph", "by_node", "convert_from_nx", "convert_to_nx"]
 
 
 class Graph:
-    """A graph of networkx as arrays: its nodes in order, and the ends and the attributes of edges.
+    """A graph of networkx as a list of nodes and arrays of the ends and attributes of edges.
 
-    An edge of an undirected graph has both directions, and a loop one.
+    An edge of an undirected graph is stored in both directions, and a loop once.
     """
 
     __networkx_backend__ = "redpoll"
@@ -59,7 +59,7 @@ class Graph:
             return False
 
     def is_directed(self) -> bool:
-        """Return whether edges have one direction."""
+        """Return whether edges have a direction."""
         return bool(self._directed)
 
     def is_multigraph(self) -> bool:
@@ -80,11 +80,11 @@ class Graph:
         return bool((self.rows == self.columns).any())
 
     def values(self, weight: str | None) -> np.ndarray:
-        """Return the weight of each edge, 1 without an attribute."""
+        """Return the weight of each edge, or 1 if `weight` is `None`."""
         return np.ones(len(self.rows), np.int64) if weight is None else self.weights[weight]
 
     def matrix(self, weight: str | None = None, *, transposed: bool = False, dtype: str = "float64") -> Array:
-        """Return the adjacency matrix of the weights, with the sums of parallel edges."""
+        """Return the adjacency matrix, which has the sum of the weights of parallel edges."""
         return self._cached((weight, transposed, dtype), lambda: self._sums(weight, transposed, dtype))
 
     def _sums(self, weight: str | None, transposed: bool, dtype: str) -> Array:
@@ -93,15 +93,15 @@ class Graph:
         return from_scipy(sp.coo_array((values, ends), shape=(len(self), len(self))).tocsr())
 
     def distances(self, weight: str | None) -> Array:
-        """Return the transposed matrix of the smallest weights, infinite where there is no edge."""
+        """Return the transposed matrix of the smallest weights of edges. No edge means infinity."""
         return self._cached(("distances", weight), lambda: self._smallest(self.values(weight).astype("f8")))
 
     def links(self) -> Array:
-        """Return the transposed matrix of zeros at edges, infinite where there is no edge."""
+        """Return the transposed matrix that is 0 at edges and infinity elsewhere."""
         return self._cached("links", lambda: self._smallest(np.zeros(len(self.rows))))
 
     def ranks(self) -> Array:
-        """Return the transposed matrix of the places of neighbors among those of each node."""
+        """Return the transposed matrix of positions of neighbors in a node's list of neighbors."""
         return self._cached("ranks", lambda: self._smallest(self._places()))
 
     def _places(self) -> np.ndarray:
@@ -124,7 +124,7 @@ class Graph:
 
 
 def by_node(graph: Graph, values: Any) -> dict[Any, Any]:
-    """Return values in the order of nodes as a dictionary of Python numbers."""
+    """Return a dictionary from nodes to values, which are given in the order of the nodes."""
     return dict(zip(graph.nodes, np.asarray(values).tolist(), strict=True))
 
 
@@ -138,7 +138,7 @@ def convert_from_nx(
     name: str | None = None,
     graph_name: str | None = None,
 ) -> Graph:
-    """Return a graph of networkx as one of the backend."""
+    """Convert a graph of networkx to a graph of the backend."""
     if isinstance(graph, Graph):
         return graph
     attributes: dict[str, Any] = {}
@@ -149,7 +149,7 @@ def convert_from_nx(
 
 
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
-    """Return a graph of the backend as one of networkx, and other results unchanged."""
+    """Convert a graph of the backend to a graph of networkx, and return other results unchanged."""
     if not isinstance(result, Graph):
         return result
     import networkx

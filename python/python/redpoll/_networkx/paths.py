@@ -19,10 +19,12 @@ __all__ = [
 
 
 def _layers(graph: Graph, sources: list[int]) -> Iterator[list[int]]:
-    """Generate the nodes at each distance from sources, in the order in which a queue finds them.
+    """Generate the nodes at each distance from sources, in the order in which a queue finds nodes.
 
-    A node is found from the first node of the layer that has an edge to it. So its place follows
-    from the smallest `place of the node * n + place of the edge`, a product of minimum and sum.
+    A node is found from the first node of the previous layer that has an edge to the node. So the
+    nodes of a layer are sorted by the minimum of `p * n + r` over these edges. Here `p` is the
+    position of the edge's start in the previous layer, and `r` the rank of the edge. The minima are
+    a product in the semiring of minimum and sum.
     """
     n = len(graph)
     ranks = graph.ranks()
@@ -49,7 +51,7 @@ def _index(graph: Graph, source: Any) -> int:
 
 
 def single_source_shortest_path_length(G: Any, source: Any, cutoff: float | None = None) -> dict[Any, int]:  # noqa: N803
-    """Compute the number of edges of a shortest path from the source to each node that has one."""
+    """Compute the number of edges of a shortest path from the source to each reachable node."""
     lengths: dict[Any, int] = {}
     for distance, layer in enumerate(_layers(G, [_index(G, source)])):
         if cutoff is not None and distance > cutoff:
@@ -59,7 +61,7 @@ def single_source_shortest_path_length(G: Any, source: Any, cutoff: float | None
 
 
 def bfs_layers(G: Any, sources: Any) -> Iterator[list[Any]]:  # noqa: N803
-    """Generate the nodes at each distance from one or several sources, in the order of networkx."""
+    """Generate the nodes at each distance from sources, in the same order as networkx."""
     import networkx
 
     sources = [sources] if sources in G else list(set(sources))
@@ -71,7 +73,7 @@ def bfs_layers(G: Any, sources: Any) -> Iterator[list[Any]]:  # noqa: N803
 
 
 def descendants_at_distance(G: Any, source: Any, distance: int) -> set[Any]:  # noqa: N803
-    """Return the nodes at a distance from the source."""
+    """Return the nodes at the given distance from the source."""
     import networkx
 
     if source not in G:
@@ -83,7 +85,7 @@ def descendants_at_distance(G: Any, source: Any, distance: int) -> set[Any]:  # 
 
 
 def _relaxed(graph: Graph, source: int, weight: str | None) -> np.ndarray:
-    """Return the distances from a source: the fixed point of a product of minimum and sum."""
+    """Return the distances from a source, by min-plus products until no distance changes."""
     import networkx
 
     weights = graph.distances(weight)
@@ -101,7 +103,7 @@ def _relaxed(graph: Graph, source: int, weight: str | None) -> np.ndarray:
 
 
 def _by_distance(graph: Graph, lengths: np.ndarray, weight: str | None, cutoff: float | None) -> dict[Any, float]:
-    """Return the finite distances in ascending order, as integers for weights of integers."""
+    """Return the finite distances in ascending order, as integers if the weights are integers."""
     integers = graph.values(weight).dtype.kind in "bui"
     limit = math.inf if cutoff is None else cutoff
     order = np.argsort(lengths, kind="stable").tolist()
@@ -118,7 +120,7 @@ def single_source_dijkstra_path_length(
     cutoff: float | None = None,
     weight: str = "weight",
 ) -> dict[Any, float]:
-    """Compute the length of a shortest path from the source to each node that has one."""
+    """Compute the length of a shortest path from the source to each reachable node."""
     place = _index(G, source)
     if (G.values(weight) < 0).any():
         raise ValueError("Contradictory paths found:", "negative weights?")
@@ -126,5 +128,5 @@ def single_source_dijkstra_path_length(
 
 
 def single_source_bellman_ford_path_length(G: Any, source: Any, weight: str = "weight") -> dict[Any, float]:  # noqa: N803
-    """Compute the length of a shortest path from the source to each node, with weights of any sign."""
+    """Compute the length of a shortest path to each reachable node, with weights of any sign."""
     return _by_distance(G, _relaxed(G, _index(G, source), weight), weight, None)

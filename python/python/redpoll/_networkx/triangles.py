@@ -14,7 +14,7 @@ __all__ = ["average_clustering", "clustering", "transitivity", "triangles"]
 
 
 def _simple(graph: Graph, weight: str | None) -> Any:
-    """Return the adjacency matrix without loops, of ones or of roots of relative weights."""
+    """Return the matrix without loops, with cube roots of `weight / largest weight`, or ones."""
     matrix = graph.matrix(weight, dtype="int64" if weight is None else "float64")
     if weight is not None:
         largest = max(graph.values(weight).tolist(), default=1)
@@ -28,7 +28,7 @@ def _closed_walks(matrix: Any) -> Any:
 
 
 def _selected(graph: Graph, nodes: Any, values: dict[Any, Any]) -> Any:
-    """Return the values of the nodes that were asked for, as networkx does."""
+    """Return the value of one node, or a dictionary of the values of several nodes or of all."""
     if nodes is None:
         return values
     if nodes in graph:
@@ -42,7 +42,7 @@ def triangles(G: Any, nodes: Any = None) -> Any:  # noqa: N803
 
 
 def _counts(graph: Graph, weight: str | None) -> tuple[list[Any], list[Any]]:
-    """Return the closed walks from each node, and the number that all pairs of its edges would give."""
+    """Return the closed walks of each node, and how many a complete neighborhood would have."""
     matrix, ones = _simple(graph, weight), _simple(graph, None)
     if not graph.is_directed():
         degrees = rp.sum(ones, axis=1)
@@ -56,7 +56,7 @@ def _counts(graph: Graph, weight: str | None) -> tuple[list[Any], list[Any]]:
 
 
 def clustering(G: Any, nodes: Any = None, weight: str | None = None) -> Any:  # noqa: N803
-    """Compute the share of the pairs of neighbors of each node that are neighbors themselves."""
+    """Compute, for each node, the share of pairs of neighbors that are joined by an edge."""
     shares = [0 if walk == 0 else walk / pair for walk, pair in zip(*_counts(G, weight), strict=True)]
     return _selected(G, nodes, dict(zip(G.nodes, shares, strict=True)))
 
@@ -67,7 +67,7 @@ def average_clustering(
     weight: str | None = None,
     count_zeros: bool = True,
 ) -> float:
-    """Compute the mean of the clustering of nodes."""
+    """Compute the mean of `clustering` over nodes."""
     shares = clustering(G, nodes, weight).values()
     counted = [share for share in shares if count_zeros or abs(share) > 0]
     return float(sum(counted) / len(counted))

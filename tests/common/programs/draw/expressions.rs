@@ -154,8 +154,9 @@ impl ProgramDraft<'_> {
         let TensorDraft { name, shape, dtype, .. } = self.tensors[tensor].clone();
         let permissive = dtype.prim().is_some() && self.rng.chance(25);
         // The storage order decides which of several `outside` values applies, so an access uses
-        // one value only. If a dimension is 0, every subscript is `outside`, so that no subscript
-        // is checked before the one that is out of bounds.
+        // one value only. If a dimension is 0, every read is out of bounds, so every subscript has
+        // an `outside`: otherwise the bounds check of another subscript could fail before `outside`
+        // applies.
         let value = dtype.prim().map(|prim| strip_dtype(&constant(&self.small_constant(prim))).to_owned());
         let empty = shape.contains(&0);
         let mut subscripts = String::new();

@@ -63,7 +63,7 @@ pub fn redraw_formats(seed: u64, case: &ProgramCase) -> ProgramCase {
 }
 
 /// Draws the formats of all tensors. Replaces a format that is rejected for the order of its writes
-/// by one that accepts any order.
+/// by a format that accepts any order.
 pub(super) fn draw_formats(rng: &mut Rng, case: &mut ProgramCase) {
     for tensor in &mut case.tensors {
         tensor.ty.format = draw_format(rng, tensor);

@@ -25,7 +25,7 @@ impl From<Error> for Rejection {
     }
 }
 
-/// Returns the program in normal form, after its schedule.
+/// Applies the schedule of a program, and returns the program in normal form.
 pub fn normal_form(case: &ProgramCase) -> Result<Program, Rejection> {
     let program = apply_schedule(parse(&case.text())?, case.mode)?;
     let program = normalize(program)?;

@@ -5,7 +5,7 @@
 //! - several writes to one tensor in one loop,
 //! - variables and conditions in loops over sparse levels,
 //! - conditions on tensors that the loop itself writes,
-//! - computed subscripts, and ranges of one round and of none,
+//! - computed subscripts, and ranges of one round or no rounds,
 //! - `while`, `swap` and workspaces,
 //! - transformations of loops.
 //!
@@ -63,7 +63,7 @@ pub struct ProgramTensor {
     pub values: Vec<Scalar>,
     /// Constraints on the format, for drawing formats again.
     pub constraints: FormatConstraints,
-    /// Name of the tensor with which this one is swapped. Both have the same format.
+    /// Name of the tensor with which this tensor is swapped. Both tensors have the same format.
     pub swapped_with: Option<String>,
 }
 
@@ -78,7 +78,7 @@ pub struct FormatConstraints {
     pub is_single: bool,
     /// Set when each coordinate is written at most once.
     pub written_once: bool,
-    /// Modes in the order of the writes. A tensor of rank `r` uses the first `r`.
+    /// Modes in the order of the writes. A tensor of rank `r` uses the first `r` elements.
     pub order: [usize; 3],
 }
 

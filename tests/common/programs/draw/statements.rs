@@ -172,7 +172,7 @@ impl ProgramDraft<'_> {
         }
     }
 
-    /// Draws an assignment to a tensor that the scope may write; `None` if there is none.
+    /// Draws an assignment to a tensor that the scope may write; `None` if there is no such tensor.
     pub(super) fn assignment(&mut self, scope: &StatementScope) -> Option<String> {
         let target = scope.target.clone().filter(|_| self.rng.chance(65));
         let (tensor, access) = match target {

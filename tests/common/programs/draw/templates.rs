@@ -19,7 +19,7 @@ impl ProgramDraft<'_> {
         for (depth, mode) in order.iter().enumerate() {
             if !written_once && self.rng.chance(25) {
                 // A loop whose index is no subscript. Most such loops have at most one round; with
-                // more, the program may be rejected.
+                // more rounds, the program may be rejected.
                 let index = self.new_name('i');
                 let (range, lo, hi) = match self.rng.below(10) {
                     0 if scope.depth == 0 => self.range(&scope),
@@ -157,7 +157,7 @@ impl ProgramDraft<'_> {
         format!("(where (block {consumed}) (block {produced}))")
     }
 
-    /// Draws a `while` with a counter. Some have a condition on tensors that the body writes.
+    /// Draws a `while` with a counter. Some conditions also test tensors that the body writes.
     pub(super) fn counted_while(&mut self, scope: &StatementScope) -> String {
         let counter = self.template_local(Vec::new(), Usage::Mutable);
         let tensor = &mut self.tensors[counter];

@@ -28,7 +28,7 @@ pub(super) struct TensorDraft {
     pub(super) written_once: bool,
     pub(super) has_outside: bool,
     pub(super) is_single: bool,
-    /// Name of the tensor with which this one is swapped.
+    /// Name of the tensor with which this tensor is swapped.
     pub(super) swapped_with: Option<String>,
     /// Set when all writes are drawn, or when only one template uses the tensor.
     pub(super) is_complete: bool,

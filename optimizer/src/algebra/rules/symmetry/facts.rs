@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 /// Largest number of fields that are restricted to one order.
 const MAX_ORDERED_FIELDS: usize = 6;
 
-/// Checks the symmetry of the leaves of a nest's graph, if it would make the nest invariant under
-/// an exchange of fields.
+/// Checks the symmetry of the leaves of a nest's graph, if symmetry would make the nest invariant
+/// under an exchange of fields.
 pub(in crate::algebra) fn find_symmetries(facts: &Facts, graph: &mut AlgebraGraph, nest: &Nest, bound: &[Field]) {
     let mut reads: Vec<&Read> = Vec::new();
     nest.outputs.iter().for_each(|t| t.value.each_access(&mut |r| reads.push(r)));
@@ -55,8 +55,8 @@ pub(in crate::algebra) fn find_symmetries(facts: &Facts, graph: &mut AlgebraGrap
     graph.analysis.pairs.extend(found);
 }
 
-/// Returns whether a product of these accesses is invariant under exchanging two fields, if every
-/// tensor is symmetric.
+/// Returns whether a product of these accesses would be invariant under exchanging two fields, if
+/// every tensor were symmetric.
 fn may_exchange(reads: &[&Read], x: &Field, y: &Field) -> bool {
     let named = |exchange: bool| {
         let name = |at: &ModeCoordinate| match at.as_field() {
@@ -99,13 +99,13 @@ pub(super) fn exchangeable_slots(site: &MatchSite<'_>, args: &[ClassUse], bound:
     sets
 }
 
-/// Normalizes the arguments of a multiset: sorts the slots in which each is symmetric, then the
+/// Normalizes the arguments of a multiset: sorts the symmetric slots of each argument, then the
 /// arguments.
 fn in_order(graph: &AlgebraGraph, mut args: Vec<ClassUse>) -> Vec<ClassUse> {
     for u in &mut args {
         u.class = graph.find(u.class);
         let pairs = symmetric_pairs(graph, u.class);
-        // Swaps pairs that are out of order until there are none.
+        // Swaps the slots of pairs that are out of order until every pair is in order.
         let slot_pairs = || pairs.iter().map(|p| p.slots.map(usize::from));
         while let Some([a, b]) = slot_pairs().find(|[a, b]| u.slots[*a] > u.slots[*b]) {
             u.slots.swap(a, b);

@@ -66,8 +66,9 @@ struct SymmetricProduct<'n> {
     args: Vec<ClassUse>,
     /// The exchangeable slots.
     slots: Vec<SlotIndex>,
-    /// For each slot but the first, whether the product can be other than the annihilator where the
-    /// slot equals the previous one (`Ties::Above`).
+    /// For each slot after the first, the treatment of coordinates that equal those of the previous
+    /// slot: `Ties::Below` if the product is the annihilator at such coordinates, else
+    /// `Ties::Above`.
     ties: Vec<Ties>,
     /// The identity and the annihilator of the product.
     values: [Scalar; 2],
@@ -175,8 +176,8 @@ fn cut_idempotent(site: &mut MatchSite<'_>, node: &ScopedNode) {
     }
 }
 
-/// Weighs each ordered set of coordinates by its number of distinct orders: n! divided by k! for
-/// every k equal coordinates.
+/// Weighs each ordered set of n coordinates by its number of distinct orders: n! divided by k! for
+/// every group of k equal coordinates.
 fn weigh(site: &mut MatchSite<'_>, node: &ScopedNode) {
     let is_small = |product_fold: &SymmetricProduct<'_>| {
         !product_fold.is_off_diagonal() && product_fold.slots.len() <= MAX_WEIGHTED_FIELDS

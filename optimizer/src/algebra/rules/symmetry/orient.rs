@@ -8,8 +8,9 @@ use crate::algebra::rules::{MatchSite, ScopedNode, select_value};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Prim, Scalar};
 
-/// Orients edges from low to high degree. This pays for tensors in which a few coordinates have
-/// many entries. Source: Chiba and Nishizeki, "Arboricity and subgraph listing algorithms".
+/// Orients entries like edges of a graph, from the coordinate of low degree to that of high degree.
+/// Orientation pays for tensors in which a few coordinates have many entries. Source: Chiba and
+/// Nishizeki, "Arboricity and subgraph listing algorithms".
 pub(super) fn orient(site: &mut MatchSite<'_>, node: &ScopedNode) {
     for product_fold in super::symmetric_products(site, node)
         .into_iter()

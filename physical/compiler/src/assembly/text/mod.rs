@@ -21,10 +21,10 @@
 //! - A constant is `true`, `3` (`i64`), `1.5`, `inf` or `nan` (`f64`), or has its type as a suffix:
 //!   `3_u32`, `-inf_f32`.
 //! - A lane fold is `fold acc by + from 0.0 lanes 8 for p in lo..hi: value`.
-//! - A local, buffer or `$parameter` is written by its name if that is an identifier, not reserved
-//!   and unique in its table; else by its number: `#3`, `$#0`. An identifier consists of ASCII
-//!   letters, digits, `_`, `'` and inner dots, and starts with a letter or `_`. In a declaration,
-//!   any other name is quoted.
+//! - A local, buffer or `$parameter` is written by its name if the name is an identifier, not
+//!   reserved and unique in its table; else by its number: `#3`, `$#0`. An identifier consists of
+//!   ASCII letters, digits, `_`, `'` and inner dots, and starts with a letter or `_`. In a
+//!   declaration, any other name is quoted.
 
 mod lex;
 mod names;

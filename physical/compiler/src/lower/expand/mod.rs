@@ -1,18 +1,18 @@
 //! Expansion of operators into machine operators.
 //!
 //! [`expand_in`] returns the application of any operator to any dtypes as Assembly expressions.
-//! Under [`Laws::Ieee`], their values have the bits that [`Op::eval`] defines. Structs are
-//! flattened. Statements are pushed to the [`StmtSink`]: loops of integer powers and repeated
-//! folds, loops and branches of user-defined operators, faults of checked operators, and
+//! Under [`Laws::Ieee`], the values of these expressions have the bits that [`Op::eval`] defines.
+//! Structs are flattened. Statements are pushed to the [`StmtSink`]: loops of integer powers and
+//! repeated folds, loops and branches of user-defined operators, faults of checked operators, and
 //! assignments of values that are used more than once.
 //!
 //! Arguments must not change while the statements of the expansion run. These statements store
-//! nothing, so memory does not change. The caller must ensure that no other statement among them
-//! assigns a local that an argument reads.
+//! nothing, so memory does not change. The caller must not insert a statement that assigns a local
+//! that an argument reads.
 //!
-//! The laws of the default mode take the known facts of the arguments. Machine arithmetic is that
-//! of IEEE 754, so quotients test for a zero, and other operators test for combinations of special
-//! values (see [`redpoll_logic::special`]).
+//! [`Laws::Default`] has the known facts of the arguments. Machine arithmetic is that of IEEE 754,
+//! so the code tests for the arguments on which the laws of the default mode give another value
+//! (see [`super::guards`] and [`redpoll_logic::special`]).
 
 mod float;
 mod integer;
@@ -267,7 +267,7 @@ fn block<T>(scope: &mut dyn StmtSink, fill: impl FnOnce(&mut dyn StmtSink) -> T)
     (inner.stmts, result)
 }
 
-/// Returns new locals with the value, for loops that change it.
+/// Returns new locals that start with the value, for loops that change these locals.
 fn variable(scope: &mut dyn StmtSink, name: &str, value: &LoweredValue) -> LoweredValue {
     let parts = value.dtype.prims().into_iter().zip(&value.parts).map(|(prim, part)| {
         let local = scope.local(name, prim);
@@ -325,7 +325,7 @@ fn cast(to: Prim, x: Expr) -> Expr {
     }
 }
 
-/// Returns a small integer as a constant of any primitive.
+/// Returns a small integer as a constant of a primitive dtype.
 fn number(prim: Prim, v: i8) -> Expr {
     cast(prim, Expr::Const(Scalar::I8(v)))
 }

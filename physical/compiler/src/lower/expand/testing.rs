@@ -14,9 +14,10 @@ pub enum OperatorForm<'a> {
     Strict(&'a Op),
     /// The laws of the default mode, for arguments with these special values.
     Relaxed(&'a Op, Special),
-    /// One argument, and a constant.
+    /// The laws of IEEE 754, for one argument and a constant.
     WithConstant(&'a Op, &'a Scalar),
-    /// The fold of as many equal values as the second argument says.
+    /// The fold of equal values: the first argument is the value, the second one the number of
+    /// values.
     Repeated(&'a Op, RepeatMethod),
 }
 

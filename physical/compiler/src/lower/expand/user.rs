@@ -25,8 +25,8 @@ pub(super) fn apply(scope: &mut dyn StmtSink, op: &UserOp, args: &[LoweredValue]
     value
 }
 
-/// Returns the value of a checked body for arguments of its parameters. `special` has the special
-/// values that may arise in the body in the default mode; `None` selects IEEE 754.
+/// Returns the value of a checked body for the given arguments. `special` has the special values
+/// that may arise in the body in the default mode; `None` selects IEEE 754.
 fn expand_body(scope: &mut dyn StmtSink, body: &Body, args: &[LoweredValue], special: Option<Special>) -> LoweredValue {
     let args: Vec<LoweredValue> = args.iter().map(|a| bind(scope, a)).collect();
     Expansion { args: &args, vars: Vec::new(), special }.value(scope, body)

@@ -1,8 +1,8 @@
 //! Code of bands: one block between two runs of the fill value. Writes append in ascending order.
 //!
 //! During writing, `ofs[p + 1]` is the number of positions up to the end of the fiber below `p`
-//! once that fiber is written, and 0 before, as in the `ptr` of sparse lists. Coordinates between
-//! two written ones get their positions together with the second.
+//! once that fiber is written, and 0 before. The `ptr` of sparse lists works in the same way. A
+//! coordinate between two written coordinates gets its position when the second of them is written.
 
 use super::block_list::block;
 use super::shared::join::{Comparable, compare_each, complete_ends};
@@ -21,7 +21,7 @@ use std::rc::Rc;
 
 const IDX: usize = 0;
 const OFS: usize = 1;
-/// The last coordinate of a fiber without coordinates.
+/// The value of the local `last` in a fiber without coordinates.
 const NO_COORDINATE: i64 = -1;
 
 impl LevelLowering for Band {

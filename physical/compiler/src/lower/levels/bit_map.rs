@@ -72,7 +72,7 @@ impl LevelLowering for BitMap {
         let mut bounds = vec![Stmt::Assign(start, first.clone()), Stmt::Assign(r, add(&first, &dimension))];
         bounds.extend(scan.backward(r, &local(start)));
         let mut preamble = if_present(cx, fiber, bounds, (start, r));
-        // Unreachable code after the last entry reads `q`, too, so it is assigned.
+        // Unreachable code after the last entry reads `q`, too, so `q` is assigned.
         preamble.push(Stmt::Assign(q, int(0)));
         let inner = fiber.stored();
         let fill = cx.fill(at.tensor);
@@ -128,8 +128,8 @@ impl LevelLowering for BitMap {
         if mode != AssembleMode::ResetOnly {
             cx.push(Stmt::Grow { buffer: words, len: words_of(&hi) });
         }
-        // The levels below also hold the ends of the empty fibers at coordinates that are not
-        // stored.
+        // The arrays of the levels below also have ends for the empty fibers at coordinates that
+        // are not stored.
         let all_below = cx.has_arrays_below(at);
         if mode != AssembleMode::New {
             let b = cx.new_local("b", Prim::I64);

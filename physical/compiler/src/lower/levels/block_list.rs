@@ -1,9 +1,11 @@
-//! Code of block lists: blocks are walked, galloped or followed. Writes append in ascending order.
+//! Code of block lists, which are read by walking, galloping or following. Writes append in
+//! ascending order.
 //!
-//! A chunk is a gap followed by a block. In a block, positions are coordinates plus a constant, so
-//! a block is read by a plain loop. During writing, `ptr[p + 1]` is the number of blocks up to the
-//! end of the fiber below `p` once that fiber is written, and 0 before, as in sparse lists. A
-//! coordinate adjacent to the last one of its fiber extends the block.
+//! A chunk of the stepper is a gap followed by a block. In a block, positions are coordinates plus
+//! a constant, so a block is read by a plain loop. During writing, `ptr[p + 1]` is the number of
+//! blocks up to the end of the fiber below `p` once that fiber is written, and 0 before, as in
+//! sparse lists. A coordinate directly after the last coordinate of its fiber extends the last
+//! block.
 
 use super::shared::join::{Comparable, compare_each, complete_ends};
 use super::shared::list::{assemble_ends, fill_ends, positions};
@@ -24,7 +26,8 @@ use std::rc::Rc;
 const PTR: usize = 0;
 const IDX: usize = 1;
 const OFS: usize = 2;
-/// The last coordinate of a fiber without coordinates: no coordinate is adjacent to it.
+/// The value of the local `last` in a fiber without coordinates. No coordinate is adjacent to this
+/// value.
 const NO_COORDINATE: i64 = -2;
 
 impl LevelLowering for BlockList {

@@ -1,4 +1,5 @@
-//! Code of byte maps: walked, galloped or followed. Writes may come in any order.
+//! Code of byte maps, which are read by walking, galloping or following. Writes may come in any
+//! order.
 //!
 //! During writing, a scratch list contains the written positions in the order of their first write.
 //! Freezing sorts the list, unless the level is the outermost one and all reads look coordinates
@@ -113,8 +114,8 @@ impl LevelLowering for ByteMap {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let (lo, hi) = (cx.name("p", &mul(lo, &dimension)), cx.name("p", &mul(hi, &dimension)));
         cx.push(Stmt::Grow { buffer: arrays[MAP], len: hi.clone() });
-        // The levels below also hold the ends of the empty fibers at coordinates that are not
-        // stored.
+        // The arrays of the levels below also have ends for the empty fibers at coordinates that
+        // are not stored.
         let below = if cx.has_arrays_below(at) { mode } else { AssembleMode::New };
         cx.assemble(at.below(), (&lo, &hi), below);
     }
@@ -157,8 +158,8 @@ impl LevelLowering for ByteMap {
     }
 }
 
-/// Returns the looplet of a fiber whose positions start at `first`, and whose stored coordinates
-/// are marked.
+/// Returns the lookup in a fiber whose positions start at `first`; `marked` tests whether a
+/// position is stored.
 pub(super) fn map_lookup(
     cx: &mut Cx<'_>,
     at: LevelId,

@@ -1,4 +1,5 @@
-//! Code of dense levels: position `p * n + i`, found by lookup. Writes may come in any order.
+//! Code of dense levels: below position `p`, coordinate `i` has position `p * n + i`, where `n` is
+//! the dimension. Writes may come in any order.
 
 use super::shared::join::{Comparable, compare_each};
 use crate::assembly::{BufferRole, Expr, Local};

@@ -1,8 +1,8 @@
 //! Code of fixed-width levels: the coordinates of a fiber, up to its padding, are read as those of
 //! a sparse list.
 //!
-//! A kernel writes sparse lists in their place, since the width depends on the complete data. The
-//! lists are converted to fixed width after the run.
+//! A kernel writes sparse lists in place of fixed-width levels, since the width depends on the
+//! complete data. The lists are converted to fixed width after the run.
 
 use super::shared::list::{ListEntries, if_present};
 use crate::assembly::{BufferRole, Expr, Stmt};

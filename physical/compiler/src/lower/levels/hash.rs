@@ -1,10 +1,11 @@
-//! Code of hash levels. Reads walk the entries in sorted order, or follow coordinates by probing
-//! the table. Writes may come in any order.
+//! Code of hash levels. Reads walk or gallop along the entries in sorted order, or follow
+//! coordinates by probing the table. Writes may come in any order.
 //!
 //! The layout and the hash function are those of [`redpoll_storage::levels::Hash`]. A write probes
 //! for its entry. A new entry gets the next number, and is inserted once something has been written
-//! below it, or at once if the program writes the tensor by different subscripts. Above a pattern,
-//! the entry is the value itself, so it is found or inserted after the write.
+//! below it, or at once if the program writes the tensor by different subscripts. Above a leaf
+//! without values, the entry itself is the value, so the entry is found or inserted after the
+//! write.
 
 use super::shared::list::{ListEntries, positions};
 use crate::assembly::{BinaryOp, Buffer, BufferRole, Expr, Local, Stmt};
@@ -163,8 +164,8 @@ impl LevelLowering for Hash {
     }
 }
 
-/// Returns the looplet of writes above a pattern. An entry is the value `true`, so it is found or
-/// added once it is known that the value is written.
+/// Returns the looplet of writes above a leaf without values. An entry is the value `true`, so the
+/// entry is found or added only after this value was written.
 fn write_pattern(code: LevelCode, fiber: Fiber) -> Looplet {
     Looplet::Lookup(Rc::new(move |cx, i| {
         let dirty = cx.new_local("dirty", Prim::Bool);
@@ -217,7 +218,8 @@ fn entries(cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber) -> (ListEntries, Looplet
     (entries, child, preamble)
 }
 
-/// Returns `((p * PARENT_FACTOR + i) * FACTOR >> SHIFT) & (slots - 1)`.
+/// Returns the slot at which a search for coordinate `i` below parent `p` starts:
+/// `((p * PARENT_FACTOR + i) * FACTOR >> SHIFT) & (slots - 1)`.
 fn slot_of(p: &Expr, i: &Expr, slots: &Expr) -> Expr {
     let sum = add(&mul(p, &int(Hash::PARENT_FACTOR)), i);
     let mixed = Expr::Binary(BinaryOp::Shr, Box::new(mul(&sum, &int(Hash::FACTOR))), Box::new(int(Hash::SHIFT)));

@@ -2,7 +2,7 @@
 //!
 //! The first run of a fiber is written at the position of the fiber. A second run is written at the
 //! next position. The second run joins the first if the two are adjacent and their children are
-//! equal; otherwise the kernel ends.
+//! equal; otherwise the kernel stops with `Status::SecondRun`.
 
 use super::shared::join::{self, Comparable, RunJoin};
 use super::shared::list::if_present;

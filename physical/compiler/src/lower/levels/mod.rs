@@ -1,4 +1,4 @@
-//! The lowering half of each level kind: its looplets and its write protocol.
+//! The lowering of each level kind: its looplets and its write protocol.
 
 mod band;
 mod bit_map;

@@ -1,8 +1,8 @@
 //! Code of pinpoints: the phases before, at and after the only coordinate of a fiber.
 //!
 //! During writing, a fiber without an entry stores a coordinate that is not below the dimension.
-//! Freezing replaces this coordinate with the dimension. A second coordinate in a fiber ends the
-//! kernel.
+//! Freezing replaces this coordinate with the dimension. At a second coordinate in a fiber, the
+//! kernel stops with `Status::SecondEntry`.
 
 use super::shared::join::Comparable;
 use crate::assembly::{BufferRole, Expr, Local, Status, Stmt};

@@ -1,4 +1,5 @@
-//! Code of sparse lists: walked, galloped or followed. Writes append in ascending order.
+//! Code of sparse lists, which are read by walking, galloping or following. Writes append in
+//! ascending order.
 //!
 //! During writing, `ptr[p + 1]` is the end of the fiber below `p` once that fiber is written, and 0
 //! before. Freezing sets the end of each unwritten fiber to the end of the fiber before.

@@ -1,5 +1,5 @@
-//! AcceptRun: a write that takes whole runs at once. Other writes of the body are repeated for each
-//! coordinate of the run.
+//! AcceptRun: a write that takes whole runs at once. Other writes of the body are repeated as many
+//! times as the run has coordinates.
 //!
 //! ```text
 //! loop(i, [lo, hi), B[accept_run])

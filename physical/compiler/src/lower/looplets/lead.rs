@@ -12,9 +12,9 @@
 //!         loop(i, [p - 1, p), B[stepper := chunk cut to p])
 //!     }
 //! ```
-//! The leader is a list in whose pattern something is written, if there is one, so that each round
-//! owns its positions; otherwise the shortest list. If the extent ends within the list, the end is
-//! searched for first, so that no round has to leave the loop.
+//! The leader is a list whose pattern an output has, if there is such a list, so that each round
+//! owns its positions. Otherwise, the leader is the shortest list. If the extent ends within the
+//! list, the end is searched for first, so that no round has to leave the loop.
 
 use super::stepper::{Walker, round};
 use super::{LoopExtent, Looplet, LoopletNest};
@@ -26,11 +26,12 @@ use crate::lower::state::AccessCursor;
 use redpoll_logic::Prim;
 use std::collections::HashSet;
 
-/// Average number of entries below which a list does not lead: it has too little work for several
-/// lanes.
+/// Average number of entries below which a list does not lead: such a list has too little work for
+/// several lanes.
 const MIN_LENGTH: f64 = 2.0;
 
-/// Returns the walker that leads and its cursor, if rounds are to be independent.
+/// Returns the number of the walker that leads and its cursor; `None` if rounds may depend on each
+/// other, or no walker can lead.
 pub(super) fn leader(cx: &Cx<'_>, nest: &LoopletNest, walkers: &[Walker]) -> Option<(usize, Local)> {
     let lengths = cx.lengths.filter(|_| nest.early_exit.is_none())?;
     let ends_within = |w: &Walker| cx.prover.le(&w.stepper.bound, &nest.extent.hi);

@@ -4,7 +4,7 @@
 //! loop(i, [lo, hi), B[lookup]) = for i in lo..hi { B[lookup := lookup(i)] }
 //! ```
 //! If no looplet is left and the body does not depend on the index, the body is integrated over the
-//! run ([`crate::lower::integrate`]), without a loop.
+//! extent without a loop, if it can be ([`crate::lower::integrate`]).
 
 use super::{LoopExtent, Looplet, LoopletNest, lower_loop};
 use crate::assembly::Stmt;

@@ -23,8 +23,8 @@ pub(crate) enum Looplet {
     Sequence(Vec<SequencePhase>),
     /// Chunks one after the other, found during iteration.
     Stepper(Rc<Stepper>),
-    /// A stepper of spikes or blocks that may lead by leaps: all accesses move to the furthest
-    /// leader.
+    /// A stepper of spikes or blocks that may lead by leaps: in each round, all accesses move to
+    /// the entry of the furthest leader (see [`super::stepper`]).
     Jumper(Rc<Stepper>),
     /// A write that takes whole runs at once.
     AcceptRun(AcceptRunFn),
@@ -40,7 +40,7 @@ pub(crate) type LookupFn = Rc<dyn Fn(&mut Cx<'_>, &Expr) -> Looplet>;
 /// A function that returns the looplet of a write of one value to all of `[lo, hi)`.
 pub(crate) type AcceptRunFn = Rc<dyn Fn(&mut Cx<'_>, &Expr, &Expr) -> Looplet>;
 
-/// A function that returns code which moves a stepper on if a `bool` is true.
+/// A function that returns code which moves a stepper to its next entry if a `bool` is true.
 pub(crate) type NextFn = Rc<dyn Fn(&Expr) -> Vec<Stmt>>;
 
 /// A function that emits code which moves a stepper to a coordinate.
@@ -55,7 +55,9 @@ pub(crate) struct SequencePhase {
     pub(crate) body: Looplet,
 }
 
-/// Chunks found during iteration: a cursor over stored entries in ascending order.
+/// Chunks found during iteration: a cursor over stored entries in ascending order. The chunk of an
+/// entry starts where the previous chunk ends, and ends with the entry. (The chunks of a function
+/// are something else: ranges of rounds of its outermost loop.)
 #[derive(Clone)]
 pub(crate) struct Stepper {
     /// The condition that there is a current entry.
@@ -90,7 +92,7 @@ pub(crate) struct Head {
     pub(crate) members: Vec<AccessId>,
 }
 
-/// The extent of a loop and the index that it binds; `None` for a lookup outside loops.
+/// The extent of a loop and the index that the loop binds. A lookup outside loops has no index.
 #[derive(Clone, Debug)]
 pub(crate) struct LoopExtent {
     pub(crate) index: Option<Index>,

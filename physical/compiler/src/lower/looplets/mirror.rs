@@ -1,4 +1,4 @@
-//! Mirror: a looplet in negated coordinates, from its end: the part at `c` moves to `-c`.
+//! Mirror: a looplet read from its end, in negated coordinates. The cursor at `c` moves to `-c`.
 //!
 //! Looplets that do not step are mirrored here. Steppers find their chunks only forward; levels
 //! that can find them from the end implement `LevelLowering::read_backward`.
@@ -8,8 +8,8 @@ use crate::assembly::Expr;
 use crate::assembly::build::{int, sub};
 use std::rc::Rc;
 
-/// Returns the looplet, which is described up to `stop`, in negated coordinates; `None` if it
-/// steps.
+/// Returns the mirror image, in negated coordinates, of a looplet whose extent ends at `stop`;
+/// `None` if the looplet steps.
 pub(crate) fn mirror(looplet: &Looplet, stop: &Expr) -> Option<Looplet> {
     Some(match looplet {
         Looplet::Run(_) | Looplet::Null => looplet.clone(),

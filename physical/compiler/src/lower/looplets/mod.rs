@@ -132,7 +132,7 @@ pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: LoopletNest) {
 }
 
 /// Splits the condition of a body: returns the part that is the same in all rounds, such as a
-/// comparison of the value of a run, and the body under the rest.
+/// comparison of the value of a run, and the body under the remaining parts of the condition.
 fn split_condition(cx: &Cx<'_>, nest: &LoopletNest) -> Option<(TreeTerm, Tree)> {
     let Tree::If { cond, body } = &*nest.body else { return None };
     // At a single coordinate, nothing is gained.

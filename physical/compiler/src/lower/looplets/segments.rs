@@ -16,9 +16,9 @@
 //! ```
 //! With blocks, whose coordinates are `begin..stop`, `end` is the nearest `begin` or `stop` after
 //! `cur`, and `begin <= cur` decides whether the entry is used. A run that starts where the
-//! previous run ends has no `begin`; the current run always contains `cur`. The rounds are those of
-//! the rule of [`super::stepper`]. The terms that a fill value would have annihilated are decided
-//! at run time, by the presence of fibers.
+//! previous run ends has no `begin`; the current run always contains `cur`. The loop has the same
+//! rounds as by the rule of [`super::stepper`]. The terms that a fill value would have annihilated
+//! are decided at run time, by the presence of fibers.
 
 use super::stepper::{Walker, has_no_effect_when_exhausted};
 use super::switch::FlaggedAccess;

@@ -111,8 +111,8 @@ fn at_coordinate(cx: &Cx<'_>, phases: &[SequencePhase], lo: &Expr, hi: &Expr) ->
 /// Turns sequences of a gap and a stored part, possibly followed by another gap, into steppers, if
 /// there are many such sequences or the body must not be copied further.
 fn as_steppers(cx: &mut Cx<'_>, nest: &LoopletNest) -> Option<LoopletNest> {
-    // An absent fiber reads as the fill value of its tensor, so another value out of bounds is not
-    // a gap.
+    // An absent fiber reads as the fill value of its tensor, so a phase with another value, such as
+    // one that is read out of bounds, is not a gap.
     let is_stored_part = |at: usize| {
         let Head { looplet: Looplet::Sequence(phases), members } = &nest.heads[at] else { return false };
         let Some(fill) = nest.state.access(members[0]).tensor.map(|t| cx.fill(t)) else { return false };

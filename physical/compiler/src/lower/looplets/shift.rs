@@ -1,12 +1,12 @@
 //! Shift: a looplet at `scale * i + offset` in place of `i`. The structure of the looplet is
 //! preserved, so slices, strides and convolutions cost nothing.
 //!
-//! Indices select one coordinate in `scale`, so a chunk that ends at the coordinate `stop` ends at
-//! the index `ceil((stop - offset) / scale)`. Chunks between the coordinates of two indices vanish,
-//! and a stepper skips entries that no index selects.
+//! Indices select every `scale`-th coordinate, so a chunk that ends at the coordinate `stop` ends
+//! at the index `ceil((stop - offset) / scale)`. Chunks between the coordinates of two adjacent
+//! indices vanish, and a stepper skips entries that no index selects.
 //!
-//! This file also has the guard of permissive reads, a sequence of the outside, the inside and the
-//! outside again.
+//! This file also has the guard of accesses that may be out of bounds, a sequence of three phases:
+//! before, in and after the bounds.
 
 use super::{LookupFn, Looplet, SeekFn, SequencePhase, Stepper};
 use crate::assembly::build::{
@@ -43,8 +43,8 @@ impl Shift {
         is_multiple(&sub(coordinate, &self.offset), self.scale)
     }
 
-    /// Returns the looplet, described in coordinates of its level up to `stop`, in terms of the
-    /// index.
+    /// Converts a looplet in coordinates of its level, which ends at the coordinate `stop`, to a
+    /// looplet in terms of the index.
     pub(crate) fn apply(&self, cx: &mut Cx<'_>, looplet: &Looplet, stop: &Expr) -> Looplet {
         match looplet {
             Looplet::Run(_) | Looplet::Null => looplet.clone(),
@@ -176,7 +176,7 @@ impl Shift {
                 reached.iter().for_each(|r| cx.assign(*r, i.clone()));
                 cx.push(advance.clone());
             }),
-            // A seek finds the first entry that an index selects, so it is always needed.
+            // A seek finds the first entry that an index selects, so a seek is always needed.
             first: int(i64::MIN),
             rest: s.rest.clone(),
             entries: None,
@@ -209,11 +209,11 @@ impl Shift {
 /// The effect of an access out of bounds.
 #[derive(Clone, Debug)]
 pub(crate) enum OutOfBoundsEffect {
-    /// The access reads this literal cursor.
+    /// The access reads the literal of this cursor.
     Read(AccessCursor),
     /// The write has no effect.
     None,
-    /// The run ends, unless the fiber is absent: then the access reads the fill value.
+    /// The run ends. If the fiber is absent, the access reads the fill value instead.
     Violation {
         /// The number of the check.
         site: u32,

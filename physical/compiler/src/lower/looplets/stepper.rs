@@ -10,8 +10,8 @@
 //!     }
 //!     loop(i, [cur, hi), B[stepper := rest])
 //! ```
-//! If neither of two lists is needed and the body has no loop, a first loop runs while both have
-//! entries. The rounds of the first loop need not test each list for exhaustion.
+//! If neither of two lists is needed (see below) and the body has no loop, a first loop runs while
+//! both lists have entries. The rounds of the first loop need not test each list for exhaustion.
 //!
 //! An access is *needed* if the body has no effect without its entries (an operand of an
 //! intersection). The loop ends when a needed access is exhausted, and code size stays linear in
@@ -101,7 +101,7 @@ impl Walker {
             }
             chunk => chunk.clone(),
         };
-        // The code of blocks and runs reads the locals of their entry even where it is never
+        // The code of blocks and runs reads the locals of their entry even where the entry is never
         // reached, so these locals are assigned.
         let spike = matches!(self.chunk, Looplet::Spike { .. });
         let assigned = self.stepper.current.iter().filter_map(|s| match s {
@@ -372,8 +372,8 @@ fn leap_to_blocks(cx: &mut Cx<'_>, nest: &LoopletNest, mut walkers: Vec<Walker>)
     cx.push_steps(nest.extent.index, more, body);
 }
 
-/// Returns the looplet of a stepper after its loop: its last chunk if that reaches beyond the
-/// extent, and otherwise the rest.
+/// Returns the looplet of a stepper after its loop: the last chunk if this chunk reaches beyond the
+/// extent, and otherwise the run after the last entry.
 fn remainder(cx: &Cx<'_>, stepper: &Stepper, hi: &Expr) -> Looplet {
     let rest = Looplet::Run(stepper.rest.clone());
     if cx.prover.le(&stepper.bound, hi) || matches!(stepper.chunk, Looplet::Spike { .. }) {

@@ -3,12 +3,12 @@
 //! ```text
 //! loop(i, e, B[switch]) = if cond { loop(i, e, B[then]) } else { loop(i, e, B[other]) }
 //! ```
-//! A side on which the body has no effect is not emitted, so intersections stay small. A switch
-//! becomes a *select* if there are more than [`MAX_BRANCHES`] switches that matter on both sides
-//! (one less around further loops), or if the statement has been copied often. A select reads the
-//! fiber under a presence flag (a leaf reads `present ? val : fill`, an absent inner fiber is
-//! empty), and the body occurs only once. If the other side is a value for coordinates out of
-//! bounds, that value becomes a replacement of the fiber.
+//! A side on which the body has no effect is not emitted, so intersections stay small. Switches
+//! become *selects* if all their sides have effects and further copies of the body would be too
+//! many: there are more than [`MAX_BRANCHES`] switches (one fewer if the body has loops), or the
+//! statement has been copied often. A select reads the fiber under a presence flag (a leaf reads
+//! `present ? val : fill`, an absent inner fiber is empty), and the body occurs only once. If one
+//! side is a value for coordinates out of bounds, this value becomes a replacement of the fiber.
 
 use super::{Head, Looplet, LoopletNest, lower_loop, violation};
 use crate::assembly::build::{and, local, not};
@@ -71,7 +71,8 @@ fn is_bounds_check(looplet: &Looplet) -> bool {
     }
 }
 
-/// Turns switches between a fiber and a literal into fibers under a presence flag; others branch.
+/// Turns switches between a fiber and a literal into fibers under a presence flag; other switches
+/// branch.
 fn select(cx: &mut Cx<'_>, mut nest: LoopletNest) {
     let mut first_other = None;
     for k in 0..nest.heads.len() {
@@ -204,7 +205,7 @@ impl FlaggedAccess<'_> {
     }
 }
 
-/// Returns code that runs under a condition; the locals that it assigns are zero otherwise.
+/// Returns code that runs under a condition; the locals that the code assigns are zero otherwise.
 fn guard_code(cx: &Cx<'_>, cond: &Expr, code: &[Stmt]) -> Stmt {
     fn assigned(code: &[Stmt], found: &mut Vec<Local>) {
         for stmt in code {

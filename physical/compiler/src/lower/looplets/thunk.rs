@@ -1,4 +1,4 @@
-//! Thunk: emits the preamble, lowers with the body in place, emits the epilogue.
+//! Thunk: emits the preamble, lowers the loop with the body of the thunk, and emits the epilogue.
 //!
 //! ```text
 //! loop(i, e, B[thunk]) = preamble; loop(i, e, B[thunk := body]); epilogue

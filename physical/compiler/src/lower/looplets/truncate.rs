@@ -1,8 +1,8 @@
 //! Truncation: the effect on a looplet of cutting the end of its extent.
 //!
 //! Runs, steppers and lookups do not change. A spike that loses its last coordinate becomes a run.
-//! If that is decided at run time, the condition moves into the tail, so that the code of the run
-//! occurs only once.
+//! If it is known only at run time whether the spike loses this coordinate, the condition moves
+//! into the tail, so that the code of the run occurs only once.
 
 use super::{Head, Looplet, SequencePhase};
 use crate::assembly::Expr;
@@ -30,7 +30,8 @@ pub(crate) fn looplet(cx: &Cx<'_>, looplet_: &Looplet, old: &Expr, new: &Expr) -
     cut(looplet_, &ends)
 }
 
-/// Returns the looplet for an extent that keeps its end if `ends`, and ends earlier otherwise.
+/// Returns the looplet for an extent that keeps its end if `ends` is true, and ends earlier
+/// otherwise.
 fn cut(looplet: &Looplet, ends: &Expr) -> Looplet {
     match looplet {
         Looplet::Spike { body, tail } => {

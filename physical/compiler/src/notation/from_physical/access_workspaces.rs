@@ -25,8 +25,9 @@ impl AccessWorkspace<'_> {
 }
 
 impl<'a> QueryTranslator<'a> {
-    /// Brings into scope the workspaces that accesses in the loops from the `depth`th on need
-    /// there. Returns each new workspace with the statement that fills it.
+    /// Brings into scope the workspaces that are filled under the current loops, for accesses in
+    /// the loops from number `depth` on. Returns each new workspace with the statement that fills
+    /// it.
     pub(super) fn open_access_workspaces(
         &mut self,
         groups: &'a [TemporaryNest],

@@ -8,13 +8,13 @@
 //!   which they have separate accumulators. The producer thaws them in every round.
 //! - An output is declared first and frozen last. With a fold, writes fold into it, starting from
 //!   its fill value; else each write initializes an entry.
-//! - A workspace of an output becomes a local declared under its `depth` loops, which the inner
-//!   loops write. A consumer then copies it into the output in the order of the output's storage
-//!   modes. If several rounds of the outer loops write one entry of the output, the workspace
-//!   starts from the identity of the fold, and the consumer folds.
+//! - A workspace of an output becomes a local that is declared under its `depth` loops and written
+//!   by the inner loops. A consumer then copies the workspace into the output in the order of the
+//!   output's storage modes. If several rounds of the outer loops write one entry of the output,
+//!   the workspace starts from the identity of the fold, and the consumer folds.
 //! - The workspace of an access becomes a local too, filled under its `depth` loops; its consumer
 //!   is everything further in. Accesses to the same fiber share the workspace.
-//! - A write at a computed coordinate (a scatter) stands under a condition that the coordinate is
+//! - A write at a computed coordinate (a scatter) is put under the condition that the coordinate is
 //!   in bounds.
 //! - A parameter becomes a variable, which is read from its input before all loops.
 //!
@@ -113,7 +113,7 @@ struct QueryTranslator<'a> {
     /// The workspaces of accesses in scope.
     access_workspaces: Vec<AccessWorkspace<'a>>,
     query: &'a PhysicalQuery,
-    /// The subscripts of each output; those of blocks are affine forms where possible.
+    /// The subscripts of each output; the subscripts of blocks are affine forms where possible.
     output_coordinates: Vec<Vec<StorageCoordinate>>,
     /// The parameters of the query, each with its variable and the input that has its value.
     parameters: Vec<(&'a Parameter, Var, TensorId)>,

@@ -23,7 +23,7 @@ pub(super) struct OutputWorkspace {
 }
 
 /// Returns the condition that a value differs from the fill value in some bit, where all NaN are
-/// equal. So dropping the other values loses nothing.
+/// equal. Values that do not meet the condition can be dropped without loss.
 fn differs_from_fill(value: Expr, fill: &Scalar) -> Expr {
     if fill.is_nan() {
         return Expr::call(Builtin::Not, [Expr::call(Builtin::IsNan, [value])]);
@@ -151,7 +151,8 @@ impl QueryTranslator<'_> {
             // it is always 0.
             let open = |m: &usize| !self.is_fixed(&output.subscripts[*m]);
             let written: Vec<usize> = (0..output.subscripts.len()).filter(open).collect();
-            // By the resolved subscripts, a mode whose block the outer loops determine is fixed.
+            // By the subscripts with affine forms in place of blocks, a mode whose block the outer
+            // loops determine is fixed.
             let proved =
                 (0..self.output_coordinates[k].len()).filter(|&m| !self.is_fixed(&self.output_coordinates[k][m]));
             let modes = if format.rank() == written.len() { written } else { proved.collect() };
@@ -194,7 +195,7 @@ impl QueryTranslator<'_> {
     ) -> Result<Stmt, Error> {
         let (mut declares, mut freezes, mut copies) = (Vec::new(), Vec::new(), Vec::new());
         for &k in opened {
-            let workspace = targets[k].workspace.take().expect("it was opened at this depth");
+            let workspace = targets[k].workspace.take().expect("the workspace was opened at this depth");
             declares.push(Stmt::Declare(workspace.tensor));
             freezes.push(Stmt::Freeze(workspace.tensor));
             copies.push(self.copy(k, targets[k].tensor, &workspace)?);

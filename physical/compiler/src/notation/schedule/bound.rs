@@ -8,9 +8,9 @@ use super::nest::{ForLoop, find, new_variable, replace_once};
 use super::new_index;
 use super::unroll::rename_locals;
 
-/// Checks the number of rounds of the loop of `name`. If the number is computed at run time and has
-/// an upper bound, rounds beyond the bound move to a second loop, so that the first one has a
-/// constant bound.
+/// Checks the number of rounds of the loop of `name`. If the number is computed at run time and
+/// `rounds` is a maximum, rounds beyond the maximum move to a second loop, so that the first loop
+/// has a constant bound.
 pub(super) fn bound(program: Program, name: &str, rounds: RoundBound) -> Result<Program, String> {
     let at = find(&program, name)?;
     replace_once(program, at, |program, l| {

@@ -2,8 +2,8 @@
 //!
 //! Input: a program with a schedule. Output: an equivalent program without a schedule. Each
 //! transformation has a precondition that ensures equivalence; a violated precondition is an error.
-//! Transformations run once loops have extents, before subscripts are made concordant. The result
-//! is verified afterwards like any other program.
+//! Transformations run after loops have extents and before subscripts are made concordant. The
+//! result is verified afterwards like any other program.
 //!
 //! [`TRANSFORMATIONS`] lists the transformations with their effects and preconditions.
 //!

@@ -11,11 +11,11 @@ use redpoll_logic::op::Op;
 use redpoll_logic::{DType, FloatMode, Format, Scalar, TensorType};
 use std::sync::Arc;
 
-/// Computes the part of the assignment of `target` that reads the tensors `of` in advance, over the
-/// loops of `over`.
+/// Computes in advance, over the loops of `over`, the part of the assignment of `target` that reads
+/// the tensors `of`.
 ///
-/// Loops outside of those of `over` that only the part depends on move inside of the producer, so
-/// that the workspace accumulates their rounds.
+/// A loop outside of the loops of `over` moves into the producer if nothing but the part depends on
+/// its index. The workspace then accumulates the rounds of this loop.
 pub(super) fn precompute(
     mut program: Program,
     (workspace, format): (&str, Option<&Format>),
@@ -103,7 +103,7 @@ impl PrecomputedPart {
         of: &[TensorId],
         mode: FloatMode,
     ) -> Result<PrecomputedPart, String> {
-        let not_alone = || "the loops contain other statements beside the assignment".to_owned();
+        let not_alone = || "the loops contain other statements besides the assignment".to_owned();
         let Stmt::Assign { lhs, write, rhs } = unwrap_block(inside) else { return Err(not_alone()) };
         if lhs.tensor != target {
             return Err(not_alone());
@@ -203,7 +203,7 @@ impl Splitter<'_> {
         let side = |stmt: Stmt, which: usize| {
             over.iter().rev().fold(stmt, |body, link| {
                 let ChainLink::Loop(l) = link else { return body };
-                let k = old.iter().position(|i| *i == l.index).expect("it is one of them");
+                let k = old.iter().position(|i| *i == l.index).expect("the loop is one of `old`");
                 let fresh = names[k][which];
                 let body = body.with_index(l.index, &Expr::Index(fresh));
                 ForLoop { index: fresh, body: Box::new(body), ..l.clone() }.into()

@@ -7,8 +7,8 @@ use super::order_independence::check_order_independence;
 use redpoll_logic::FloatMode;
 use std::collections::VecDeque;
 
-/// Nests the named loops in that order. Other loops between them keep their positions; conditions
-/// and variables move inside as far as they must.
+/// Nests the loops of `names` in the order of `names`. Other loops between them keep their
+/// positions; conditions and variables move inside as far as they must.
 pub(super) fn reorder(program: Program, names: &[String], mode: FloatMode) -> Result<Program, String> {
     let order = names.iter().map(|name| find(&program, name)).collect::<Result<Vec<_>, _>>()?;
     if (1..order.len()).any(|k| order[..k].contains(&order[k])) {

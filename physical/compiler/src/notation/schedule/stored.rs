@@ -83,7 +83,8 @@ fn find_access(
 
 fn not_iterated(program: &Program, of: TensorId) -> String {
     format!(
-        "the loop does not iterate over a storage mode of `{}`, or over adjacent ones in order, from begin to end",
+        "the loop must iterate over one storage mode of `{}` from begin to end; the loops of a product must iterate over \
+         adjacent storage modes in order",
         program.tensors[of.index()].name
     )
 }

@@ -30,7 +30,7 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
                  shares of them, whose bounds are read from its arrays; below the outermost storage mode, each fiber \
                  is cut separately",
         precondition: "A is an input, and the loop iterates over one of its storage modes, inside of the loops over \
-                       the modes before it; a product, over adjacent ones",
+                       the modes before it; a product iterates over adjacent storage modes",
     },
     TransformationText {
         forms: &["collapse(i, j, p)"],

@@ -89,8 +89,8 @@ impl LoopUnroller<'_> {
         Ok(Stmt::block([blocks_of.into(), rest]))
     }
 
-    /// Makes copies of the body from a round on, each under the condition that the loop has the
-    /// round.
+    /// Makes copies of the body for `count` rounds from `from` on, each under the condition that
+    /// the loop has the round.
     fn guarded(&mut self, l: &ForLoop, from: &Expr, count: u64) -> Stmt {
         let copy = |k: u64| {
             let at = plus(from, &Expr::int(k as i64));
@@ -116,7 +116,7 @@ impl LoopUnroller<'_> {
         found
     }
 
-    /// Makes copies of the body from a round on.
+    /// Makes copies of the body for `count` rounds from `from` on.
     fn copies(&mut self, l: &ForLoop, from: &Expr, count: u64) -> Stmt {
         let copy = |k: u64| {
             let at = plus(from, &Expr::int(k as i64));

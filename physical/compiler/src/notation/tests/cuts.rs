@@ -71,12 +71,12 @@ fn rounds_over_tiles_are_apart() {
 
 #[test]
 fn obstacles_are_reported() {
-    let meet =
+    let not_folded =
         "several rounds write one element of `s`, and the writes are not folds by one operator that can be regrouped";
     for (outputs, body, mode, expected) in [
-        (&[SCALAR][..], "(for i (for j (+= (s) (A i j))))", FloatMode::StrictIeee, meet),
-        (&[SCALAR], "(for j (= (s) (x j)))", FloatMode::Relaxed, meet),
-        (&[SCALAR], "(for j (block (+= (s) (x j)) (min= (s) (x j))))", FloatMode::Relaxed, meet),
+        (&[SCALAR][..], "(for i (for j (+= (s) (A i j))))", FloatMode::StrictIeee, not_folded),
+        (&[SCALAR], "(for j (= (s) (x j)))", FloatMode::Relaxed, not_folded),
+        (&[SCALAR], "(for j (block (+= (s) (x j)) (min= (s) (x j))))", FloatMode::Relaxed, not_folded),
         (
             &[ROWS, SCALAR],
             "(block (for i (for j (+= (y i) (A i j)))) (for j (+= (s) (x j))))",

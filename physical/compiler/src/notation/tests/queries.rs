@@ -93,7 +93,8 @@ fn check(query: &PhysicalQuery, types: &Types, text: Expect, result: Expect) {
     assert_eq!(shown, meaning(query, types));
 }
 
-/// Returns the outputs by the interpreter of physical plans, which is independent of storage.
+/// Returns the outputs that the interpreter of physical plans computes. This interpreter ignores
+/// storage formats.
 fn meaning(query: &PhysicalQuery, types: &Types) -> String {
     let inputs = types.iter().map(|(name, ty)| (Alias::from(*name), Arc::new(ty.clone()))).collect();
     let produces = query.outputs.iter().map(|o| o.alias.clone()).collect();
@@ -508,7 +509,7 @@ fn residual() {
 #[test]
 fn folds_of_one_pass_and_temporaries_inside_of_temporaries() {
     // s and c are the sum and the largest value of a row; v sums `a * w - c` with `w = 2 * s`, so
-    // its loop needs both.
+    // its loop needs `s` and `c`.
     let a = || read("A", at(&["i", "j"]));
     let mut first = sum_of_row("s", a());
     first.folds.push(TemporaryFold {

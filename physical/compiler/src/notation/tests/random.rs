@@ -104,8 +104,8 @@ impl Nest {
     }
 }
 
-/// A read at a constant coordinate is bound outside of all loops, and stands after their indices in
-/// a subscript.
+/// A read at a constant coordinate is bound to a variable outside of all loops. In a subscript, the
+/// variable follows the indices of the loops.
 #[test]
 fn a_read_at_a_constant_coordinate_in_a_subscript() {
     let nest = Nest {

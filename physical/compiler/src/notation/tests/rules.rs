@@ -166,14 +166,14 @@ fn lifecycles_and_roles() {
         "(for i (range 0 4) (block (declare y) (freeze y)))",
         ProgramRule::Role,
         expect![
-            "invalid program, at `for i > (declare y)`: output `y` is declared inside a body, where it ends; declare it outside"
+            "invalid program, at `for i > (declare y)`: output `y` is declared inside a body and would end with the body; declare it outside of all bodies"
         ],
     );
     rejects(
         "(declare y) (declare t) (for i (freeze t)) (freeze y)",
         ProgramRule::Lifecycle,
         expect![
-            "invalid program, at `for i`: `t` is being written before the body and is frozen after it; restore it at the end of the body"
+            "invalid program, at `for i`: `t` is being written before the body and is frozen after it; restore the state at the end of the body"
         ],
     );
     rejects(

@@ -2,8 +2,9 @@
 //!
 //! An input may leave out its sizes, dtype, fill value and format, which then come from the bound
 //! tensor. A size may be a name. The first input that uses the name determines its number, which
-//! applies everywhere, in other shapes and as a value. `(dtype A)` and `(fill A)` refer to an input
-//! or to a tensor that is declared before; in an input, only to an input that is declared before.
+//! applies everywhere, in other shapes and as a value. `(dtype A)` and `(fill A)` refer to an
+//! input, or to a tensor that is declared before. In the declaration of an input, they refer only
+//! to inputs that are declared before.
 
 use super::types::read_tensor_type;
 use crate::notation::{OPEN_DIMENSION, Role, TensorDecl};
@@ -185,7 +186,8 @@ impl Declarations {
             let found = found.as_ref().map(|t| t.shape[mode]);
             let size = match (self.size(s)?, found) {
                 (DeclaredSize::Number(n), Some(found)) if n != found => {
-                    let what = format!("mode {mode} of input `{name}` has size {found}, but {s} is {n}");
+                    let what =
+                        format!("mode {mode} of input `{name}` has size {found}, expected {n} (`{s}` in the text)");
                     return Err(s.error(what));
                 }
                 (DeclaredSize::Number(n), _) => n,

@@ -38,8 +38,8 @@
 //! # Types that are left open
 //! Sizes need not be written. In `(shape n m)` names stand for sizes, which inputs determine and
 //! which other tensors and expressions use. The parts of an input that are `_` or left out at the
-//! end come from the bound tensor ([`parse_with_inputs`]). For an output or local, the fill value
-//! is then zero and the format dense.
+//! end come from the bound tensor ([`parse_with_inputs`]). An output or local whose fill value is
+//! left open has the fill value zero, and one whose format is left open is dense.
 //! ```text
 //! (input A (shape n n))                         any square matrix
 //! (input source i64 0)                          a number, 0 if none is given

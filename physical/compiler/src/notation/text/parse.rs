@@ -25,7 +25,8 @@ use std::sync::Arc;
 /// Parses the text of a program.
 ///
 /// # Errors
-/// When the text is not of the form that the module describes, with the line and column.
+/// When the text is not of the form that the module describes, with the line and column of the
+/// fault.
 pub fn parse(text: &str) -> Result<Program, Error> {
     parse_with(text, &[])
 }
@@ -147,8 +148,8 @@ enum ScopedName {
 
 struct ProgramParser {
     program: Program,
-    /// For each tensor, `true` if its subscripts are those of its modes instead of its storage
-    /// modes.
+    /// For each tensor, `true` if its accesses have one subscript per mode of the tensor instead of
+    /// per storage mode.
     by_tensor_mode: Vec<bool>,
     /// The named sizes.
     sizes: BTreeMap<String, u64>,

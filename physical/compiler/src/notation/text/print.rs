@@ -1,7 +1,7 @@
 //! Printing of programs.
 //!
-//! Names are printed unchanged, unless an index or variable would hide one of the same name in
-//! scope; then it gets a number.
+//! An index or variable that would hide another one of the same name in scope gets a number. All
+//! other names are printed unchanged.
 
 use super::RESERVED;
 use super::schedule::{print_blocks, print_transformation};

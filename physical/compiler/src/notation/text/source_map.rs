@@ -11,7 +11,7 @@ pub struct SourceMap(Vec<SourceEntry>);
 
 #[derive(Clone, Debug)]
 struct SourceEntry {
-    /// The label, equal to that in the locations of errors; `None` for a block.
+    /// The label, equal to the label in the locations of errors; `None` for a block.
     label: Option<String>,
     /// The number of enclosing statements.
     depth: usize,

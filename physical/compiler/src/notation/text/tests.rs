@@ -267,7 +267,7 @@ fn written_types_must_agree_with_bound_tensors() {
     declares(
         "(input A (shape n n))",
         expect![[r#"
-        program text: line 1, column 28: mode 1 of input `A` has size 5, but n is 3
+        program text: line 1, column 28: mode 1 of input `A` has size 5, expected 3 (`n` in the text)
     "#]],
     );
     declares(

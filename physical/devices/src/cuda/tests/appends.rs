@@ -1,4 +1,4 @@
-//! Appends run on the host, by teams of any size.
+//! Generated text of appends, run on the host in teams of any size.
 
 use super::emulated::{EmulationOptions, check_with_options};
 use crate::grid::TeamSize;

@@ -1,4 +1,4 @@
-//! Generated text runs: compiled as C++ for the host, with a context for each thread, it gives the
+//! Generated text, compiled as C++ for the host and run with a context for each thread, gives the
 //! bits of the other backends.
 //!
 //! The memory model and the scheduling of a device are not tested here.
@@ -182,7 +182,7 @@ impl DeviceKernel for EmulatedKernel {
         let start = Instant::now();
         let (host, entry, argument) = (self.host.clone(), entry_name(self.number), *argument);
         let teams = teams(shape.lanes);
-        // There are threads beyond the last team.
+        // Threads beyond the last team are started, too, as on a device.
         let blocks = ((shape.teams + 1).div_ceil(teams), threads(shape.lanes), shape.share * teams);
         let launched = std::thread::spawn(move || host.start(&entry, &argument, blocks));
         while !launched.is_finished() {
@@ -205,15 +205,14 @@ type TextEdit = fn(String) -> String;
 #[derive(Clone, Copy)]
 pub(super) struct EmulationOptions {
     pub(super) team_size: TeamSize,
-    /// For each grid, by its number, the bytes that a team has of the memory of its block.
+    /// Bytes of block memory for each team of a grid, by the number of the grid.
     pub(super) share: fn(usize) -> usize,
     /// Edit of the text.
     pub(super) edit: TextEdit,
 }
 
 impl Default for EmulationOptions {
-    /// Returns the options of a device, with shares that are short for some windows and long for
-    /// others.
+    /// Returns the options of a device; shares are short for some windows, and long for others.
     fn default() -> EmulationOptions {
         EmulationOptions {
             team_size: TeamSize::Automatic,
@@ -285,7 +284,7 @@ impl Backend for EmulatedBackend {
     }
 }
 
-/// Returns the grids of a plan on a device, which has their code from `number` on.
+/// Returns the grids of a plan on a device whose library has their code from entry `number` on.
 fn emulated_grids(
     plan: GridPlan,
     (host, pool): (&Arc<Host>, &Arc<DevicePool>),
@@ -303,8 +302,7 @@ fn emulated_grids(
     grids
 }
 
-/// Returns the runner of a grid, with a number of teams and the bytes of each in the memory of its
-/// block.
+/// Returns the runner of a grid for `teams` teams, each with `share` bytes of block memory.
 pub(super) fn on_device(
     host: &Arc<Host>,
     pool: &Arc<DevicePool>,
@@ -315,7 +313,8 @@ pub(super) fn on_device(
     DeviceRunner { pool: pool.clone(), entry, grid, teams, share }
 }
 
-/// Every operator on every type, every statement, and folds in any number of lanes agree.
+/// All operators on all types, all statements, and folds in any number of lanes agree with the
+/// interpreter of grids.
 #[test]
 fn random_functions_agree_on_the_host() {
     let space = |role: BufferRole| if role == BufferRole::Input { MemorySpace::Input } else { MemorySpace::Chunk };
@@ -338,7 +337,7 @@ fn check_grids(grids: &[Grid], inputs: &[Vec<ArrowBuffer>], (params, chunk): (&[
         let emulated = on_device(&host, &pool, (number, grid.clone()), (1, 0));
         let (function, signature) = (&grid.function, Signature::of(&grid.function));
         let inputs = Invocation::new(&signature, inputs.clone(), params.to_vec(), Limits::default()).unwrap();
-        // If the capacity is too small, both report it.
+        // If the capacity is too small, both runners report that.
         for capacity in [4, 1024] {
             let extent = |space: &MemorySpace| match space {
                 MemorySpace::Input => vec![],
@@ -367,8 +366,8 @@ fn check_grids(grids: &[Grid], inputs: &[Vec<ArrowBuffer>], (params, chunk): (&[
     }
 }
 
-/// Folds with any number of lanes combine them in the same order in teams of any size; rounded sums
-/// would differ otherwise.
+/// Folds with any number of lanes combine the lanes in the same order in teams of any size;
+/// otherwise rounded sums would differ.
 #[test]
 fn folds_agree_in_teams_of_any_size() {
     let mut grids = Vec::new();
@@ -382,7 +381,7 @@ fn folds_agree_in_teams_of_any_size() {
     check_grids(&grids, &inputs, (&[], 0..700));
 }
 
-/// Teams that are blocks agree: barriers of all warps, sorts, and windows in the memory of a block.
+/// If teams are blocks, programs give the bits of the interpreter: barriers, sorts, block memory.
 #[test]
 fn programs_agree_in_blocks() {
     let drafts: Vec<_> = PROGRAMS.iter().map(|text| draft(normal_form(text))).collect();
@@ -394,13 +393,13 @@ fn programs_agree_in_blocks() {
     }
 }
 
-/// The product of two sparse vectors; lanes search the list of one for coordinates of the other.
+/// The product of two sparse vectors. Lanes search one vector's list for the other's coordinates.
 pub(super) const DOT_OF_LISTS: &str =
     "(program (input x (type (shape 6000) f64 0.0 csf)) (input y (type (shape 6000) f64 0.0 csf))
     (output s (type (shape) f64 0.0 dense)) (for i (+= (s) (* (x i) (y i)))))";
 
-/// Folds that blocks share: a dense one, one along lists, one with fewer lanes beside one with
-/// more, one over the rounds of chunks; and intersections.
+/// Programs whose teams are blocks, with the lanes of a team: a dense fold, a fold along lists,
+/// folds with more and with fewer lanes, a fold over the rounds of chunks, and intersections.
 pub(super) const LONG: &[(&str, u32)] = &[
     (
         "(program (input A (type (shape 3 2100) f64 0.0 dense)) (input x (type (shape 2100) f64 0.0 dense))
@@ -431,7 +430,7 @@ pub(super) const LONG: &[(&str, u32)] = &[
     (DOT_OF_LISTS, 256),
 ];
 
-/// The lengths of folds determine the size of teams, and teams of each size agree.
+/// The lengths of folds determine the size of teams; each size gives the bits of the interpreter.
 #[test]
 fn long_folds_agree_in_blocks() {
     let drafts: Vec<_> = LONG.iter().map(|(text, _)| draft(normal_form(text))).collect();
@@ -441,7 +440,7 @@ fn long_folds_agree_in_blocks() {
     check_drafts(&drafts);
 }
 
-/// If the lanes of a block search lists, the values that they write and fold agree.
+/// If the lanes of a block search lists, programs give the bits of the interpreter.
 #[test]
 fn intersections_agree_in_blocks() {
     let drafts: Vec<_> = skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect();
@@ -518,25 +517,25 @@ pub(super) fn tensor(ty: &Arc<TensorType>, number: usize) -> Tensor {
     convert(&Tensor::from_dense(dense, &values).unwrap(), &ty.format).unwrap()
 }
 
-/// Whole programs agree, in many chunks and in one: windows, counts, and gathered arrays.
+/// Whole programs give the bits of the interpreter: windows, counts, and gathered arrays.
 #[test]
 fn programs_agree_on_the_host() {
     check(PROGRAMS.iter().map(|text| normal_form(text)));
 }
 
-/// Rounds in sections agree, with folded partial results, and lists that teams of any size share.
+/// Rounds that are cut into sections, and lists that lanes share, give the bits of the interpreter.
 #[test]
 fn rounds_in_sections_agree_on_the_host() {
     check_drafts(&skewed::PROGRAMS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
 }
 
-/// Searches by lanes and their folds agree.
+/// Searches by lanes, and folds in these searches, give the bits of the interpreter.
 #[test]
 fn intersections_agree_on_the_host() {
     check_drafts(&skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
 }
 
-/// The code of every level inside every other agrees.
+/// Programs over inputs with every level inside every other level give the interpreter's bits.
 #[test]
 fn inputs_of_all_formats_agree_on_the_host() {
     let programs = [
@@ -576,8 +575,7 @@ fn check_drafts(drafts: &[(Draft, Vec<Tensor>)]) {
     check_with_options(drafts, EmulationOptions::default());
 }
 
-/// Asserts that drafts over inputs give the bits of the interpreter, emulated with the given
-/// options.
+/// Asserts that drafts over inputs, emulated with the options, give the bits of the interpreter.
 pub(super) fn check_with_options(drafts: &[(Draft, Vec<Tensor>)], options: EmulationOptions) {
     let Emulation { kernels, .. } = Emulation::with_options(drafts.iter().map(|(draft, _)| draft), usize::MAX, options);
     for ((draft, tensors), emulated) in drafts.iter().zip(kernels) {

@@ -9,7 +9,7 @@ use crate::tests::lowering::appends;
 use redpoll_compiler::lower::Draft;
 use redpoll_compiler::testing::{GOLDEN, golden_program, normal_form, skewed};
 
-/// Programs of the golden files, which have comments on their texts of CUDA.
+/// The golden programs whose CUDA text is compared.
 const PROGRAMS: [&str; 14] = [
     "spgemm_by_hash",
     "spmv",
@@ -36,7 +36,7 @@ fn drafts() -> [(&'static str, Draft); 4] {
         ("long_rows", skewed::draft(skewed::PROGRAMS[0]).0),
         // A block intersects long lists: its lanes search, and their folds are combined.
         ("longer_lists", draft(normal_form(LONG[4].0)).0),
-        // A block shares a row if rows are longer.
+        // The lanes of a block share a row if rows are longer.
         ("longer_rows", draft(normal_form(LONG[1].0)).0),
     ]
 }

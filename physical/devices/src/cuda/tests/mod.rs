@@ -26,7 +26,7 @@ fn grids_of(program: &Program) -> Vec<Grid> {
     GridPlan::of(&draft, TeamSize::Automatic).grids().cloned().collect()
 }
 
-/// Programs whose outputs are gathered in every way.
+/// Programs that together use every way to gather outputs.
 const PROGRAMS: &[&str] = &[
     "(program (input A (type (shape 4 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense))
        (output y (type (shape 4) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",

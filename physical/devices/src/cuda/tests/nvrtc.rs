@@ -125,7 +125,7 @@ fn grids_of_programs_compile() {
     check(&plans.iter().flat_map(GridPlan::grids).cloned().collect::<Vec<_>>());
 }
 
-/// Teams that are blocks compile.
+/// Grids whose teams are blocks compile.
 #[test]
 fn grids_of_blocks_compile() {
     let long = LONG.iter().map(|(text, _)| GridPlan::of(&draft(normal_form(text)).0, TeamSize::Automatic).run);

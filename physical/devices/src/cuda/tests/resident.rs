@@ -1,5 +1,5 @@
-//! Results on a device: later kernels read them there, users fetch them once, and they stay within
-//! a limit.
+//! Results on a device: later kernels read the results in place, users fetch each result once, and
+//! all results stay within a limit.
 
 use super::emulated::{CUTTING, Emulation, EmulationOptions, tensor};
 use crate::grid::{GridPlan, TeamSize};
@@ -53,7 +53,7 @@ fn intermediates_stay_on_the_device() {
     let c = output(&kernels[0], &[a, b], &limits).unwrap();
     assert!(!c.is_on_host());
     host.transfers();
-    // The same tensor, uploaded from the host, with the tables of the same launches.
+    // This run uploads the same tensor from the host, and the tables of the same launches.
     output(&kernels[1], &[&c_here, x], &limits).unwrap();
     let from_here = host.transfers();
     let d = output(&kernels[1], &[&c, x], &limits).unwrap();
@@ -78,21 +78,22 @@ fn intermediates_stay_on_the_device() {
     assert_eq!(host.transfers(), (0, bytes(&c) - ptr));
 }
 
-/// Sums of columns, partial for each chunk.
+/// Sums of columns, with a partial result for each chunk.
 const SUMS: &str = "(program (input A (type (shape 40 900) f64 0.0 csr)) (output s (type (shape 900) f64 0.0 dense))
     (for i (for j (+= (s j) (A i j)))))";
-/// A product with the sums.
-const CENTRED: &str = "(program (input A (type (shape 40 900) f64 0.0 csr)) (input s (type (shape 900) f64 0.0 dense))
+/// A scaling of the columns by their sums.
+const SCALED_BY_SUMS: &str =
+    "(program (input A (type (shape 40 900) f64 0.0 csr)) (input s (type (shape 900) f64 0.0 dense))
     (output B (type (shape 40 900) f64 0.0 csr)) (for i (for j (init (B i j) (* (A i j) (s j))))))";
 
 /// Partial results are folded on the device, in the order of the chunks, and are not downloaded.
 #[test]
 fn partial_results_are_folded_on_the_device() {
-    let [(sums, inputs), (centred, _)] = [SUMS, CENTRED].map(draft);
-    let Emulation { host, kernels, .. } = Emulation::of([&sums, &centred].into_iter(), usize::MAX);
+    let [(sums, inputs), (scaled, _)] = [SUMS, SCALED_BY_SUMS].map(draft);
+    let Emulation { host, kernels, .. } = Emulation::of([&sums, &scaled].into_iter(), usize::MAX);
     let limits = Limits::default().with_workers(&CUTTING);
     let a = &inputs[0];
-    let [one, two] = [&sums, &centred].map(|draft| Kernel::compile(draft, &backend::interpreter()).unwrap());
+    let [one, two] = [&sums, &scaled].map(|draft| Kernel::compile(draft, &backend::interpreter()).unwrap());
     let here = output(&one, &[a], &limits).unwrap();
     let expected = output(&two, &[a, &here], &limits).unwrap();
     let s = output(&kernels[0], &[a], &limits).unwrap();
@@ -109,7 +110,8 @@ fn partial_results_are_folded_on_the_device() {
     assert_eq!(scalars(&s), scalars(&here));
 }
 
-/// Rows are gathered on the device, both from partial results of sections and as a whole.
+/// Rows are gathered on the device, both those that are folded from sections and those that are not
+/// cut.
 #[test]
 fn sections_are_gathered_on_the_device() {
     let text = "(program (input A (type (shape 7 60) f64 0.0 csr)) (input X (type (shape 60 400) f64 0.0 dense))
@@ -149,7 +151,8 @@ fn results_on_the_device_are_charged() {
     assert!(matches!(error, Error::KernelStopped(Status::OutOfMemory)), "{error}");
 }
 
-/// A device stays within its limit by evicting what it can; the error names the kernel.
+/// A device stays within its limit by evictions. If these do not free enough memory, the error
+/// names the kernel.
 #[test]
 fn the_limit_of_the_device_is_kept() {
     let [(product, inputs), (scaled, others)] = [PRODUCT, SCALED].map(draft);

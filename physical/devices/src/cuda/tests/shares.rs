@@ -16,7 +16,8 @@ use redpoll_kernels::run::{Invocation, Limits};
 use redpoll_logic::Scalar;
 use redpoll_storage::Tensor;
 
-/// Returns products of matrices by rows, with a workspace and an output of the given levels.
+/// Returns the draft of a product of matrices by rows, with a workspace and an output of the given
+/// levels, and its inputs.
 fn product(level: &str, output: &str) -> (Draft, Vec<Tensor>) {
     draft(normal_form(&format!(
         "(program (input A (type (shape 9 10) f64 0.0 csr)) (input B (type (shape 10 23) f64 0.0 csr))
@@ -25,7 +26,8 @@ fn product(level: &str, output: &str) -> (Draft, Vec<Tensor>) {
     )))
 }
 
-/// Workspaces of every kind agree in shares that they never have, outgrow, or stay within.
+/// Kernels with workspaces of every kind give the bits of the interpreter: without a share, in
+/// shares that the workspaces outgrow, and in shares that are large enough.
 #[test]
 fn workspaces_agree_in_any_share() {
     let drafts = ["hash", "byte-map", "dense"].map(|level| product(level, "csr"));
@@ -56,7 +58,8 @@ fn last_buffer(runner: &dyn GridRunner) -> Vec<u64> {
     runner.elements(&grid.function.buffers[last], &launched.windows[last]).unwrap().remove(0)
 }
 
-/// Growth, swaps and sorts of windows agree in all shares, for teams of any size.
+/// Growth, swaps and sorts of windows give the contents of the interpreter in all shares, for teams
+/// of any size.
 #[test]
 fn windows_agree_in_any_share() {
     let of = |(text, lanes): (&&str, u32)| {
@@ -85,7 +88,7 @@ fn first_output(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Scalar> {
     outputs[0].to_dense_scalars().unwrap()
 }
 
-/// A window that leaves the memory of its block keeps its elements.
+/// If a window loses its elements when it leaves the memory of its block, the results differ.
 #[test]
 fn a_move_without_a_copy_is_found() {
     let edit = |text: String| {

@@ -19,7 +19,7 @@ pub(super) struct Batches {
     first: usize,
     /// The local with the step at which the lane's round continues.
     resume: usize,
-    /// The local with the number of appending rounds before that of the lane.
+    /// The local with the number of appending rounds before the lane's round.
     rank: usize,
     /// The local with the number of appending rounds.
     count: usize,
@@ -113,8 +113,8 @@ impl StepBuilder<'_> {
         self.before_block(branch.of(&body[*at]).0, path, leaves);
     }
 
-    /// Adds the steps of a round after its arrival, given the steps of the arrivals: first the one
-    /// from the block, then those from the conditions, outermost first.
+    /// Adds the steps of a round after its arrival. `arrivals` has the steps of arrival: first the
+    /// step that follows the block, then the steps for each condition, outermost first.
     fn after_arrival(&mut self, body: &[Stmt], (path, appends): (&[(usize, Branch)], &[Stmt]), arrivals: &[usize]) {
         let Some(((at, branch), path)) = path.split_first() else {
             self.set_target(arrivals[0]);

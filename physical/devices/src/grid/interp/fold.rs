@@ -43,8 +43,8 @@ impl GridMachine<'_> {
         }
     }
 
-    /// Publishes a lane's partial result of a fold to the other warps, after combining the lane's
-    /// own parts in halves.
+    /// Combines a lane's partial results of a fold in halves, and publishes the result to the other
+    /// warps.
     pub(super) fn publish_fold(&mut self, team: usize, number: usize, fold: &FoldStep) -> Result<(), GridFault> {
         let lanes = self.program.grid.lanes as usize;
         let mut parts = self.lane(team, number).parts.clone();
@@ -113,8 +113,8 @@ impl GridMachine<'_> {
         self.teams[team].exchange.store(&self.exchange_decl, number as i64, value, point)
     }
 
-    /// Combines the values that up to `count` lanes have published. Each warp combines all values,
-    /// so a lane reads the values of the lanes at its own place in each warp.
+    /// Combines the values that up to `count` lanes have published. Each warp combines all values:
+    /// a lane reads, from each warp, the value of the lane with its own index in the warp.
     fn combine_published(
         &mut self,
         team: usize,

@@ -36,7 +36,7 @@ pub(super) struct GridMachine<'a> {
     rounds: Vec<u64>,
 }
 
-/// Lanes that wait for each other.
+/// A group of lanes that wait for each other.
 pub(super) struct Team {
     /// The chunk that the team runs.
     chunk: usize,
@@ -120,14 +120,14 @@ impl<'a> GridMachine<'a> {
             let from = arena.len();
             let is_uninitialized = launch.unfilled.contains(&buffer);
             arena.extend(extents.iter().map(|e| Window::new(decl, *e, is_uninitialized)));
-            let mut own: Vec<usize> = (from..arena.len()).collect();
+            let mut windows: Vec<usize> = (from..arena.len()).collect();
             if share > 0 {
-                for slot in &mut own {
+                for slot in &mut windows {
                     arena.push(Window::of_block(decl, share, Some(*slot)));
                     *slot = arena.len() - 1;
                 }
             }
-            slots.push(own);
+            slots.push(windows);
         }
         let lane = || Lane {
             at: 0,
@@ -401,8 +401,8 @@ impl<'a> GridMachine<'a> {
             LaneStep::InitializeShare(buffer) => {
                 let (window, decl, point) = self.window(*buffer, team, number);
                 if window.outside.is_some() {
-                    let mut own = (number..window.elements.len()).step_by(program.grid.lanes as usize);
-                    own.try_for_each(|element| window.initialize(decl, element, point))?;
+                    let mut elements = (number..window.elements.len()).step_by(program.grid.lanes as usize);
+                    elements.try_for_each(|element| window.initialize(decl, element, point))?;
                 }
             }
             LaneStep::CopyShare(buffer) => self.copy_share(team, number, *buffer)?,
@@ -444,8 +444,8 @@ impl<'a> GridMachine<'a> {
         }
     }
 
-    /// Returns whether a window that grows to `len` outgrows the memory of its block and fits
-    /// outside.
+    /// Returns whether a window that grows to `len` outgrows its share of the memory of a block,
+    /// but fits outside of the block.
     fn must_move_out(&mut self, team: usize, lane: usize, buffer: Buffer, len: usize) -> bool {
         let (window, ..) = self.window(buffer, team, lane);
         let Some(outside) = window.outside.filter(|_| len > window.capacity) else { return false };
@@ -471,8 +471,8 @@ impl<'a> GridMachine<'a> {
         Ok(())
     }
 
-    /// Completes the step at which all lanes of a team wait. Returns `false` if the team has no
-    /// more chunks.
+    /// Completes the step at which all lanes of a team wait, or ends the chunk if all lanes have
+    /// ended. Returns `false` if the team runs no more chunks.
     fn synchronize(&mut self, number: usize) -> Result<bool, GridFault> {
         let divergence = GridFault::Divergence(number as u32);
         let team = &self.teams[number];
@@ -511,8 +511,8 @@ impl<'a> GridMachine<'a> {
         Ok(true)
     }
 
-    /// Ends the chunk of a team, and begins its next one. Returns `false` if there is none, or if
-    /// the team must stop because its workspaces were too small.
+    /// Ends the chunk of a team, and begins the team's next chunk. Returns `false` if there is no
+    /// next chunk, or if the team must stop because its workspaces were too small.
     fn end_chunk(&mut self, number: usize, outcome: LaunchOutcome) -> bool {
         let chunk = self.teams[number].chunk;
         self.outcomes[chunk] = Some(outcome);

@@ -83,7 +83,7 @@ pub(super) struct Window {
 const UNINITIALIZED: u64 = 0x5555_5555_5555_5555;
 
 impl Window {
-    /// Converts the window at the end of a launch.
+    /// Converts the window to a result at the end of a launch.
     pub(super) fn into_result(mut self) -> ResultWindow {
         let len = self.len;
         self.elements.truncate(len);

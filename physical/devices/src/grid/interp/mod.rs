@@ -298,7 +298,7 @@ impl ResultWindow {
 }
 
 impl GridProgram {
-    /// Verifies a grid and resolves its types.
+    /// Verifies a grid and translates it to steps.
     ///
     /// # Errors
     /// [`InvalidAssembly`](redpoll_compiler::Error::InvalidAssembly) if the verifier rejects the
@@ -325,7 +325,7 @@ impl GridProgram {
         self
     }
 
-    /// Cancels launches after `step` steps of all lanes.
+    /// Cancels launches after `step` steps of all lanes together.
     #[cfg(test)]
     pub(crate) fn with_cancellation_at(mut self, step: u64) -> GridProgram {
         self.cancelled_at = step;

@@ -70,14 +70,14 @@ pub(super) enum LaneStep {
     Return(Status),
 }
 
-/// The lanes that poll for cancellation.
+/// The lanes that a poll stops if the launch is cancelled.
 #[derive(Clone, Copy)]
 pub(super) enum PollScope {
-    /// One lane, for all lanes of the team.
+    /// All lanes of the team, which end together.
     Team,
-    /// One lane, which then jumps to the target.
+    /// The polling lane alone, which jumps to the target.
     Round(usize),
-    /// One lane, which then ends alone.
+    /// The polling lane alone, which ends.
     Lane,
 }
 
@@ -118,8 +118,8 @@ pub(super) struct StepList {
     pub(super) steps: Vec<LaneStep>,
     /// The first step of a chunk; a team starts its first chunk at step 0.
     pub(super) start: usize,
-    /// Number of locals: those of the function, the bounds of loops, the saved accumulators, and
-    /// those of batches.
+    /// Number of locals: those of the function, and those added for the bounds of loops, for saved
+    /// accumulators, and for batches.
     pub(super) locals: usize,
 }
 

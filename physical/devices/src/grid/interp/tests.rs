@@ -1,5 +1,5 @@
-//! Tests of windows that begin in the memory of a block. They have the same contents as windows
-//! outside of the block, and each step of a move is needed.
+//! Tests of windows that begin in the memory of a block. These windows get the same contents as
+//! windows outside of the block, and each step of a move out of the block is needed.
 
 use super::ops::LaneStep;
 use super::{BLOCK_BYTES, GridFault, GridProgram};
@@ -56,7 +56,7 @@ fn windows_have_equal_contents_in_block_memory() {
     }
 }
 
-/// Sums by all lanes of a block.
+/// A function that computes sums with all lanes of a block.
 const SUMS: &str = "\
 fn sums($n) {
   input x: value f64
@@ -91,8 +91,8 @@ fn check_missing_barriers(program: &dyn Fn(u32) -> GridProgram, combines: fn(&La
     }
 }
 
-/// Sums have the same bits for any number of lanes. Warps read no partial results that are not yet
-/// published, and overwrite none that are still to be read.
+/// Sums have the same bits for any number of lanes. Warps read partial results only after these are
+/// published, and overwrite partial results only after these have been read.
 #[test]
 fn warps_wait_for_each_other_in_folds() {
     let program = |lanes: u32| GridProgram::new_unchecked(grid(SUMS, &[MemorySpace::Shared], lanes));
@@ -103,7 +103,8 @@ fn warps_wait_for_each_other_in_folds() {
     check_missing_barriers(&program, |op| matches!(op, LaneStep::CombineFold(_)));
 }
 
-/// Sums the small values along a list, and counts them. Lanes fold both in a spread loop.
+/// A function that sums and counts the small values along a list. Lanes fold the sum and the count
+/// in a spread loop.
 const WALKED: &str = "\
 fn walked($n) {
   input x: value f64
@@ -125,8 +126,8 @@ fn walked($n) {
   }
 }";
 
-/// Warps read no accumulators that are not yet published, and overwrite none that are still to be
-/// read.
+/// Warps read accumulators only after these are published, and overwrite accumulators only after
+/// these have been read.
 #[test]
 fn warps_wait_for_each_other_after_walks() {
     let walks = Walks { lanes: vec![(Local(3), 64)], ..Walks::none() };
@@ -159,7 +160,8 @@ fn step(program: &GridProgram, predicate: impl Fn(&LaneStep) -> bool) -> usize {
     program.code.steps.iter().position(predicate).expect("the program has such a step")
 }
 
-/// Lanes copy elements that others have stored, and read elements that others have copied.
+/// Lanes copy elements that other lanes have stored, and read elements that other lanes have
+/// copied, so barriers are required before and after the copy.
 #[test]
 fn a_missing_barrier_of_a_move_is_a_race() {
     for (text, after) in [(STORED, false), (GROWING, true)] {
@@ -174,7 +176,7 @@ fn a_missing_barrier_of_a_move_is_a_race() {
     }
 }
 
-/// A move keeps the contents of a window.
+/// If a move does not copy the contents of a window, the results differ.
 #[test]
 fn a_move_without_a_copy_is_found() {
     let valid = program(GROWING, 4);
@@ -185,7 +187,7 @@ fn a_move_without_a_copy_is_found() {
     }
 }
 
-/// Elements of a share are initialized by the team itself, not by the block.
+/// A team must initialize the elements of its share, since the memory of a block is uninitialized.
 #[test]
 fn an_uninitialized_share_is_found() {
     let valid = program(GROWING, 4);

@@ -1,4 +1,4 @@
-//! Rounds that append, by the lanes of a team: the mapping, the order of what they append, and
+//! Rounds that append, by the lanes of a team: the mapping, the order of the appended elements, and
 //! broken mappings.
 
 use super::broken::{changed, faults};
@@ -12,7 +12,7 @@ use crate::grid::{
 use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::{Buffer, Local, Status};
 
-/// Sums by coordinate, and the coordinates in the order of their first entry.
+/// A function that sums by coordinate, and lists the coordinates in the order of their first entry.
 const TOUCHED: &str = "\
 fn touched($n) {
   input a: index i64
@@ -48,8 +48,9 @@ const Q: Local = Local(2);
 /// The counter.
 const N: Local = Local(4);
 
-/// Pairs of an entry and its position, appended below two conditions, one of them in the branch for
-/// `false`; a fold of the appended entries, and a store after the conditions.
+/// A function that appends pairs: an entry plus a second counter, and the position of the entry. It
+/// appends under two conditions, the second in the `else` branch of the first. It also folds these
+/// entries, and stores after the conditions.
 const NESTED: &str = "\
 fn nested($n) {
   input a: index i64
@@ -93,7 +94,7 @@ fn nested($n) {
   length[2] = s
 }";
 
-/// Every entry is appended.
+/// A function that appends one element in every round.
 const COPIED: &str = "\
 fn copied($n) {
   input a: index i64
@@ -170,7 +171,7 @@ fn lanes_append_in_the_order_of_rounds() {
     }
 }
 
-/// Growth is requested for the elements that are appended, and no more.
+/// Lanes request growth for exactly the elements that they append.
 #[test]
 fn lanes_grow_lists_to_their_length() {
     for lanes in [1, 4, 64] {
@@ -180,7 +181,7 @@ fn lanes_grow_lists_to_their_length() {
     }
 }
 
-/// Counts without stores grow as the lists would.
+/// A function that only counts requests the same growth as the function that stores.
 #[test]
 fn lanes_count_appended_elements() {
     let counted = COPIED.replace("    list[n] = i * b[q]\n", "");
@@ -192,7 +193,7 @@ fn lanes_count_appended_elements() {
     }
 }
 
-/// Teams leave a loop together at a poll.
+/// The lanes of a team leave a loop that appends together, at a poll by the first lane.
 #[test]
 fn lanes_that_append_leave_together() {
     let valid = grid_of(COPIED, 4, MemorySpace::Chunk);
@@ -211,8 +212,8 @@ fn lanes_that_append_leave_together() {
     assert!(faults(&broken).contains("a poll for cancellation by each lane"), "{}", faults(&broken));
 }
 
-/// Loops whose rounds read what others append, or append in a way that depends on others, are not
-/// spread.
+/// Loops are not spread if their rounds read what other rounds append, or if the appends of a round
+/// depend on other rounds in another way than by the counters.
 #[test]
 fn rounds_that_depend_on_appends_are_not_spread() {
     let changes: [(&str, &str, &str); 9] = [
@@ -228,7 +229,7 @@ fn rounds_that_depend_on_appends_are_not_spread() {
         (TOUCHED, "list[n] = i", "list[n] = i\n        list[0] = i"),
         // Growth does not depend on the counter alone.
         (TOUCHED, "grow list, n + 1", "grow list, n + q"),
-        // The counter is increased by a number of the round.
+        // The counter is increased by a number that depends on the round.
         (TOUCHED, "n = n + 1", "n = n + q"),
     ];
     for (text, from, to) in changes {
@@ -251,7 +252,8 @@ fn broken(text: &str, lanes: u32, edit: impl Fn(&mut Vec<RoundCounter>, &mut Vec
     })
 }
 
-/// Lanes that do not exchange the numbers of elements store at the same positions.
+/// Lanes that do not exchange how many elements they append store at the same positions, which the
+/// verifier and the interpreter find.
 #[test]
 fn appends_without_an_exchange_are_found() {
     for lanes in [4, 64] {
@@ -265,7 +267,7 @@ fn appends_without_an_exchange_are_found() {
     }
 }
 
-/// Counters that advance by less than a round stores make lanes store at the same positions.
+/// If a counter advances by fewer elements than a round stores, lanes store at the same positions.
 #[test]
 fn counters_with_another_step_are_found() {
     let broken = broken(NESTED, 4, |counters, _| {
@@ -290,7 +292,7 @@ fn rounds_that_append_the_same_coordinate_are_found() {
     assert!(faults(&unknown).contains("not proved independent"), "{}", faults(&unknown));
 }
 
-/// Missing barriers between what lanes append and what others read are found.
+/// A missing barrier between the append of an element and a load by another lane is found.
 #[test]
 fn a_missing_barrier_after_appends_is_found() {
     let read = TOUCHED.replace("  length[0] = n\n", "  for k in 0..n {\n    map[k] = list[n - (k + 1)]\n  }\n");
@@ -308,7 +310,8 @@ fn a_missing_barrier_after_appends_is_found() {
     }
 }
 
-/// A window without capacity reports the length that it needs, to all lanes.
+/// If a window is too small, all lanes end the chunk, and the launch reports the length that they
+/// requested.
 #[test]
 fn small_windows_are_reported_by_all_lanes() {
     for lanes in [1, 4, 64] {

@@ -71,8 +71,8 @@ pub(super) fn numbers(n: i64) -> [ArrowBuffer; 1] {
     [ArrowBuffer::from_vec((0..n).collect::<Vec<i64>>())]
 }
 
-/// Calls `change` on the statements of a grid, innermost first, each with its body and index, until
-/// `change` returns `true`.
+/// Calls `change` on the statements of a grid, innermost first, until `change` returns `true`. Each
+/// call gets the list that contains the statement, and the index of the statement in the list.
 fn change(body: &mut Vec<Stmt>, change: &mut dyn FnMut(&mut Vec<Stmt>, usize) -> bool) -> bool {
     for k in 0..body.len() {
         for inner in body[k].bodies_mut().into_iter().flatten() {
@@ -190,7 +190,8 @@ fn rounds_that_depend_on_each_other_are_not_spread() {
     check_race(&broken, &[], &one(16), "not proved independent");
 }
 
-/// Elements that were not grown are not read, and a window without capacity reports its need.
+/// A load of an element that no growth has requested is found, and a launch reports the capacity
+/// that a window lacks.
 #[test]
 fn uninitialized_loads_and_small_windows_are_found() {
     let valid = grid(NEIGHBOURS, &[MemorySpace::Team, MemorySpace::Shared], 4);
@@ -245,7 +246,7 @@ fn divergent_lanes_are_found() {
     assert!(matches!(error, Error::Grid(GridFault::Divergence(0))), "{error}");
 }
 
-/// Locals of a spread loop are not read after the loop.
+/// The verifier finds a local of a spread loop that is read after the loop.
 #[test]
 fn a_local_that_leaves_a_spread_loop_is_found() {
     let valid = grid(NEIGHBOURS, &[MemorySpace::Team, MemorySpace::Shared], 4);

@@ -7,7 +7,7 @@ use redpoll_compiler::testing::{GOLDEN, golden_program, skewed};
 use redpoll_logic::FloatMode;
 use std::sync::Arc;
 
-/// Programs of the golden files, which have comments on their grids.
+/// The golden programs whose grids are compared.
 const PROGRAMS: [&str; 6] = ["spmv", "spgemm", "mttkrp", "dense_products", "counts_of_columns", "column_sums"];
 
 /// Programs whose grids depend on the lengths of lists of inputs, with their texts.
@@ -17,9 +17,9 @@ const SKEWED: [(&str, &str); 5] = [
     // The lanes of a team share a row if rows are long.
     ("long_rows", skewed::PROGRAMS[0]),
     ("intersection_triangles", skewed::INTERSECTIONS[0]),
-    // Positions of an output in the pattern of a list belong to the rounds of the list.
+    // Each round of a list writes one element of an output in the pattern of the list.
     ("intersection_in_a_pattern", skewed::INTERSECTIONS[2]),
-    // The list is searched for the end of the chunk.
+    // The leading list is searched for the first entry after the chunk.
     ("intersection_of_vectors", skewed::INTERSECTIONS[4]),
 ];
 

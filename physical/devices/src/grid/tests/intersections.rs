@@ -16,7 +16,7 @@ use redpoll_kernels::backend;
 use redpoll_kernels::kernel::Kernel;
 use redpoll_logic::{FloatMode, Scalar};
 
-/// Searches and folds by lanes agree with merges on the CPU.
+/// Searches and folds by lanes give the results of merges by the interpreter of Assembly.
 #[test]
 fn searches_agree_with_merges() {
     for text in skewed::INTERSECTIONS {
@@ -203,7 +203,7 @@ fn scattered($n) {
   }
 }";
 
-/// Positions given by coordinates belong to rounds only if no coordinate repeats.
+/// Rounds that write at the coordinates of a list are independent only if no coordinate repeats.
 #[test]
 fn repeated_coordinates_are_found() {
     let spread = |list_coordinates: Vec<(Local, Buffer)>| {

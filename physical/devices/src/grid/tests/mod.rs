@@ -104,7 +104,8 @@ fn run_unfilled(
     program.run(&Launch { inputs: &inputs, chunks, sections: &all_positions, windows, unfilled, teams, seed })
 }
 
-/// Returns the elements of a buffer's shared or first window, equal in all orders.
+/// Returns the elements of a buffer's shared or first window, after asserting that random orders
+/// give equal elements.
 fn elements(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[Range<i64>], len: usize, buffer: Buffer) -> Vec<u64> {
     let mut all = (0..8).map(|seed| {
         let launched = launch(grid, inputs, chunks, (len, 2, seed)).unwrap_or_else(|e| panic!("{e}\n{grid}"));
@@ -116,7 +117,7 @@ fn elements(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[Range<i64>], len: usi
     first
 }
 
-/// Returns the values of outputs, from a backend that cuts wherever it can.
+/// Returns the values of the outputs of a kernel whose loops are cut wherever they can be cut.
 fn values(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Vec<Scalar>> {
     let workers = Arc::new(Workers::new(NonZero::new(2).expect("not 0")).without_grain());
     let outcome = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default().with_workers(&workers));
@@ -149,7 +150,8 @@ fn deeply_nested_loops_get_barriers() {
     let mut body = &grid.body;
     while let Some(Stmt::While { body: rounds, .. }) = body.iter().find(|s| matches!(s, Stmt::While { .. })) {
         let in_round = rounds.iter().filter(|s| is_barrier(s)).count();
-        // Between the store and the load, and between the load and the store of the next round.
+        // One barrier is between the store and the load, and one between the load and the store of
+        // the next round.
         assert!(in_round >= 2, "{grid}");
         barriers += in_round;
         body = rounds;

@@ -28,7 +28,7 @@ fn rounds_with_independent_positions_are_cut() {
     }
 }
 
-/// Programs whose rounds would count something twice are not cut.
+/// Programs are not cut if sections would count a contribution twice.
 #[test]
 fn rounds_with_dependent_positions_are_not_cut() {
     for text in skewed::WHOLE {

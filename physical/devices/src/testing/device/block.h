@@ -1,13 +1,15 @@
-// Blocks of a device on one thread of the host: text in front of CUDA text so that it compiles as
-// C++.
+// The text before CUDA text that lets the CUDA text compile as C++. The result runs the blocks of a
+// device on one thread of the host.
 //
-// Each thread of a block is a context, which runs until it waits for others or ends; the next one
-// to run is drawn at random. The first switch to a thread sets its context. Later ones are jumps,
-// since each switch of contexts is a system call, which saves the mask of signals. Synchronization
-// is checked by the rules of the programming guide: it is between lanes of one warp that all name
-// each other, or between all threads of a block.
+// Each thread of a block is a context, which runs until it waits for other threads or ends; the
+// next thread to run is drawn at random. The first switch to a thread sets its context. Later
+// switches are jumps, because a switch of contexts is a system call that saves the mask of signals.
+// Synchronization is checked by the rules of the programming guide. Lanes of one warp synchronize
+// if each of them passes a mask that names exactly these lanes. A block synchronizes if all of its
+// threads arrive.
 //
-// The headers of C++ come first; from then on, the types that units define have other names.
+// The headers of C++ come first. After them, the types that units define get other names, because
+// the headers define the same types.
 #include <cmath>
 #include <csetjmp>
 #include <cstdio>
@@ -67,7 +69,8 @@ struct emulated_thread {
     bool started, ended;
 };
 
-// For each thread, the synchronization of the lanes of a mask that begins with this thread.
+// `emulated_lanes` has, for each thread, the synchronization of the lanes of a mask that begins
+// with this thread. `emulated_block` is the synchronization of all threads.
 static emulated_barrier emulated_lanes[emulated_max_threads], emulated_block;
 static emulated_thread emulated_threads[emulated_max_threads];
 static jmp_buf emulated_scheduler;
@@ -286,7 +289,7 @@ extern "C" void emulated_launch(void (*kernel)(emulated_argument), const emulate
         if (memory == MAP_FAILED) emulated_fault("there is no memory for stacks");
         stacks = (unsigned char *)memory;
     }
-    // Memory after that of the block, to detect writes beyond the end.
+    // Bytes after the memory of the block, to detect writes beyond its end.
     const unsigned long guard = 256;
     if (threads > emulated_max_threads || shared + guard > sizeof rp_shared) emulated_fault("the block is too large");
     kept = *argument;

@@ -178,7 +178,7 @@ extern "C" uint64_t emulated_calls() {
 }
 
 extern "C" uint64_t emulated_used() {
-    // Frees are operations of a stream, so they must have run.
+    // The bindings free memory in the default streams, which are drained until all frees have run.
     for (context *of : contexts) {
         if (of) of->main->drain();
     }
@@ -435,7 +435,7 @@ result cuEventRecord(event *of, stream *in) {
 }
 
 result cuEventQuery(event *of) {
-    // The number of queries depends on timing, so they do not count.
+    // The number of queries depends on timing, so queries are not counted as calls.
     if (calls_left == 0) return ILLEGAL_ADDRESS;
     if (!current) return INVALID_CONTEXT;
     if (!is_known(events, of)) return INVALID_HANDLE;

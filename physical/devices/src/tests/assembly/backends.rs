@@ -11,8 +11,7 @@ use redpoll_kernels::run::Invocation;
 use redpoll_kernels::testing::case::{FunctionCase, toolchain};
 use std::ops::Range;
 
-/// Asserts that a grid of one chunk and a team of `lanes` lanes agrees with the interpreter's
-/// run.
+/// Asserts that a grid agrees with the interpreter, when one team of `lanes` lanes runs one chunk.
 fn assert_agrees_as_grid(case: &FunctionCase, lanes: u32, seed: u64, (status, expected): &(Status, Invocation)) {
     let function = &case.function;
     let owned = if seed.is_multiple_of(3) { MemorySpace::Chunk } else { MemorySpace::Team };
@@ -46,7 +45,7 @@ fn assert_agrees_as_grid(case: &FunctionCase, lanes: u32, seed: u64, (status, ex
     }
 }
 
-/// The bytes that a function may have in plain vectors.
+/// Maximum number of bytes of the plain vectors of a function.
 const VECTOR_BYTES: usize = 1 << 28;
 
 /// Asserts that the interpreter gives the same results over plain vectors as over the memory of

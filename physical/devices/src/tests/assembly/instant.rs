@@ -71,7 +71,7 @@ fn merge_grows_its_outputs() {
     }
 }
 
-/// Returns the memory of a merge whose result has 2000 entries.
+/// Returns the invocation of a merge whose result has 2000 entries.
 fn merge_on(kernel: &CompiledKernel, limits: Limits) -> Invocation {
     let n = 1000u32;
     let inputs = [
@@ -224,7 +224,8 @@ fn loops_over_neighbouring_elements_keep_their_meaning_on_vectors() {
     }
 }
 
-/// In loops over bytes, comparisons and selects have the lanes of their operands.
+/// In loops over narrow integers, comparisons and selects have as many vector lanes as their
+/// operands.
 #[test]
 fn loops_over_bytes_keep_their_meaning_on_vectors() {
     let text = |prim: &str, result: &str, body: &str| {

@@ -1,5 +1,5 @@
-//! Every backend of Assembly against the interpreter: every operator on edge values, random
-//! functions.
+//! Comparison of every backend of Assembly with the interpreter, on every operator at edge values
+//! and on random functions.
 
 mod backends;
 mod instant;

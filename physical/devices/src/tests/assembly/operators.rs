@@ -1,4 +1,4 @@
-//! Every operator on every type at edge values, with registers and constants on the right.
+//! Every operator on every type at edge values; the right operand is in a register or a constant.
 
 use super::backends::{run_all, run_in_process};
 use arrow_buffer::Buffer as ArrowBuffer;
@@ -247,7 +247,7 @@ fn differences_with_zero_agree_on_edge_values() {
     run_all(&cases);
 }
 
-/// Conditions of branches and loops on comparisons, their negations and constants.
+/// Backends agree on conditions of branches and loops: comparisons, their negations, and constants.
 #[test]
 fn conditions_agree_with_values() {
     let text = "\
@@ -300,7 +300,8 @@ fn conditions() {
     run_all(&[FunctionCase::new(function(text), &[buffer_of(Prim::F64, &values)], &[], 0..values.len() as i64)]);
 }
 
-/// Comparisons with a minimum, of signed and unsigned numbers, and after either side has changed.
+/// Backends agree on comparisons with a minimum, for signed and unsigned numbers, and after one of
+/// the operands has changed.
 #[test]
 fn comparisons_with_minima_agree() {
     let text = "\
@@ -359,8 +360,8 @@ fn minima() {
     run_all(&[FunctionCase::new(function(text), &inputs, &[], 0..values.len() as i64)]);
 }
 
-/// Minima and maxima folded into a local, which have a special form in C, on all pairs of edge
-/// values.
+/// Backends agree on folds of minima and maxima into a local, which have a special form in C, for
+/// all pairs of edge values.
 #[test]
 fn folds_to_extremes_agree_on_edge_values() {
     let cases = [Prim::F32, Prim::F64].map(|prim| {
@@ -398,7 +399,7 @@ fn extremes() {{
     run_all(&cases);
 }
 
-/// Index buffers of every width: loads extend, stores truncate, sorts order.
+/// Loads extend, stores truncate, and sorts order the elements of index buffers of every width.
 #[test]
 fn indices_of_every_width_are_extended_and_sorted() {
     let prims: Vec<Prim> = Prim::ALL.into_iter().filter(|p| p.is_int()).collect();
@@ -453,7 +454,8 @@ fn indices($n) {{
     }
 }
 
-/// Lane folds of every operator, type, number of lanes and remainder, on vectors and in registers.
+/// Backends agree on lane folds for every operator, type, number of lanes and remainder, on vectors
+/// and in registers.
 #[test]
 fn lane_folds_agree_in_every_form() {
     let mut cases = Vec::new();
@@ -482,7 +484,7 @@ fn lane_folds(prim: Prim, op: BinaryOp, lanes: &[u16]) -> Function {
     let add = if prim == Prim::Bool { BinaryOp::Xor } else { BinaryOp::Add };
     let identity = Scalar::one(prim);
     let forms = [
-        // On vectors, if the type has them.
+        // These values are folded on vectors, if the type has vectors.
         x(0),
         Expr::Binary(add, Box::new(x(1)), Box::new(Expr::Const(identity.clone()))),
         Expr::Binary(
@@ -491,7 +493,7 @@ fn lane_folds(prim: Prim, op: BinaryOp, lanes: &[u16]) -> Function {
             Box::new(Expr::Binary(BinaryOp::Max, Box::new(x(3)), local(extra))),
         ),
         Expr::Local(extra),
-        // In registers, since the loads are not contiguous.
+        // These values are folded in registers, since the loads are not contiguous.
         load(Expr::Binary(BinaryOp::Rem, local(AT), Box::new(int(5)))),
         Expr::Cast(prim, local(AT)),
     ];

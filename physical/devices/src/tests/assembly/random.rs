@@ -373,7 +373,8 @@ pub(crate) fn random_functions(count: usize) -> Vec<Function> {
     (0..count).map(&mut draw).collect()
 }
 
-/// Random functions agree in the optimizing tier, many in one translation unit.
+/// The optimizing tier agrees with the interpreter on random functions, many in one translation
+/// unit.
 #[test]
 fn random_functions_agree_as_c() {
     let mut state = 7u64;
@@ -394,7 +395,8 @@ fn random_functions_agree_as_c() {
     }
 }
 
-/// Random functions cover every node, so that the property above is meaningful.
+/// Random functions cover every kind of statement and expression, so that the property above is
+/// meaningful.
 #[test]
 fn random_functions_cover_every_node() {
     let mut hits: HashMap<String, usize> = HashMap::new();

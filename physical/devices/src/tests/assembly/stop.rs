@@ -1,5 +1,5 @@
-//! Kernels that are cancelled while they run, and that never grow a buffer, because growth polls as
-//! well.
+//! Cancellation of running kernels that never grow a buffer. Growth would poll for cancellation, so
+//! such kernels show whether loops poll.
 
 use redpoll_compiler::assembly::Status;
 use redpoll_compiler::testing::examples::function;

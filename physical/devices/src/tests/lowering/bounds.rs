@@ -22,7 +22,7 @@ use std::sync::{Arc, LazyLock};
 static PAIR: LazyLock<Arc<Workers>> =
     LazyLock::new(|| Arc::new(Workers::new(NonZero::new(2).unwrap()).without_grain()));
 
-/// Values of inputs by name; the values of other inputs count from 1.
+/// Values of inputs by name; the values of other inputs are 1, 2, 3 and so on.
 type NamedInputs<'a> = &'a [(&'a str, &'a [i64])];
 
 fn inputs(program: &Program, values: NamedInputs<'_>) -> HashMap<String, DenseValues> {
@@ -292,7 +292,7 @@ fn proved_bounds_cost_nothing() {
         assert!(bounds_checks(&normalize(parse(&text).unwrap()).unwrap()).is_empty(), "{text}");
     }
     let guarded = format!("(program {X} (input k i64 0) {S} (if (and (le 0 k) (lt k 5)) (+= s (x k))))");
-    assert_eq!(decided(&guarded).iter().filter(|d| **d == "guarded").count(), 0, "a read of a tensor may change");
+    assert_eq!(decided(&guarded).iter().filter(|d| **d == "guarded").count(), 0, "two reads of a tensor may differ");
     let guarded = format!(
         "(program {X} (input k i64 0) {S} (for v (range k (+ k 1)) (if (and (le 0 v) (lt v 5)) (+= s (x v)))))"
     );
@@ -338,8 +338,8 @@ fn sizes_whose_product_wraps_around_are_an_error() {
     }
 }
 
-/// Reads at computed coordinates, with literals for coordinates out of bounds, do not copy the code
-/// of the loop once for each read. A subscript after one that is out of bounds is not checked.
+/// Reads at computed coordinates, each with an `outside`, do not copy the code of the loop once for
+/// each read. A subscript after a subscript out of bounds is not checked.
 #[test]
 fn many_reads_out_of_bounds_share_one_body() {
     let text = |tree: &str, fill: f64, subscripts: &str, reads: usize| {
@@ -402,7 +402,7 @@ fn checks_under_conditions_keep_later_statements() {
             check(&program(&format!("(block {to_output} (+= (y i) 1.0))"), ""), 12);
         }
     }
-    // Only the lifecycle of the output follows.
+    // Here only statements of the output's lifecycle follow the check.
     for format in ["dense", "(sparse-list (element))", "(hash (element))"] {
         let program = format!(
             "(program (input x (type (shape 2) f64 0.0 {format})) (input k (type (shape) i64 0 dense))

@@ -17,7 +17,7 @@ use redpoll_storage::Tensor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Programs that together exercise every rule.
+/// Programs that together exercise every rule of lowering.
 const PROGRAMS: [&str; 25] = [
     "(program (input A (type (shape 4 6) f64 0.0 csr)) (input B (type (shape 4 6) f64 0.0 coo))
        (output C (type (shape 4 6) f64 0.0 csr))
@@ -99,7 +99,7 @@ fn every_seeded_fault_is_caught() {
     // A fault may also break an assertion of a later rule, which counts as detected.
     let caught = |fault: SeededFault| {
         PROGRAMS.iter().any(|text| {
-            // Leads are emitted only for machines whose lanes share rounds.
+            // Walks along a leading list are emitted only for machines whose lanes share rounds.
             let (runner, cases) = match fault {
                 SeededFault::LeadEntry | SeededFault::LeadEnd => (TestRunner::Grid, 20),
                 _ => (TestRunner::Interpreter, 60),

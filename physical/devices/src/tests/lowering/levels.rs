@@ -14,8 +14,8 @@ use redpoll_storage::testing::concordant_formats_of_rank;
 use redpoll_storage::{Tensor, convert};
 use std::sync::Arc;
 
-/// Returns a tensor of integers stored as lists of its rows, and the copy that a kernel makes of it
-/// in another format.
+/// Returns a tensor of integers with dense levels above a sparse list, and the copy that a kernel
+/// makes of this tensor in another format.
 fn copy_tensor(
     shape: &[u64],
     format: &Format,
@@ -56,7 +56,8 @@ fn runs_of_equal_fibers_join() {
         }
     }
     for kinds in nestings {
-        // Rows in the order a b a a - - a b b - c.
+        // With a letter for each distinct row and `-` for an empty row, the order of the rows is
+        // a b a a - - a b b - c.
         let mut rng = Rng(11);
         let rows: Vec<Vec<i64>> =
             (0..4).map(|r| (0..12).map(|_| (rng.below(3) as i64) * i64::from(r > 0)).collect()).collect();
@@ -76,7 +77,7 @@ fn runs_of_equal_fibers_join() {
     }
 }
 
-/// A single entry or run in a fiber is stored; a second one is reported.
+/// A single entry or run in a fiber is stored; a second entry or run is an error.
 #[test]
 fn limits_of_one_entry_or_run_are_enforced() {
     for (single, status) in [(LevelKind::Pinpoint, Status::SecondEntry), (LevelKind::Interval, Status::SecondRun)] {
@@ -109,7 +110,8 @@ fn limits_of_one_entry_or_run_are_enforced() {
     }
 }
 
-/// A tensor that is declared again in every round of a loop is empty, in every format.
+/// A tensor that is declared again in every round of a loop is empty at the start of the round, in
+/// every format.
 #[test]
 fn redeclared_tensors_are_empty() {
     for format in concordant_formats_of_rank(2) {
@@ -160,7 +162,7 @@ fn decisions_within_a_phase_end_with_it() {
     }
 }
 
-/// An output is complete before its first read, also if the value that is read is not used.
+/// An output is complete before its first read, even if the value that is read is not used.
 #[test]
 fn outputs_whose_reads_are_unused_are_complete() {
     for format in concordant_formats_of_rank(1) {

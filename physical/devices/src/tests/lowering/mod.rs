@@ -1,6 +1,6 @@
-//! Compares programs run by the interpreter of Assembly, by Cranelift and by the interpreter of
-//! grids with the interpreter of Notation: in random formats of their inputs and outputs, on random
-//! data.
+//! Comparison of the interpreter of Assembly, of Cranelift and of the interpreter of grids with the
+//! interpreter of Notation. The programs run in random formats of their inputs and outputs, on
+//! random data.
 
 pub(crate) mod appends;
 mod bounds;
@@ -225,8 +225,8 @@ fn compare_in_formats(
     let options = LoweringOptions { max_copies: copies, ..LoweringOptions::default() };
     let mut in_chunks: Option<Vec<Vec<u8>>> = None;
     let draft = Draft::with_options(program, &layouts, options);
-    // Over lists marked as long, lanes share the work where they can, and add floats in their own
-    // order.
+    // Over lists marked as long, lanes share the work where they can, which changes the order in
+    // which floats are added.
     let long = draft.clone().with_lists(ListLengths::all(program, 8.0));
     let grids = runners.iter().filter(|runner| matches!(runner, TestRunner::Grid | TestRunner::Teams(_)));
     let drafts = runners.iter().map(|runner| (*runner, &draft)).chain(grids.map(|runner| (*runner, &long)));

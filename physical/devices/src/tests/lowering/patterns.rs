@@ -7,7 +7,7 @@ use redpoll_storage::Tensor;
 use std::sync::Arc;
 
 /// Gives each input that is the pattern of an output a format without runs, and the output the same
-/// format.
+/// levels.
 pub(super) fn share_formats(program: &mut Program) {
     for k in 0..program.tensors.len() {
         let Some(of) = program.tensors[k].pattern else { continue };
@@ -26,8 +26,8 @@ pub(super) fn share_formats(program: &mut Program) {
 }
 
 /// If a program writes a hash level by different subscripts, an entry is inserted before its value
-/// is written. Above a pattern leaf, it is inserted after the write, because there an entry is the
-/// value.
+/// is written. Above a pattern leaf, the entry is inserted after the value is known, because there
+/// the presence of the entry is the value.
 #[test]
 fn unwritten_entries_of_patterns_are_not_stored() {
     let program = |write: &str| {
@@ -45,7 +45,7 @@ fn unwritten_entries_of_patterns_are_not_stored() {
     );
 }
 
-/// Checks that an output shares the arrays of the levels of its pattern.
+/// Checks that an output shares the arrays of levels with the input whose pattern it has.
 pub(super) fn are_shared(decl: &TensorDecl, output: &Tensor, inputs: &[&Tensor]) -> Result<(), String> {
     let Some(of) = decl.pattern else { return Ok(()) };
     let arrays = |t: &Tensor| t.levels().iter().flatten().map(|a| a.buffer().as_ptr()).collect::<Vec<_>>();

@@ -280,7 +280,7 @@ fn scatter_by_narrow_integers() {
     }
 }
 
-/// Comparisons work for sides that are not sums of coordinates, and for sums that wrap around.
+/// Comparisons work for operands that are not sums of coordinates, and for sums that wrap around.
 #[test]
 fn masks_of_pairs_and_of_large_numbers() {
     let compared = |op: &str, at: &str| {
@@ -472,7 +472,8 @@ fn comparisons_of_strided_coordinates() {
     }
 }
 
-/// Checks that the flag of a temporary does not decide about the consumer that declares it.
+/// Checks that the flag of a temporary, which records writes, does not guard the statement that
+/// declares the temporary.
 #[test]
 fn a_consumer_declares_the_tensor_that_it_tests() {
     for condition in ["(ne w 0)", "(eq w 0)", "(and (ne w 0) (gt v 0))"] {
@@ -495,8 +496,8 @@ fn a_consumer_declares_the_tensor_that_it_tests() {
     }
 }
 
-/// A subscript is resolved even if the variable in it is a literal, as between the entries of a
-/// list.
+/// A subscript is lowered correctly even if the value of its variable is a literal, as it is
+/// between the entries of a list.
 #[test]
 fn sums_with_a_variable_that_is_the_fill_value() {
     let bodies = [
@@ -527,7 +528,7 @@ fn sums_with_a_variable_that_is_the_fill_value() {
             );
         }
     }
-    // The shifted index may also be that of a loop around the variable.
+    // The index in the subscript may also be that of a loop outside of the `let`.
     check(
         "(program (input G (type (shape 4) u8 0 (sparse-list (element)))) (input x (type (shape 5) f64 0.0 dense))
            (output y (type (shape 3) f64 0.0 dense))
@@ -536,7 +537,7 @@ fn sums_with_a_variable_that_is_the_fill_value() {
     );
 }
 
-/// A read that may happen anywhere does not happen before its coordinate is computed.
+/// A read that lowering may move is not moved before the computation of its coordinate.
 #[test]
 fn gathers_stay_in_the_statement_that_reads_their_index() {
     check(
@@ -548,7 +549,7 @@ fn gathers_stay_in_the_statement_that_reads_their_index() {
     );
 }
 
-/// A condition on a flag that a fold in lanes assigns after a constant.
+/// A condition reads the result of a fold in lanes, not the constant from before the fold.
 #[test]
 fn conditions_read_flags_that_folds_assign() {
     check(
@@ -561,7 +562,7 @@ fn conditions_read_flags_that_folds_assign() {
     );
 }
 
-/// Conditions that are the same along a run, and comparisons of quotients of the index.
+/// Conditions that are constant along a run, or compare quotients of the index, are correct.
 #[test]
 fn conditions_on_runs_and_on_blocks_of_coordinates() {
     check(

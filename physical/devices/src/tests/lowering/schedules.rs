@@ -1,5 +1,5 @@
-//! Programs compute the same under every schedule, over inputs of any format; schedules that would
-//! change the result are rejected.
+//! Programs compute the same results under every schedule, over inputs of any format; schedules
+//! that would change the result are rejected.
 
 use super::{RUNNERS, Rng, compare_in_formats, formats};
 use expect_test::{Expect, expect};
@@ -21,8 +21,8 @@ fn check(declarations: &str, body: &str, schedules: &[&str], cases: usize) {
                 let format = all[rng.below(all.len())].clone();
                 decl.ty = Arc::new(TensorType { format, ..(*decl.ty).clone() });
             }
-            // Without its schedule, a program may write out of order, which formats that store
-            // every coordinate allow.
+            // Without its schedule, a program may write out of order, so the outputs get dense
+            // formats, which allow that.
             let mut plain = Program { schedule: Vec::new(), ..written.clone() };
             for decl in plain.tensors.iter_mut().filter(|decl| decl.role == Role::Output) {
                 decl.ty = Arc::new(TensorType { format: Format::dense(decl.ty.shape.len()), ..(*decl.ty).clone() });
@@ -308,7 +308,7 @@ fn preconditions() {
             invalid program, at `(split i io ii 2)`: there are 2 loops of `i`; give each a name of its own
             invalid program, at `(reorder ii io)`: `s` is frozen, thawed or swapped within the loops
             program text: line 2, column 72: expected a number above 0, found 0
-            invalid program, at `(split j jo ji (into 2 (stored A)))`: the loop does not iterate over a storage mode of `A`, or over adjacent ones in order, from begin to end
+            invalid program, at `(split j jo ji (into 2 (stored A)))`: the loop must iterate over one storage mode of `A` from begin to end; the loops of a product must iterate over adjacent storage modes in order
             invalid program, at `(split j jo ji (of 2 (stored A)))`: the loop must be inside of the loops that determine the coordinate of `A` in storage mode 0
             invalid program, at `(split i io ii (into 2 (stored y)))`: there is no input `y`
             invalid program, at `(split i io ii (into 9000000000 (stored A)))`: 9000000000 blocks exceed the maximum of 1048576

@@ -31,7 +31,8 @@ fn frontiers_take_turns() {
     }
 }
 
-/// A tensor that was swapped out returns two rounds later, whatever was declared in between.
+/// The contents of a tensor that is swapped out return with the next swap, whatever is written in
+/// between.
 #[test]
 fn swapped_contents_return() {
     check(

@@ -135,7 +135,7 @@ fn values_along_the_pattern_of_an_input_are_unfilled() {
             "(local t f64 0.0) (for i (for j (where (init (E i j) (* (S i j) t)) (for k (+= t (* (B i k) (x k)))))))",
             0,
         ),
-        // Not every entry of other formats is walked.
+        // In this format, the loops do not visit every stored element.
         ("(dense (byte-map (element)))", "(for i (for j (init (E i j) (* (S i j) 2.0))))", 0),
     ] {
         assert_eq!(unfilled(&format!("(program {} {body})", tensors(format))), expected, "{format} {body}");

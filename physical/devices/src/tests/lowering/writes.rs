@@ -298,7 +298,8 @@ fn pattern_leaves_store_true_alone() {
     assert!(refused.contains("`Y` has a pattern leaf"), "{refused}");
 }
 
-/// A write in a loop without rounds does not append its coordinate, between writes that do.
+/// A write in a loop without rounds does not append its coordinate, even between writes that append
+/// this coordinate.
 #[test]
 fn writes_that_never_happen_append_nothing() {
     for level in APPENDED.into_iter().chain(["(hash (element))", "(dense (element))"]) {

@@ -1,4 +1,4 @@
-//! A kernel as C to read: one function over plain arrays, for all rounds of its loops, with the
+//! Kernels as readable C: one function over plain arrays, for all rounds of its loops, with the
 //! names that a person would give.
 //!
 //! The text shows the loops and the arithmetic of [`emit`](super::emit), without the frame through
@@ -19,7 +19,7 @@ use chunks::remove_chunks;
 use names::{give_names, list_of};
 use redpoll_compiler::assembly::{Buffer, BufferRole, Expr, Function, LaneFold, Serial, Stmt};
 
-/// Returns a kernel as C to read.
+/// Returns a kernel as readable C.
 pub fn reading_text(function: &Function) -> String {
     let mut function = function.clone();
     remove_chunks(&mut function);

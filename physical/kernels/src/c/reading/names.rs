@@ -16,8 +16,8 @@ pub(super) fn list_of(name: &str) -> Option<(String, usize)> {
 }
 
 /// Gives buffers, sizes and locals the names of textbooks: `A_ptr` and `A_idx` for the only list of
-/// `A`, `x` for a dense tensor, `pA` for positions of `A`, `jA` for coordinates at level 1 of `A`,
-/// and `n_i` for the size that ends the loop of `i`.
+/// `A`, and `x` for a dense tensor. Positions of `A` are named `pA`, coordinates at level 1 of `A`
+/// are named `jA`, and the size that ends the loop of `i` is named `n_i`.
 pub(super) fn give_names(function: &mut Function) {
     let parts: Vec<Option<(String, String)>> = function
         .buffers

@@ -9,7 +9,7 @@ use redpoll_compiler::testing::{GOLDEN, golden_program};
 /// The programs of the golden files.
 const PROGRAMS: [&str; 3] = ["spmv", "union", "spgemm"];
 
-/// The programs whose golden files hold C to read.
+/// The programs whose golden files have readable C.
 const READ_PROGRAMS: [&str; 5] = ["spmv", "spmv_in_lanes", "union", "spgemm", "triangles"];
 
 /// Returns the text of a program's kernel, without the common head of units, which ends with the
@@ -27,7 +27,7 @@ fn unit() -> String {
     text.replace(HEAD, "")
 }
 
-/// The kernels to read have the names of textbooks, and no frame around their loops.
+/// Kernels as readable C have the names of textbooks, and no frame around their loops.
 #[test]
 fn kernels_to_read_are_as_reviewed() {
     let text = |name| reading_text(&lower(&golden_program(name), &[], LoweringOptions::default()).function);

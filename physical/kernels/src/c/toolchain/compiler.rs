@@ -34,9 +34,10 @@ pub(super) struct Compiler {
 }
 
 impl Compiler {
-    /// Finds the named compiler, or the one that the crate `cc` finds: `CC`, or the usual one of
-    /// the target. A compiler that an earlier process has noted on disk and that has not changed
-    /// since is not started. A compiler must answer each question within `time`.
+    /// Finds the named compiler. Without a name, finds the compiler that the crate `cc` chooses:
+    /// the value of `CC`, or the usual compiler of the target. A compiler that an earlier process
+    /// has noted on disk and that has not changed since is not started. A compiler that is started
+    /// must answer each call within `time`.
     ///
     /// # Errors
     /// The reason why no compiler can be used.
@@ -110,8 +111,8 @@ impl Compiler {
         [FLAGS, NATIVE].into_iter().flatten().copied()
     }
 
-    /// Returns the inputs to the machine code apart from the text: the path, arguments and version
-    /// of the compiler, the flags, and the features of the processor.
+    /// Returns all that determines the machine code apart from the text: the path, arguments and
+    /// version of the compiler, the flags, and the features of the processor.
     pub(super) fn identity(&self) -> String {
         let flags: Vec<&str> = Compiler::flags().chain(LIBRARIES.iter().copied()).collect();
         let (path, args, version) = (self.path.display(), &self.args, &self.version);
@@ -152,7 +153,7 @@ impl Compiler {
     }
 }
 
-/// Returns the command that the crate `cc` starts if no compiler is named: the one in the
+/// Returns the command that the crate `cc` starts if no compiler is named: the command in the
 /// environment, with its arguments, or `cc`.
 fn usual_command() -> Vec<OsString> {
     let target = env!("REDPOLL_TARGET");

@@ -33,7 +33,7 @@ const VARIABLE_PREFIXES: &[&str] = &[
 /// Separator of the parts of a note; paths, arguments and variables cannot contain it.
 const SEPARATOR: char = '\0';
 
-/// The key in the cache of a note on a compiler.
+/// The cache key of a note on a compiler.
 pub(super) struct CompilerNote {
     key: String,
 }

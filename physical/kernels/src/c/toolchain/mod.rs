@@ -1,8 +1,8 @@
 //! From C text to kernels in memory: finds or compiles libraries, loads them and caches them.
 //!
 //! A [`Toolchain`] has a C compiler and two caches, in memory and on disk. The key of both is a
-//! hash of all inputs to the machine code: the text, the compiler with its version and flags, the
-//! processor, and the version of this crate. The text names the calling convention.
+//! hash of all that determines the machine code: the text, the compiler with its version and flags,
+//! the processor, and the version of this crate. The text names the calling convention.
 
 mod compiler;
 mod compiler_note;
@@ -183,7 +183,7 @@ struct Compilation<'a> {
 impl Compilation<'_> {
     /// Compiles in a work folder and moves the library into the cache. If the move fails, the
     /// library is loaded from the work folder. Compiles in a folder of temporary files if there is
-    /// no work folder, or if the compilation there fails before its time limit.
+    /// no work folder, or if the compilation there fails for any reason but its time limit.
     fn library(self, key: &str, disk: Option<&DiskCache>) -> Result<Library, Error> {
         match disk.map(|disk| (disk, disk.work_folder())) {
             Some((disk, Ok(folder))) => match self.compile_in(&folder) {

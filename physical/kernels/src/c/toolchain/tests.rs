@@ -36,7 +36,7 @@ fn entries(folder: &Path, notes: bool) -> Vec<PathBuf> {
     all.filter(|path| is_note(path) == notes).collect()
 }
 
-/// Returns the one file of the one entry.
+/// Returns the only file of the only entry.
 fn only_file(entries: &[PathBuf]) -> PathBuf {
     assert_eq!(entries.len(), 1, "{entries:?}");
     let files: Vec<PathBuf> = fs::read_dir(&entries[0]).unwrap().map(|e| e.unwrap().path()).collect();
@@ -44,7 +44,7 @@ fn only_file(entries: &[PathBuf]) -> PathBuf {
     files[0].clone()
 }
 
-/// Returns the one library of a cache.
+/// Returns the only library of a cache.
 fn library(folder: &Path) -> PathBuf {
     only_file(&entries(folder, false))
 }
@@ -83,7 +83,7 @@ fn altered_entries_are_compiled_again() {
     }
 }
 
-/// Writes a compiler with its own version that records when it is started.
+/// Writes a compiler that reports the given version and records each of its starts.
 #[cfg(unix)]
 fn counting_compiler(folder: &Path, version: &str) -> PathBuf {
     let starts = folder.join("starts");
@@ -113,7 +113,7 @@ fn a_compiler_that_hangs_is_stopped() {
     // The compiler hangs at matching calls, with a child that would live for a day.
     let seconds = Duration::from_secs;
     let cases = [("*", true, seconds(1)), ("*--version*", true, seconds(3)), ("*-shared*", false, seconds(3))];
-    for (hangs, without, compiler_time) in cases {
+    for (hangs, is_unusable, compiler_time) in cases {
         let place = tempfile::tempdir().unwrap();
         let child = place.path().join("child");
         let text = format!(
@@ -124,7 +124,7 @@ fn a_compiler_that_hangs_is_stopped() {
         let cache = CacheFolder::At(place.path().join("cache"));
         let options = ToolchainOptions { compiler, cache, compiler_time, ..ToolchainOptions::default() };
         let error = Toolchain::new(options).compile(&[&function(DOT)]).err().unwrap();
-        match without {
+        match is_unusable {
             true => assert!(matches!(&error, Error::NoCompiler(why) if why.contains("does not answer")), "{error}"),
             false => assert!(matches!(&error, Error::CompilerTimeout { .. }), "{error}"),
         }
@@ -178,7 +178,7 @@ fn with_kernels_on_disk_the_compiler_is_not_started() {
         found(on_disk, false);
     }
 
-    // A rewritten file is queried again.
+    // A compiler whose file was rewritten is queried again.
     counting_compiler(place.path(), "one 1.0");
     found(on_disk, true);
     counting_compiler(place.path(), "two 2.0");

@@ -39,7 +39,7 @@ impl BlockArrays<'_> {
     }
 
     /// Checks that the coordinates of a non-empty block lie in `before..dimension`, and returns one
-    /// past the last.
+    /// past the last coordinate.
     pub(crate) fn check(&self, data: LevelData<'_>, b: u64, before: u64) -> Result<u64, String> {
         let (last, len) = (self.idx.get(b), self.ofs.get(b + 1) - self.ofs.get(b));
         if last >= data.dimension {
@@ -59,8 +59,8 @@ impl BlockArrays<'_> {
     }
 }
 
-/// Checks that the offsets of `fibers` fibers are not negative and do not decrease. Returns the end
-/// of the last fiber.
+/// Checks that the first `fibers + 1` offsets are not negative and do not decrease. Returns the
+/// last of these offsets.
 pub(crate) fn check_offsets(name: &str, offsets: Indices<'_>, fibers: u64) -> Result<u64, String> {
     if offsets.get(0) > i64::MAX as u64 {
         return Err(format!("{name}[0] = {} is negative", offsets.get(0) as i64));

@@ -11,13 +11,13 @@ pub struct Fibers {
 }
 
 impl Fibers {
-    /// Makes each of the positions `0..positions` a fiber.
+    /// Returns one fiber for each of the positions `0..positions`.
     pub fn single(positions: u64) -> Fibers {
         Fibers { positions, runs: None }
     }
 
-    /// Makes `runs`, ranges of the positions `0..positions`, the fibers; positions outside all of
-    /// them are unused.
+    /// Returns fibers that are given as ranges of the positions `0..positions`. Positions outside
+    /// of all ranges are unused.
     pub fn runs(positions: u64, runs: Vec<Range<u64>>) -> Fibers {
         Fibers { positions, runs: Some(runs) }
     }

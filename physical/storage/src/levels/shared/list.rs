@@ -159,7 +159,7 @@ pub(crate) fn visit_runs(idx: Indices<'_>, fiber: Range<u64>, visit: &mut dyn Fn
     }
 }
 
-/// Counts each coordinate of `idx[fiber]` in `counts`, and returns their number.
+/// Adds 1 to the count of each coordinate in `idx[fiber]`, and returns the length of `fiber`.
 pub(crate) fn tally(idx: Indices<'_>, fiber: Range<u64>, counts: &mut [u32]) -> u64 {
     let mut count = |i: usize| counts[i] = counts[i].saturating_add(1);
     let (start, end) = (fiber.start as usize, fiber.end as usize);
@@ -182,7 +182,7 @@ pub(crate) fn find_run(ordered: bool, idx: Indices<'_>, fiber: Range<u64>, coord
 }
 
 /// Returns the first number of `range` for which `below` is false, or the end of the range. `below`
-/// must be true up to that number, and false from it on.
+/// must be true for all earlier numbers, and false for all later ones.
 pub fn lower_bound(range: Range<u64>, below: impl Fn(u64) -> bool) -> u64 {
     let Range { start: mut lo, end: mut hi } = range;
     while lo < hi {

@@ -1,4 +1,4 @@
-//! Parts of the storage of levels that several kinds share.
+//! Types and functions that several level kinds share.
 
 pub(crate) mod blocks;
 pub(crate) mod fibers;

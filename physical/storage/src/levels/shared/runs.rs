@@ -1,4 +1,5 @@
-//! Shared parts of run levels: adjacent coordinates with equal children share one position.
+//! Functions that the run levels share. In a run level, adjacent coordinates with equal children
+//! share one position.
 
 use super::list::{check_len, lower_bound};
 use crate::levels::{ArrayClass, CoordinateRun, LevelData, RunLevel, array_prim};
@@ -37,7 +38,7 @@ pub(crate) fn visit_coordinates(
     }
 }
 
-/// Returns the first run of `runs` that ends after the coordinate, or their end.
+/// Returns the first run of `runs` that ends after the coordinate, or the end of `runs`.
 pub(crate) fn first_run_after(right: Indices<'_>, runs: Range<u64>, coordinate: u64) -> u64 {
     lower_bound(runs, |q| right.get(q) <= coordinate)
 }
@@ -50,7 +51,7 @@ pub(crate) fn run_arrays(ptr: &[u64], right: Vec<u64>, dimension: u64) -> (Array
 }
 
 /// Checks that run `q`, which starts at `left`, is not empty and ends within the dimension. Returns
-/// its end.
+/// the end of the run.
 pub(crate) fn check_end(right: Indices<'_>, q: u64, left: u64, dimension: u64) -> Result<u64, String> {
     let end = right.get(q);
     if end > dimension {

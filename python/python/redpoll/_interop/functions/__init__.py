@@ -1,7 +1,8 @@
-"""NumPy's functions of arrays of redpoll, which `__array_function__` calls.
+"""NumPy's functions on arrays of redpoll, which `__array_function__` calls.
 
-A function of the namespace with the name and the arguments of NumPy's needs no entry here. The
-others are adapters: they have the name and the arguments of NumPy's, and call the namespace.
+A function of the namespace that has the name and the arguments of NumPy's function needs no entry
+here. For the other functions, an adapter takes the arguments of NumPy's function, and calls the
+namespace.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def call(
 ) -> Any:
     """Return the result of a function of NumPy, or `NotImplemented`.
 
-    Arrays that may hold arrays of redpoll, such as those of dask, implement the function instead.
+    Arrays that may contain arrays of redpoll, such as arrays of dask, implement the function
+    instead.
     """
     if called.__module__ not in ("numpy", "numpy.linalg"):
         return NotImplemented
@@ -39,7 +41,7 @@ def call(
     function = ADAPTERS.get(name) or getattr(namespace(), _RENAMED.get(name, name), None)
     if not callable(function) or isinstance(function, type):
         return NotImplemented
-    # An argument with its default says nothing about the result.
+    # Arguments that the function lacks are dropped if their values change nothing.
     given = {key: value for key, value in kwargs.items() if not _is_neutral(function, key, value)}
     if not _accepts(function, len(args), tuple(given)):
         return NotImplemented
@@ -54,7 +56,7 @@ _NEUTRAL: dict[str, tuple[Any, ...]] = {
 
 
 def _is_neutral(function: Callable[..., Any], key: str, value: Any) -> bool:
-    """Return whether a function gives the same result without an argument that it does not have."""
+    """Return whether a function lacks an argument whose value would change nothing anyway."""
     if key not in _NEUTRAL or value is None:
         return key in _NEUTRAL
     parameters = _parameters(function)
@@ -64,7 +66,7 @@ def _is_neutral(function: Callable[..., Any], key: str, value: Any) -> bool:
 
 
 def _accepts(function: Callable[..., Any], count: int, names: tuple[str, ...]) -> bool:
-    """Return whether a function has arguments of these names, so that others are not implemented."""
+    """Return whether a function accepts `count` positional arguments and keywords `names`."""
     parameters = _parameters(function)
     return parameters is None or (count <= parameters[0] and all(name in parameters[1] for name in names))
 

@@ -1,4 +1,4 @@
-"""Adapters for properties of arrays, and for arrays like others."""
+"""Adapters for properties of arrays, and for new arrays with the shape of another array."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def kron(a: Any, b: Any) -> Any:
 @adapter
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     if not isinstance(axes, int):
-        # NumPy takes a number for a list of one axis, and negative axes.
+        # NumPy accepts a number in place of a list of one axis, and negative axes.
         a_axes, b_axes = ([one] if isinstance(one, int) else list(one) for one in axes)
         axes = ([axis % a.ndim for axis in a_axes], [axis % b.ndim for axis in b_axes])
     return namespace().tensordot(as_array(a), as_array(b), axes=axes)
@@ -59,7 +59,8 @@ def _letters(modes: Any) -> str:
 @adapter
 def einsum(subscripts: Any, *operands: Any, dtype: Any = None) -> Any:
     if not isinstance(subscripts, str):
-        # Each operand is followed by the list of its modes, and the last list is that of the result.
+        # Each operand is followed by the list of its modes, and the last list has the result's
+        # modes.
         parts = [subscripts, *operands]
         last = parts.pop() if len(parts) % 2 else None
         operands, lists = tuple(parts[::2]), parts[1::2]

@@ -49,7 +49,7 @@ ADAPTERS["amin"], ADAPTERS["amax"] = ADAPTERS["min"], ADAPTERS["max"]
 def nanmedian(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     a = as_array(a)
     if a.dtype.kind == "f" and bool(namespace().any(namespace().isnan(a))):
-        # NumPy skips NaN by part, which the median of the namespace does not.
+        # NumPy skips the NaN along an axis; the median of the namespace does not.
         return NotImplemented
     return namespace().median(a, axis=axis, keepdims=keepdims)
 
@@ -65,7 +65,7 @@ def nanargmin(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 def _without_nan(a: Any, value: float, axis: Any) -> Any:
-    """Return an array with a value in place of NaN, if no part along an axis is all NaN."""
+    """Return an array with a value in place of NaN; raise if all elements along an axis are NaN."""
     xp, a = namespace(), as_array(a)
     if a.dtype.kind != "f":
         return a

@@ -1,11 +1,11 @@
-"""The adapters by name, and what they share."""
+"""The adapters by name, and the functions that adapters share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-#: The functions of NumPy by name.
+#: The adapters, by the names of NumPy's functions.
 ADAPTERS: dict[str, Callable[..., Any]] = {}
 
 
@@ -28,5 +28,5 @@ def adapter(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def float_dtype(x: Any) -> Any:
-    """Return the dtype of an array of floats, and `float64` for others."""
+    """Return the dtype of an array of floats, and `float64` for other arrays."""
     return x.dtype if x.dtype.kind == "f" else namespace().float64

@@ -27,7 +27,7 @@ def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Any:
 
 
 def _at_least(array: Any, rank: int) -> Any:
-    """Return an array with modes of size 1, where NumPy adds them, up to a rank."""
+    """Return an array with at least `rank` modes. New modes of size 1 are inserted as by NumPy."""
     array = as_array(array)
     while array.ndim < min(rank, 2):
         array = namespace().expand_dims(array, axis=0)

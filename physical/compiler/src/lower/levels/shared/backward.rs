@@ -15,7 +15,7 @@ use redpoll_logic::physical::Protocol;
 use std::rc::Rc;
 
 impl ListEntries {
-    /// Returns the looplet of entries whose own position is their index.
+    /// Returns the looplet of entries whose position is their index in `idx`.
     pub(crate) fn backward(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let inner = fiber.stored();
         if self.format.unique {

@@ -1,9 +1,9 @@
 //! Joining of adjacent runs whose children are fibers: the data written below the second run is
-//! compared with that below the first and, if equal, rolled back.
+//! compared with the data below the first run and, if equal, rolled back.
 //!
 //! A level supports this by [`Comparable`], which compares its fibers while the tensor is being
-//! written. Rolling back restores the counters of the levels below, so all memory is reset before
-//! it is used.
+//! written. Rolling back restores only the counters of the levels below. The rolled-back data stays
+//! in memory, so all memory is reset before it is used.
 
 use crate::assembly::{BinaryOp, Buffer, CompareOp, Expr, Local, Stmt};
 use crate::lower::level::lowering;
@@ -21,8 +21,8 @@ pub(crate) trait Comparable {
     /// complete.
     fn complete(&self, cx: &mut Cx<'_>, at: LevelId, range: (&Expr, &Expr));
 
-    /// Sets `same`, which is true, to false unless the fibers below two parent positions are equal.
-    /// Both fibers are complete.
+    /// Sets `same`, which is true, to false if the fibers below two parent positions differ. Both
+    /// fibers are complete.
     fn compare(&self, cx: &mut Cx<'_>, at: LevelId, parents: (&Expr, &Expr), same: Local);
 }
 
@@ -83,8 +83,8 @@ impl RunJoin {
         SavedCounters(pairs)
     }
 
-    /// Sets `same` to false unless the children at the positions `before` and `q`, which follow
-    /// each other, are equal. Both are completely written.
+    /// Sets `same` to false if the children at the adjacent positions `before` and `q` differ. Both
+    /// children are completely written.
     pub(crate) fn compare(&self, cx: &mut Cx<'_>, at: LevelId, (before, q): (&Expr, &Expr), same: Local) {
         match self {
             RunJoin::Never => cx.assign(same, truth(false)),
@@ -147,8 +147,8 @@ pub(crate) fn complete_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Exp
     cx.push(Stmt::For { var: p, lo: lo.clone(), hi: hi.clone(), body });
 }
 
-/// Emits a loop of `body` over the positions `a..end`, paired with those from `b` on, that runs
-/// while `same` is true.
+/// Emits a loop of `body` over the positions `a..end`, paired with the positions from `b` on. The
+/// loop runs while `same` is true.
 pub(crate) fn compare_each(
     cx: &mut Cx<'_>,
     (a, end, b): (&Expr, &Expr, &Expr),
@@ -174,8 +174,7 @@ pub(crate) fn compare_entry(cx: &mut Cx<'_>, at: LevelId, equal: Expr, (x, y): (
     cx.push_if(local(same), below, Vec::new());
 }
 
-/// Returns the condition that the values at two leaf positions are bitwise equal, where NaN equals
-/// NaN.
+/// Returns the condition that the values at two leaf positions have the same bits, or are both NaN.
 fn equal_leaves(cx: &Cx<'_>, tensor: TensorId, a: &Expr, b: &Expr) -> Expr {
     let equal = |buffer: &Buffer| {
         let (x, y) = (load(*buffer, a.clone()), load(*buffer, b.clone()));

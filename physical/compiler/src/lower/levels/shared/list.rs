@@ -64,7 +64,7 @@ pub(crate) struct ListEntries {
 }
 
 impl ListEntries {
-    /// Returns the looplet of entries whose own position is their index.
+    /// Returns the looplet of entries whose position is their index in `idx`.
     pub(crate) fn looplet(&self, cx: &mut Cx<'_>, at: LevelId, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let inner = fiber.stored();
         if self.format.unique {

@@ -2,7 +2,7 @@
 //!
 //! During writing, `open` is the fiber being written, and `covered` is one past the last coordinate
 //! of its last run. Moving on to a fiber completes all fibers before it, so `ptr` always describes
-//! complete fibers. A run is counted only once something has been written below it. If a fiber
+//! complete fibers. A run is counted only after something was written below it. If a fiber
 //! before `open` is written, its position was unused and now belongs to another fiber. A run whose
 //! child equals that of the run before joins that run: see [`super::join`].
 
@@ -64,7 +64,7 @@ impl RunArrays {
         }
         let stop = cx.new_local("r", Prim::I64);
         let mut current = vec![Stmt::Assign(stop, load(self.right, local(q)))];
-        // An absent fiber has no runs; its chunk is a gap.
+        // An absent fiber has no runs and reads as one gap, so its chunk must start with a gap.
         let chunk = match (self.left, &fiber.present) {
             (None, None) => child,
             (left, _) => {
@@ -110,7 +110,7 @@ impl RunArrays {
             Stmt::Assign(left, first_of(local(q))),
             Stmt::Assign(stop, sub(&int(past), &local(left))),
         ];
-        // An absent fiber has no runs, as in forward reads; its chunk is a gap.
+        // As in forward reads, the chunk of a fiber that may be absent must start with a gap.
         let chunk = match (self.left, &fiber.present) {
             (None, None) => child,
             _ => {
@@ -172,8 +172,8 @@ impl RunArrays {
         Looplet::Thunk { preamble, body: Rc::new(accept), epilogue: Vec::new() }
     }
 
-    /// Counts the run `[lo, hi)` at position `q`. If the level stores gaps as runs, counts a gap
-    /// before the run as well.
+    /// Counts the run `[lo, hi)` at position `q`, or joins it to the run before. If the level
+    /// stores gaps as runs, counts a gap before the run as well.
     fn append_run(
         self,
         cx: &mut Cx<'_>,
