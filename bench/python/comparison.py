@@ -1,4 +1,5 @@
-"""Comparison of results: every element of a side with that of redpoll."""
+"""Comparison of results: every element of a library's result with the same element of redpoll's
+result."""
 
 from typing import Any
 
@@ -7,7 +8,8 @@ import scipy.sparse as sp
 
 from sides import MAX_DENSE
 
-#: The largest relative and absolute differences of floats, whose sums are added in any order.
+#: The largest relative and absolute differences that are allowed between floats, because the
+#: libraries add in different orders.
 RELATIVE, ABSOLUTE = 1e-8, 1e-10
 
 
@@ -29,7 +31,8 @@ def difference(ours: Any, theirs: Any) -> str | None:
 
 
 def _host(result: Any) -> Any:
-    """Return a result as an array of NumPy, or as a large matrix of SciPy."""
+    """Return a result as an array of NumPy; a sparse result of more than `MAX_DENSE` elements stays
+    a matrix of SciPy."""
     if not sp.issparse(result):
         return np.asarray(result)
     return result.toarray() if np.prod(result.shape, dtype=float) <= MAX_DENSE else result
@@ -38,8 +41,7 @@ def _host(result: Any) -> Any:
 def _dense_difference(ours: Any, theirs: Any) -> str | None:
     if ours.dtype.kind not in "biuf" or theirs.dtype.kind not in "biuf":
         return f"dtypes {ours.dtype} and {theirs.dtype}"
-    with np.errstate(all="ignore"):
-        equal = np.isclose(ours.astype(float), theirs.astype(float), RELATIVE, ABSOLUTE, equal_nan=True)
+    equal = _equal(ours.astype(float), theirs.astype(float))
     if equal.all():
         return None
     at = tuple(int(i) for i in np.argwhere(~equal)[0])
@@ -48,13 +50,18 @@ def _dense_difference(ours: Any, theirs: Any) -> str | None:
 
 def _sparse_difference(ours: sp.csr_array, theirs: sp.csr_array) -> str | None:
     ours, theirs = ours.astype(float), theirs.astype(float)
-    gap = abs(ours - theirs)
-    if gap.nnz == 0:
+    # Equal elements differ by 0, which is not stored, or by NaN if they are infinite or NaN.
+    places = (ours - theirs).tocoo().coords
+    if len(places[0]) == 0:
         return None
-    allowed = RELATIVE * abs(theirs)
-    excess = (gap - allowed).tocoo()
-    wrong = np.flatnonzero(~(excess.data <= ABSOLUTE))
+    wrong = np.flatnonzero(~_equal(np.asarray(ours[places]), np.asarray(theirs[places])))
     if len(wrong) == 0:
         return None
-    at = tuple(int(mode[wrong[0]]) for mode in excess.coords)
+    at = tuple(int(mode[wrong[0]]) for mode in places)
     return f"{len(wrong)} elements, first at {at}: {ours[at]} and {theirs[at]}"
+
+
+def _equal(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    """Return, for each pair of floats, whether their difference is allowed."""
+    with np.errstate(all="ignore"):
+        return np.isclose(ours, theirs, RELATIVE, ABSOLUTE, equal_nan=True)

@@ -1,5 +1,5 @@
-"""The libraries as sides of a workload: the conversion of operands, and the results as arrays of
-NumPy."""
+"""The libraries as sides of a workload: the conversion of operands to arrays of a library, and of
+its results to arrays of NumPy or matrices of SciPy."""
 
 import importlib
 from importlib.metadata import version
@@ -21,7 +21,8 @@ class Side(Protocol):
     package: str
 
     def convert(self, operand: Any, layout: str) -> Any:
-        """Return an operand of the library, or `None` if the library has no such arrays."""
+        """Convert an operand to an array of the library. Return `None` if the library has no arrays
+        of this kind or size. `layout` is the preferred format of sparse arrays."""
 
     def finish(self, result: Any, format: str | None) -> Any:
         """Compute a result, in a format if one is given. The time of this call is measured."""
@@ -160,7 +161,8 @@ def module_of(side: Side) -> ModuleType:
 
 
 def version_of(side: Side) -> str:
-    """Return the name and the version of a library; redpoll may run from its sources."""
+    """Return the name and the version of a library. A library that is not an installed package,
+    such as redpoll run from its sources, has `(sources)` in place of a version."""
     try:
         return f"{side.package} {version(side.package)}"
     except ImportError:

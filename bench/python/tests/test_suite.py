@@ -68,6 +68,25 @@ def test_large_results_are_compared_sparse():
     assert difference(ours, nan) is not None
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "equal"),
+    [
+        (np.nan, np.nan, True),
+        (np.inf, np.inf, True),
+        (-np.inf, -np.inf, True),
+        (np.inf, -np.inf, False),
+        (np.inf, 1.0, False),
+        (1.0, np.inf, False),
+        (np.nan, 1.0, False),
+        (1.0, np.nan, False),
+        (np.nan, 0.0, False),
+    ],
+)
+def test_large_results_may_have_nans_and_infinities(ours, theirs, equal):
+    results = [sp.csr_array(([1.0, value], ([0, 5], [1, 7])), shape=(1 << 20, 1 << 20)) for value in (ours, theirs)]
+    assert (difference(*results) is None) == equal
+
+
 @pytest.mark.parametrize("generator", [uniform, power_law])
 def test_generators_draw_distinct_places(generator):
     matrix = generator(50, 400, 1)
