@@ -90,8 +90,9 @@ fn main() -> anyhow::Result<()> {
             let start = Instant::now();
             let (_, report) = optimize(&plan, &Statistics::new(&counts), &config)?;
             times.push(1e3 * start.elapsed().as_secs_f64());
-            let lines = report.phases.iter().flat_map(|phase| phase.plan.lines());
-            graph = lines.filter_map(|line| line.strip_prefix("; cost ")).collect();
+            let phases = report.phases.iter().filter(|phase| phase.name == "algebra");
+            let lines = phases.flat_map(|phase| phase.plan.lines());
+            graph = lines.filter_map(|line| line.strip_prefix("; estimated cost ")).collect();
         }
         println!("| {name} | {:.3} | {graph} |", median(times.iter().copied()));
     }
