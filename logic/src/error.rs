@@ -148,8 +148,7 @@ pub enum Error {
         /// Description of the mismatch.
         problem: String,
     },
-    /// A tensor or a fold that is too large for an engine that computes densely, or an aggregate
-    /// whose extent exceeds 64 bits.
+    /// A tensor or the extent of a fold that is too large for an engine that computes densely.
     #[error("{tensor} has {entries} entries, above the limit of the dense interpreter, {limit}")]
     TooLarge {
         /// Description of the tensor.

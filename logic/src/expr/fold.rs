@@ -82,13 +82,18 @@ pub fn fold_fill_over(op: &Op, init: &Scalar, fill: &Scalar, sizes: &[u64], mode
             true => eval_repeat(op, &all, *size, FloatMode::Relaxed),
             false => None,
         };
-        all = repeated.ok_or_else(too_large)?.map_err(fault)?;
+        let no_closed_form = || Error::Fold {
+            op: op.name().to_owned(),
+            node: "fold",
+            dtype: init.dtype(),
+            reason: format!(
+                "the extent of the aggregate exceeds 64 bits, and the fold of that many fill values {fill} has no closed \
+                 form; map the fill value to an identity"
+            ),
+        };
+        all = repeated.ok_or_else(no_closed_form)?.map_err(fault)?;
     }
     op.eval_in(&[init.clone(), all], mode).map_err(fault)
-}
-
-fn too_large() -> Error {
-    Error::TooLarge { tensor: "the extent of an aggregate".to_owned(), entries: u128::MAX, limit: u64::MAX }
 }
 
 /// Folds `n` values `fill`, from `init`. The result is `init` for n = 0. If the operator is

@@ -190,7 +190,8 @@ fn aggregates_fold_their_fill() {
     check(Expr::aggregate(Builtin::Sub, 3i64, huge, ["i"]), expect!["i64 fill 3"]);
 }
 
-/// The fill value of an aggregate is known even if the size of its extent overflows 64 bits.
+/// The fill value of an aggregate is known even if the size of its extent overflows 64 bits, if a
+/// fold of equal values has a closed form.
 #[test]
 fn aggregates_fold_over_any_number_of_entries() {
     let long = |name: &str, fields: &str, fill: Scalar| {
@@ -204,6 +205,12 @@ fn aggregates_fold_over_any_number_of_entries() {
     check(sum(long("A", "i j", Scalar::F64(1.0)), Scalar::F64(0.0)), expect!["f64 fill 1.2089258196146292e24"]);
     let max = Expr::aggregate(Builtin::Max, Scalar::I64(1), long("A", "i j", Scalar::I64(3)), ["i", "j"]);
     check(max, expect!["i64 fill 3"]);
+    check(
+        Expr::aggregate(Builtin::Sub, Scalar::I64(5), long("A", "i j", Scalar::I64(3)), ["i", "j"]),
+        expect![
+            "error: operator `-` cannot fold values of dtype i64: the extent of the aggregate exceeds 64 bits, and the fold of that many fill values 3 has no closed form; map the fill value to an identity"
+        ],
+    );
 }
 
 #[test]
