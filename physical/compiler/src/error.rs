@@ -49,8 +49,8 @@ pub enum Error {
     /// Two accesses imply different extents of a loop, or an access is out of bounds in a loop with
     /// a written extent. The program's fault.
     #[error(
-        "the extent of loop `{index}` is {expected} according to {expected_by}, but {found} according to {found_by}; give \
-         the loop a range, and give an `outside` to reads that are out of bounds there"
+        "the extent of loop `{index}` is {expected} according to {expected_by}, but {found} according to {found_by}; \
+         {remedy}"
     )]
     DimensionMismatch {
         /// The loop's index.
@@ -63,6 +63,8 @@ pub enum Error {
         found: Box<str>,
         /// The access or range that implies `found`.
         found_by: Box<str>,
+        /// A remedy.
+        remedy: &'static str,
     },
     /// No access implies the extent of a loop, or the size of an output. The program's fault.
     #[error("{what} cannot be inferred; {hint}")]

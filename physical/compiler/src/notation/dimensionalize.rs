@@ -245,6 +245,12 @@ impl Dimensions {
             expected_by: origin.into(),
             found: text(found).into(),
             found_by: self.describe(other).into(),
+            remedy: match self.open_loops.contains(&index) {
+                true => "give the loop a range, and give an `outside` to reads that are out of bounds there",
+                false => {
+                    "shorten the range, give an `outside` to reads that are out of bounds, or guard writes with an `if`"
+                }
+            },
         }
     }
 

@@ -292,7 +292,7 @@ fn failed_inference_is_an_error() {
     normalize_fails(
         "(for i (range 0 5) (+= (y i) 1))",
         expect![
-            "the extent of loop `i` is 0..5 according to its range, but 0..4 according to mode 0 of `y`, whose size is 4; give the loop a range, and give an `outside` to reads that are out of bounds there"
+            "the extent of loop `i` is 0..5 according to its range, but 0..4 according to mode 0 of `y`, whose size is 4; shorten the range, give an `outside` to reads that are out of bounds, or guard writes with an `if`"
         ],
     );
     normalize_fails(
