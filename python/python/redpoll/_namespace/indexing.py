@@ -16,7 +16,7 @@ def take(x: Array, indices: ArrayLike, /, *, axis: int | None = None) -> Array:
 
     Raises:
         IndexError: `indices` is one integer, which is out of range.
-        ValueError: no axis is given for several modes.
+        ValueError: no axis is given, and the array does not have exactly one mode.
 
     Examples:
         >>> rp.take(rp.asarray([5, 6, 7]), rp.asarray([2, 0])).tolist()

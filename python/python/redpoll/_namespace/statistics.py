@@ -291,7 +291,7 @@ def cumulative_sum(
     """Compute the partial sums along an axis.
 
     Raises:
-        ValueError: no axis is given for several modes.
+        ValueError: no axis is given, and the array does not have exactly one mode.
 
     Examples:
         >>> rp.cumulative_sum(rp.asarray([1, 2, 3]), include_initial=True).tolist()
@@ -306,7 +306,7 @@ def cumulative_prod(
     """Compute the partial products along an axis.
 
     Raises:
-        ValueError: no axis is given for several modes.
+        ValueError: no axis is given, and the array does not have exactly one mode.
 
     Examples:
         >>> rp.cumulative_prod(rp.asarray([1, 2, 3])).tolist()
