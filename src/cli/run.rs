@@ -32,7 +32,8 @@ pub(super) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Print the values of the results, cut in the middle, in place of the plan and the times
+    /// Print the values of the results, without the middle of large results, in place of the plan
+    /// and the times
     #[arg(long, conflicts_with = "json")]
     print: bool,
 

@@ -56,7 +56,7 @@ pub enum Error {
     },
     /// The text or the library of kernels could not be written, or the library not loaded. The
     /// fault of the disk or of the system's settings.
-    #[error("kernels in {} cannot be loaded: {message}", .path.display())]
+    #[error("kernels cannot be written to, or loaded from, {}: {message}", .path.display())]
     LoadLibrary {
         /// The file, the folder, or the exported name.
         path: std::path::PathBuf,

@@ -70,7 +70,8 @@ impl RegionAggregate for SemiringFold {
     }
 }
 
-/// Checks that floats are finite, so that no product of them is NaN.
+/// Checks that floats are finite, so that `times` of two of them is not NaN. A product of three
+/// factors may still be NaN: the product of two overflows to infinity, and the third is 0.
 ///
 /// # Errors
 /// If a value is infinite or NaN, or a tensor cannot be read.

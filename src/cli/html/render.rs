@@ -1,7 +1,7 @@
 //! A page as HTML: one file without scripts, whose drawings and style are inline.
 //!
-//! All texts go through `maud`, which escapes them. Elements other than `meta` are closed as in
-//! XML, so that any parser reads the page.
+//! All texts go through `maud`, which escapes them. All elements except the void element `meta`
+//! have end tags, so that the tests can check the page with an XML parser once `meta` is closed.
 
 use super::drawing::{draw, query_anchor};
 use super::page::{Decisions, Page, QueryPart, ReadRow, RunMeasurements, WriteRow};

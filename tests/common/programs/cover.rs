@@ -27,7 +27,7 @@ const EXPECTED: &[&str] = &[
     "several writes in a loop",
     "several writes by different operators in a loop",
     "several writes in several loops",
-    "writes before and after a loop",
+    "writes beside a loop",
     "let in a loop",
     "let of a gather",
     "let in an if",
@@ -39,7 +39,7 @@ const EXPECTED: &[&str] = &[
     "while",
     "while in a loop",
     "while in a while",
-    "while on a condition",
+    "while on several tensors",
     "where",
     "where in a loop",
     "swap",
@@ -173,7 +173,7 @@ impl<'a> ConstructCounter<'a> {
                 self.add("while");
                 self.add_if(in_loop, "while in a loop");
                 self.add_if(self.is_inside(|s| matches!(s, Stmt::While { .. })), "while in a while");
-                self.add_if(tensors_of(cond).len() > 1, "while on a condition");
+                self.add_if(tensors_of(cond).len() > 1, "while on several tensors");
             }
             Stmt::Where { .. } => {
                 self.add("where");
@@ -216,7 +216,7 @@ impl<'a> ConstructCounter<'a> {
             self.add_if(writes.iter().any(|w| **w != *writes[0]), "several writes by different operators in a loop");
             let loop_writes = direct.iter().filter(|t| *t == tensor).count();
             self.add_if(loop_writes > 0 && loop_writes < writes.len(), "several writes in several loops");
-            self.add_if(writes_around_loop(body, *tensor), "writes before and after a loop");
+            self.add_if(writes_around_loop(body, *tensor), "writes beside a loop");
         }
     }
 

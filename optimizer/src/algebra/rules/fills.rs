@@ -1,9 +1,10 @@
 //! Folds over fills: a fold is split into the values that differ from the fill, and the fills.
 //!
 //! If the fill changes the result of a fold, the loops visit the fills, or at least runs of fills.
-//! A fold of only the values that differ from the fill, and a count of these values, follow the
-//! entries in any order; the remaining coordinates are fills. An example is a maximum over the rows
-//! of a CSR matrix, whose fills form no runs along the loops.
+//! The loops of a fold of only the values that differ from the fill, and of a count of these
+//! values, visit only the stored entries, in any loop order. The fills are the other coordinates,
+//! so their number is known. For example, the maximum of each column of a CSR matrix profits: the
+//! matrix is stored by rows, so the fills of a column form no runs.
 
 use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, select_value};
 use crate::algebra::language::ClassUse;

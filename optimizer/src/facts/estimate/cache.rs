@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Results that do not depend on the bound fields.
 pub(super) struct TermSummary {
-    /// For each field, the number of coordinates of the term that the field joins.
+    /// For each field, its count by `count_mentions`.
     pub(super) mentions: BTreeMap<Field, usize>,
     /// Indices of the arguments whose fill alone makes the call return its fill.
     pub(super) deciding: Rc<[usize]>,
@@ -30,7 +30,8 @@ pub(super) struct TermFactor {
 
 /// The stored coordinates of a tensor in some of its storage modes.
 pub(super) struct ModeOccupancy {
-    /// The fraction of the coordinates of these modes.
+    /// The fraction of the coordinates of these modes that a loop visits, or that have a stored
+    /// entry underneath, depending on the kind of support.
     pub(super) fraction: f64,
     /// The modes that have a marginal, each with its marginal.
     pub(super) marginals: Vec<(usize, Marginal)>,
@@ -67,7 +68,7 @@ struct TermResults {
 
 /// Results for all instances of a schema, independent of the bound fields.
 struct SchemaResults {
-    /// For each slot, the number of coordinates that the slot joins.
+    /// For each slot, the count of its field by `count_mentions`.
     mentions: Vec<usize>,
     /// Indices of the deciding arguments.
     deciding: Rc<[usize]>,
@@ -182,9 +183,10 @@ impl EstimateCache {
         TermSummary { mentions: self.count_mentions(term, mode), deciding }
     }
 
-    /// Counts, for each free field, the coordinates of a term that the field joins: one per access
-    /// that depends on the field, plus the other fields in the same coordinate of the access. For a
-    /// field in several coordinates of an access, only the coordinate with the most fields counts.
+    /// Counts, for each free field, one for each access that depends on the field, plus one for
+    /// each other field in the same coordinate of the access. For a field in several coordinates of
+    /// an access, only the coordinate with the most fields counts. A field with a count above 1
+    /// joins several accesses, or shares a coordinate with other fields.
     fn count_mentions(&self, term: &Term, mode: FloatMode) -> BTreeMap<Field, usize> {
         let mut counts: BTreeMap<Field, usize> = BTreeMap::new();
         match term.node() {

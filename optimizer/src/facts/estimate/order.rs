@@ -2,7 +2,8 @@
 //! coordinate or by rank.
 //!
 //! The size of a join that is restricted to one order depends on where the coordinates with most
-//! entries are. Therefore the factors of each field are summed up in that order.
+//! entries are. Therefore the factors of each field's marginal are accumulated over the
+//! coordinates, in the order that the comparison uses: by coordinate or by rank.
 
 use super::marginal::{FieldPair, Marginal, MarginalKind, PairSide, stored_marginal};
 use super::profile::{ProfileQuery, SupportProfile};
@@ -127,7 +128,9 @@ impl Facts<'_> {
     }
 }
 
-/// Returns whether a term is constant at all stored coordinates.
+/// Returns whether a term consists of conditions `x != c` with literals `c`, of their casts, and of
+/// products of these with each other and with literals. A sum of the term counts the entries of `x`
+/// if `c` is the fill of `x`. This is not checked, because only estimates depend on the result.
 fn is_count(term: &Term) -> bool {
     match term.node() {
         Node::Call(Op::Builtin(Builtin::Cast(_)), args) => is_count(&args[0]),
@@ -139,7 +142,8 @@ fn is_count(term: &Term) -> bool {
     }
 }
 
-/// Returns the field of a coordinate, or of a coordinate plus one, which `<=` comparisons contain.
+/// Returns the field `f` of the coordinate `f` or `f + 1`. The second form occurs where a rule of
+/// symmetry writes `i >= j` as `i + 1 > j`.
 fn coordinate_field(term: &Term) -> Option<Field> {
     match term.node() {
         Node::Coordinate(form) => match &form.terms[..] {

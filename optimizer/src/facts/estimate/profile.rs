@@ -35,7 +35,7 @@ pub(crate) enum SupportKind {
 /// The coordinates over the bound fields at which a term may differ from its fill.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct SupportProfile {
-    /// The fraction of the coordinates.
+    /// The number of these coordinates, as a fraction of all coordinates over the bound fields.
     pub(crate) fraction: f64,
     /// The marginals of fields; other fields are even.
     pub(crate) marginals: BTreeMap<Field, Marginal>,
@@ -273,8 +273,8 @@ impl Facts<'_> {
     ) -> SupportProfile {
         let kind = SupportKind::Stored;
         let outside = self.profile(term, ProfileQuery { sizes, bound: &|f| retained.contains(f), kind });
-        // A field that joins nothing needs no projection: the statistics of its tensor already
-        // count the entries below.
+        // A field that only one access mentions, alone in its coordinate, needs no projection: the
+        // statistics of its tensor already count the entries below.
         let summary = self.memo.estimates.summary(term, self.mode());
         below.retain(|f| summary.mentions.get(f).is_some_and(|count| *count > 1));
         if below.is_empty() {

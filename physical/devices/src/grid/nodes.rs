@@ -78,7 +78,8 @@ pub struct RoundFold {
     pub identity: Scalar,
 }
 
-/// A counter that rounds of a loop increase, at most once each, and store at.
+/// A counter that rounds of a loop increase, at most once each. Such a round stores at the
+/// counter's old value plus an offset below `by`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoundCounter {
     /// The local.
@@ -157,11 +158,11 @@ pub enum TeamStmt {
         /// The body.
         body: Vec<Stmt>,
     },
-    /// Polls for cancellation of the launch, once in a number of executions. Outside spread loops
-    /// the first lane polls for all, and all lanes end the chunk together. At the start of a round
-    /// of a spread loop each lane polls for itself and leaves the loop if cancelled; the chunk then
-    /// ends after the loop. If the rounds increase counters, the first lane polls for all before
-    /// each batch.
+    /// Polls for cancellation of the launch. A backend may skip most executions; CUDA polls in one
+    /// of 256. Outside spread loops the first lane polls for all, and all lanes end the chunk
+    /// together. At the start of a round of a spread loop each lane polls for itself and leaves the
+    /// loop if cancelled; the chunk then ends after the loop. If the rounds increase counters, the
+    /// first lane polls for all before each batch.
     Poll(ActiveLanes),
     /// Waits until all lanes of the team arrive; accesses before the barrier are visible after it.
     Barrier,

@@ -208,8 +208,7 @@ impl QueryTranslator<'_> {
             )));
         }
         if ty.shape.contains(&0) {
-            // Every coordinate is out of bounds. The read still runs if no loop without rounds
-            // encloses it.
+            // Every coordinate is out of bounds. The read runs unless an empty loop encloses it.
             return Ok(Expr::Literal(a.outside.clone().unwrap_or_else(|| ty.fill.clone())));
         }
         if let Some(workspace) = &a.workspace {
@@ -321,8 +320,8 @@ impl QueryTranslator<'_> {
     /// an output, because its subscripts determine the indices of all these loops.
     ///
     /// Uses only the subscripts that the enclosing loops fix. A subscript determines its indices if
-    /// it differs for all their combinations, as a single index and `block * outer + inner` do;
-    /// indices that other subscripts determine are constants here.
+    /// different values of the indices always give different subscripts, as in a single index and
+    /// in `block * outer + inner`. Indices that other subscripts determine are constants here.
     pub(super) fn writes_distinct_entries(&self, output: usize) -> bool {
         let mut determined: Vec<&Field> = Vec::new();
         loop {
