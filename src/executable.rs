@@ -16,7 +16,7 @@ use redpoll_compiler::assembly::Counts;
 use redpoll_kernels::run::Limits;
 use redpoll_logic::{Alias, FloatMode};
 use redpoll_optimizer::AdaptivePlan;
-use redpoll_storage::{Tensor, convert_within};
+use redpoll_storage::Tensor;
 use std::collections::{HashMap, HashSet};
 use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -314,7 +314,7 @@ impl Executable {
             }
             (StageWork::Conversion(ty, _), _) => {
                 target = None;
-                let converted = convert_within(inputs[0], &ty.format, &limits.memory);
+                let converted = limits.copies.convert_within(inputs[0], &ty.format, &limits.memory);
                 vec![converted.map_err(|source| stage.phase_error(Phase::Run, source))?]
             }
             (StageWork::Loops(loops), None) => run_notation(loops, &inputs, self.mode())?,

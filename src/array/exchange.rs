@@ -110,9 +110,10 @@ impl Array {
         let coordinates = match tensor.ty().fill == true.into() {
             false => {
                 let triples = row_major(&tensor)?;
-                let indices: Vec<usize> =
-                    (0..triples.len()).filter(|k| triples.values.get(*k) == true.into()).collect();
-                let list = |list: &Vec<u64>| indices.iter().map(|k| list[*k]).collect::<Vec<u64>>();
+                let flags = triples.values.columns()[0].bools().expect("the values are booleans");
+                let list = |list: &Vec<u64>| {
+                    list.iter().zip(flags).filter(|(_, flag)| **flag == 1).map(|(i, _)| *i).collect::<Vec<u64>>()
+                };
                 triples.coordinates.iter().map(list).collect::<Vec<_>>()
             }
             // Elements that equal a true fill value are not stored, so the dense values are
@@ -138,6 +139,9 @@ fn true_coordinates(shape: &[u64], values: &[Scalar]) -> Vec<Vec<u64>> {
 
 /// Returns the stored entries in row-major order.
 fn row_major(tensor: &Tensor) -> Result<Triples, Error> {
+    if tensor.is_row_major() {
+        return Ok(tensor.to_triples()?);
+    }
     let ordered = convert(tensor, &Format::csf(tensor.ty().shape.len()))?;
     Ok(ordered.to_triples()?)
 }

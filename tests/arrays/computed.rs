@@ -305,3 +305,32 @@ fn a_cancel_flag_stops_its_own_runs() {
     assert_eq!(used(&session), 64 * 64 * 8, "both arrays share the kept tensor");
     assert_eq!(product.cancelled_by(&set).collect().unwrap().identity(), tensor.identity());
 }
+
+/// From the second conversion of an input to the same format on, the copy is kept as long as the
+/// input, and later runs read it. At the memory limit, copies are dropped.
+#[test]
+fn repeated_conversions_of_an_input_are_kept() {
+    let session = Session::new(Config { memory_limit: Some(1 << 20), ..Config::default() });
+    let coo = || session.triples([600, 500], Format::coo(2), (0..500).map(|i| ([i, (7 * i) % 500], i as f64)));
+    let (a, b) = (coo(), coo());
+    let row = |a: &Array, k: i64| values(&a.slice(index![k, ..]));
+    let before = used(&session);
+    let of_runs: Vec<usize> = [3, 5, 9]
+        .map(|k| {
+            assert_eq!(row(&a, k)[(7 * k as usize) % 500], k as f64);
+            used(&session)
+        })
+        .into();
+    assert_eq!(of_runs[0], before, "one conversion keeps nothing");
+    assert!(of_runs[1] > before && of_runs[2] == of_runs[1], "{before} bytes, then {of_runs:?}");
+    let columns = values(&a.sum(0));
+    row(&b, 3);
+    row(&b, 5);
+    assert!(used(&session) > of_runs[1], "another input has copies of its own");
+    assert_eq!(values(&a.sum(0)), columns);
+    drop(b);
+    assert_eq!(used(&session), of_runs[1]);
+    let large = session.full([(1 << 17) - 1000], 1.0) + 1.0;
+    assert_eq!(large.collect().map(|_| ()).map_err(|e| e.to_string()), Ok(()), "the copy is evicted");
+    assert_eq!(row(&a, 11)[77], 11.0);
+}

@@ -11,6 +11,7 @@
 mod array;
 mod assemble;
 mod convert;
+mod copies;
 mod device_bytes;
 mod display;
 mod error;
@@ -25,6 +26,7 @@ mod memory;
 mod position_counter;
 mod rearrange;
 mod run_end;
+mod select;
 mod sort;
 mod statistics_cache;
 mod status;
@@ -44,6 +46,7 @@ mod walk;
 pub use array::{Array, Element};
 pub(crate) use array::{Indices, filled_vec};
 pub use convert::{convert, convert_within};
+pub use copies::KeptCopies;
 pub use device_bytes::{DeviceBuffer, DeviceBytes};
 pub use error::Error;
 pub use exchange::{Import, NullPolicy, arrow_type, dtype_of_arrow};
@@ -62,6 +65,7 @@ pub use triples::{Duplicates, Triples};
 pub use values::Values;
 
 use crate::levels::{ArrayClass, LevelData, level};
+use copies::ConvertedCopies;
 use redpoll_logic::{Format, Scalar, Special, TensorType};
 use statistics_cache::StatisticsCache;
 use std::sync::{Arc, OnceLock, Weak};
@@ -75,6 +79,8 @@ pub struct Tensor {
     statistics: Arc<StatisticsCache>,
     /// The special values among the stored values, once they have been searched for.
     special: Arc<OnceLock<Special>>,
+    /// The copies in other formats that are kept for later conversions.
+    copies: Arc<ConvertedCopies>,
 }
 
 /// The identity of the data that a tensor and its clones share. An identity does not keep the data
@@ -125,7 +131,7 @@ impl Tensor {
 
     /// Returns a tensor that has not been validated.
     fn of_parts(ty: Arc<TensorType>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Tensor {
-        Tensor { ty, levels, leaf, statistics: Arc::default(), special: Arc::default() }
+        Tensor { ty, levels, leaf, statistics: Arc::default(), special: Arc::default(), copies: Arc::default() }
     }
 
     /// Returns the type: shape, dtype, fill value and format.

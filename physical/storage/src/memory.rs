@@ -8,7 +8,7 @@ pub use charge::charge_buffer;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// An account to which bytes are charged before they are allocated.
 pub trait Account: fmt::Debug + Send + Sync {
@@ -35,8 +35,8 @@ pub struct MemoryBudget {
     peak: AtomicUsize,
     /// Accounts to which the same bytes are charged.
     outer: Vec<Arc<dyn Account>>,
-    /// The buffers that are evicted before a charge is refused.
-    evictable: OnceLock<Weak<dyn Evictable>>,
+    /// The buffers that are evicted before a charge is refused; the last ones first.
+    evictable: Mutex<Vec<Weak<dyn Evictable>>>,
 }
 
 // The counters are atomic, so a panic elsewhere leaves them consistent.
@@ -52,13 +52,12 @@ impl MemoryBudget {
     /// Makes a budget of this many bytes. Each charge is also made to the accounts `outer`.
     pub fn with_accounts(limit: usize, outer: Vec<Arc<dyn Account>>) -> MemoryBudget {
         let (used, peak) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        MemoryBudget { limit, used, peak, outer, evictable: OnceLock::new() }
+        MemoryBudget { limit, used, peak, outer, evictable: Mutex::default() }
     }
 
-    /// Sets the buffers that are evicted before a charge is refused; only the first call has an
-    /// effect.
+    /// Adds buffers that are evicted before a charge is refused, ahead of those added earlier.
     pub fn evict_from(&self, evictable: Weak<dyn Evictable>) {
-        let _ = self.evictable.set(evictable);
+        self.evictable.lock().unwrap_or_else(PoisonError::into_inner).push(evictable);
     }
 
     /// Returns the limit in bytes.
@@ -98,7 +97,9 @@ impl MemoryBudget {
 
 impl Account for MemoryBudget {
     fn charge(&self, bytes: usize) -> bool {
-        let evict = || self.evictable.get().and_then(Weak::upgrade).is_some_and(|buffers| buffers.evict());
+        // The lock is released before buffers are evicted, because their memory is released.
+        let evictable = || self.evictable.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let evict = || evictable().iter().rev().filter_map(Weak::upgrade).any(|buffers| buffers.evict());
         while !self.try_charge(bytes) {
             if bytes > self.limit || !evict() {
                 return false;

@@ -235,7 +235,7 @@ impl Tensor {
     }
 
     /// Returns the values at the given leaf positions.
-    fn values_at(&self, positions: &[u64]) -> Result<Values, Error> {
+    pub(crate) fn values_at(&self, positions: &[u64]) -> Result<Values, Error> {
         if positions.iter().zip(0..).all(|(&p, k)| p == k) {
             return self.first_values(positions.len());
         }

@@ -70,8 +70,8 @@ impl RegionAggregate for SemiringFold {
     }
 }
 
-/// Checks that floats are finite, so that `times` of two of them is not NaN. A product of three
-/// factors may still be NaN: the product of two overflows to infinity, and the third is 0.
+/// Checks that floats are finite, so that `times` of two of them is not NaN. [`check_distribution`]
+/// checks that no product overflows.
 ///
 /// # Errors
 /// If a value is infinite or NaN, or a tensor cannot be read.
@@ -107,8 +107,11 @@ fn check_distribution(
         let largest = values.into_iter().map(f64::abs).fold(0.0, f64::max);
         bound = if is_product { bound * largest.max(1.0) } else { bound + largest };
     }
+    // Integers must not wrap. Floats must not overflow, because the product of an infinity and a
+    // zero is NaN in some orders of the factors alone.
+    let limit = if semiring.number() == Number::F64 { f64::MAX } else { i64::MAX as f64 };
     // The margin is larger than the rounding error of the bound.
-    if semiring.number() == Number::F64 || bound < 0.999 * i64::MAX as f64 {
+    if bound < 0.999 * limit {
         return Ok(());
     }
     let names: Vec<String> = columns.iter().map(|&c| format!("`{}`", join.column(c).name)).collect();

@@ -1,13 +1,19 @@
 //! Selections whose shape depends on values.
 
+use crate::array::place::stored_tensor;
+use crate::array::reduce::to_bool;
+use crate::array::state::ModeStyle;
 use crate::array::{Array, ArrayError, Index};
 use crate::error::Error;
+use redpoll_logic::{Format, TensorType};
+use redpoll_storage::Tensor;
 
 impl Array {
     /// Returns the elements at which a mask, a boolean array, is true, in row-major order. The
     /// shape of the mask must be a prefix of the shape of the array; the remaining modes of the
     /// array are kept. The mask is computed at once, because the shape of the result depends on the
-    /// values of the mask. The elements are computed lazily.
+    /// values of the mask. The elements are computed lazily, unless array and mask are stored at the
+    /// same coordinates, as those of `a.select(&a.greater(5))` are.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -27,8 +33,28 @@ impl Array {
             let message = format!("a mask of shape {mask_shape:?} does not match an array of shape {shape:?}");
             return Err(ArrayError::shape("select", message));
         }
+        if mask_shape == shape
+            && let Some(selected) = self.select_stored(mask)?
+        {
+            return Ok(self.session().array(selected));
+        }
         let indices: Vec<Index> = mask.nonzero()?.into_iter().map(Index::Gather).collect();
         self.slice(indices).check()
+    }
+
+    /// Returns the elements at which a mask of the same shape is true, if the array is stored, and
+    /// the mask is stored at the same coordinates.
+    fn select_stored(&self, mask: &Array) -> Result<Option<Tensor>, Error> {
+        let state = self.state()?;
+        let Some(tensor) = stored_tensor(self.session(), &state)?.filter(|_| state.style == ModeStyle::Positional)
+        else {
+            return Ok(None);
+        };
+        let mask = mask.derive("select", to_bool).collect()?;
+        let Some(values) = tensor.values_where(&mask)? else { return Ok(None) };
+        let (dtype, fill) = (tensor.ty().dtype.clone(), tensor.ty().fill.clone());
+        let ty = TensorType { shape: vec![values.len() as u64], dtype, fill, format: Format::dense(1) };
+        Ok(Some(Tensor::from_dense(ty, &values)?))
     }
 
     /// Returns the array without the coordinates of an axis at which a boolean vector is false. The

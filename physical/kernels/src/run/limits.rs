@@ -1,7 +1,7 @@
 //! The limits of a run: a budget of bytes, threads, and a flag that asks the run to stop.
 
 use super::{ProgressReporter, Workers};
-use redpoll_storage::MemoryBudget;
+use redpoll_storage::{KeptCopies, MemoryBudget};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -20,6 +20,8 @@ pub struct Limits {
     /// [`Status::Cancelled`](redpoll_storage::Status::Cancelled): at their next growth, or at the
     /// next round of a loop that contains a loop.
     pub cancel: Arc<AtomicBool>,
+    /// The copies of inputs in other formats, which later runs read again.
+    pub copies: Arc<KeptCopies>,
     /// The callback for the progress of the chunks of kernels.
     pub progress: Option<ProgressReporter>,
 }
@@ -33,6 +35,7 @@ impl Limits {
             device_memory: usize::MAX,
             workers,
             cancel: Arc::default(),
+            copies: Arc::default(),
             progress: None,
         }
     }

@@ -1,0 +1,184 @@
+//! Copies of tensors in other formats, kept for later runs.
+//!
+//! A plan that reads an input in another format converts the input first. If the same tensor is
+//! converted to the same format again, the copy is kept, and later runs share it. A single
+//! conversion keeps nothing. The copies of a tensor are dropped with the last clone of the tensor.
+//! If the memory limit is reached, they are evicted, the least recently read one first.
+
+use crate::convert::convert_within;
+use crate::error::Error;
+use crate::{Evictable, MemoryBudget, Tensor};
+use redpoll_logic::Format;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// The copies of a tensor, one for each format that was requested.
+#[derive(Default)]
+pub(crate) struct ConvertedCopies(Mutex<Vec<ConvertedCopy>>);
+
+/// A copy of a tensor, or the record of the first request for a copy.
+struct ConvertedCopy {
+    format: Format,
+    /// The time of the last request, by the clock of [`next_time`].
+    last_read: u64,
+    /// `None` after the first request, and after an eviction.
+    tensor: Option<Tensor>,
+}
+
+/// The tensors whose copies are kept.
+#[derive(Debug, Default)]
+pub struct KeptCopies(Mutex<Vec<Weak<ConvertedCopies>>>);
+
+/// Returns a larger number at every call.
+fn next_time() -> u64 {
+    static CLOCK: AtomicU64 = AtomicU64::new(0);
+    CLOCK.fetch_add(1, Ordering::Relaxed)
+}
+
+impl ConvertedCopies {
+    /// Records a request for a copy. Returns the kept copy, and whether there was a request for the
+    /// format before.
+    fn request(&self, format: &Format) -> (Option<Tensor>, bool) {
+        let mut copies = self.locked();
+        if let Some(copy) = copies.iter_mut().find(|copy| copy.format == *format) {
+            copy.last_read = next_time();
+            return (copy.tensor.clone(), true);
+        }
+        copies.push(ConvertedCopy { format: format.clone(), last_read: next_time(), tensor: None });
+        (None, false)
+    }
+
+    /// Keeps the copy of a format that was requested.
+    fn keep(&self, copy: &Tensor) {
+        let mut copies = self.locked();
+        let requested = copies.iter_mut().find(|requested| requested.format == copy.ty().format);
+        requested.into_iter().for_each(|requested| requested.tensor = Some(copy.clone()));
+    }
+
+    /// Returns the time of the least recent request for a copy that is kept.
+    fn oldest(&self) -> Option<u64> {
+        self.locked().iter().filter(|copy| copy.tensor.is_some()).map(|copy| copy.last_read).min()
+    }
+
+    /// Drops the copy whose last request was at this time; returns whether there was one.
+    fn drop_copy(&self, time: u64) -> bool {
+        let copy = self.locked().iter_mut().find(|copy| copy.last_read == time).and_then(|copy| copy.tensor.take());
+        copy.is_some()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Vec<ConvertedCopy>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl KeptCopies {
+    /// Returns the tensor in another format: the kept copy if there is one, or else the result of
+    /// [`convert_within`].
+    ///
+    /// # Errors
+    /// Those of [`convert_within`].
+    pub fn convert_within(
+        &self,
+        tensor: &Tensor,
+        format: &Format,
+        memory: &Arc<MemoryBudget>,
+    ) -> Result<Tensor, Error> {
+        if tensor.ty().format == *format {
+            return Ok(tensor.clone());
+        }
+        let (kept, is_repeated) = tensor.copies.request(format);
+        if let Some(kept) = kept {
+            return Ok(kept);
+        }
+        let converted = convert_within(tensor, format, memory)?;
+        if is_repeated {
+            tensor.copies.keep(&converted);
+            let mut sources = self.locked();
+            sources.retain(|source| source.strong_count() > 0);
+            let source = Arc::downgrade(&tensor.copies);
+            if !sources.iter().any(|other| other.ptr_eq(&source)) {
+                sources.push(source);
+            }
+        }
+        Ok(converted)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Vec<Weak<ConvertedCopies>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Evictable for KeptCopies {
+    fn evict(&self) -> bool {
+        // The lock is released before tensors are dropped.
+        let sources: Vec<Arc<ConvertedCopies>> = self.locked().iter().filter_map(Weak::upgrade).collect();
+        let oldest = sources.iter().filter_map(|source| Some((source.oldest()?, source))).min_by_key(|(time, _)| *time);
+        oldest.is_some_and(|(time, source)| source.drop_copy(time))
+    }
+}
+
+impl fmt::Debug for ConvertedCopies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.locked().iter().map(|copy| &copy.format)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Account;
+    use redpoll_logic::{DType, Scalar, TensorType};
+
+    fn matrix() -> Tensor {
+        let ty = TensorType { shape: vec![2, 3], dtype: DType::F64, fill: Scalar::F64(0.0), format: Format::csr() };
+        Tensor::from_dense(ty, &vec![0.0, 1.0, 2.0, 0.0, 0.0, 3.0].into()).unwrap()
+    }
+
+    /// Returns the address of the values of a tensor.
+    fn address(tensor: &Tensor) -> *const u8 {
+        tensor.leaf()[0].buffer().as_ptr()
+    }
+
+    /// The second conversion is kept, the third one shares it, and other formats have copies of
+    /// their own.
+    #[test]
+    fn the_second_copy_is_kept() {
+        let (matrix, copies, memory) = (matrix(), KeptCopies::default(), Arc::new(MemoryBudget::new(usize::MAX)));
+        let convert = |format: &Format| copies.convert_within(&matrix, format, &memory).unwrap();
+        let [first, second, third] = [(); 3].map(|()| convert(&Format::csc()));
+        assert_ne!(address(&first), address(&second));
+        assert_eq!(address(&second), address(&third));
+        assert_eq!(third.to_dense_scalars().unwrap(), matrix.to_dense_scalars().unwrap());
+        assert_eq!(convert(&Format::csr()).identity(), matrix.identity());
+        assert_eq!(convert(&Format::coo(2)).ty().format, Format::coo(2));
+    }
+
+    /// Copies are freed with their tensor, and evicted if memory is needed.
+    #[test]
+    fn copies_are_freed() {
+        let copies = Arc::new(KeptCopies::default());
+        let memory = Arc::new(MemoryBudget::new(100_000));
+        let weak: Weak<KeptCopies> = Arc::downgrade(&copies);
+        memory.evict_from(weak);
+        let matrix = matrix();
+        let convert = |format: &Format| copies.convert_within(&matrix, format, &memory).unwrap();
+        for format in [Format::csc(), Format::coo(2)] {
+            convert(&format);
+            convert(&format);
+        }
+        let both = memory.used();
+        assert!(copies.evict(), "csc was read first");
+        let kept = address(&convert(&Format::coo(2)));
+        assert_eq!(address(&convert(&Format::coo(2))), kept);
+        assert!(memory.used() < both && memory.used() > 0);
+        let rest = memory.limit() - memory.used();
+        assert!(memory.charge(rest + 1), "the other copy is evicted");
+        memory.release(rest + 1);
+        assert!(!copies.evict());
+        convert(&Format::csc());
+        assert!(memory.used() > 0);
+        drop(matrix);
+        assert_eq!(memory.used(), 0);
+    }
+}
