@@ -285,8 +285,14 @@ fn failures_have_messages_and_exit_codes() {
         (
             &["generate", "grid", "--extents", "9999,9999,9999", "--out", "g.npz"],
             1,
-            &["bytes", "raise the limit with `--memory`"],
+            &["bytes", "and the limit is 8589934592", "raise the limit with `--memory-limit`"],
         ),
+        (
+            &["generate", "grid", "--extents", "99,99", "--memory-limit", "100K", "--out", "g.npz"],
+            1,
+            &["bytes", "and the limit is 102400", "raise the limit with `--memory-limit`"],
+        ),
+        (&["generate", "grid", "--extents", "9", "--memory", "8", "--out", "g.npz"], 2, &["--memory-limit"]),
         (&["generate", "uniform", "--shape", "3,3", "--entries", "10", "--out", "g.tns"], 1, &["10; the maximum is 9"]),
         (&["generate", "uniform", "--shape", "3,3", "--out", "g.tns"], 2, &["--entries"]),
         (
@@ -838,7 +844,7 @@ fn listings_and_help_have_their_contents() {
         (&["formats"], &["sparse-list", "byte-map", "csr", "bcsr", ".tns", ".npz", ".csv", ".tsv"]),
         (&["--help"], &["run", "explain", "info", "plot", "generate", "convert", "formats", "Examples:"]),
         (&["generate", "--help"], &["rmat", "erdos-renyi", "grid", "banded", "blocks", "uniform", "ratings", "image"]),
-        (&["generate", "ratings", "--help"], &["--users", "--stars", "--seed", "--out", "--values", "--memory"]),
+        (&["generate", "ratings", "--help"], &["--users", "--stars", "--seed", "--out", "--values", "--memory-limit"]),
         (&["convert", "--help"], &["IN", "OUT", "--bipartite", "--delimiter", "Exit codes"]),
         (&["plot", "--help"], &["PICTURE", "pattern", "degrees", "runs", "blocks", "--modes", "Exit codes"]),
         (&["run", "--help"], &["--bind", "--repeat", "--out", "Exit codes"]),
