@@ -319,6 +319,8 @@ fn failures_have_messages_and_exit_codes() {
             &["bad.csv:1", "a column from 1 to 3"],
         ),
         (&["convert", "a.mtx"], 2, &["OUT"]),
+        (&["convert", "a.mtx", "c.npz", "--dtype", "u9"], 2, &["u9", "expected one of bool, i8"]),
+        (&["convert", "a.mtx", "c.npz", "--dtype", "u8"], 1, &["a.mtx", "1.5 does not fit u8"]),
         (&["fly"], 2, &["fly"]),
         (&["run"], 2, &["<PLAN>"]),
     ];
@@ -508,7 +510,13 @@ fn data_are_generated_into_every_format() {
         let generate = |seed: &str| {
             let args: Vec<&str> = ["generate"].into_iter().chain(kind.split(' ')).collect();
             let result = sandbox.run(&[&args[..], &["--seed", seed, "--out", file]].concat());
-            assert_eq!((result.code, result.err.as_str()), (Some(0), ""), "{kind}");
+            assert_eq!(result.code, Some(0), "{kind}: {}", result.err);
+            // A note says that the file is read in another dtype, exactly if this is so.
+            let written = expected.split([' ', ',']).nth(3);
+            let read = sandbox.run(&["info", file, "--header"]).out;
+            let read = read.lines().find_map(|line| line.strip_prefix("dtype     "));
+            assert_eq!(result.err.contains("cannot store dtype"), written != read, "{kind}: {}", result.err);
+            assert_eq!(result.err.lines().count(), usize::from(written != read), "{kind}: {}", result.err);
             assert!(result.out.starts_with(&format!("{file}    {expected}")), "{kind}: {}", result.out);
             fs::read(sandbox.dir.path().join(file)).unwrap()
         };
@@ -593,6 +601,17 @@ fn files_are_converted_between_all_formats() {
         (&["half.mtx", "half.rpt"], "3 x 3 i64, 3 entries", &["symmetric; both"]),
         (&["half.rpt", "half.csv"], "3 x 3 i64, 3 entries", &["layout changes", "`# dims 3 3`"]),
         (&["people.csv", "people.tsv"], "3 x 3 i64, 2 entries", &["`# dims 3 3`"]),
+        (&["half.mtx", "narrow.npz", "--dtype", "u8"], "3 x 3 u8, 3 entries", &["symmetric; both"]),
+        (
+            &["narrow.npz", "narrow.csv"],
+            "3 x 3 i64, 3 entries",
+            &[
+                "narrow.csv: .csv files cannot store dtype u8; values will be read as i64, unless `redpoll convert \
+                 --dtype u8` reads them",
+                "`# dims 3 3`",
+            ],
+        ),
+        (&["narrow.csv", "back.rpt", "--dtype", "u8"], "3 x 3 u8, 3 entries", &[]),
         (
             &["ratings.csv", "r.mtx", "--bipartite", "--coordinates", "who,2", "--value", "stars", "--first", "1"],
             "3 x 2 i64",

@@ -5,7 +5,9 @@ mod kinds;
 use super::bar::Bar;
 use super::failure::CommandFailure;
 use super::memory::memory;
-use super::out::{check_file, check_size};
+use super::out::{check_file, check_size, dtype_note};
+use super::plan::note;
+use super::values::dtype;
 use crate::datasets::generate::{Distribution, GenerateOptions, generate as generate_content};
 use crate::datasets::{WriteOptions, write_content};
 use crate::logic::Prim;
@@ -54,11 +56,6 @@ pub(super) struct CommonArgs {
     values: Option<Distribution>,
 }
 
-fn dtype(name: &str) -> Result<Prim, String> {
-    let known = || Prim::ALL.map(Prim::name).join(", ");
-    Prim::from_name(name).ok_or_else(|| format!("expected one of {}", known()))
-}
-
 pub(super) fn generate(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
     let memory = memory(limit);
     let (generator, common) = args.kind.generator()?;
@@ -73,8 +70,11 @@ pub(super) fn generate(args: &Args, limit: Option<usize>, out: &mut impl Write) 
     let content = generate_content(&*generator, &options, &mut |p| bar.show(p.step, p.done, p.total))?;
     check_size(&common.out, &content.shape, content.prim())?;
     bar.wait("writing");
-    write_content(&common.out, &content, &WriteOptions { memory, ..WriteOptions::default() })?;
+    write_content(&common.out, &content, &WriteOptions { memory: memory.clone(), ..WriteOptions::default() })?;
+    bar.wait("checking");
+    let lost = dtype_note(&common.out, &content.prim().into(), &memory)?;
     bar.clear();
+    lost.iter().for_each(|text| note(text));
     let shape: Vec<String> = content.shape.iter().map(u64::to_string).collect();
     let (shape, entries) = (shape.join(" x "), content.data.values().len());
     let what = if matches!(content.data, crate::datasets::Data::Dense(_)) { "elements" } else { "entries" };
