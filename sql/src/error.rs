@@ -67,6 +67,18 @@ pub enum Error {
         /// The message of the panic, or the defect.
         cause: String,
     },
+    /// A quoted value of delimited text never ends, so that the reader would take the rest of the
+    /// file for one value. The fault of the author of the file.
+    #[error(
+        "the file {file}: line {line}: a quoted value begins here and never ends; close its quote, and double each quote \
+         within it"
+    )]
+    OpenQuote {
+        /// The file.
+        file: String,
+        /// The line of the opening quote, counted from 1.
+        line: u64,
+    },
     /// The plan of a region does not list the groups that have rows. Our fault.
     #[error(
         "the plan of a claimed region does not list its groups; `SET redpoll.enabled = false` runs the query in DataFusion"

@@ -3,6 +3,7 @@
 use crate::database::Database;
 use crate::error::Error;
 use crate::guard::guard_future;
+use crate::open_quotes::{self, Quoting};
 use crate::row_format::{RowFormat, RowReader};
 use crate::statement::{on_deep_stack, with_deep_stack};
 use crate::table::{TensorOptions, open_tensor, remaining_memory};
@@ -86,7 +87,8 @@ impl Database {
                 if rows == RowFormat::Arrow {
                     ipc::check(file).map_err(DataFusionError::from)?;
                 }
-                self.listing_table(table, path, rows, extension).await
+                let listing = self.listing_table(table, path, rows, extension).await;
+                listing.map_err(|error| open_quote_error(&[file], rows).unwrap_or(error))
             }
         }
     }
@@ -122,7 +124,10 @@ impl Database {
             files.iter().try_for_each(|file| ipc::check(file)).map_err(DataFusionError::from)?;
         }
         match row_format(extension, first, reader)? {
-            Some(rows) => self.listing_table(table, &path, rows, extension).await,
+            Some(rows) => {
+                let listing = self.listing_table(table, &path, rows, extension).await;
+                listing.map_err(|error| open_quote_error(&files, rows).unwrap_or(error))
+            }
             None => Err(fault(format!("the files of {path} do not contain rows; a tensor is read from a single file"))),
         }
     }
@@ -200,6 +205,13 @@ fn row_format(extension: &str, file: &Path, reader: Option<RowReader>) -> std::i
         Some(reader) => reader.format(extension, file).map(Some),
         None => RowFormat::from_extension(extension, file),
     }
+}
+
+/// Returns the error of the first file of delimited text that has an open quote.
+fn open_quote_error(files: &[&Path], rows: RowFormat) -> Option<DataFusionError> {
+    let RowFormat::Text(text) = rows else { return None };
+    let quoting = Quoting::new(text.delimiter, text.comment);
+    files.iter().find_map(|file| open_quotes::check(file, quoting, || false).err()).map(DataFusionError::from)
 }
 
 /// Returns the extension of a file without that of its compression, and whether it is compressed.

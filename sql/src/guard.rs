@@ -3,6 +3,7 @@
 
 use crate::error::Error;
 use crate::ipc;
+use crate::open_quotes::{TextFiles, checked_rows};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::Statistics;
@@ -84,20 +85,24 @@ pub(crate) fn guard_scans(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execut
                 let is_arrow = config.file_source().file_type() == "arrow";
                 let arrow_files =
                     if is_local && is_arrow { files.into_iter().map(PathBuf::from).collect() } else { Vec::new() };
-                Transformed::yes(Arc::new(GuardedScan { scan: plan, input, arrow_files }) as Arc<dyn ExecutionPlan>)
+                let text_files = TextFiles::of(config).map(Arc::new);
+                let guarded = GuardedScan { scan: plan, input, arrow_files, text_files };
+                Transformed::yes(Arc::new(guarded) as Arc<dyn ExecutionPlan>)
             }
         })
     };
     plan.transform_up(guard).data()
 }
 
-/// A scan of files that returns panics of the inner scan as errors.
+/// A scan of files that returns panics of the inner scan, and quotes that stay open, as errors.
 #[derive(Debug)]
 struct GuardedScan {
     scan: Arc<dyn ExecutionPlan>,
     input: String,
     /// The Arrow files that are checked before they are read.
     arrow_files: Vec<PathBuf>,
+    /// The files of delimited text, which are checked while they are read.
+    text_files: Option<Arc<TextFiles>>,
 }
 
 impl DisplayAs for GuardedScan {
@@ -132,13 +137,19 @@ impl ExecutionPlan for GuardedScan {
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         let scan = self.scan.clone().reset_state()?;
-        Ok(Arc::new(GuardedScan { scan, input: self.input.clone(), arrow_files: self.arrow_files.clone() }))
+        let (input, arrow_files) = (self.input.clone(), self.arrow_files.clone());
+        Ok(Arc::new(GuardedScan { scan, input, arrow_files, text_files: self.text_files.clone() }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         self.arrow_files.iter().try_for_each(|file| ipc::check(file))?;
         let rows = catch_panic(&self.input, || self.scan.execute(partition, context))??;
-        Ok(Box::pin(GuardedRows { rows: Some(rows), schema: self.schema(), input: self.input.clone() }))
+        let rows: SendableRecordBatchStream =
+            Box::pin(GuardedRows { rows: Some(rows), schema: self.schema(), input: self.input.clone() });
+        Ok(match self.text_files.clone() {
+            Some(files) => checked_rows(rows, files, partition),
+            None => rows,
+        })
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

@@ -63,6 +63,7 @@ mod memory;
 mod metrics;
 mod node;
 mod number;
+mod open_quotes;
 mod options;
 mod planner;
 mod policy;

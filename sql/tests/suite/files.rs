@@ -151,6 +151,59 @@ async fn folders_and_patterns_are_tables() {
     "#]]).await;
 }
 
+/// A quoted value that never ends is an error with the file and the line, whether the reader would
+/// return fewer rows, a strange value or an error of its own. Other quotes are parts of values.
+#[tokio::test]
+async fn quotes_that_stay_open_are_errors() {
+    let (last, middle) = (&b"id,name\n1,ann\n2,\"bob\n"[..], &b"id,name\n1,ann\n2,\"bob\n3,cid\n4,dan\n"[..]);
+    let first = &b"id,name\n\"1,ann\n2,bob\n"[..];
+    // The first rows, from which the types of columns are inferred, have no open quote.
+    let late = format!("id,name\n{}7,\"bob\n8,cid\n", "1,ann\n".repeat(3000));
+    let tabs = &b"id\tname\n1\tann\n2\t\"bob\n3\tcid\n"[..];
+    let plain = &b"id,name\n1,a \"quoted\" word\n2,\"two\nlines\"\n3,\"\"\"\"\n"[..];
+    check(
+        &[
+            ("last.csv", last),
+            ("middle.csv", middle),
+            ("first.csv", first),
+            ("late.csv", late.as_bytes()),
+            ("tabs.tsv", tabs),
+            ("packed.csv.gz", &gzip(middle)),
+            ("folder/a.csv", b"id,name\n1,ann\n"),
+            ("folder/b.csv", middle),
+            ("plain.csv", plain),
+        ],
+        &["last.csv", "middle.csv", "first.csv", "late.csv", "tabs.tsv", "packed.csv.gz", "folder", "plain.csv"],
+        &expect![[r#"
+            last.csv: the file ../last.csv: line 3: a quoted value begins here and never ends; close its quote, and double each quote within it
+            middle.csv: the file ../middle.csv: line 3: a quoted value begins here and never ends; close its quote, and double each quote within it
+            first.csv: the file ../first.csv: line 2: a quoted value begins here and never ends; close its quote, and double each quote within it
+            late.csv: the file ../late.csv: line 3002: a quoted value begins here and never ends; close its quote, and double each quote within it
+            tabs.tsv: the file ../tabs.tsv: line 3: a quoted value begins here and never ends; close its quote, and double each quote within it
+            packed.csv.gz: the file ../packed.csv.gz: line 3: a quoted value begins here and never ends; close its quote, and double each quote within it
+            folder: the file ../folder/b.csv: line 3: a quoted value begins here and never ends; close its quote, and double each quote within it
+            plain.csv: id name / 1 a "quoted" word / 2 two / lines / 3 "
+        "#]],
+    )
+    .await;
+    let (folder, database) = (folder(&[("late.csv", late.as_bytes())]), database().await);
+    let path = folder.path().join("late.csv");
+    let path = path.to_str().unwrap();
+    for query in [
+        format!("SELECT count(*) FROM '{path}'"),
+        format!("SELECT id FROM read_csv('{path}', header = true) WHERE id > 1"),
+        format!("SELECT count(*) FROM '{path}' a JOIN '{path}' b ON a.id = b.id"),
+        format!("SELECT name FROM '{path}' LIMIT 3001"),
+    ] {
+        let error = redpoll::sql::message(&run(&database, &query).await.expect_err(&query));
+        assert!(error.starts_with(&format!("the file {path}: line 3002: a quoted value begins")), "{query}: {error}");
+    }
+    let declared =
+        format!("CREATE EXTERNAL TABLE e STORED AS CSV LOCATION '{path}' OPTIONS ('format.has_header' 'true')");
+    run(&database, &declared).await.unwrap();
+    assert!(run(&database, "SELECT * FROM e").await.is_err());
+}
+
 /// A file that cannot be read does not replace an existing table.
 #[tokio::test]
 async fn a_file_with_an_error_leaves_the_table() {
