@@ -269,6 +269,11 @@ fn failures_have_messages_and_exit_codes() {
         (&["plot", "a.mtx", "--size", "5"], 2, &["64..=4096"]),
         (&["plot", "a.mtx", "--kind", "pie"], 2, &["pie", "degrees"]),
         (&["info", "none.mtx"], 1, &["none.mtx"]),
+        (
+            &["run", "y(i) = A(i,j) * x(j)", "--bind", "A=a.mtx", "--bind", "x=3"],
+            1,
+            &["hint: `x(j)` needs a file; a number is bound to a table without indices, `x`"],
+        ),
         (&["info", "sum.rp"], 1, &["unknown file format"]),
         (
             &["generate", "rmat", "--scale", "40", "--edges", "9", "--out", "g.mtx"],
