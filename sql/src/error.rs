@@ -79,6 +79,19 @@ pub enum Error {
         /// The line of the opening quote, counted from 1.
         line: u64,
     },
+    /// A quoted value of delimited text contains a line break, and the file is read in parts that
+    /// may be cut there. The fault of the author of the file, or ours: the start of the file has no
+    /// such value, so that it is read in parts.
+    #[error(
+        "the file {file}: line {line}: a quoted value begins here and contains a line break, so that the file cannot be \
+         read in parts; `SET datafusion.optimizer.repartition_file_scans = false` reads it as a whole"
+    )]
+    BrokenLine {
+        /// The file.
+        file: String,
+        /// The line of the opening quote, counted from 1.
+        line: u64,
+    },
     /// The plan of a region does not list the groups that have rows. Our fault.
     #[error(
         "the plan of a claimed region does not list its groups; `SET redpoll.enabled = false` runs the query in DataFusion"

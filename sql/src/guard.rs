@@ -3,7 +3,7 @@
 
 use crate::error::Error;
 use crate::ipc;
-use crate::open_quotes::{TextFiles, checked_rows};
+use crate::open_quotes::{TextFiles, checked_rows, without_parts};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::Statistics;
@@ -70,9 +70,12 @@ pub(crate) async fn guard_future<T>(input: &str, future: impl Future<Output = Re
 pub(crate) fn guard_scans(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let guard = |plan: Arc<dyn ExecutionPlan>| {
         let scan = plan.downcast_ref::<DataSourceExec>();
-        Ok(match scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>()) {
+        let config = scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
+        Ok(match scan.zip(config) {
             None => Transformed::no(plan),
-            Some(config) => {
+            Some((scan, config)) => {
+                let whole = without_parts(config).map(Arc::new);
+                let config = whole.as_deref().unwrap_or(config);
                 let files = config.file_groups.iter().flat_map(FileGroup::files);
                 let mut files: Vec<String> = files.map(|file| format!("/{}", file.object_meta.location)).collect();
                 files.sort();
@@ -86,7 +89,11 @@ pub(crate) fn guard_scans(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execut
                 let arrow_files =
                     if is_local && is_arrow { files.into_iter().map(PathBuf::from).collect() } else { Vec::new() };
                 let text_files = TextFiles::of(config).map(Arc::new);
-                let guarded = GuardedScan { scan: plan, input, arrow_files, text_files };
+                let scan: Arc<dyn ExecutionPlan> = match whole {
+                    Some(whole) => Arc::new(scan.clone().with_data_source(whole)),
+                    None => plan,
+                };
+                let guarded = GuardedScan { scan, input, arrow_files, text_files };
                 Transformed::yes(Arc::new(guarded) as Arc<dyn ExecutionPlan>)
             }
         })
@@ -147,7 +154,7 @@ impl ExecutionPlan for GuardedScan {
         let rows: SendableRecordBatchStream =
             Box::pin(GuardedRows { rows: Some(rows), schema: self.schema(), input: self.input.clone() });
         Ok(match self.text_files.clone() {
-            Some(files) => checked_rows(rows, files, partition),
+            Some(files) => checked_rows(rows, files),
             None => rows,
         })
     }

@@ -78,6 +78,7 @@ mod statement;
 mod summarize;
 mod table;
 mod tables;
+mod text_columns;
 
 pub use database::Database;
 pub use engine::{Engine, Outcome, RunError, RunLimits};

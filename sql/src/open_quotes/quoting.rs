@@ -31,6 +31,11 @@ impl Quoting {
         }
     }
 
+    /// Returns the byte at which a file is cut into parts.
+    pub(super) fn line_break(&self) -> u8 {
+        self.terminator.unwrap_or(b'\n')
+    }
+
     fn is_terminator(&self, byte: u8) -> bool {
         match self.terminator {
             Some(terminator) => byte == terminator,

@@ -1,39 +1,42 @@
 //! Rows of scans of delimited text, with the check of the files.
 
-use super::{Quoting, check};
+use super::{Quoting, Reading, check};
 use crate::error::Error;
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::datasource::physical_plan::{CsvSource, FileScanConfig};
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::datasource::listing::{FileRange, PartitionedFile};
+use datafusion::datasource::physical_plan::{CsvSource, FileGroup, FileScanConfig};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, stream};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::task::JoinHandle;
-
-/// The files of delimited text that a scan reads.
-#[derive(Debug)]
-pub(crate) struct TextFiles {
-    quoting: Quoting,
-    /// The files of each partition.
-    partitions: Vec<Vec<TextFile>>,
-    /// The number of rows after which the scan ends.
-    limit: Option<usize>,
-}
+use tokio::sync::OnceCell;
 
 /// The largest file that is checked although the scan has returned as many rows as it may: the file
 /// was probably not read to its end, and a check of a larger file takes longer than such a scan.
 const MAX_UNREAD_BYTES: u64 = 16 << 20;
 
-/// A file of a partition.
+/// The files of delimited text that a scan reads.
+#[derive(Debug)]
+pub(crate) struct TextFiles {
+    quoting: Quoting,
+    files: Vec<TextFile>,
+    /// The number of rows after which the scan ends.
+    limit: Option<usize>,
+    /// Set once all files are checked.
+    checked: OnceCell<()>,
+}
+
+/// A file of a scan.
 #[derive(Clone, Debug)]
 struct TextFile {
     path: PathBuf,
     bytes: u64,
-    /// True if the partition reads the file to its end.
-    to_end: bool,
+    reading: Reading,
 }
 
 impl TextFiles {
@@ -43,56 +46,72 @@ impl TextFiles {
         if !config.object_store_url.as_str().starts_with("file:") {
             return None;
         }
-        let file = |file: &datafusion::datasource::listing::PartitionedFile| TextFile {
-            path: format!("/{}", file.object_meta.location).into(),
-            bytes: file.object_meta.size,
-            to_end: file.range.as_ref().is_none_or(|range| range.end >= file.object_meta.size as i64),
-        };
-        let partitions = config.file_groups.iter().map(|group| group.files().iter().map(file).collect()).collect();
-        Some(TextFiles { quoting: Quoting::of_scan(source), partitions, limit: config.limit })
+        let (mut files, mut paths) = (Vec::new(), HashSet::new());
+        for file in config.file_groups.iter().flat_map(FileGroup::files) {
+            let (path, bytes) = (PathBuf::from(format!("/{}", file.object_meta.location)), file.object_meta.size);
+            let is_whole = |range: &FileRange| range.start == 0 && range.end as u64 >= bytes;
+            let reading = if file.range.as_ref().is_none_or(is_whole) { Reading::Whole } else { Reading::InParts };
+            if paths.insert(path.clone()) {
+                files.push(TextFile { path, bytes, reading });
+            }
+        }
+        Some(TextFiles { quoting: Quoting::of_scan(source), files, limit: config.limit, checked: OnceCell::new() })
     }
 
-    /// Starts the check of some files of a partition.
-    fn start_check(&self, partition: usize, is_checked: impl Fn(&TextFile) -> bool) -> FileCheck {
-        let files = self.partitions.get(partition).into_iter().flatten().filter(|file| is_checked(file));
-        let (files, quoting): (Vec<PathBuf>, _) = (files.map(|file| file.path.clone()).collect(), self.quoting);
-        let cancelled = Arc::<AtomicBool>::default();
-        let flag = cancelled.clone();
-        let run = move || files.iter().try_for_each(|file| check(file, quoting, || flag.load(Ordering::Relaxed)));
-        FileCheck { task: tokio::task::spawn_blocking(run), cancelled }
+    /// Checks all files, once for all partitions.
+    async fn check_all(&self) -> Result<()> {
+        self.checked.get_or_try_init(|| self.check_files(|_| true)).await.copied()
     }
-}
 
-/// A check of files in another thread, which ends early when this handle is dropped.
-struct FileCheck {
-    task: JoinHandle<Result<(), Error>>,
-    cancelled: Arc<AtomicBool>,
-}
-
-impl FileCheck {
-    async fn result(mut self) -> Result<()> {
-        let result = (&mut self.task).await.map_err(|e| DataFusionError::External(Box::new(e)))?;
+    /// Checks some of the files in another thread, which stops if this future is dropped.
+    async fn check_files(&self, is_checked: impl Fn(&TextFile) -> bool) -> Result<()> {
+        let files: Vec<TextFile> = self.files.iter().filter(|file| is_checked(file)).cloned().collect();
+        let (quoting, cancelled) = (self.quoting, CancelOnDrop::default());
+        let flag = cancelled.0.clone();
+        let check_file =
+            move |file: &TextFile| check(&file.path, quoting, file.reading, || flag.load(Ordering::Relaxed));
+        let task = SpawnedTask::spawn_blocking(move || files.iter().try_for_each(check_file));
+        let result: Result<(), Error> = task.await.map_err(|e| DataFusionError::External(Box::new(e)))?;
         Ok(result?)
     }
 }
 
-impl Drop for FileCheck {
+/// A flag that is set when the value is dropped.
+#[derive(Default)]
+struct CancelOnDrop(Arc<AtomicBool>);
+
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Returns the rows of a partition, with an error in place of the last rows if a quoted value never
-/// ends. The files are checked while their rows are read, or afterwards if the scan may end before
-/// the files do. An error of the reader that is due to
-/// such a value is replaced.
-pub(crate) fn checked_rows(
-    rows: SendableRecordBatchStream,
-    files: Arc<TextFiles>,
-    partition: usize,
-) -> SendableRecordBatchStream {
+/// Returns a scan that reads each file from its start, if the given scan of delimited text may end
+/// before its files do, and reads them in parts. Its first rows are those of the files.
+pub(crate) fn without_parts(config: &FileScanConfig) -> Option<FileScanConfig> {
+    let in_parts = config.file_groups.iter().flat_map(FileGroup::files).any(|file| file.range.is_some());
+    if config.limit.is_none() || !in_parts || !config.file_source().is::<CsvSource>() {
+        return None;
+    }
+    let (mut files, mut paths) = (Vec::new(), HashSet::new());
+    for file in config.file_groups.iter().flat_map(FileGroup::files) {
+        if paths.insert(&file.object_meta.location) {
+            files.push(PartitionedFile { range: None, ..file.clone() });
+        }
+    }
+    // The number of partitions stays the same.
+    let empty = (1..config.file_groups.len()).map(|_| FileGroup::new(Vec::new()));
+    let mut whole = config.clone();
+    whole.file_groups = [FileGroup::new(files)].into_iter().chain(empty).collect();
+    Some(whole)
+}
+
+/// Returns the rows of a partition, with an error in place of the last rows if the check of a file
+/// fails. The files are checked while their rows are read, or afterwards if the scan may end before
+/// the files do. A failed check also replaces an error of the reader.
+pub(crate) fn checked_rows(rows: SendableRecordBatchStream, files: Arc<TextFiles>) -> SendableRecordBatchStream {
     let schema = rows.schema();
-    let state = RowCheck { rows, files, partition, check: None, held: None, count: 0, has_ended: false };
+    let state = RowCheck { rows, files, check: None, held: None, count: 0, has_ended: false };
     let checked = stream::unfold(state, |mut state| async {
         let next = state.next().await?;
         Some((next, state))
@@ -104,8 +123,8 @@ pub(crate) fn checked_rows(
 struct RowCheck {
     rows: SendableRecordBatchStream,
     files: Arc<TextFiles>,
-    partition: usize,
-    check: Option<FileCheck>,
+    /// The check of all files, in the background.
+    check: Option<SpawnedTask<Result<()>>>,
     /// The last rows that were read, returned when others follow or the check has ended.
     held: Option<RecordBatch>,
     /// The number of rows that were read.
@@ -119,7 +138,8 @@ impl RowCheck {
             return None;
         }
         if self.check.is_none() && self.files.limit.is_none() {
-            self.check = Some(self.files.start_check(self.partition, |file| file.to_end));
+            let files = self.files.clone();
+            self.check = Some(SpawnedTask::spawn(async move { files.check_all().await }));
         }
         loop {
             match self.rows.next().await {
@@ -130,20 +150,25 @@ impl RowCheck {
                     }
                 }
                 Some(Err(error)) => {
-                    let cause = self.files.start_check(self.partition, |_| true).result().await;
-                    return Some(Err(cause.err().unwrap_or(error)));
+                    self.has_ended = true;
+                    return Some(Err(self.files.check_all().await.err().unwrap_or(error)));
                 }
                 None => {
                     self.has_ended = true;
-                    let is_full = self.files.limit.is_some_and(|limit| self.count >= limit);
-                    let check = self.check.take().unwrap_or_else(|| {
-                        let is_checked = |file: &TextFile| !is_full || file.bytes <= MAX_UNREAD_BYTES;
-                        self.files.start_check(self.partition, |file| file.to_end && is_checked(file))
-                    });
                     let last = self.held.take();
-                    return check.result().await.map(|()| last).transpose();
+                    return self.check_end().await.map(|()| last).transpose();
                 }
             }
+        }
+    }
+
+    /// Checks the files of a partition that has ended.
+    async fn check_end(&mut self) -> Result<()> {
+        let is_full = self.files.limit.is_some_and(|limit| self.count >= limit);
+        match self.check.take() {
+            Some(check) => check.await.map_err(|e| DataFusionError::External(Box::new(e)))?,
+            None if is_full => self.files.check_files(|file| file.bytes <= MAX_UNREAD_BYTES).await,
+            None => self.files.check_all().await,
         }
     }
 }

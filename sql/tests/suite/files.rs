@@ -204,6 +204,55 @@ async fn quotes_that_stay_open_are_errors() {
     assert!(run(&database, "SELECT * FROM e").await.is_err());
 }
 
+/// Values with line breaks do not change the types of other columns, or the rows of files that are
+/// large enough to be read in parts.
+#[tokio::test]
+async fn values_may_contain_line_breaks() {
+    let row = |k: usize| format!("{k},\"line one of {k}\nand, line two\"\n");
+    let rows = |range: std::ops::Range<usize>| range.map(row).collect::<String>();
+    let early = format!("id,text\n{}", rows(0..500));
+    let plain: String = (0..2000).map(|k| format!("{k},{}\n", "x".repeat(1000))).collect();
+    // The first megabyte, by which the way of reading is chosen, has no line breaks in values.
+    let late = format!("id,text\n{plain}{}", rows(2000..2500));
+    let folder = folder(&[("early.csv", early.as_bytes()), ("late.csv", late.as_bytes())]);
+    let database = database().await;
+    run(&database, "SET datafusion.optimizer.repartition_file_min_size = 1000").await.unwrap();
+    run(&database, "SET datafusion.execution.target_partitions = 4").await.unwrap();
+    let query = |name: &str, query: &str| query.replace("FILE", folder.path().join(name).to_str().unwrap());
+    let text = async |sql: &str| match run(&database, sql).await {
+        Ok(batches) => pretty_format_batches(&batches).unwrap().to_string(),
+        Err(error) => redpoll::sql::message(&error).replace(folder.path().to_str().unwrap(), ".."),
+    };
+    let sums = "SELECT count(*) AS n, sum(id) AS ids, min(length(text)) AS least FROM 'FILE'";
+    expect![[r#"
+        +-----+--------+-------+
+        | n   | ids    | least |
+        +-----+--------+-------+
+        | 500 | 124750 | 27    |
+        +-----+--------+-------+"#]]
+    .assert_eq(&text(&query("early.csv", sums)).await);
+    let refused = "the file ../late.csv: line 2002: a quoted value begins here and contains a line break";
+    let found = text(&query("late.csv", sums)).await;
+    assert!(found.starts_with(refused), "{found}");
+    // The first rows are those of the start of the file.
+    expect![[r#"
+        +----+
+        | id |
+        +----+
+        | 0  |
+        | 1  |
+        +----+"#]]
+    .assert_eq(&text(&query("late.csv", "SELECT id FROM 'FILE' LIMIT 2")).await);
+    run(&database, "SET datafusion.optimizer.repartition_file_scans = false").await.unwrap();
+    expect![[r#"
+        +------+---------+-------+
+        | n    | ids     | least |
+        +------+---------+-------+
+        | 2500 | 3123750 | 30    |
+        +------+---------+-------+"#]]
+    .assert_eq(&text(&query("late.csv", sums)).await);
+}
+
 /// A file that cannot be read does not replace an existing table.
 #[tokio::test]
 async fn a_file_with_an_error_leaves_the_table() {
