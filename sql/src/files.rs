@@ -2,7 +2,7 @@
 
 use crate::database::Database;
 use crate::error::Error;
-use crate::guard::guard_future;
+use crate::guard::{guard_future, name_input};
 use crate::open_quotes::{self, Quoting, Reading};
 use crate::row_format::{RowFormat, RowReader, TextFormat};
 use crate::statement::{on_deep_stack, with_deep_stack};
@@ -67,7 +67,9 @@ impl Database {
         file: &Path,
         reader: Option<RowReader>,
     ) -> Result<Arc<dyn TableProvider>> {
-        guard_future(&format!("the file {}", file.display()), self.open_file(table, file, reader)).await
+        let input = format!("the file {}", file.display());
+        let opened = guard_future(&input, self.open_file(table, file, reader)).await;
+        opened.map_err(|error| name_input(&input, error))
     }
 
     async fn open_file(&self, table: &str, file: &Path, reader: Option<RowReader>) -> Result<Arc<dyn TableProvider>> {

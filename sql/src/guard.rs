@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::ipc;
 use crate::open_quotes::{TextFiles, checked_rows, without_parts};
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::Statistics;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
@@ -64,6 +65,22 @@ pub(crate) async fn guard_future<T>(input: &str, future: impl Future<Output = Re
         Err(error) => Poll::Ready(Err(error)),
     })
     .await
+}
+
+/// Adds the name of the input to an error of a file reader, whose message has none.
+pub(crate) fn name_input(input: &str, error: DataFusionError) -> DataFusionError {
+    let damaged = |cause: String| Error::Damaged { input: input.to_owned(), cause }.into();
+    match error {
+        DataFusionError::ParquetError(error) => damaged(error.to_string()),
+        DataFusionError::ArrowError(error, trace) => match *error {
+            ArrowError::JsonError(cause) => damaged(cause),
+            ArrowError::CsvError(cause) => {
+                DataFusionError::ArrowError(Box::new(ArrowError::CsvError(format!("{input}: {cause}"))), trace)
+            }
+            error => DataFusionError::ArrowError(Box::new(error), trace),
+        },
+        error => error,
+    }
 }
 
 /// Returns the plan with a guard around each scan of files.
@@ -182,7 +199,7 @@ impl Stream for GuardedRows {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let GuardedRows { rows: Some(rows), input, .. } = &mut *self else { return Poll::Ready(None) };
         match catch_panic(input, || rows.as_mut().poll_next(context)) {
-            Ok(polled) => polled,
+            Ok(polled) => polled.map_err(|error| name_input(input, error)),
             Err(error) => {
                 self.rows = None;
                 Poll::Ready(Some(Err::<RecordBatch, DataFusionError>(error)))

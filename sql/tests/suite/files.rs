@@ -204,6 +204,28 @@ async fn quotes_that_stay_open_are_errors() {
     assert!(run(&database, "SELECT * FROM e").await.is_err());
 }
 
+/// Errors of readers name the file.
+#[tokio::test]
+async fn errors_of_readers_name_the_file() {
+    let late = format!("a,b\n{}3\n", "1,2\n".repeat(2000));
+    check(
+        &[
+            ("short.csv", b"a,b\n1,2\n3\n"),
+            ("late.csv", late.as_bytes()),
+            ("a.json", b"a,b\n"),
+            ("a.parquet", b"a,b,c,d,e\n"),
+        ],
+        &["short.csv", "late.csv", "a.json", "a.parquet"],
+        &expect![[r#"
+            short.csv: Arrow error: Csv error: the file ../short.csv: Encountered unequal lengths between records on CSV file. Expected 2 records, found 1 records at line 3
+            late.csv: Arrow error: Csv error: the file ../late.csv: incorrect number of fields for line 2002, expected 2 got 1
+            a.json: the file ../a.json cannot be read and is probably damaged: Not valid JSON: expected value at line 1 column 1
+            a.parquet: the file ../a.parquet cannot be read and is probably damaged: Parquet error: Invalid Parquet file. Corrupt footer
+        "#]],
+    )
+    .await;
+}
+
 /// Values with line breaks do not change the types of other columns, or the rows of files that are
 /// large enough to be read in parts.
 #[tokio::test]
