@@ -269,6 +269,11 @@ fn failures_have_messages_and_exit_codes() {
         (&["plot", "a.mtx", "--size", "5"], 2, &["64..=4096"]),
         (&["plot", "a.mtx", "--kind", "pie"], 2, &["pie", "degrees"]),
         (&["info", "none.mtx"], 1, &["none.mtx"]),
+        (
+            &["run", "y(i) = A(i,j) * x(j)", "--bind", "A=a.mtx", "--bind", "x=3"],
+            1,
+            &["hint: `x(j)` needs a file; a number is bound to a table without indices, `x`"],
+        ),
         (&["info", "sum.rp"], 1, &["unknown file format"]),
         (
             &["generate", "rmat", "--scale", "40", "--edges", "9", "--out", "g.mtx"],
@@ -285,8 +290,14 @@ fn failures_have_messages_and_exit_codes() {
         (
             &["generate", "grid", "--extents", "9999,9999,9999", "--out", "g.npz"],
             1,
-            &["bytes", "raise the limit with `--memory`"],
+            &["bytes", "and the limit is 8589934592", "raise the limit with `--memory-limit`"],
         ),
+        (
+            &["generate", "grid", "--extents", "99,99", "--memory-limit", "100K", "--out", "g.npz"],
+            1,
+            &["bytes", "and the limit is 102400", "raise the limit with `--memory-limit`"],
+        ),
+        (&["generate", "grid", "--extents", "9", "--memory", "8", "--out", "g.npz"], 2, &["--memory-limit"]),
         (&["generate", "uniform", "--shape", "3,3", "--entries", "10", "--out", "g.tns"], 1, &["10; the maximum is 9"]),
         (&["generate", "uniform", "--shape", "3,3", "--out", "g.tns"], 2, &["--entries"]),
         (
@@ -313,6 +324,8 @@ fn failures_have_messages_and_exit_codes() {
             &["bad.csv:1", "a column from 1 to 3"],
         ),
         (&["convert", "a.mtx"], 2, &["OUT"]),
+        (&["convert", "a.mtx", "c.npz", "--dtype", "u9"], 2, &["u9", "expected one of bool, i8"]),
+        (&["convert", "a.mtx", "c.npz", "--dtype", "u8"], 1, &["a.mtx", "1.5 does not fit u8"]),
         (&["fly"], 2, &["fly"]),
         (&["run"], 2, &["<PLAN>"]),
     ];
@@ -502,7 +515,13 @@ fn data_are_generated_into_every_format() {
         let generate = |seed: &str| {
             let args: Vec<&str> = ["generate"].into_iter().chain(kind.split(' ')).collect();
             let result = sandbox.run(&[&args[..], &["--seed", seed, "--out", file]].concat());
-            assert_eq!((result.code, result.err.as_str()), (Some(0), ""), "{kind}");
+            assert_eq!(result.code, Some(0), "{kind}: {}", result.err);
+            // A note says that the file is read in another dtype, exactly if this is so.
+            let written = expected.split([' ', ',']).nth(3);
+            let read = sandbox.run(&["info", file, "--header"]).out;
+            let read = read.lines().find_map(|line| line.strip_prefix("dtype     "));
+            assert_eq!(result.err.contains("cannot store dtype"), written != read, "{kind}: {}", result.err);
+            assert_eq!(result.err.lines().count(), usize::from(written != read), "{kind}: {}", result.err);
             assert!(result.out.starts_with(&format!("{file}    {expected}")), "{kind}: {}", result.out);
             fs::read(sandbox.dir.path().join(file)).unwrap()
         };
@@ -587,6 +606,17 @@ fn files_are_converted_between_all_formats() {
         (&["half.mtx", "half.rpt"], "3 x 3 i64, 3 entries", &["symmetric; both"]),
         (&["half.rpt", "half.csv"], "3 x 3 i64, 3 entries", &["layout changes", "`# dims 3 3`"]),
         (&["people.csv", "people.tsv"], "3 x 3 i64, 2 entries", &["`# dims 3 3`"]),
+        (&["half.mtx", "narrow.npz", "--dtype", "u8"], "3 x 3 u8, 3 entries", &["symmetric; both"]),
+        (
+            &["narrow.npz", "narrow.csv"],
+            "3 x 3 i64, 3 entries",
+            &[
+                "narrow.csv: .csv files cannot store dtype u8; values will be read as i64, unless `redpoll convert \
+                 --dtype u8` reads them",
+                "`# dims 3 3`",
+            ],
+        ),
+        (&["narrow.csv", "back.rpt", "--dtype", "u8"], "3 x 3 u8, 3 entries", &[]),
         (
             &["ratings.csv", "r.mtx", "--bipartite", "--coordinates", "who,2", "--value", "stars", "--first", "1"],
             "3 x 2 i64",
@@ -839,7 +869,7 @@ fn listings_and_help_have_their_contents() {
         (&["formats"], &["sparse-list", "byte-map", "csr", "bcsr", ".tns", ".npz", ".csv", ".tsv"]),
         (&["--help"], &["run", "explain", "info", "plot", "generate", "convert", "formats", "Examples:"]),
         (&["generate", "--help"], &["rmat", "erdos-renyi", "grid", "banded", "blocks", "uniform", "ratings", "image"]),
-        (&["generate", "ratings", "--help"], &["--users", "--stars", "--seed", "--out", "--values", "--memory"]),
+        (&["generate", "ratings", "--help"], &["--users", "--stars", "--seed", "--out", "--values", "--memory-limit"]),
         (&["convert", "--help"], &["IN", "OUT", "--bipartite", "--delimiter", "Exit codes"]),
         (&["plot", "--help"], &["PICTURE", "pattern", "degrees", "runs", "blocks", "--modes", "Exit codes"]),
         (&["run", "--help"], &["--bind", "--repeat", "--out", "Exit codes"]),

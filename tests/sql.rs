@@ -326,10 +326,19 @@ fn errors_name_the_cause_and_the_next_step() {
     on("SELECT j FROM a").expect_failure(&["No field named j", "Valid fields are", "a.i0"]);
     on("SELECT i0 FROM a WHERE i0 = \"Zürich\"")
         .expect_failure(&["hint: `DESCRIBE NAME` shows", "single quotes: 'Zürich'"]);
+    on("SELECT i0 FROM a WHERE i0 = \"bread\"").expect_failure(&["No field named bread", "single quotes: 'bread'"]);
+    let misspelled = on("SELECT valu FROM a");
+    misspelled.expect_failure(&["Did you mean 'a.value'?", "hint: `DESCRIBE NAME` shows"]);
+    assert!(!misspelled.err.contains("single quotes"), "{}", misspelled.err);
+    on("COPY (SELECT i0 % 2 AS k, value FROM a) TO 'b.mtx' STORED AS MTX").expect_failure(&[
+        "1 row repeats the coordinates (k) of an earlier row, the first at [1]",
+        "`SELECT k, sum(value) .. GROUP BY k`",
+    ]);
     on("SELECT i0 + 'x' FROM a").expect_failure(&["x", "hint:"]);
     on("SELECT date_part(i0) FROM a").expect_failure(&["date_part", "hint:"]);
     sandbox.write("short.csv", "a,b\n1,2\n3\n");
     on("FROM 'short.csv'").expect_failure(&["line 3", "as many fields"]);
+    on("FROM short.csv").expect_failure(&["hint: the name of a file is in quotes: FROM 'short.csv'"]);
     on("SELECT sum(i0) FROM a WHERE value = TRUE AND i0 LIKE 3").expect_failure(&["hint:"]);
     on("SELECT 1 / 0").expect_failure(&["Divide by zero"]);
     let failed = on("SELECT sum(i0 || 'a') FROM a");

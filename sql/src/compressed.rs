@@ -2,6 +2,7 @@
 //! additional features.
 
 use crate::error::{Error, Result};
+use crate::open_quotes::{Quoting, check_text};
 use crate::row_format::RowFormat;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv::ReaderBuilder;
@@ -27,7 +28,10 @@ pub(crate) fn read(path: &Path, rows: RowFormat, memory: &Memory) -> Result<MemT
     let fault = |message: String| Error::Declaration { table: path.display().to_string(), message };
     let read =
         match rows {
-            RowFormat::Text(kind) => delimited(&text, kind),
+            RowFormat::Text(kind) => {
+                check_text(path, &text, Quoting::new(kind.delimiter, kind.comment))?;
+                delimited(&text, kind)
+            }
             RowFormat::Json { array: false } => objects(&text),
             _ => return Err(fault(
                 "a compressed JSON file must have one object per line; decompress the file, or write it as `.ndjson`"

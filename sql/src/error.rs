@@ -67,6 +67,31 @@ pub enum Error {
         /// The message of the panic, or the defect.
         cause: String,
     },
+    /// A quoted value of delimited text never ends, so that the reader would take the rest of the
+    /// file for one value. The fault of the author of the file.
+    #[error(
+        "the file {file}: line {line}: a quoted value begins here and never ends; close its quote, and double each quote \
+         within it"
+    )]
+    OpenQuote {
+        /// The file.
+        file: String,
+        /// The line of the opening quote, counted from 1.
+        line: u64,
+    },
+    /// A quoted value of delimited text contains a line break, and the file is read in parts that
+    /// may be cut there. The fault of the author of the file, or ours: the start of the file has no
+    /// such value, so that it is read in parts.
+    #[error(
+        "the file {file}: line {line}: a quoted value begins here and contains a line break, so that the file cannot be \
+         read in parts; `SET datafusion.optimizer.repartition_file_scans = false` reads it as a whole"
+    )]
+    BrokenLine {
+        /// The file.
+        file: String,
+        /// The line of the opening quote, counted from 1.
+        line: u64,
+    },
     /// The plan of a region does not list the groups that have rows. Our fault.
     #[error(
         "the plan of a claimed region does not list its groups; `SET redpoll.enabled = false` runs the query in DataFusion"

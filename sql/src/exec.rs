@@ -4,7 +4,7 @@ use crate::claim::Region;
 use crate::engine::Engine;
 use crate::metrics::Metrics;
 use crate::options::RedpollOptions;
-use crate::policy::{AnswerPlan, AnswerSource, BackgroundJobs, Cache, CacheSlot, Call, CostEstimate, Fallback};
+use crate::policy::{AnswerPlan, AnswerSource, Call, RegionContext};
 use crate::program;
 use crate::run::RegionRunner;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -20,7 +20,7 @@ use datafusion::physical_plan::{
 };
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The execution plan of a region.
 #[derive(Debug)]
@@ -30,21 +30,9 @@ pub struct RegionExec {
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
     context: RegionContext,
+    /// The options when the region was planned.
+    options: RedpollOptions,
     source: Arc<Mutex<Option<AnswerSource>>>,
-}
-
-/// The parts of a session's state that a region uses.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RegionContext {
-    pub(crate) cache: Arc<Cache>,
-    /// The queue of regions to prepare.
-    pub(crate) background: Weak<BackgroundJobs>,
-    /// The key and version under which the encoded region is cached; `None` if the region cannot be
-    /// cached.
-    pub(crate) cache_slot: Option<CacheSlot>,
-    /// DataFusion's plan of the region.
-    pub(crate) fallback: Option<Fallback>,
-    pub(crate) cost: CostEstimate,
 }
 
 impl RegionExec {
@@ -56,10 +44,15 @@ impl RegionExec {
         schema: SchemaRef,
         engine: Arc<dyn Engine>,
     ) -> RegionExec {
-        RegionExec::build(RegionRunner { region, engine, schema }, inputs, RegionContext::default())
+        let state = (RegionContext::default(), RedpollOptions::default());
+        RegionExec::build(RegionRunner { region, engine, schema }, inputs, state)
     }
 
-    fn build(runner: RegionRunner, inputs: Vec<Arc<dyn ExecutionPlan>>, context: RegionContext) -> RegionExec {
+    fn build(
+        runner: RegionRunner,
+        inputs: Vec<Arc<dyn ExecutionPlan>>,
+        (context, options): (RegionContext, RedpollOptions),
+    ) -> RegionExec {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(runner.schema.clone()),
             Partitioning::UnknownPartitioning(1),
@@ -67,31 +60,19 @@ impl RegionExec {
             Boundedness::Bounded,
         );
         let (metrics, source) = (ExecutionPlanMetricsSet::new(), Arc::default());
-        RegionExec { runner, inputs, properties: Arc::new(properties), metrics, context, source }
+        RegionExec { runner, inputs, properties: Arc::new(properties), metrics, context, options, source }
     }
 
-    /// Returns the same execution plan with the state of its session.
-    pub(crate) fn with_context(self, context: RegionContext) -> RegionExec {
-        RegionExec { context, ..self }
-    }
-
-    /// Returns the engine that answered the last call. Before any call, returns `Cached` if the
-    /// region is prepared, and `None` otherwise.
-    fn source(&self) -> Option<AnswerSource> {
-        let source = *self.source.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_prepared =
-            |cache_slot: &&CacheSlot| self.context.cache.find(&cache_slot.key, &cache_slot.version).is_some();
-        source.or_else(|| self.context.cache_slot.as_ref().filter(is_prepared).map(|_| AnswerSource::Cached))
+    /// Returns the same execution plan with the state and the options of its session.
+    pub(crate) fn with_context(self, context: RegionContext, options: RedpollOptions) -> RegionExec {
+        RegionExec { context, options, ..self }
     }
 
     fn call(&self, context: Arc<TaskContext>) -> Call {
         Call {
             runner: self.runner.clone(),
             options: RedpollOptions::of(context.session_config().options()),
-            cache: self.context.cache.clone(),
-            fallback: self.context.fallback.clone(),
-            cache_slot: self.context.cache_slot.clone().filter(CacheSlot::is_current),
-            cost: self.context.cost,
+            region: self.context.current(),
             context,
             metrics: Metrics(self.metrics.clone()),
             source: self.source.clone(),
@@ -104,9 +85,9 @@ impl DisplayAs for RegionExec {
         match format {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
                 write!(f, "RedpollExec: {}, ", program::describe(&self.runner.region))?;
-                match self.source() {
+                match *self.source.lock().unwrap_or_else(PoisonError::into_inner) {
                     Some(source) => write!(f, "{source}"),
-                    None => write!(f, "prepared=no"),
+                    None => write!(f, "{}", self.context.expected_answer(&self.options)),
                 }
             }
             DisplayFormatType::TreeRender => {
@@ -142,7 +123,8 @@ impl ExecutionPlan for RegionExec {
     }
 
     fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(RegionExec::build(self.runner.clone(), inputs, self.context.clone())))
+        let state = (self.context.clone(), self.options.clone());
+        Ok(Arc::new(RegionExec::build(self.runner.clone(), inputs, state)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -156,7 +138,7 @@ impl ExecutionPlan for RegionExec {
             )));
         }
         let call = self.call(context.clone());
-        let batches = match call.answer_plan(&self.context.background) {
+        let batches = match call.answer_plan() {
             AnswerPlan::Redpoll(Some(prepared)) => call.answer_with_redpoll(Vec::new(), Some(prepared)).boxed(),
             AnswerPlan::Redpoll(None) => call.answer_with_redpoll(self.inputs.clone(), None).boxed(),
             AnswerPlan::DataFusion(fallback) => call.answer_with_datafusion(fallback).boxed(),

@@ -2,8 +2,9 @@
 
 use crate::database::Database;
 use crate::error::Error;
-use crate::guard::guard_future;
-use crate::row_format::{RowFormat, RowReader};
+use crate::guard::{guard_future, name_input};
+use crate::open_quotes::{self, Quoting, Reading};
+use crate::row_format::{RowFormat, RowReader, TextFormat};
 use crate::statement::{on_deep_stack, with_deep_stack};
 use crate::table::{TensorOptions, open_tensor, remaining_memory};
 use crate::tables::replace_table;
@@ -21,6 +22,16 @@ use redpoll_logic::sexpr::strip_byte_order_mark;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// The files of a table.
+#[derive(Clone, Copy)]
+struct RowFiles<'a> {
+    /// The path of a file or a folder, or a pattern.
+    path: &'a str,
+    files: &'a [&'a Path],
+    /// The extension of all files.
+    extension: &'a str,
+}
 
 impl Database {
     /// Registers a file as a table. The extension, in upper or lower case, determines the format:
@@ -56,7 +67,9 @@ impl Database {
         file: &Path,
         reader: Option<RowReader>,
     ) -> Result<Arc<dyn TableProvider>> {
-        guard_future(&format!("the file {}", file.display()), self.open_file(table, file, reader)).await
+        let input = format!("the file {}", file.display());
+        let opened = guard_future(&input, self.open_file(table, file, reader)).await;
+        opened.map_err(|error| name_input(&input, error))
     }
 
     async fn open_file(&self, table: &str, file: &Path, reader: Option<RowReader>) -> Result<Arc<dyn TableProvider>> {
@@ -68,11 +81,9 @@ impl Database {
         if !file.is_file() {
             return self.table_of_files(table, path, reader).await;
         }
-        let io_error =
-            |source| DataFusionError::from(Error::from(redpoll_datasets::Error::Io { path: file.into(), source }));
         let (extension, compressed) = extension(file);
         let memory = remaining_memory(&self.context().runtime_env());
-        match row_format(extension, file, reader).map_err(io_error)? {
+        match row_format(extension, file, reader).map_err(|e| io_error(file, e))? {
             None => Ok(Arc::new(
                 open_tensor(path, Vec::new(), TensorOptions::default(), &memory).map_err(DataFusionError::from)?,
             )),
@@ -86,7 +97,7 @@ impl Database {
                 if rows == RowFormat::Arrow {
                     ipc::check(file).map_err(DataFusionError::from)?;
                 }
-                self.listing_table(table, path, rows, extension).await
+                self.listing_table(table, rows, RowFiles { path, files: &[file], extension }).await
             }
         }
     }
@@ -122,7 +133,7 @@ impl Database {
             files.iter().try_for_each(|file| ipc::check(file)).map_err(DataFusionError::from)?;
         }
         match row_format(extension, first, reader)? {
-            Some(rows) => self.listing_table(table, &path, rows, extension).await,
+            Some(rows) => self.listing_table(table, rows, RowFiles { path: &path, files: &files, extension }).await,
             None => Err(fault(format!("the files of {path} do not contain rows; a tensor is read from a single file"))),
         }
     }
@@ -131,9 +142,8 @@ impl Database {
     async fn listing_table(
         &self,
         table: &str,
-        path: &str,
         rows: RowFormat,
-        extension: &str,
+        RowFiles { path, files, extension }: RowFiles<'_>,
     ) -> Result<Arc<dyn TableProvider>> {
         let context = self.context();
         let (config, defaults) = (context.copied_config(), context.copied_table_options());
@@ -141,7 +151,8 @@ impl Database {
         let options = match rows {
             RowFormat::Text(text) => {
                 let options = CsvReadOptions::new().delimiter(text.delimiter).has_header(text.header);
-                let options = CsvReadOptions { comment: text.comment, ..options };
+                let newlines_in_values = text.has_line_breaks(files)?;
+                let options = CsvReadOptions { comment: text.comment, newlines_in_values, ..options };
                 options.file_extension(&extension).to_listing_options(&config, defaults)
             }
             RowFormat::Json { array } => {
@@ -157,7 +168,13 @@ impl Database {
             }
         };
         let url = ListingTableUrl::parse(path)?.with_table_ref(table.into());
-        let schema = options.infer_schema(&context.state(), &url).await?;
+        let schema = match rows {
+            RowFormat::Text(text) => {
+                let schema = text.infer_columns(files);
+                Arc::new(schema.map_err(|error| open_quote_error(files, text).unwrap_or(error))?)
+            }
+            _ => options.infer_schema(&context.state(), &url).await?,
+        };
         if schema.fields().is_empty() {
             return Err(DataFusionError::Plan(format!("table `{table}`: {path} has no columns; is it empty?")));
         }
@@ -200,6 +217,18 @@ fn row_format(extension: &str, file: &Path, reader: Option<RowReader>) -> std::i
         Some(reader) => reader.format(extension, file).map(Some),
         None => RowFormat::from_extension(extension, file),
     }
+}
+
+/// Returns the error of the first file of delimited text that has an open quote.
+fn open_quote_error(files: &[&Path], text: TextFormat) -> Option<DataFusionError> {
+    let quoting = Quoting::new(text.delimiter, text.comment);
+    let check = |file: &&Path| open_quotes::check(file, quoting, Reading::Whole, || false).err();
+    files.iter().find_map(check).map(DataFusionError::from)
+}
+
+/// Returns the error of a file that cannot be read.
+pub(crate) fn io_error(file: &Path, source: std::io::Error) -> Error {
+    redpoll_datasets::Error::Io { path: file.into(), source }.into()
 }
 
 /// Returns the extension of a file, without the extension of its compression, and whether the file

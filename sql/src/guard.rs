@@ -3,7 +3,9 @@
 
 use crate::error::Error;
 use crate::ipc;
+use crate::open_quotes::{TextFiles, checked_rows, without_parts};
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::Statistics;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
@@ -65,13 +67,32 @@ pub(crate) async fn guard_future<T>(input: &str, future: impl Future<Output = Re
     .await
 }
 
+/// Adds the name of the input to an error of a file reader, whose message has none.
+pub(crate) fn name_input(input: &str, error: DataFusionError) -> DataFusionError {
+    let damaged = |cause: String| Error::Damaged { input: input.to_owned(), cause }.into();
+    match error {
+        DataFusionError::ParquetError(error) => damaged(error.to_string()),
+        DataFusionError::ArrowError(error, trace) => match *error {
+            ArrowError::JsonError(cause) => damaged(cause),
+            ArrowError::CsvError(cause) => {
+                DataFusionError::ArrowError(Box::new(ArrowError::CsvError(format!("{input}: {cause}"))), trace)
+            }
+            error => DataFusionError::ArrowError(Box::new(error), trace),
+        },
+        error => error,
+    }
+}
+
 /// Returns the plan with a guard around each scan of files.
 pub(crate) fn guard_scans(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let guard = |plan: Arc<dyn ExecutionPlan>| {
         let scan = plan.downcast_ref::<DataSourceExec>();
-        Ok(match scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>()) {
+        let config = scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
+        Ok(match scan.zip(config) {
             None => Transformed::no(plan),
-            Some(config) => {
+            Some((scan, config)) => {
+                let whole = without_parts(config).map(Arc::new);
+                let config = whole.as_deref().unwrap_or(config);
                 let files = config.file_groups.iter().flat_map(FileGroup::files);
                 let mut files: Vec<String> = files.map(|file| format!("/{}", file.object_meta.location)).collect();
                 files.sort();
@@ -84,20 +105,28 @@ pub(crate) fn guard_scans(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execut
                 let is_arrow = config.file_source().file_type() == "arrow";
                 let arrow_files =
                     if is_local && is_arrow { files.into_iter().map(PathBuf::from).collect() } else { Vec::new() };
-                Transformed::yes(Arc::new(GuardedScan { scan: plan, input, arrow_files }) as Arc<dyn ExecutionPlan>)
+                let text_files = TextFiles::of(config).map(Arc::new);
+                let scan: Arc<dyn ExecutionPlan> = match whole {
+                    Some(whole) => Arc::new(scan.clone().with_data_source(whole)),
+                    None => plan,
+                };
+                let guarded = GuardedScan { scan, input, arrow_files, text_files };
+                Transformed::yes(Arc::new(guarded) as Arc<dyn ExecutionPlan>)
             }
         })
     };
     plan.transform_up(guard).data()
 }
 
-/// A scan of files that returns panics of the inner scan as errors.
+/// A scan of files that returns panics of the inner scan, and quotes that stay open, as errors.
 #[derive(Debug)]
 struct GuardedScan {
     scan: Arc<dyn ExecutionPlan>,
     input: String,
     /// The Arrow files that are checked before they are read.
     arrow_files: Vec<PathBuf>,
+    /// The files of delimited text, which are checked while they are read.
+    text_files: Option<Arc<TextFiles>>,
 }
 
 impl DisplayAs for GuardedScan {
@@ -132,13 +161,19 @@ impl ExecutionPlan for GuardedScan {
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         let scan = self.scan.clone().reset_state()?;
-        Ok(Arc::new(GuardedScan { scan, input: self.input.clone(), arrow_files: self.arrow_files.clone() }))
+        let (input, arrow_files) = (self.input.clone(), self.arrow_files.clone());
+        Ok(Arc::new(GuardedScan { scan, input, arrow_files, text_files: self.text_files.clone() }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         self.arrow_files.iter().try_for_each(|file| ipc::check(file))?;
         let rows = catch_panic(&self.input, || self.scan.execute(partition, context))??;
-        Ok(Box::pin(GuardedRows { rows: Some(rows), schema: self.schema(), input: self.input.clone() }))
+        let rows: SendableRecordBatchStream =
+            Box::pin(GuardedRows { rows: Some(rows), schema: self.schema(), input: self.input.clone() });
+        Ok(match self.text_files.clone() {
+            Some(files) => checked_rows(rows, files),
+            None => rows,
+        })
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -164,7 +199,7 @@ impl Stream for GuardedRows {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let GuardedRows { rows: Some(rows), input, .. } = &mut *self else { return Poll::Ready(None) };
         match catch_panic(input, || rows.as_mut().poll_next(context)) {
-            Ok(polled) => polled,
+            Ok(polled) => polled.map_err(|error| name_input(input, error)),
             Err(error) => {
                 self.rows = None;
                 Poll::Ready(Some(Err::<RecordBatch, DataFusionError>(error)))

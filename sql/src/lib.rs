@@ -63,6 +63,7 @@ mod memory;
 mod metrics;
 mod node;
 mod number;
+mod open_quotes;
 mod options;
 mod planner;
 mod policy;
@@ -77,6 +78,7 @@ mod statement;
 mod summarize;
 mod table;
 mod tables;
+mod text_columns;
 
 pub use database::Database;
 pub use engine::{Engine, Outcome, RunError, RunLimits};

@@ -2,12 +2,15 @@
 
 use crate::engines::Engines;
 use crate::error::Error;
-use crate::exec::{RegionContext, RegionExec};
+use crate::exec::RegionExec;
 use crate::guard::guard_scans;
 use crate::input_tables::InputTables;
 use crate::node::RegionNode;
 use crate::options::{RedpollOptions, TargetChoice};
-use crate::policy::{BackgroundJobs, Cache, CacheSlot, CostEstimate, Fallback, RegionKey, unclaimed_aggregates};
+use crate::policy::{
+    BackgroundJobs, Cache, CacheSlot, CostEstimate, Fallback, Preparation, RegionContext, RegionKey,
+    unclaimed_aggregates,
+};
 use crate::program;
 use crate::run_ends::check_outer_joins;
 use crate::table::TensorSink;
@@ -90,6 +93,16 @@ fn explain_row(label: &str, text: String) -> StringifiedPlan {
 }
 
 impl RegionPlanner {
+    /// Returns the context of a region, without its costs and DataFusion's plan.
+    fn context(&self, node: &RegionNode, inputs: &[&LogicalPlan], target_choice: &TargetChoice) -> RegionContext {
+        RegionContext {
+            cache: self.cache.clone(),
+            background: self.background.clone(),
+            cache_slot: cache_slot(node, inputs, target_choice),
+            ..RegionContext::default()
+        }
+    }
+
     /// Returns the rows of an explanation for the regions of the plan: a row for each phase of a
     /// region's program. A region whose rows are not encoded yet has no program; one row says how
     /// to get the program.
@@ -104,9 +117,8 @@ impl RegionPlanner {
             let Some(node) = extension.node.as_any().downcast_ref::<RegionNode>() else {
                 return Ok(TreeNodeRecursion::Continue);
             };
-            let prepared = cache_slot(node, &extension.node.inputs(), target_choice)
-                .and_then(|cache_slot| self.cache.find(&cache_slot.key, &cache_slot.version));
-            match prepared {
+            let context = self.context(node, &extension.node.inputs(), target_choice);
+            match context.prepared() {
                 Some(prepared) => {
                     let program = &prepared.program;
                     let sections = engine.explain(program.plan.clone(), program.bindings.clone());
@@ -114,8 +126,13 @@ impl RegionPlanner {
                         rows.push(explain_row("program", format!("{title}:\n{text}")));
                     }
                 }
-                None => rows
-                    .push(explain_row("not prepared", format!("{}\n{UNPREPARED}", program::describe(node.region())))),
+                None => {
+                    let reason = match context.preparation() {
+                        Preparation::Queued => IN_PREPARATION,
+                        Preparation::Unqueued | Preparation::Impossible => UNPREPARED,
+                    };
+                    rows.push(explain_row("not prepared", format!("{}\n{reason}", program::describe(node.region()))));
+                }
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
@@ -126,6 +143,10 @@ impl RegionPlanner {
 /// The explanation of a region whose rows are not encoded yet.
 const UNPREPARED: &str = "not prepared: the program is built when the query first runs, from the encoded rows; run the \
     query and explain it again (after `SET redpoll.first = 'claim'`, the first call prepares the region itself)";
+
+/// The explanation of a region that is being prepared in the background.
+const IN_PREPARATION: &str = "not prepared: an earlier call has started the preparation, which also builds the program; \
+    explain the query again in a moment";
 
 /// Returns the cache key and version of the region, or `None` if the region cannot be cached.
 fn cache_slot(node: &RegionNode, inputs: &[&LogicalPlan], target_choice: &TargetChoice) -> Option<CacheSlot> {
@@ -151,12 +172,10 @@ impl ExtensionPlanner for RegionPlanner {
         let engine = self.engines.select(&target_choice).map_err(Error::from)?;
         let exec = RegionExec::new(node.region().clone(), inputs.to_vec(), schema, engine);
         let context = RegionContext {
-            cache: self.cache.clone(),
-            background: self.background.clone(),
-            cache_slot: cache_slot(node, plans, &target_choice),
             fallback: Some(Fallback::new(node.aggregate().clone(), Arc::new(self.clone()))),
             cost: CostEstimate::new(node.region(), plans),
+            ..self.context(node, plans, &target_choice)
         };
-        Ok(Some(Arc::new(exec.with_context(context))))
+        Ok(Some(Arc::new(exec.with_context(context, RedpollOptions::of(session.config().options())))))
     }
 }

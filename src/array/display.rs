@@ -20,3 +20,24 @@ impl fmt::Display for Array {
         }
     }
 }
+
+impl fmt::Debug for Array {
+    /// Writes shape, dtype and fill value, and computes nothing.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// let text = format!("{:?}", session.dense([1, 2], [1.0, 2.0]).sum(1));
+    /// assert_eq!(text, "Array { shape: [1], dtype: f64, fill: 0.0, .. }");
+    /// ```
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.state() {
+            Ok(state) => {
+                let info = state.expr.info();
+                let mut text = f.debug_struct("Array");
+                text.field("shape", &state.shape()).field("dtype", &format_args!("{}", info.dtype));
+                text.field("fill", &format_args!("{}", info.fill)).finish_non_exhaustive()
+            }
+            Err(error) => write!(f, "Array(error: {error})"),
+        }
+    }
+}

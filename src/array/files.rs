@@ -84,7 +84,8 @@ impl Session {
 
 impl Array {
     /// Computes the array and writes it to a file; the extension of the name determines the file
-    /// format. A file of this name is replaced once the new file is complete.
+    /// format. A file of this name is replaced once the new file is complete. Text, such as `.csv`,
+    /// does not keep the dtype: [`FileScan::dtype`] sets it for reading.
     ///
     /// # Errors
     /// The errors of [`Array::collect`]; also if the extension is unknown, the file format cannot

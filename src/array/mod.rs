@@ -102,7 +102,7 @@ use std::sync::atomic::AtomicBool;
 
 /// A lazy array: an expression over tensors. Clones share the expression, and the tensor that
 /// [`Array::compute`] keeps.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Array {
     session: Session,
     state: SharedState,

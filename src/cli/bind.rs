@@ -103,11 +103,25 @@ pub(super) fn load(
         let option = || format!("--bind {}={}:{}", bind.name, bind.file.display(), text.unwrap_or_default());
         let format = |info: &Info| text.map(|text| storage_format(text, info.shape.len(), option)).transpose();
         let options = ReadOptions { memory: memory.clone(), ..ReadOptions::default() };
-        let opened = open_as(&bind.file, &options, format)?;
+        let opened = open_as(&bind.file, &options, format).map_err(|failure| unreadable(bind, required, failure))?;
         repetition_note(&bind.file, opened.repeated).iter().for_each(|text| note(text));
         bindings.insert(bind.name.as_str(), opened.tensor);
     }
     Ok(bindings)
+}
+
+/// Adds a hint to the failure of a file that cannot be read, if the file is a number.
+fn unreadable(bind: &BindArg, required: &RequiredInput, failure: CommandFailure) -> CommandFailure {
+    let is_number = || bind.file.to_str().is_some_and(|text| text.parse::<f64>().is_ok());
+    match failure {
+        CommandFailure::Error { error, hint: None } if !required.fields.is_empty() && is_number() => {
+            let (name, indices) = (&bind.name, required.fields.join(","));
+            let hint =
+                format!("`{name}({indices})` needs a file; a number is bound to a table without indices, `{name}`");
+            CommandFailure::Error { error, hint: Some(hint) }
+        }
+        other => other,
+    }
 }
 
 /// Parses a format for a tensor of the given rank. The error message begins with the text of

@@ -3,13 +3,15 @@
 use super::bar::Bar;
 use super::bind::storage_format;
 use super::failure::CommandFailure;
-use super::out::{check_file, check_size};
+use super::out::{check_file, check_size, lost_dtype};
 use super::plan::{note, repetition_note};
+use super::values::dtype;
 use crate::datasets::file_formats::FileFormat;
 use crate::datasets::file_formats::edge_list::{Column, Delimiter, EdgeListOptions, Ids, Vertices, Weight};
 use crate::datasets::{
     Content, Info, Memory, ReadOptions, Symmetry, WriteOptions, info_within, open_as, read, write, write_content,
 };
+use crate::logic::Prim;
 use clap::ValueEnum;
 use std::io::Write;
 use std::path::PathBuf;
@@ -23,6 +25,7 @@ added.
 Examples:
   redpoll convert graph.mtx.gz graph.npz
   redpoll convert ratings.csv ratings.mtx --bipartite --coordinates userId,movieId --value rating
+  redpoll convert ratings.csv ratings.rpt --dtype u8
   redpoll convert soc-Epinions1.txt.gz epinions.mtx --delimiter tab
   redpoll convert graph.mtx.gz graph.rpt --format csc
 
@@ -40,6 +43,11 @@ pub(super) struct Args {
     /// `redpoll formats`
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
+
+    /// Read the values as DTYPE: bool, i8 to i64, u8 to u64, f32 or f64; by default, as the dtype
+    /// of IN. A value that does not fit is an error
+    #[arg(long, value_name = "DTYPE", value_parser = dtype)]
+    dtype: Option<Prim>,
 
     #[command(flatten)]
     edge_list: EdgeListArgs,
@@ -102,6 +110,12 @@ fn column(text: &str) -> Column {
     text.parse().map_or_else(|_| Column::Name(text.into()), Column::Number)
 }
 
+impl Args {
+    fn read_options(&self, memory: &Memory) -> ReadOptions {
+        ReadOptions { dtype: self.dtype, memory: memory.clone(), ..self.edge_list.read_options() }
+    }
+}
+
 impl EdgeListArgs {
     fn read_options(&self) -> ReadOptions {
         let weight = match self.value.as_deref() {
@@ -136,7 +150,7 @@ pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Res
     }
     let bar = Bar::new();
     bar.wait("reading");
-    let loaded = read(&args.from, &ReadOptions { memory: memory.clone(), ..args.edge_list.read_options() })?;
+    let loaded = read(&args.from, &args.read_options(memory))?;
     let (before, dictionaries) = (loaded.info.clone(), loaded.dictionaries.clone());
     let entry_memory = loaded.entry_memory();
     let (content, repeated) = loaded.into_content()?;
@@ -166,7 +180,7 @@ pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Res
 fn convert_arrays(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), CommandFailure> {
     let bar = Bar::new();
     bar.wait("reading");
-    let options = ReadOptions { memory: memory.clone(), ..args.edge_list.read_options() };
+    let options = args.read_options(memory);
     let format = |info: &Info| {
         let parse = |text: &String| storage_format(text, info.shape.len(), || format!("--format {text}"));
         args.format.as_ref().map(parse).transpose()
@@ -204,9 +218,7 @@ fn find_losses(before: &Info, after: &Info, has_lost_names: bool, content: &Cont
     if has_lost_names {
         losses.push(format!("{to} cannot store names of coordinates; .csv and .tsv files can"));
     }
-    if before.dtype != after.dtype {
-        losses.push(format!("{to} cannot store dtype {}; values will be read as {}", before.dtype, after.dtype));
-    }
+    losses.extend(lost_dtype(&before.dtype, after));
     if before.symmetry != after.symmetry {
         losses.push(format!("{to} cannot store that the matrix is {}; both triangles are written", before.symmetry));
     }

@@ -110,7 +110,7 @@ fn run(cli: Cli) -> ExitCode {
         Some(Command::Explain(args)) => explain::explain(&args, limit, &mut out),
         Some(Command::Info(args)) => info::info(&args, &memory, &mut out),
         Some(Command::Plot(args)) => plot::plot(&args, &memory, &mut out),
-        Some(Command::Generate(args)) => generate::generate(&args, &memory, &mut out),
+        Some(Command::Generate(args)) => generate::generate(&args, limit, &mut out),
         Some(Command::Convert(args)) => convert::convert(&args, &memory, &mut out),
         Some(Command::Formats(args)) => formats::formats(&args, &mut out),
         Some(Command::Operators(args)) => operators::operators(&args, &mut out),

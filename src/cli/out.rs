@@ -3,8 +3,8 @@
 use super::bind::named_file;
 use super::failure::CommandFailure;
 use crate::datasets::file_formats::{FileFormat, extensions};
-use crate::datasets::{Memory, WriteOptions, write};
-use crate::logic::{Alias, Prim};
+use crate::datasets::{Info, Memory, WriteOptions, info_within, write};
+use crate::logic::{Alias, DType, Prim};
 use crate::{Prepared, Run};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -36,10 +36,11 @@ impl OutArg {
         check_file(&format!("--out {}=", self.name), &self.file)
     }
 
-    /// Writes the result atomically.
-    pub(super) fn write(&self, run: &Run, memory: &Memory) -> Result<(), CommandFailure> {
+    /// Writes the result atomically. Returns the note of [`dtype_note`].
+    pub(super) fn write(&self, run: &Run, memory: &Memory) -> Result<Option<String>, CommandFailure> {
         let tensor = run.get(&self.name).expect("names are checked before the run");
-        Ok(write(&self.file, tensor, &WriteOptions { memory: memory.clone(), ..WriteOptions::default() })?)
+        write(&self.file, tensor, &WriteOptions { memory: memory.clone(), ..WriteOptions::default() })?;
+        dtype_note(&self.file, &tensor.ty().dtype, memory)
     }
 }
 
@@ -81,6 +82,24 @@ pub(super) fn check_file(option: &str, file: &Path) -> Result<(), CommandFailure
         message,
         format!("known extensions are {}, optionally followed by .gz or .zst", extensions()),
     ))
+}
+
+/// Returns the note on a file that will be read in another dtype than it was written in.
+pub(super) fn dtype_note(file: &Path, written: &DType, memory: &Memory) -> Result<Option<String>, CommandFailure> {
+    let after = info_within(file, memory)?;
+    let lost = lost_dtype(written, &after);
+    Ok(lost.map(|loss| format!("{}: {loss}", file.display())))
+}
+
+/// Returns the loss of the dtype, from the dtype of the written values and the header of the file.
+pub(super) fn lost_dtype(written: &DType, after: &Info) -> Option<String> {
+    let (read, extension) = (&after.dtype, after.file_format.extension);
+    (read != written).then(|| {
+        format!(
+            ".{extension} files cannot store dtype {written}; values will be read as {read}, unless \
+             `redpoll convert --dtype {written}` reads them"
+        )
+    })
 }
 
 /// Rejects dense files of excessive size, which sparse tensors easily produce.

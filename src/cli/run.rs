@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Re
     loaded.bar.clear();
     let step_times = step_times(&prepared, loaded.read, cold, warm);
     for target in &args.out {
-        target.write(&first, &loaded.memory)?;
+        target.write(&first, &loaded.memory)?.iter().for_each(|text| note(text));
     }
     prepared.notes().iter().map(ToString::to_string).chain(prepared.tier_note()).for_each(|message| note(&message));
     show(args, &prepared, (&placement, &first), &step_times, out)

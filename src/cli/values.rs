@@ -1,5 +1,6 @@
 //! Values of options, with messages that say what is expected.
 
+use crate::logic::Prim;
 use std::num::NonZero;
 
 /// Parses a number of threads.
@@ -15,4 +16,10 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
 /// Parses a number of repetitions.
 pub(super) fn count(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| "expected a whole number".to_owned())
+}
+
+/// Parses a dtype.
+pub(super) fn dtype(name: &str) -> Result<Prim, String> {
+    let known = || Prim::ALL.map(Prim::name).join(", ");
+    Prim::from_name(name).ok_or_else(|| format!("expected one of {}", known()))
 }

@@ -6,6 +6,7 @@ use crate::Error;
 use arrow_buffer::ArrowNativeType;
 use arrow_buffer::Buffer;
 use redpoll_logic::{Prim, Scalar};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// An array of primitives, in an Arrow buffer, in the memory of a device or in a file. Clones share
@@ -332,6 +333,18 @@ impl Indices<'_> {
             Indices::U32(s) => u64::from(s[k]),
             Indices::U64(s) => s[k],
             Indices::U8(s) => u64::from(s[k]),
+        }
+    }
+
+    /// Returns the elements of a range, like [`Indices::get`].
+    pub(crate) fn to_vec(self, range: Range<u64>) -> Vec<u64> {
+        let range = range.start as usize..range.end as usize;
+        match self {
+            Indices::I32(s) => s[range].iter().map(|&x| i64::from(x) as u64).collect(),
+            Indices::I64(s) => s[range].iter().map(|&x| x as u64).collect(),
+            Indices::U32(s) => s[range].iter().map(|&x| u64::from(x)).collect(),
+            Indices::U64(s) => s[range].to_vec(),
+            Indices::U8(s) => s[range].iter().map(|&x| u64::from(x)).collect(),
         }
     }
 

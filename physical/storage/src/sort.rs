@@ -94,6 +94,8 @@ impl_key!(u128);
 
 /// Limit on the bits of a digit: a pass writes to one cache line for each of at most 2^11 buckets.
 const DIGIT_BITS: u32 = 11;
+/// Number of keys up to which their places are sorted by insertion, without packing.
+const INSERTION_SORT_ENTRIES: usize = 16;
 /// Number of entries up to which a comparison sort is used.
 const COMPARISON_SORT_ENTRIES: usize = 1 << 10;
 
@@ -134,15 +136,20 @@ pub(super) fn sort_numbers(mut keys: Vec<u64>, bits: u32) -> Result<Vec<u64>, Er
 /// Replaces the contents of `order` with the indices of `keys`, in ascending order of the keys. The
 /// indices of equal keys ascend.
 ///
-/// Each index is packed into one number with the difference between its key and the least key. The
-/// difference takes the higher bits. If 64 bits are too few for both, the lowest bits of the
-/// differences are dropped. Indices with equal packed differences are then sorted again by their
-/// keys.
+/// A few keys are compared. Of more keys, each index is packed into one number with the difference
+/// between its key and the least key. The difference takes the higher bits. If 64 bits are too few
+/// for both, the lowest bits of the differences are dropped. Indices with equal packed differences
+/// are then sorted again by their keys.
 ///
 /// # Errors
 /// When memory is exhausted.
 pub fn order_of_numbers(keys: &[u64], order: &mut Vec<u64>) -> Result<(), Error> {
     order.clear();
+    if keys.len() <= INSERTION_SORT_ENTRIES {
+        order.extend(0..keys.len() as u64);
+        order.sort_by_key(|index| keys[*index as usize]);
+        return Ok(());
+    }
     let (Some(min), Some(max)) = (keys.iter().min(), keys.iter().max()) else { return Ok(()) };
     let index_bits = bits_below(keys.len() as u64);
     let key_bits = u64::BITS - (max - min).leading_zeros();

@@ -6,7 +6,7 @@ use super::values::{gather, scalar_at};
 use super::{Array, Tensor, Triples, Values};
 use crate::Error;
 use crate::levels::level;
-use redpoll_logic::{Format, LeafKind, Scalar, StorageMode, TensorType};
+use redpoll_logic::{Format, LeafKind, LevelKind, Scalar, StorageMode, TensorType};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -349,6 +349,9 @@ impl Tensor {
         if !modes.iter().all(|mode| matches!(mode, StorageMode::Whole { .. })) || self.element_count() == 0 {
             return self.entries_where(|_| true);
         }
+        if let Some(entries) = self.coordinate_list() {
+            return entries;
+        }
         let mut coordinates = vec![Vec::new(); self.ty.shape.len()];
         let mut fibers: Vec<Range<u64>> = std::iter::once(0..1).collect();
         for (depth, (format, mode)) in levels.iter().zip(modes).enumerate() {
@@ -372,6 +375,24 @@ impl Tensor {
         }
         // The last level is unique, so each range is one position.
         (coordinates, fibers.into_iter().map(|fiber| fiber.start).collect())
+    }
+
+    /// Returns the entries of a tensor whose levels are one list and singletons below it, as in
+    /// COO: the arrays of these levels are the coordinates. Returns `None` for other formats.
+    fn coordinate_list(&self) -> Option<(Vec<Vec<u64>>, Vec<u64>)> {
+        let Format { levels, modes, .. } = &self.ty.format;
+        let (first, rest) = levels.split_first()?;
+        if first.kind != LevelKind::SparseList || rest.iter().any(|level| level.kind != LevelKind::Singleton) {
+            return None;
+        }
+        let ptr = self.level(0).arrays[0].indices();
+        let positions = ptr.get(0)..ptr.get(1);
+        let mut coordinates = vec![Vec::new(); self.ty.shape.len()];
+        for (depth, mode) in modes.iter().enumerate() {
+            let idx = self.level(depth).arrays.last().expect("a list has coordinates").indices();
+            coordinates[mode.mode()] = idx.to_vec(positions.clone());
+        }
+        Some((coordinates, positions.collect()))
     }
 
     /// Returns the value of every element, row-major.

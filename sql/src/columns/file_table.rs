@@ -221,7 +221,11 @@ impl FileTableData {
             return Ok(None);
         }
         let (partitions, options) = (state.config().target_partitions(), state.config_options());
-        let plan = plan.repartitioned(partitions, options)?.unwrap_or(plan);
+        let in_parts = match options.optimizer.repartition_file_scans {
+            true => plan.repartitioned(partitions, options)?,
+            false => None,
+        };
+        let plan = in_parts.unwrap_or(plan);
         Ok(Some(ColumnReader { columns, plan: guard_scans(plan)? }))
     }
 

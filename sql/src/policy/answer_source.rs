@@ -1,4 +1,4 @@
-//! The engine that answered a call, for `EXPLAIN`.
+//! The engine that answered a call, or would answer it, for `EXPLAIN`.
 
 use std::fmt;
 
@@ -28,6 +28,34 @@ impl fmt::Display for AnswerSource {
             AnswerSource::DataFusionFirst => "prepared=no, answered by DataFusion while the region is prepared",
             AnswerSource::DataFusionOnly => "prepared=no, answered by DataFusion because the region cannot be prepared",
             AnswerSource::Fallback => "left to DataFusion",
+        })
+    }
+}
+
+/// The engine that would answer a call now, as `EXPLAIN` shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ExpectedAnswer {
+    /// The same engine for every call, in the words of `EXPLAIN ANALYZE`.
+    Certain(AnswerSource),
+    /// Redpoll, which prepares the region in the call.
+    InCall,
+    /// DataFusion, unless redpoll prepares and runs the region first.
+    Race,
+    /// DataFusion, unless the preparation that an earlier call has started ends first.
+    InPreparation,
+}
+
+impl fmt::Display for ExpectedAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ExpectedAnswer::Certain(source) => return source.fmt(f),
+            ExpectedAnswer::InCall => "prepared=no, a call prepares the region and answers with it",
+            ExpectedAnswer::Race => {
+                "prepared=no, a call is answered by DataFusion while the region is prepared, unless the region is faster"
+            }
+            ExpectedAnswer::InPreparation => {
+                "prepared=no, the region is being prepared, and until then calls are answered by DataFusion"
+            }
         })
     }
 }

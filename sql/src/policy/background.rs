@@ -79,6 +79,18 @@ const MAX_TRIES: u32 = 3;
 /// The largest number of remembered regions that could not be prepared.
 const MAX_FAILURES: usize = 64;
 
+/// The state of a region's preparation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Preparation {
+    /// No call has asked for the region, or its preparation has ended.
+    Unqueued,
+    /// The region is being prepared, or waits for that.
+    Queued,
+    /// The region cannot be prepared: it cannot be cached, preparation has failed [`MAX_TRIES`]
+    /// times, or the session has ended.
+    Impossible,
+}
+
 /// A query that waits for redpoll's rows of a region until DataFusion has answered.
 #[derive(Debug)]
 pub(crate) struct PendingResult {
@@ -105,8 +117,7 @@ impl BackgroundJobs {
             queue.changed.notify_all();
             return pending(entry.id);
         }
-        let tries = state.failures.iter().find(|(key, version, _)| *version == job.version && *key == job.key);
-        if tries.is_some_and(|(.., tries)| *tries >= MAX_TRIES) {
+        if state.tries(&job.key, &job.version) >= MAX_TRIES {
             return None;
         }
         if !state.is_running {
@@ -132,6 +143,18 @@ impl BackgroundJobs {
         });
         queue.changed.notify_all();
         pending(id)
+    }
+
+    /// Returns the state of a region's preparation.
+    pub(crate) fn preparation(&self, key: &RegionKey, version: &Version) -> Preparation {
+        let state = self.0.lock();
+        let is_same = |e: &QueueEntry| e.version == *version && e.key == *key;
+        let is_queued = |e: &QueueEntry| is_same(e) && !e.cancelled.load(Ordering::Relaxed);
+        match state.entries.iter().any(is_queued) {
+            true => Preparation::Queued,
+            false if state.tries(key, version) >= MAX_TRIES => Preparation::Impossible,
+            false => Preparation::Unqueued,
+        }
     }
 
     /// Waits until there is nothing to prepare.
@@ -363,6 +386,12 @@ pub(crate) enum JobOutcome {
 }
 
 impl QueueState {
+    /// Returns the number of failed preparations of a region.
+    fn tries(&self, key: &RegionKey, version: &Version) -> u32 {
+        let is_same = |(k, v, _): &&(RegionKey, Version, u32)| v == version && k == key;
+        self.failures.iter().find(is_same).map_or(0, |(.., tries)| *tries)
+    }
+
     fn entry(&mut self, id: u64) -> Option<&mut QueueEntry> {
         self.entries.iter_mut().find(|entry| entry.id == id)
     }

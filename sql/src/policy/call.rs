@@ -3,12 +3,11 @@
 
 use super::answer_source::AnswerSource;
 use super::background::{BackgroundJobs, StartTime};
-use super::cache::{Cache, CacheSlot};
-use super::choice::{CacheState, CallFacts, Choice, choose};
-use super::cost::CostEstimate;
+use super::choice::Choice;
 use super::fallback::Fallback;
 use super::job::Job;
 use super::prepared::PreparedRegion;
+use super::region_context::RegionContext;
 use crate::columns::read_input;
 use crate::error::Error;
 use crate::memory::Allowance;
@@ -23,7 +22,7 @@ use futures::StreamExt;
 use futures::future::{Either, select, try_join_all};
 use futures::stream::{self, BoxStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// One call of a region.
@@ -31,11 +30,7 @@ use std::time::Instant;
 pub(crate) struct Call {
     pub(crate) runner: RegionRunner,
     pub(crate) options: RedpollOptions,
-    pub(crate) cache: Arc<Cache>,
-    pub(crate) fallback: Option<Fallback>,
-    /// The cache key and version of the region; `None` if the region cannot be cached.
-    pub(crate) cache_slot: Option<CacheSlot>,
-    pub(crate) cost: CostEstimate,
+    pub(crate) region: RegionContext,
     pub(crate) context: Arc<TaskContext>,
     pub(crate) metrics: Metrics,
     pub(crate) source: Arc<Mutex<Option<AnswerSource>>>,
@@ -56,22 +51,15 @@ pub(crate) enum AnswerPlan {
 
 impl Call {
     /// Returns the engine that answers this call.
-    pub(crate) fn answer_plan(&self, background: &Weak<BackgroundJobs>) -> AnswerPlan {
-        let prepared = self.prepared();
-        let Some(fallback) = self.sound_fallback().cloned() else { return AnswerPlan::Redpoll(prepared) };
-        let cache = match (&self.cache_slot, &prepared) {
-            (None, _) => CacheState::Uncacheable,
-            (Some(_), None) => CacheState::Unprepared,
-            (Some(_), Some(_)) => CacheState::Prepared,
-        };
-        let RedpollOptions { enabled, claim: policy, first, .. } = self.options;
-        let (is_always_faster, prepare_time) = (self.cost.is_always_faster(), self.cost.prepare_time());
-        match choose(CallFacts { enabled, policy, first, cache, is_always_faster, prepare_time }) {
+    pub(crate) fn answer_plan(&self) -> AnswerPlan {
+        let prepared = self.region.prepared();
+        let Some(fallback) = self.region.sound_fallback().cloned() else { return AnswerPlan::Redpoll(prepared) };
+        match self.region.choice(&self.options, prepared.is_some()) {
             Choice::Redpoll => AnswerPlan::Redpoll(prepared),
             Choice::DataFusion => AnswerPlan::DataFusion(fallback),
             Choice::Race { head_start } => {
                 let start_time = head_start.map(|head_start| StartTime::At(Instant::now() + head_start));
-                match background.upgrade() {
+                match self.region.background.upgrade() {
                     Some(background) => {
                         AnswerPlan::Race(fallback, background, start_time.unwrap_or(StartTime::AfterDataFusion))
                     }
@@ -79,17 +67,6 @@ impl Call {
                 }
             }
         }
-    }
-
-    /// Returns DataFusion's plan of the region, if DataFusion can run the plan.
-    fn sound_fallback(&self) -> Option<&Fallback> {
-        self.fallback.as_ref().filter(|fallback| fallback.is_sound)
-    }
-
-    /// Returns the cached region.
-    fn prepared(&self) -> Option<Arc<PreparedRegion>> {
-        let cache_slot = self.cache_slot.as_ref()?;
-        self.cache.find(&cache_slot.key, &cache_slot.version)
     }
 
     /// Answers with redpoll, or with DataFusion if the rows must be left to DataFusion. `inputs` is
@@ -101,9 +78,10 @@ impl Call {
     ) -> Result<Batches> {
         let cancelled = Arc::<AtomicBool>::default();
         let cancel = CancelOnDrop(cancelled.clone());
-        let allowance = || Allowance::from_pool(self.context.memory_pool(), self.cache.clone(), cancelled.clone());
+        let allowance =
+            || Allowance::from_pool(self.context.memory_pool(), self.region.cache.clone(), cancelled.clone());
         let (encoding, running) = (allowance(), allowance());
-        let table = (&self.cache.columns, self.cache_slot.as_ref().map(|slot| &slot.version));
+        let table = (&self.region.cache.columns, self.region.cache_slot.as_ref().map(|slot| &slot.version));
         let inputs = try_join_all(inputs.iter().map(|input| read_input(input, &self.context, table, &encoding))).await;
         let (runner, policy) = (self.runner.clone(), self.options.claim);
         let was_cached = cached.is_some();
@@ -122,13 +100,13 @@ impl Call {
         };
         let outcome = tokio::task::spawn_blocking(work).await.map_err(|e| DataFusionError::External(Box::new(e)))?;
         drop(cancel);
-        match (outcome, &self.fallback) {
+        match (outcome, &self.region.fallback) {
             (Ok((result, verdict)), _) => {
-                if let (Err(reason), Some(fallback)) = (verdict, self.sound_fallback()) {
-                    fallback.record(&self.cache, &reason, &self.context);
-                } else if let Some(cache_slot) = self.cache_slot.as_ref().filter(|_| !was_cached) {
+                if let (Err(reason), Some(fallback)) = (verdict, self.region.sound_fallback()) {
+                    fallback.record(&self.region.cache, &reason, &self.context);
+                } else if let Some(cache_slot) = self.region.cache_slot.as_ref().filter(|_| !was_cached) {
                     let limit = self.context.memory_pool().memory_limit();
-                    self.cache.insert(
+                    self.region.cache.insert(
                         cache_slot.key.clone(),
                         cache_slot.version.clone(),
                         result.prepared.clone(),
@@ -144,7 +122,7 @@ impl Call {
             }
             (Err(Error::Fallback(reason)), Some(fallback)) => {
                 self.metrics.add_count("left_to_datafusion", 1);
-                fallback.record(&self.cache, &reason, &self.context);
+                fallback.record(&self.region.cache, &reason, &self.context);
                 self.record_source(AnswerSource::Fallback);
                 Ok(fallback.stream(self.runner.schema.clone(), self.context.clone()).await?.boxed())
             }
@@ -241,14 +219,14 @@ impl Call {
 
     /// Returns the job that prepares the region; `None` if the region cannot be cached.
     fn job(&self, fallback: &Fallback, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Option<Job> {
-        let cache_slot = self.cache_slot.as_ref()?;
+        let cache_slot = self.region.cache_slot.as_ref()?;
         Some(Job {
             key: cache_slot.key.clone(),
             version: cache_slot.version.clone(),
             runner: self.runner.clone(),
             inputs,
             context: Arc::new(without_regions(&self.context)),
-            cache: self.cache.clone(),
+            cache: self.region.cache.clone(),
             claimed_plan: fallback.plan.clone(),
             policy: self.options.claim,
             cancelled: Arc::default(),

@@ -39,15 +39,17 @@ mod fallback;
 mod job;
 mod prepared;
 mod priority;
+mod region_context;
 mod rows;
 mod rule;
 
 pub(crate) use answer_source::AnswerSource;
-pub(crate) use background::BackgroundJobs;
+pub(crate) use background::{BackgroundJobs, Preparation};
 pub(crate) use cache::{Cache, CacheSlot, RegionKey};
 pub(crate) use call::{AnswerPlan, Call};
 pub(crate) use cost::CostEstimate;
 pub(crate) use fallback::Fallback;
 pub(crate) use prepared::PreparedRegion;
+pub(crate) use region_context::RegionContext;
 pub use rule::ClaimRegions;
 pub(crate) use rule::unclaimed_aggregates;

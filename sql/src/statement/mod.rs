@@ -34,7 +34,7 @@ impl Database {
         let plan = async move {
             visit(&mut statement, &mut ColumnSelector);
             self.add_named_files(&mut statement).await?;
-            let mut first_error = None;
+            let mut respelled_errors = Vec::new();
             for _ in 0..MAX_RESPELLINGS {
                 let merged = self.with_merged_columns(&statement).await?;
                 let error = match self.context().state().statement_to_plan(merged).await {
@@ -44,17 +44,17 @@ impl Database {
                 // If a table lacks a name in lower case, another spelling of the name is tried.
                 let columns = self.columns_of(&statement).await;
                 let respelled = names::respell(&mut statement, &error, &columns);
-                let error = first_error.get_or_insert(error);
                 if !respelled {
-                    let error = std::mem::replace(error, DataFusionError::Plan(String::new()));
-                    return Err(self.with_similar_tables(error));
+                    // If the other spelling is missing as well, the error shows the user's own.
+                    let is_same = |earlier: &DataFusionError| names::misses_same_name(earlier, &error);
+                    let earlier = respelled_errors.into_iter().find(is_same);
+                    return Err(self.with_similar_tables(earlier.unwrap_or(error)));
                 }
+                respelled_errors.push(error);
             }
-            Err(first_error.unwrap_or_else(|| {
-                DataFusionError::Plan(format!(
-                    "the statement has more than {MAX_RESPELLINGS} column names in another case; quote them"
-                ))
-            }))
+            Err(DataFusionError::Plan(format!(
+                "the statement has more than {MAX_RESPELLINGS} column names in another case; quote them"
+            )))
         };
         plan.boxed()
     }

@@ -18,8 +18,7 @@ use std::ops::ControlFlow;
 /// Respells a column if an error says that its lower-case name is missing, and the tables of the
 /// statement have exactly one other spelling. Returns whether the statement was changed.
 pub(super) fn respell(statement: &mut Statement, error: &DataFusionError, columns: &BTreeSet<String>) -> bool {
-    let DataFusionError::SchemaError(schema_error, _) = error.find_root() else { return false };
-    let SchemaError::FieldNotFound { field, valid_fields } = schema_error.as_ref() else { return false };
+    let Some((field, valid_fields)) = missing_column(error) else { return false };
     // The error does not list the columns of enclosing queries.
     let listed = other_spelling(field, valid_fields);
     let Some(spelling) = listed.or_else(|| one_spelling(&field.name, columns.iter().map(String::as_str))) else {
@@ -42,6 +41,23 @@ pub(super) fn respell(statement: &mut Statement, error: &DataFusionError, column
         visit(statement, &mut respeller);
     }
     respeller.changed
+}
+
+/// Returns whether two errors say that a column is missing, in any two spellings of its name.
+pub(super) fn misses_same_name(a: &DataFusionError, b: &DataFusionError) -> bool {
+    match (missing_column(a), missing_column(b)) {
+        (Some((a, _)), Some((b, _))) => a.name.eq_ignore_ascii_case(&b.name),
+        _ => false,
+    }
+}
+
+/// Returns the column that is missing according to an error, with those that the error lists.
+fn missing_column(error: &DataFusionError) -> Option<(&Column, &[Column])> {
+    let DataFusionError::SchemaError(schema_error, _) = error.find_root() else { return None };
+    match schema_error.as_ref() {
+        SchemaError::FieldNotFound { field, valid_fields } => Some((field, valid_fields)),
+        _ => None,
+    }
 }
 
 /// Returns the only other spelling of a column's name, among the columns of its table.

@@ -17,6 +17,7 @@ use datafusion::logical_expr::dml::CopyTo;
 use datafusion::physical_plan::common::collect;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use redpoll_datasets::{WriteOptions, write};
+use redpoll_logic::plural;
 use redpoll_storage::{Import, Tensor};
 use std::collections::HashMap;
 use std::fmt;
@@ -103,7 +104,20 @@ pub(crate) fn tensor_of_rows(rows: &RecordBatch, shape: Option<Vec<u64>>) -> Res
             message: "the rows have no columns; expected coordinates and a value".into(),
         });
     };
-    Ok(Tensor::from_record_batch(rows, Import { shape, ..Import::new(coordinates, Some(value)) })?.0)
+    match Tensor::from_record_batch(rows, Import { shape, ..Import::new(coordinates, Some(value)) }) {
+        Ok((tensor, _)) => Ok(tensor),
+        Err(redpoll_storage::Error::DuplicateCoordinates { coordinates: first, count }) => {
+            let (keys, repeat) = (coordinates.join(", "), plural(count as u64, "row repeats", "rows repeat"));
+            Err(Error::Declaration {
+                table: "result".into(),
+                message: format!(
+                    "{count} {repeat} the coordinates ({keys}) of an earlier row, the first at {first:?}; add their \
+                     values up: `SELECT {keys}, sum({value}) .. GROUP BY {keys}`"
+                ),
+            })
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl DisplayAs for TensorSink {

@@ -151,6 +151,130 @@ async fn folders_and_patterns_are_tables() {
     "#]]).await;
 }
 
+/// A quoted value that never ends is an error with the file and the line, whether the reader would
+/// return fewer rows, a strange value or an error of its own. Other quotes are parts of values.
+#[tokio::test]
+async fn quotes_that_stay_open_are_errors() {
+    let (last, middle) = (&b"id,name\n1,ann\n2,\"bob\n"[..], &b"id,name\n1,ann\n2,\"bob\n3,cid\n4,dan\n"[..]);
+    let first = &b"id,name\n\"1,ann\n2,bob\n"[..];
+    // The first rows, from which the types of columns are inferred, have no open quote.
+    let late = format!("id,name\n{}7,\"bob\n8,cid\n", "1,ann\n".repeat(3000));
+    let tabs = &b"id\tname\n1\tann\n2\t\"bob\n3\tcid\n"[..];
+    let plain = &b"id,name\n1,a \"quoted\" word\n2,\"two\nlines\"\n3,\"\"\"\"\n"[..];
+    check(
+        &[
+            ("last.csv", last),
+            ("middle.csv", middle),
+            ("first.csv", first),
+            ("late.csv", late.as_bytes()),
+            ("tabs.tsv", tabs),
+            ("packed.csv.gz", &gzip(middle)),
+            ("folder/a.csv", b"id,name\n1,ann\n"),
+            ("folder/b.csv", middle),
+            ("plain.csv", plain),
+        ],
+        &["last.csv", "middle.csv", "first.csv", "late.csv", "tabs.tsv", "packed.csv.gz", "folder", "plain.csv"],
+        &expect![[r#"
+            last.csv: the file ../last.csv: line 3: a quoted value begins here and never ends; close its quote, and double each quote within it
+            middle.csv: the file ../middle.csv: line 3: a quoted value begins here and never ends; close its quote, and double each quote within it
+            first.csv: the file ../first.csv: line 2: a quoted value begins here and never ends; close its quote, and double each quote within it
+            late.csv: the file ../late.csv: line 3002: a quoted value begins here and never ends; close its quote, and double each quote within it
+            tabs.tsv: the file ../tabs.tsv: line 3: a quoted value begins here and never ends; close its quote, and double each quote within it
+            packed.csv.gz: the file ../packed.csv.gz: line 3: a quoted value begins here and never ends; close its quote, and double each quote within it
+            folder: the file ../folder/b.csv: line 3: a quoted value begins here and never ends; close its quote, and double each quote within it
+            plain.csv: id name / 1 a "quoted" word / 2 two / lines / 3 "
+        "#]],
+    )
+    .await;
+    let (folder, database) = (folder(&[("late.csv", late.as_bytes())]), database().await);
+    let path = folder.path().join("late.csv");
+    let path = path.to_str().unwrap();
+    for query in [
+        format!("SELECT count(*) FROM '{path}'"),
+        format!("SELECT id FROM read_csv('{path}', header = true) WHERE id > 1"),
+        format!("SELECT count(*) FROM '{path}' a JOIN '{path}' b ON a.id = b.id"),
+        format!("SELECT name FROM '{path}' LIMIT 3001"),
+    ] {
+        let error = redpoll::sql::message(&run(&database, &query).await.expect_err(&query));
+        assert!(error.starts_with(&format!("the file {path}: line 3002: a quoted value begins")), "{query}: {error}");
+    }
+    let declared =
+        format!("CREATE EXTERNAL TABLE e STORED AS CSV LOCATION '{path}' OPTIONS ('format.has_header' 'true')");
+    run(&database, &declared).await.unwrap();
+    assert!(run(&database, "SELECT * FROM e").await.is_err());
+}
+
+/// Errors of readers name the file.
+#[tokio::test]
+async fn errors_of_readers_name_the_file() {
+    let late = format!("a,b\n{}3\n", "1,2\n".repeat(2000));
+    check(
+        &[
+            ("short.csv", b"a,b\n1,2\n3\n"),
+            ("late.csv", late.as_bytes()),
+            ("a.json", b"a,b\n"),
+            ("a.parquet", b"a,b,c,d,e\n"),
+        ],
+        &["short.csv", "late.csv", "a.json", "a.parquet"],
+        &expect![[r#"
+            short.csv: Arrow error: Csv error: the file ../short.csv: Encountered unequal lengths between records on CSV file. Expected 2 records, found 1 records at line 3
+            late.csv: Arrow error: Csv error: the file ../late.csv: incorrect number of fields for line 2002, expected 2 got 1
+            a.json: the file ../a.json cannot be read and is probably damaged: Not valid JSON: expected value at line 1 column 1
+            a.parquet: the file ../a.parquet cannot be read and is probably damaged: Parquet error: Invalid Parquet file. Corrupt footer
+        "#]],
+    )
+    .await;
+}
+
+/// Values with line breaks do not change the types of other columns, or the rows of files that are
+/// large enough to be read in parts.
+#[tokio::test]
+async fn values_may_contain_line_breaks() {
+    let row = |k: usize| format!("{k},\"line one of {k}\nand, line two\"\n");
+    let rows = |range: std::ops::Range<usize>| range.map(row).collect::<String>();
+    let early = format!("id,text\n{}", rows(0..500));
+    let plain: String = (0..2000).map(|k| format!("{k},{}\n", "x".repeat(1000))).collect();
+    // The first megabyte, by which the way of reading is chosen, has no line breaks in values.
+    let late = format!("id,text\n{plain}{}", rows(2000..2500));
+    let folder = folder(&[("early.csv", early.as_bytes()), ("late.csv", late.as_bytes())]);
+    let database = database().await;
+    run(&database, "SET datafusion.optimizer.repartition_file_min_size = 1000").await.unwrap();
+    run(&database, "SET datafusion.execution.target_partitions = 4").await.unwrap();
+    let query = |name: &str, query: &str| query.replace("FILE", folder.path().join(name).to_str().unwrap());
+    let text = async |sql: &str| match run(&database, sql).await {
+        Ok(batches) => pretty_format_batches(&batches).unwrap().to_string(),
+        Err(error) => redpoll::sql::message(&error).replace(folder.path().to_str().unwrap(), ".."),
+    };
+    let sums = "SELECT count(*) AS n, sum(id) AS ids, min(length(text)) AS least FROM 'FILE'";
+    expect![[r#"
+        +-----+--------+-------+
+        | n   | ids    | least |
+        +-----+--------+-------+
+        | 500 | 124750 | 27    |
+        +-----+--------+-------+"#]]
+    .assert_eq(&text(&query("early.csv", sums)).await);
+    let refused = "the file ../late.csv: line 2002: a quoted value begins here and contains a line break";
+    let found = text(&query("late.csv", sums)).await;
+    assert!(found.starts_with(refused), "{found}");
+    // The first rows are those of the start of the file.
+    expect![[r#"
+        +----+
+        | id |
+        +----+
+        | 0  |
+        | 1  |
+        +----+"#]]
+    .assert_eq(&text(&query("late.csv", "SELECT id FROM 'FILE' LIMIT 2")).await);
+    run(&database, "SET datafusion.optimizer.repartition_file_scans = false").await.unwrap();
+    expect![[r#"
+        +------+---------+-------+
+        | n    | ids     | least |
+        +------+---------+-------+
+        | 2500 | 3123750 | 30    |
+        +------+---------+-------+"#]]
+    .assert_eq(&text(&query("late.csv", sums)).await);
+}
+
 /// A file that cannot be read does not replace an existing table.
 #[tokio::test]
 async fn a_file_with_an_error_leaves_the_table() {

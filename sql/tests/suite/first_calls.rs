@@ -81,17 +81,23 @@ async fn datafusion_answers_first_and_the_region_next() {
     assert_agrees(&database, HUBS).await;
 }
 
-/// `EXPLAIN` shows whether a region is prepared, before the query runs.
+/// A plan says before it runs whether its region is prepared, and which engine would answer.
 #[tokio::test]
 async fn plans_show_whether_a_region_is_prepared() {
     let database = database().await;
     prepare_first(&database).await;
-    let explain = format!("EXPLAIN {HUBS}");
-    let text = async || pretty_format_batches(&run(&database, &explain).await.unwrap()).unwrap().to_string();
-    assert_contains(&text().await, &["prepared=no"]);
+    let explain = async |prefix: &str| {
+        let rows = run(&database, &format!("{prefix} {HUBS}")).await.unwrap();
+        pretty_format_batches(&rows).unwrap().to_string()
+    };
+    assert_contains(&explain("EXPLAIN").await, &["prepared=no, a call is answered by DataFusion while the region"]);
+    run(&database, "SET redpoll.first = 'claim'").await.unwrap();
+    assert_contains(&explain("EXPLAIN").await, &["prepared=no, a call prepares the region and answers with it"]);
+    run(&database, "SET redpoll.first = 'prepare'").await.unwrap();
     run(&database, HUBS).await.unwrap();
     database.wait_until_prepared().await;
-    assert_contains(&text().await, &[READY]);
+    assert_contains(&explain("EXPLAIN").await, &[READY]);
+    assert_contains(&explain("EXPLAIN ANALYZE").await, &[READY]);
 }
 
 /// With the default setting, the rows are the same whichever engine answers, and the region is
@@ -324,6 +330,25 @@ impl Engine for EndlessEngine {
 
     fn explain(&self, _: Plan, _: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError> {
         Ok(Vec::new())
+    }
+}
+
+/// While a region is being prepared in the background, plans say so, and that DataFusion answers.
+#[tokio::test]
+async fn plans_show_that_a_region_is_being_prepared() {
+    let database = database_with(Arc::<EndlessEngine>::default()).await;
+    let explain = async |prefix: &str| {
+        let rows = run(&database, &format!("{prefix} {HUBS}")).await.unwrap();
+        pretty_format_batches(&rows).unwrap().to_string()
+    };
+    assert_contains(&explain("EXPLAIN ANALYZE").await, &[BY_DATAFUSION]);
+    for _ in 0..2 {
+        assert_contains(
+            &explain("EXPLAIN").await,
+            &["prepared=no, the region is being prepared, and until then calls"],
+        );
+        assert_contains(&explain("EXPLAIN VERBOSE").await, &["an earlier call has started the preparation"]);
+        assert_contains(&explain("EXPLAIN ANALYZE").await, &[BY_DATAFUSION]);
     }
 }
 

@@ -44,3 +44,23 @@ async fn names_are_found_in_another_case() {
     let columns = database.sql("SELECT userid FROM r").await.unwrap();
     assert_eq!(columns.schema().field(0).name(), "UserId", "the case of the table is kept");
 }
+
+/// After names were found in another case, an error says what is wrong with the statement, not that
+/// these names are missing.
+#[tokio::test]
+async fn errors_are_those_of_the_statement_with_its_names_found() {
+    let database = database().await;
+    run(&database, "CREATE TABLE r (\"Name\" VARCHAR, v BIGINT) AS VALUES ('x', 5)").await.unwrap();
+    for (sql, expected) in [
+        ("SELECT name, Name FROM r", "\"r.Name\" at position 0 and \"r.Name\" at position 1 have the same name"),
+        ("SELECT name, missing FROM r", "No field named missing"),
+        ("SELECT name FROM r WHERE Name", "non-boolean"),
+    ] {
+        let error = run(&database, sql).await.unwrap_err().to_string();
+        assert!(error.contains(expected), "{sql}: {error}");
+    }
+    run(&database, "CREATE TABLE n (name VARCHAR) AS VALUES ('x')").await.unwrap();
+    let error = run(&database, "SELECT name, Name FROM n").await.unwrap_err().to_string();
+    assert!(error.contains("\"n.name\" at position 0 and \"n.name\" at position 1"), "{error}");
+    check(&database, "SELECT name, Name AS again FROM r", &["x x"]).await;
+}

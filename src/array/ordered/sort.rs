@@ -239,7 +239,10 @@ impl SortedFibers {
     fn offset_runs<T: OrderedValue>(&self) -> Result<Runs, Error> {
         let keys: Vec<u64> = self.fibers.values::<T>().into_iter().map(|value| self.order.key(value)).collect();
         let (fill, all_indices) = (self.order.key(self.fibers.fill::<T>()), self.fibers.indices());
-        let (mut runs, mut sorted) = (Runs::default(), Vec::new());
+        // Each value and each gap between values is at most one run.
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let most = self.fibers.ranges().map(|range| (2 * range.len() + 1).min(limit)).sum();
+        let (mut runs, mut sorted) = (Runs::with_capacity(most), Vec::new());
         for range in self.fibers.ranges() {
             // Values of one fiber are listed by ascending index.
             let (keys, indices) = (&keys[range.clone()], &all_indices[range]);
@@ -315,7 +318,6 @@ struct Sorted {
 }
 
 /// Runs of equal numbers, fiber by fiber.
-#[derive(Default)]
 struct Runs {
     /// The number of runs up to the end of each fiber.
     ends: Vec<u64>,
@@ -325,6 +327,12 @@ struct Runs {
 }
 
 impl Runs {
+    /// Returns no runs, with room for a number of them.
+    fn with_capacity(runs: usize) -> Runs {
+        let (left, right, values) = (Vec::with_capacity(runs), Vec::with_capacity(runs), Vec::with_capacity(runs));
+        Runs { ends: Vec::new(), left, right, values }
+    }
+
     /// Appends a run to the current fiber, unless the run is empty or its value is 0.
     fn push(&mut self, run: std::ops::Range<u64>, value: i64) {
         if value == 0 || run.is_empty() {

@@ -4,9 +4,12 @@ mod kinds;
 
 use super::bar::Bar;
 use super::failure::CommandFailure;
-use super::out::{check_file, check_size};
+use super::memory::memory;
+use super::out::{check_file, check_size, dtype_note};
+use super::plan::note;
+use super::values::dtype;
 use crate::datasets::generate::{Distribution, GenerateOptions, generate as generate_content};
-use crate::datasets::{Error, Memory, WriteOptions, write_content};
+use crate::datasets::{WriteOptions, write_content};
 use crate::logic::Prim;
 use kinds::GeneratorKind;
 use std::io::Write;
@@ -16,6 +19,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "\
 The same options and seed give the same file on every machine.
+Without `--memory-limit` and a limit of the system, entries may take 8 GiB.
 
 Examples:
   redpoll generate rmat --scale 16 --edges 1000000 --out graph.mtx.zst
@@ -50,38 +54,27 @@ pub(super) struct CommonArgs {
     /// normal:MEAN:DEVIATION; by default, the distribution of the kind of data
     #[arg(long, value_name = "DISTRIBUTION", allow_hyphen_values = true)]
     values: Option<Distribution>,
-
-    /// Maximum memory of entries, in GiB
-    #[arg(long, value_name = "GIB", default_value_t = 8)]
-    memory: u32,
 }
 
-fn dtype(name: &str) -> Result<Prim, String> {
-    let known = || Prim::ALL.map(Prim::name).join(", ");
-    Prim::from_name(name).ok_or_else(|| format!("expected one of {}", known()))
-}
-
-pub(super) fn generate(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), CommandFailure> {
+pub(super) fn generate(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Result<(), CommandFailure> {
+    let memory = memory(limit);
     let (generator, common) = args.kind.generator()?;
     check_file("--out ", &common.out)?;
     let options = GenerateOptions {
         seed: common.seed,
         dtype: common.dtype,
         values: common.values,
-        memory: (u64::from(common.memory) << 30).min(memory.limit() as u64),
+        memory: limit.map_or(GenerateOptions::default().memory, |bytes| bytes as u64),
     };
     let bar = Bar::new();
-    let content =
-        generate_content(&*generator, &options, &mut |p| bar.show(p.step, p.done, p.total)).map_err(|error| {
-            let memory =
-                matches!(&error, Error::Generate { fault: crate::datasets::Fault::GeneratorMemory { .. }, .. });
-            let hint = memory.then(|| "raise the limit with `--memory`, up to `--memory-limit`".to_owned());
-            CommandFailure::Error { error: error.into(), hint }
-        })?;
+    let content = generate_content(&*generator, &options, &mut |p| bar.show(p.step, p.done, p.total))?;
     check_size(&common.out, &content.shape, content.prim())?;
     bar.wait("writing");
     write_content(&common.out, &content, &WriteOptions { memory: memory.clone(), ..WriteOptions::default() })?;
+    bar.wait("checking");
+    let lost = dtype_note(&common.out, &content.prim().into(), &memory)?;
     bar.clear();
+    lost.iter().for_each(|text| note(text));
     let shape: Vec<String> = content.shape.iter().map(u64::to_string).collect();
     let (shape, entries) = (shape.join(" x "), content.data.values().len());
     let what = if matches!(content.data, crate::datasets::Data::Dense(_)) { "elements" } else { "entries" };

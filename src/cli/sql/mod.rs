@@ -191,14 +191,21 @@ fn hint(error: &DataFusionError) -> Option<String> {
             if let Some(similar) = missing.and_then(similar_file) {
                 return Some(similar);
             }
+            if let Some(file) = file_without_quotes(&text) {
+                return Some(format!("the name of a file is in quotes: FROM '{file}'"));
+            }
             "`--table NAME=FILE`, or `.open NAME FILE` in a session, registers a file as a table; `SHOW TABLES` lists the tables"
         }
         DataFusionError::SchemaError(error, _) => {
             let columns = "`DESCRIBE NAME` shows the columns of a table";
             return Some(match &**error {
                 // DataFusion quotes names that are not plain words. Few names of columns need
-                // quotes, so a quoted name is probably meant as a text.
-                SchemaError::FieldNotFound { field, .. } if text.contains(&format!("\"{}\"", field.name)) => {
+                // quotes, so a quoted name is probably meant as a text, and so is a name that is
+                // similar to no column.
+                SchemaError::FieldNotFound { field, .. }
+                    if field.relation.is_none()
+                        && (text.contains(&format!("\"{}\"", field.name)) || !text.contains("Did you mean")) =>
+                {
                     format!("{columns}; a text is in single quotes: '{}'", field.name)
                 }
                 _ => columns.to_owned(),
@@ -215,4 +222,13 @@ fn hint(error: &DataFusionError) -> Option<String> {
         _ => return None,
     };
     Some(hint.to_owned())
+}
+
+/// Returns the file whose name an error takes for that of a missing table, such as `data.csv` for
+/// `datafusion.data.csv`.
+fn file_without_quotes(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("table '")?;
+    let (table, _) = rest.split_once("' not found")?;
+    let candidates = [Some(table), table.split_once('.').map(|(_, name)| name)];
+    candidates.into_iter().flatten().find(|name| name.contains('.') && Path::new(name).is_file())
 }

@@ -128,17 +128,26 @@ async fn run_statement(
     out: &mut impl Write,
 ) -> Result<(), CommandFailure> {
     let interruption = Interruption::new();
+    let explained = explained_query(&statement);
+    let unclaimed = match explained {
+        Some(query) => unclaimed_reasons(database, query.clone()).await?,
+        None => Vec::new(),
+    };
     let start = Instant::now();
     let batches = run(database, statement.clone()).await?;
     let cold = start.elapsed();
     if batches.iter().any(|batch| batch.num_columns() > 0) {
         print(&options.rows, &batches, &interruption.received, out)?;
     }
-    if let Some(query) = explained_query(&statement) {
+    if let Some(query) = explained {
         out.flush()?;
-        for reason in unclaimed_reasons(database, query.clone()).await? {
+        // The run of `EXPLAIN ANALYZE` may have found reasons in the rows or in its times.
+        let later = unclaimed_reasons(database, query.clone()).await?;
+        let found = later.iter().filter(|reason| !unclaimed.contains(reason));
+        let lines = unclaimed.iter().map(|reason| format!("not claimed by redpoll: {reason}"));
+        for line in lines.chain(found.map(|reason| format!("left to DataFusion from now on: {reason}"))) {
             // Errors in writing to standard error are ignored.
-            let _ = writeln!(std::io::stderr(), "not claimed by redpoll: {reason}");
+            let _ = writeln!(std::io::stderr(), "{line}");
         }
     }
     let mut warm = Vec::new();

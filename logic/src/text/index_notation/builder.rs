@@ -7,6 +7,7 @@ use crate::field::{Alias, Field};
 use crate::format::TensorType;
 use crate::mode::FloatMode;
 use crate::op::{Builtin, Op};
+use crate::scalar::Scalar;
 use crate::text::Catalog;
 use std::sync::Arc;
 
@@ -30,7 +31,12 @@ impl ExprBuilder<'_> {
         let IndexStatement { indices, fold, value, .. } = self.statement;
         let expr = match fold {
             Some(op @ Op::Builtin(Builtin::Add | Builtin::Mul)) => self.folded(op, widen(self.value(value)?)?)?,
-            Some(op) => self.folded(op, self.value(value)?)?,
+            Some(op) => {
+                let value = self.value(value)?;
+                // Without an index to fold over, such an operator would have no effect.
+                fold_identity(op, &value)?;
+                self.folded(op, value)?
+            }
             None => self.summed(value)?,
         };
         if let Some(index) = indices.iter().find(|index| !expr.info().fields.contains(index)) {
@@ -98,14 +104,7 @@ impl ExprBuilder<'_> {
         if reduced.is_empty() {
             return Ok(expr);
         }
-        let dtype = crate::expr::fold_dtype(op, &expr.info().dtype, "fold")?;
-        let no_identity = || Error::Fold {
-            op: op.name().to_owned(),
-            node: "fold",
-            dtype: dtype.clone(),
-            reason: "it has no identity to start from".to_owned(),
-        };
-        let init = op.fold_identity(&dtype, FloatMode::Relaxed).ok_or_else(no_identity)?;
+        let init = fold_identity(op, &expr)?;
         Expr::aggregate(op.clone(), init, expr, reduced)
     }
 
@@ -141,4 +140,18 @@ impl ExprBuilder<'_> {
         let modes = (0..indices.len()).map(|k| Field::from(format!("'{k}")));
         Expr::table(name.clone(), ty.clone(), modes)?.label(indices)
     }
+}
+
+/// Returns the value from which an operator folds the values of an expression.
+fn fold_identity(op: &Op, expr: &Expr) -> Result<Scalar, Error> {
+    let dtype = crate::expr::fold_dtype(op, &expr.info().dtype, "fold")?;
+    op.fold_identity(&dtype, FloatMode::Relaxed).ok_or_else(|| {
+        let advice = match op {
+            Op::Builtin(Builtin::Sub) => "fold with `+=`, and subtract or negate the result in another statement",
+            Op::Builtin(Builtin::Div) => "fold with `*=`, and divide by the result in another statement",
+            _ => "write a plan, whose `aggregate` has an initial value and folds in the order of its fields",
+        };
+        let reason = format!("it has no identity to start from; {advice}");
+        Error::Fold { op: op.name().to_owned(), node: "fold", dtype, reason }
+    })
 }

@@ -359,7 +359,20 @@ mod tests {
         check(
             "y(i) -= b(i) * x(j)",
             &expect![
-                "error: line 1, column 1: operator `-` cannot fold values of dtype f64: it has no identity to start from"
+                "error: line 1, column 1: operator `-` cannot fold values of dtype f64: it has no identity to start from; fold with `+=`, and subtract or negate the result in another statement"
+            ],
+        );
+        // No index is folded over, so that the operator would have no effect.
+        check(
+            "y(i) -= b(i)",
+            &expect![
+                "error: line 1, column 1: operator `-` cannot fold values of dtype f64: it has no identity to start from; fold with `+=`, and subtract or negate the result in another statement"
+            ],
+        );
+        check(
+            "p(i) pow= A(i,k)",
+            &expect![
+                "error: line 1, column 1: operator `pow` cannot fold values of dtype f64: it has no identity to start from; write a plan, whose `aggregate` has an initial value and folds in the order of its fields"
             ],
         );
         check(
