@@ -210,7 +210,7 @@ fn kernels_for_other_layouts_are_rejected() {
         let outcome = kernel.run(&[inputs], &Limits::default()).unwrap();
         assert_eq!(outcome.outputs[0].sum().unwrap(), Some(3.5));
         let error = kernel.run(&[others], &Limits::default()).unwrap_err();
-        assert!(error.to_string().contains("layouts of its inputs"), "{error}");
+        assert!(error.to_string().contains("layouts of these inputs"), "{error}");
     }
 }
 

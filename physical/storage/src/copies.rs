@@ -13,16 +13,16 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The copies of a tensor, one for each format that was requested.
+/// The copies of a tensor, one for each format to which it was converted.
 #[derive(Default)]
 pub(crate) struct ConvertedCopies(Mutex<Vec<ConvertedCopy>>);
 
-/// A copy of a tensor, or the record of the first request for a copy.
+/// A copy of a tensor, or the record of its first conversion to a format.
 struct ConvertedCopy {
     format: Format,
-    /// The time of the last request, by the clock of [`next_time`].
+    /// The time of the last conversion or read, by the clock of [`next_time`].
     last_read: u64,
-    /// `None` after the first request, and after an eviction.
+    /// `None` after the first conversion, and after an eviction.
     tensor: Option<Tensor>,
 }
 
@@ -37,31 +37,35 @@ fn next_time() -> u64 {
 }
 
 impl ConvertedCopies {
-    /// Records a request for a copy. Returns the kept copy, and whether there was a request for the
-    /// format before.
-    fn request(&self, format: &Format) -> (Option<Tensor>, bool) {
+    /// Returns the kept copy in a format.
+    fn find(&self, format: &Format) -> Option<Tensor> {
         let mut copies = self.locked();
-        if let Some(copy) = copies.iter_mut().find(|copy| copy.format == *format) {
-            copy.last_read = next_time();
-            return (copy.tensor.clone(), true);
+        let copy = copies.iter_mut().find(|copy| copy.format == *format)?;
+        copy.last_read = next_time();
+        copy.tensor.clone()
+    }
+
+    /// Records a conversion. Keeps its result, and returns true, unless it is the first conversion
+    /// to this format.
+    fn record(&self, converted: &Tensor) -> bool {
+        let mut copies = self.locked();
+        let format = &converted.ty().format;
+        match copies.iter_mut().find(|copy| copy.format == *format) {
+            Some(copy) => copy.tensor = Some(converted.clone()),
+            None => {
+                copies.push(ConvertedCopy { format: format.clone(), last_read: next_time(), tensor: None });
+                return false;
+            }
         }
-        copies.push(ConvertedCopy { format: format.clone(), last_read: next_time(), tensor: None });
-        (None, false)
+        true
     }
 
-    /// Keeps the copy of a format that was requested.
-    fn keep(&self, copy: &Tensor) {
-        let mut copies = self.locked();
-        let requested = copies.iter_mut().find(|requested| requested.format == copy.ty().format);
-        requested.into_iter().for_each(|requested| requested.tensor = Some(copy.clone()));
-    }
-
-    /// Returns the time of the least recent request for a copy that is kept.
+    /// Returns the time of the least recent read of a copy that is kept.
     fn oldest(&self) -> Option<u64> {
         self.locked().iter().filter(|copy| copy.tensor.is_some()).map(|copy| copy.last_read).min()
     }
 
-    /// Drops the copy whose last request was at this time; returns whether there was one.
+    /// Drops the copy whose last read was at this time; returns whether there was one.
     fn drop_copy(&self, time: u64) -> bool {
         let copy = self.locked().iter_mut().find(|copy| copy.last_read == time).and_then(|copy| copy.tensor.take());
         copy.is_some()
@@ -87,13 +91,11 @@ impl KeptCopies {
         if tensor.ty().format == *format {
             return Ok(tensor.clone());
         }
-        let (kept, is_repeated) = tensor.copies.request(format);
-        if let Some(kept) = kept {
+        if let Some(kept) = tensor.copies.find(format) {
             return Ok(kept);
         }
         let converted = convert_within(tensor, format, memory)?;
-        if is_repeated {
-            tensor.copies.keep(&converted);
+        if tensor.copies.record(&converted) {
             let mut sources = self.locked();
             sources.retain(|source| source.strong_count() > 0);
             let source = Arc::downgrade(&tensor.copies);

@@ -96,6 +96,9 @@ impl Recognizer<'_> {
     /// if that loop is a walk.
     fn walk(&self, round: &[Stmt], outer: Option<Local>) -> Option<Walk> {
         let (last, before) = round.split_last()?;
+        if !matches!(last, Stmt::While { .. } | Stmt::For { .. } | Stmt::Lanes(_)) {
+            return None;
+        }
         let prologue = self.prologue(before, last, outer)?;
         let value = |e: &Expr| e.substitute_locals(&|l| prologue.value(l));
         let walk = match last {
@@ -167,6 +170,8 @@ impl Recognizer<'_> {
     /// fold values in any order.
     fn prologue(&self, before: &[Stmt], last: &Stmt, outer: Option<Local>) -> Option<Prologue> {
         let body = std::slice::from_ref(last);
+        let (mut assigned, changed) = (vec![false; self.reads.len()], changed_buffers(body));
+        last.for_each_assigned(&mut |l| assigned[l.index()] = true);
         let mut prologue = Prologue::default();
         let mut accumulators: Vec<Local> = Vec::new();
         for stmt in before {
@@ -178,9 +183,10 @@ impl Recognizer<'_> {
             let is_own = |l: Local| accumulators.contains(&l) || prologue.values.iter().any(|(own, _)| *own == l);
             let mut reads_body = false;
             for_each_expr(stmt, &mut |e| {
-                reads_body |= !reads_unchanged(e, body);
-                reads_body |= e.any(&mut |e| {
-                    matches!(e, Expr::Local(l) if !is_own(*l) && assigns_any(body, &mut |assigned| assigned == *l))
+                reads_body |= e.any(&mut |e| match e {
+                    Expr::Local(l) => assigned[l.index()] && !is_own(*l),
+                    Expr::Load { buffer, .. } => changed.contains(buffer),
+                    _ => false,
                 });
             });
             if reads_body {
@@ -367,20 +373,23 @@ fn has_break(stmts: &[Stmt]) -> bool {
 
 /// Returns whether the statements change no buffer that the expression loads from.
 pub(super) fn reads_unchanged(e: &Expr, stmts: &[Stmt]) -> bool {
-    let mut changed: Vec<Buffer> = Vec::new();
-    let mut note = |s: &Stmt| match s {
-        Stmt::Store { buffer, .. } | Stmt::Grow { buffer, .. } | Stmt::Sort { buffer, .. } => changed.push(*buffer),
-        Stmt::SortBy { perm, .. } => changed.push(*perm),
-        Stmt::Swap(a, b) => changed.extend([*a, *b]),
-        _ => {}
-    };
-    for stmt in stmts {
-        stmt.any(&mut |s| {
-            note(s);
-            false
-        });
-    }
+    let changed = changed_buffers(stmts);
     !e.any(&mut |e| matches!(e, Expr::Load { buffer, .. } if changed.contains(buffer)))
+}
+
+/// Returns the buffers whose elements the statements may change.
+fn changed_buffers(stmts: &[Stmt]) -> Vec<Buffer> {
+    let mut changed = Vec::new();
+    for stmt in stmts {
+        match stmt {
+            Stmt::Store { buffer, .. } | Stmt::Grow { buffer, .. } | Stmt::Sort { buffer, .. } => changed.push(*buffer),
+            Stmt::SortBy { perm, .. } => changed.push(*perm),
+            Stmt::Swap(a, b) => changed.extend([*a, *b]),
+            _ => {}
+        }
+        stmt.bodies().into_iter().for_each(|body| changed.extend(changed_buffers(body)));
+    }
+    changed
 }
 
 /// Calls `f` on each expression of a statement and of nested ones.
