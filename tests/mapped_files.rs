@@ -81,7 +81,10 @@ fn a_file_that_is_cut_while_kernels_run_is_an_error() {
         let cut = |file: &fs::File| file.set_len(4096).unwrap();
         let text = output_of_child("a_file_that_is_cut_while_kernels_run_is_an_error", format, cut);
         // The error depends on which page a kernel reads first after the cut.
-        assert!(text.contains("is lost: the file was cut") || text.contains("has changed since it was opened"), "{text}");
+        assert!(
+            text.contains("is lost: the file was cut") || text.contains("has changed since it was opened"),
+            "{text}"
+        );
     }
 }
 

@@ -13,8 +13,8 @@ impl Tensor {
 
     /// Returns the values of the elements at which a boolean mask is true, in row-major order.
     /// Returns `None` unless the tensors are stored in row-major order and share their levels, and
-    /// the mask is false where nothing is stored. A result of an elementwise query shares the levels
-    /// of its operand.
+    /// the mask is false where nothing is stored. A result of an elementwise query shares the
+    /// levels of its operand.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`] and [`Tensor::check_files`], and when memory is exhausted.

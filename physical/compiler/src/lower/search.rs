@@ -62,9 +62,16 @@ pub(crate) fn gallop_back_by(cx: &mut Cx<'_>, (start, r): (&Expr, Local), above:
 
 /// Moves `end` down to the first element of `idx[q..end]` that is not below `i`.
 pub(crate) fn drop_from(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, Local), i: &Expr) {
-    let (lo, i) = (cx.new_local("lo", Prim::I64), cx.name("i", i));
-    cx.assign(lo, plus(&local(q), -1));
-    bisect(cx, (lo, end), &|at| lt(&load(idx, at), &i));
+    let i = cx.name("i", i);
+    let below = |at: Expr| lt(&load(idx, at), &i);
+    let search = cx.block(|cx| {
+        let lo = cx.new_local("lo", Prim::I64);
+        cx.assign(end, plus(&local(end), -1));
+        cx.assign(lo, plus(&local(q), -1));
+        bisect(cx, (lo, end), &below);
+    });
+    let last = cx.block(|cx| cx.push_if(not(&below(plus(&local(end), -1))), search, Vec::new()));
+    cx.push_if(lt(&local(q), &local(end)), last, Vec::new());
 }
 
 /// Moves `hi` down to the first element for which `below` is false. `below` is true for element
