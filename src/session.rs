@@ -15,9 +15,9 @@ use redpoll_compiler::notation::{Schedule, is_program};
 use redpoll_kernels::run::{Limits, Progress, ProgressReporter};
 use redpoll_logic::text::{Catalog, free_tables, parse};
 use redpoll_logic::{FloatMode, LiftedConstant, LiftedPlan, Plan};
-use redpoll_storage::{KeptCopies, Tensor};
+use redpoll_storage::Tensor;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// A compiler of plans and programs to kernels under one configuration. Congruent plans (equal up
@@ -51,8 +51,6 @@ impl Session {
         let limits = config.memory_limit.map_or_else(Limits::default, Limits::memory).with_workers(&config.workers);
         let limits = Limits { device_memory: config.device_memory_limit.unwrap_or(usize::MAX), ..limits };
         let kept_tensors = KeptTensors::within(&limits.memory);
-        let copies: Weak<KeptCopies> = Arc::downgrade(&limits.copies);
-        limits.memory.evict_from(copies);
         Session {
             config: Arc::new(config),
             limits,

@@ -106,10 +106,17 @@ impl Array {
     /// # Errors
     /// The errors of [`Array::collect`].
     pub fn nonzero(&self) -> Result<Vec<Array>, Error> {
-        let tensor = self.derive("nonzero", super::reduce::to_bool).collect()?;
+        let mask = self.derive("nonzero", super::reduce::to_bool).collect()?;
+        self.session().coordinates_where(&mask)
+    }
+}
+
+impl Session {
+    /// Returns the coordinates at which a mask is true in row-major order, as one vector per mode.
+    pub(super) fn coordinates_where(&self, tensor: &Tensor) -> Result<Vec<Array>, Error> {
         let coordinates = match tensor.ty().fill == true.into() {
             false => {
-                let triples = row_major(&tensor)?;
+                let triples = row_major(tensor)?;
                 let flags = triples.values.columns()[0].bools().expect("the values are booleans");
                 let list = |list: &Vec<u64>| {
                     list.iter().zip(flags).filter(|(_, flag)| **flag == 1).map(|(i, _)| *i).collect::<Vec<u64>>()
@@ -120,7 +127,7 @@ impl Array {
             // scanned.
             true => true_coordinates(&tensor.ty().shape, &tensor.to_dense_scalars()?),
         };
-        let vector = |list: &Vec<u64>| self.session().vector(list.iter().map(|i| *i as i64));
+        let vector = |list: &Vec<u64>| self.vector(list.iter().map(|i| *i as i64));
         Ok(coordinates.iter().map(vector).collect())
     }
 }

@@ -66,13 +66,20 @@ fn unchanged(state: &ArrayState) -> Result<ArrayState, Cause> {
 }
 
 /// Converts numbers to booleans by `x != 0`.
+///
+/// # Errors
+/// If the values are structs.
 pub(crate) fn to_bool(state: &ArrayState) -> Result<ArrayState, Cause> {
     let zero = |prim| Expr::literal(Scalar::zero(prim));
     match state.prim() {
         Some(prim) if prim != Prim::Bool => {
             Ok(state.with_expr(Expr::mapjoin(Builtin::Ne, [state.expr.clone(), zero(prim)])?))
         }
-        _ => Ok(state.clone()),
+        Some(_) => Ok(state.clone()),
+        None => {
+            let dtype = &state.expr.info().dtype;
+            Err(Cause::Shape(format!("values of dtype {dtype} are neither true nor false; take one of their members")))
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use ndarray::Axis;
 use redpoll::logic::text::parse_format;
 use redpoll::logic::{DType, FloatMode, Format, Prim};
-use redpoll::{Config, DuplicatePolicy, Note, Session, Target, index};
+use redpoll::{Bindings, Config, DuplicatePolicy, Note, Session, Target, index};
 use redpoll_testing::arrays::draw::{OperandSource, dense_values};
 use redpoll_testing::arrays::oracle;
 
@@ -219,4 +219,36 @@ fn conversions_round_trip() {
             assert_eq!(dense_values(&draw.session.from_sprs(matrix.transpose_view()).collect().unwrap()), x.t());
         }
     }
+}
+
+/// A mask that is stored like the array selects stored values; pairs are no mask.
+#[test]
+fn masks_of_every_storage_select_the_same_elements() {
+    let session = Session::default();
+    let values: Vec<f64> = (0..60).map(|k| if k % 7 == 0 { f64::from(k) - 20.0 } else { 0.0 }).collect();
+    let dense = session.dense([6, 10], values.clone());
+    let selected = |keep: &dyn Fn(f64) -> bool| values.iter().copied().filter(|v| keep(*v)).collect::<Vec<_>>();
+    let formats = [Format::csr(), Format::coo(2), Format::csf(2), Format::csc(), Format::dense(2)];
+    for format in formats {
+        let a = session.array(redpoll::storage::convert(&dense.collect().unwrap(), &format).unwrap());
+        assert_eq!(a.select(&a.greater(3.0)).unwrap().to_vec::<f64>().unwrap(), selected(&|v| v > 3.0), "{format:?}");
+        assert_eq!(a.select(&a.less(3.0)).unwrap().to_vec::<f64>().unwrap(), selected(&|v| v < 3.0), "{format:?}");
+        assert_eq!(
+            a.select(&dense.less(-1.0)).unwrap().to_vec::<f64>().unwrap(),
+            selected(&|v| v < -1.0),
+            "{format:?}"
+        );
+        assert_eq!(
+            a.nonzero().unwrap()[1].to_vec::<i64>().unwrap(),
+            dense.nonzero().unwrap()[1].to_vec::<i64>().unwrap()
+        );
+    }
+    let plan = "(plan (query a (aggregate minby (pair inf max) (mapjoin pair (table A i j) (coordinate j)) j)) \
+                (produces a))";
+    let bindings = Bindings::new().with("A", dense.collect().unwrap());
+    let run = session.prepare(plan, &bindings).unwrap().run().unwrap();
+    let pairs = session.array(run.outputs[0].1.clone());
+    let error = session.vector([1.0; 6]).select(&pairs).unwrap_err().to_string();
+    assert!(error.contains("neither true nor false"), "{error}");
+    assert!(pairs.nonzero().is_err() && pairs.argwhere().is_err());
 }

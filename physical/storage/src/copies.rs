@@ -26,9 +26,12 @@ struct ConvertedCopy {
     tensor: Option<Tensor>,
 }
 
-/// The tensors whose copies are kept.
-#[derive(Debug, Default)]
-pub struct KeptCopies(Mutex<Vec<Weak<ConvertedCopies>>>);
+/// The tensors whose copies are kept, and the budget to which the copies are charged.
+#[derive(Debug)]
+pub struct KeptCopies {
+    sources: Mutex<Vec<Weak<ConvertedCopies>>>,
+    budget: Arc<MemoryBudget>,
+}
 
 /// Returns a larger number at every call.
 fn next_time() -> u64 {
@@ -45,19 +48,24 @@ impl ConvertedCopies {
         copy.tensor.clone()
     }
 
-    /// Records a conversion. Keeps its result, and returns true, unless it is the first conversion
-    /// to this format.
-    fn record(&self, converted: &Tensor) -> bool {
+    /// Returns whether the tensor was converted to the format before.
+    fn is_recorded(&self, format: &Format) -> bool {
+        self.locked().iter().any(|copy| copy.format == *format)
+    }
+
+    /// Records a conversion whose result is not kept.
+    fn record(&self, format: &Format) {
         let mut copies = self.locked();
-        let format = &converted.ty().format;
-        match copies.iter_mut().find(|copy| copy.format == *format) {
-            Some(copy) => copy.tensor = Some(converted.clone()),
-            None => {
-                copies.push(ConvertedCopy { format: format.clone(), last_read: next_time(), tensor: None });
-                return false;
-            }
+        if !copies.iter().any(|copy| copy.format == *format) {
+            copies.push(ConvertedCopy { format: format.clone(), last_read: next_time(), tensor: None });
         }
-        true
+    }
+
+    /// Keeps the copy in a format that was recorded.
+    fn keep(&self, copy: &Tensor) {
+        let mut copies = self.locked();
+        let recorded = copies.iter_mut().find(|recorded| recorded.format == copy.ty().format);
+        recorded.into_iter().for_each(|recorded| recorded.tensor = Some(copy.clone()));
     }
 
     /// Returns the time of the least recent read of a copy that is kept.
@@ -77,8 +85,17 @@ impl ConvertedCopies {
 }
 
 impl KeptCopies {
+    /// Returns an empty set of copies that are charged to the budget, which evicts from the set.
+    pub fn within(budget: &Arc<MemoryBudget>) -> Arc<KeptCopies> {
+        let copies = Arc::new(KeptCopies { sources: Mutex::default(), budget: budget.clone() });
+        let evictable: Weak<KeptCopies> = Arc::downgrade(&copies);
+        budget.evict_from(evictable);
+        copies
+    }
+
     /// Returns the tensor in another format: the kept copy if there is one, or else the result of
-    /// [`convert_within`].
+    /// [`convert_within`]. A copy that is kept is charged to the budget of the set, because it
+    /// outlives the run, and any other copy to `memory`.
     ///
     /// # Errors
     /// Those of [`convert_within`].
@@ -94,20 +111,30 @@ impl KeptCopies {
         if let Some(kept) = tensor.copies.find(format) {
             return Ok(kept);
         }
-        let converted = convert_within(tensor, format, memory)?;
-        if tensor.copies.record(&converted) {
-            let mut sources = self.locked();
-            sources.retain(|source| source.strong_count() > 0);
-            let source = Arc::downgrade(&tensor.copies);
-            if !sources.iter().any(|other| other.ptr_eq(&source)) {
-                sources.push(source);
-            }
+        if tensor.copies.is_recorded(format)
+            && let Ok(copy) = convert_within(tensor, format, &self.budget)
+        {
+            self.register(&tensor.copies);
+            tensor.copies.keep(&copy);
+            return Ok(copy);
         }
+        let converted = convert_within(tensor, format, memory)?;
+        tensor.copies.record(format);
         Ok(converted)
     }
 
+    /// Adds copies to those that are evicted.
+    fn register(&self, copies: &Arc<ConvertedCopies>) {
+        let mut sources = self.locked();
+        sources.retain(|source| source.strong_count() > 0);
+        let source = Arc::downgrade(copies);
+        if !sources.iter().any(|other| other.ptr_eq(&source)) {
+            sources.push(source);
+        }
+    }
+
     fn locked(&self) -> MutexGuard<'_, Vec<Weak<ConvertedCopies>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -115,8 +142,15 @@ impl Evictable for KeptCopies {
     fn evict(&self) -> bool {
         // The lock is released before tensors are dropped.
         let sources: Vec<Arc<ConvertedCopies>> = self.locked().iter().filter_map(Weak::upgrade).collect();
-        let oldest = sources.iter().filter_map(|source| Some((source.oldest()?, source))).min_by_key(|(time, _)| *time);
-        oldest.is_some_and(|(time, source)| source.drop_copy(time))
+        let oldest =
+            || sources.iter().filter_map(|source| Some((source.oldest()?, source))).min_by_key(|(time, _)| *time);
+        // Another thread may read or evict the copy that was found.
+        while let Some((time, source)) = oldest() {
+            if source.drop_copy(time) {
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -146,7 +180,8 @@ mod tests {
     /// their own.
     #[test]
     fn the_second_copy_is_kept() {
-        let (matrix, copies, memory) = (matrix(), KeptCopies::default(), Arc::new(MemoryBudget::new(usize::MAX)));
+        let (matrix, memory) = (matrix(), Arc::new(MemoryBudget::new(usize::MAX)));
+        let copies = KeptCopies::within(&memory);
         let convert = |format: &Format| copies.convert_within(&matrix, format, &memory).unwrap();
         let [first, second, third] = [(); 3].map(|()| convert(&Format::csc()));
         assert_ne!(address(&first), address(&second));
@@ -159,12 +194,11 @@ mod tests {
     /// Copies are freed with their tensor, and evicted if memory is needed.
     #[test]
     fn copies_are_freed() {
-        let copies = Arc::new(KeptCopies::default());
         let memory = Arc::new(MemoryBudget::new(100_000));
-        let weak: Weak<KeptCopies> = Arc::downgrade(&copies);
-        memory.evict_from(weak);
+        let copies = KeptCopies::within(&memory);
         let matrix = matrix();
-        let convert = |format: &Format| copies.convert_within(&matrix, format, &memory).unwrap();
+        let run = Arc::new(MemoryBudget::new(usize::MAX));
+        let convert = |format: &Format| copies.convert_within(&matrix, format, &run).unwrap();
         for format in [Format::csc(), Format::coo(2)] {
             convert(&format);
             convert(&format);

@@ -59,7 +59,7 @@ impl Tensor {
     /// by IEEE 754: a product of zero with an infinity or NaN is NaN.
     #[must_use]
     pub fn assume_regular(self) -> Tensor {
-        Tensor { special: Arc::new(OnceLock::from(Special::NONE)), ..self }
+        Tensor { special: Arc::new(OnceLock::from(Special::NONE)), copies: Arc::default(), ..self }
     }
 
     /// Records that the tensor has no special values other than these, unless its special values

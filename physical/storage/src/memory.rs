@@ -35,7 +35,7 @@ pub struct MemoryBudget {
     peak: AtomicUsize,
     /// Accounts to which the same bytes are charged.
     outer: Vec<Arc<dyn Account>>,
-    /// The buffers that are evicted before a charge is refused; the last ones first.
+    /// The buffers that are evicted before a charge is refused, in this order.
     evictable: Mutex<Vec<Weak<dyn Evictable>>>,
 }
 
@@ -55,7 +55,7 @@ impl MemoryBudget {
         MemoryBudget { limit, used, peak, outer, evictable: Mutex::default() }
     }
 
-    /// Adds buffers that are evicted before a charge is refused, ahead of those added earlier.
+    /// Adds buffers that are evicted before a charge is refused, after those added earlier.
     pub fn evict_from(&self, evictable: Weak<dyn Evictable>) {
         self.evictable.lock().unwrap_or_else(PoisonError::into_inner).push(evictable);
     }
@@ -99,10 +99,14 @@ impl Account for MemoryBudget {
     fn charge(&self, bytes: usize) -> bool {
         // The lock is released before buffers are evicted, because their memory is released.
         let evictable = || self.evictable.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let evict = || evictable().iter().rev().filter_map(Weak::upgrade).any(|buffers| buffers.evict());
+        let evict = || evictable().iter().filter_map(Weak::upgrade).any(|buffers| buffers.evict());
         while !self.try_charge(bytes) {
-            if bytes > self.limit || !evict() {
+            if bytes > self.limit {
                 return false;
+            }
+            // If nothing is left to evict, another thread may have evicted the last buffers.
+            if !evict() {
+                return self.try_charge(bytes);
             }
         }
         true

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::{Array, Tensor, Values};
-use redpoll_logic::{Format, LeafKind, Scalar, WriteMethod};
+use redpoll_logic::{DType, Format, LeafKind, Scalar, WriteMethod};
 
 impl Tensor {
     /// Returns whether a walk visits the stored elements in row-major order.
@@ -11,18 +11,16 @@ impl Tensor {
         format.modes == Format::dense(self.ty.shape.len()).modes && format.levels.iter().all(|level| level.ordered)
     }
 
-    /// Returns the values of the elements at which a boolean mask is true, in row-major order.
-    /// Returns `None` unless the tensors are stored in row-major order and share their levels, and
-    /// the mask is false where nothing is stored. A result of an elementwise query shares the
-    /// levels of its operand.
+    /// Returns the values of the elements at which a mask is true, in row-major order. Returns
+    /// `None` unless the mask is boolean and false where nothing is stored, and both tensors are
+    /// stored in row-major order and share their levels. A result of an elementwise query shares
+    /// the levels of its operand.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`] and [`Tensor::check_files`], and when memory is exhausted.
-    ///
-    /// # Panics
-    /// If the mask has another dtype than `bool`.
     pub fn values_where(&self, mask: &Tensor) -> Result<Option<Values>, Error> {
-        let is_comparable = self.ty.shape == mask.ty.shape
+        let is_comparable = mask.ty.dtype == DType::BOOL
+            && self.ty.shape == mask.ty.shape
             && self.ty.format == mask.ty.format
             && self.ty.format.leaf == LeafKind::Element
             && (mask.ty.fill == Scalar::Bool(false) || self.ty.format.is_dense())

@@ -33,25 +33,23 @@ impl Array {
             let message = format!("a mask of shape {mask_shape:?} does not match an array of shape {shape:?}");
             return Err(ArrayError::shape("select", message));
         }
-        if mask_shape == shape
-            && let Some(selected) = self.select_stored(mask)?
-        {
+        let mask = mask.derive("select", to_bool).collect()?;
+        if let Some(selected) = self.select_stored(&mask)? {
             return Ok(self.session().array(selected));
         }
-        let indices: Vec<Index> = mask.nonzero()?.into_iter().map(Index::Gather).collect();
+        let indices: Vec<Index> = self.session().coordinates_where(&mask)?.into_iter().map(Index::Gather).collect();
         self.slice(indices).check()
     }
 
-    /// Returns the elements at which a mask of the same shape is true, if the array is stored, and
-    /// the mask is stored at the same coordinates.
-    fn select_stored(&self, mask: &Array) -> Result<Option<Tensor>, Error> {
+    /// Returns the elements at which a mask is true, if the array is stored, and the mask is stored
+    /// at the same coordinates.
+    fn select_stored(&self, mask: &Tensor) -> Result<Option<Tensor>, Error> {
         let state = self.state()?;
         let Some(tensor) = stored_tensor(self.session(), &state)?.filter(|_| state.style == ModeStyle::Positional)
         else {
             return Ok(None);
         };
-        let mask = mask.derive("select", to_bool).collect()?;
-        let Some(values) = tensor.values_where(&mask)? else { return Ok(None) };
+        let Some(values) = tensor.values_where(mask)? else { return Ok(None) };
         let (dtype, fill) = (tensor.ty().dtype.clone(), tensor.ty().fill.clone());
         let ty = TensorType { shape: vec![values.len() as u64], dtype, fill, format: Format::dense(1) };
         Ok(Some(Tensor::from_dense(ty, &values)?))

@@ -30,14 +30,9 @@ impl Limits {
     /// Makes limits of this many bytes, on the caller's thread.
     pub fn memory(bytes: usize) -> Limits {
         let workers = Workers::caller().clone();
-        Limits {
-            memory: Arc::new(MemoryBudget::new(bytes)),
-            device_memory: usize::MAX,
-            workers,
-            cancel: Arc::default(),
-            copies: Arc::default(),
-            progress: None,
-        }
+        let memory = Arc::new(MemoryBudget::new(bytes));
+        let copies = KeptCopies::within(&memory);
+        Limits { memory, device_memory: usize::MAX, workers, cancel: Arc::default(), copies, progress: None }
     }
 
     /// Returns limits for one run. Their budget is separate, so that it has the peak of the run,

@@ -9,8 +9,8 @@
 //!     =  if lo < hi { q = lo * n; end = hi * n; while q < end { body(q); q = q + 1 } }
 //! ```
 //! A fiber ends where the next one begins, so the rounds of the body stay the same, in the same
-//! order. A nest over several levels becomes one walk. Folds before the walk that may run in another
-//! order than the walk get a loop of their own.
+//! order. A nest over several levels becomes one walk. Folds before the walk that may run in
+//! another order than the walk get a loop of their own.
 //!
 //! A walk that is in no other loop covers all positions of a chunk. Such a walk is long, so a fold
 //! of one value runs in lanes ([`super::lanes`]).
@@ -21,10 +21,13 @@ mod walk;
 use super::cleanup::cleanup;
 use super::lanes::{LANES, count_reads};
 use super::seeded_fault::SeededFault;
-use crate::assembly::build::{local, lt, plus};
+use crate::assembly::build::{local, lt, min, plus};
 use crate::assembly::{Expr, Function, Local, LocalDecl, Stmt};
 use redpoll_logic::{FloatMode, Prim};
 use walk::{Recognizer, Walk, assigns_any, at, is_ascending, reads_unchanged};
+
+/// Number of positions between two checks for cancellation.
+const BLOCK: i64 = 1 << 16;
 
 /// Returns the function with collapsed loops, and the cursors of the walks that are to be folded in
 /// lanes, with the number of lanes.
@@ -37,14 +40,14 @@ pub(super) fn collapse(mut f: Function, mode: FloatMode) -> (Function, Vec<(Loca
         recognizer,
         depth: 0,
         conditions: Vec::new(),
-        ends: Vec::new(),
+        new_locals: Vec::new(),
         lanes: Vec::new(),
         positions: Vec::new(),
         is_changed: false,
     };
     let body = pass.block(body);
-    let Pass { ends, lanes, positions, is_changed, .. } = pass;
-    f = Function { locals: [locals, ends].concat(), body, ..f };
+    let Pass { new_locals, lanes, positions, is_changed, .. } = pass;
+    f = Function { locals: [locals, new_locals].concat(), body, ..f };
     positions.into_iter().for_each(|l| f.locals[l.index()].name = "q".into());
     (if is_changed { cleanup(f) } else { f }, lanes)
 }
@@ -56,7 +59,7 @@ struct Pass<'a> {
     /// Conditions that hold at the current statement.
     conditions: Vec<Expr>,
     /// New locals, after those of the function.
-    ends: Vec<LocalDecl>,
+    new_locals: Vec<LocalDecl>,
     lanes: Vec<(Local, u16)>,
     /// Loop variables that were coordinates and are positions now.
     positions: Vec<Local>,
@@ -125,17 +128,34 @@ impl Pass<'_> {
 
     /// Appends the walk of all rounds of a loop over `var` from `lo` to `hi`, where `lo <= hi`.
     fn push_walk(&mut self, walk: Walk, (var, lo, hi): (Local, &Expr, &Expr), out: &mut Vec<Stmt>) {
-        let end = walk.end_local.unwrap_or_else(|| {
-            self.ends.push(LocalDecl { name: "q_end".into(), prim: Prim::I64 });
-            Local((self.recognizer.locals.len() + self.ends.len() - 1) as u32)
-        });
+        let end = walk.end_local.unwrap_or_else(|| self.new_local("q_end"));
         let last = if SeededFault::CollapsedEnd.is_active() { plus(hi, -1) } else { hi.clone() };
         out.push(Stmt::Assign(end, at(&walk.begin, var, &last)));
         out.push(Stmt::Assign(walk.cursor, at(&walk.begin, var, lo)));
-        out.push(Stmt::While { cond: lt(&local(walk.cursor), &local(end)), body: walk.body });
+        out.push(self.walk_loop(walk.cursor, end, walk.body));
         self.positions.extend(walk.is_row.then_some(walk.cursor));
         let lanes = walk.lanes.or((self.depth == 0).then_some(LANES));
         self.lanes.extend(lanes.map(|lanes| (walk.cursor, lanes)));
         self.is_changed = true;
+    }
+
+    /// Returns the loop of a walk. A walk that is in no other loop runs in blocks, because each
+    /// round of a loop that contains a loop checks for cancellation.
+    fn walk_loop(&mut self, cursor: Local, end: Local, body: Vec<Stmt>) -> Stmt {
+        let q = local(cursor);
+        if self.depth > 0 {
+            return Stmt::While { cond: lt(&q, &local(end)), body };
+        }
+        let stop = self.new_local("stop");
+        let block = vec![
+            Stmt::Assign(stop, min(&plus(&q, BLOCK), &local(end))),
+            Stmt::While { cond: lt(&q, &local(stop)), body },
+        ];
+        Stmt::While { cond: lt(&q, &local(end)), body: block }
+    }
+
+    fn new_local(&mut self, name: &str) -> Local {
+        self.new_locals.push(LocalDecl { name: name.into(), prim: Prim::I64 });
+        Local((self.recognizer.locals.len() + self.new_locals.len() - 1) as u32)
     }
 }

@@ -3,14 +3,20 @@
 use crate::assembly::{BinaryOp, Expr, Local};
 use redpoll_logic::Scalar;
 
+/// Limit on the number of products of a polynomial. An expression with more products is compared as
+/// a whole, because products of sums double with each factor.
+const MAX_MONOMIALS: usize = 32;
+
 /// A product of factors with a coefficient.
 type Monomial<'e> = (Vec<&'e Expr>, i64);
 
-/// Returns whether two `i64` expressions are equal as polynomials.
+/// Returns whether two `i64` expressions are equal as polynomials; `false` if that is too expensive
+/// to decide.
 pub(super) fn are_equal(a: &Expr, b: &Expr) -> bool {
+    let (Some(of_a), Some(of_b)) = (monomials(a), monomials(b)) else { return a == b };
     let mut difference: Vec<Monomial<'_>> = Vec::new();
-    let of_b = monomials(b).into_iter().map(|(factors, c)| (factors, c.wrapping_neg()));
-    for (factors, c) in monomials(a).into_iter().chain(of_b) {
+    let negated = of_b.into_iter().map(|(factors, c)| (factors, c.wrapping_neg()));
+    for (factors, c) in of_a.into_iter().chain(negated) {
         match difference.iter_mut().find(|(other, _)| have_equal_factors(&factors, other)) {
             Some((_, sum)) => *sum = sum.wrapping_add(c),
             None => difference.push((factors, c)),
@@ -19,30 +25,40 @@ pub(super) fn are_equal(a: &Expr, b: &Expr) -> bool {
     difference.iter().all(|(_, c)| *c == 0)
 }
 
-/// Returns whether the expression is the sum of the local and a polynomial without the local.
+/// Returns whether the expression is a sum in which the local occurs once, as a summand that is
+/// added.
 pub(super) fn is_offset_of(e: &Expr, var: Local) -> bool {
-    let (with, without): (Vec<_>, Vec<_>) =
-        monomials(e).into_iter().partition(|(factors, _)| factors.iter().any(|f| f.mentions(var)));
-    let is_var = |(factors, c): &Monomial<'_>| *c == 1 && factors[..] == [&Expr::Local(var)];
-    !without.is_empty() && with.len() == 1 && with.iter().all(is_var)
+    match e {
+        Expr::Binary(BinaryOp::Add, a, b) => {
+            let is_var_or_offset = |e: &Expr| *e == Expr::Local(var) || is_offset_of(e, var);
+            is_var_or_offset(a) && !b.mentions(var) || is_var_or_offset(b) && !a.mentions(var)
+        }
+        Expr::Binary(BinaryOp::Sub, a, b) => (**a == Expr::Local(var) || is_offset_of(a, var)) && !b.mentions(var),
+        _ => false,
+    }
 }
 
-/// Returns the products of which the expression is the sum.
-fn monomials(e: &Expr) -> Vec<Monomial<'_>> {
-    match e {
+/// Returns the products of which the expression is the sum; `None` if there are more than
+/// [`MAX_MONOMIALS`].
+fn monomials(e: &Expr) -> Option<Vec<Monomial<'_>>> {
+    let products: Vec<Monomial<'_>> = match e {
         Expr::Const(Scalar::I64(c)) => vec![(Vec::new(), *c)],
         Expr::Binary(op @ (BinaryOp::Add | BinaryOp::Sub), a, b) => {
             let sign = if *op == BinaryOp::Add { 1 } else { -1 };
-            let right = monomials(b).into_iter().map(|(factors, c)| (factors, c.wrapping_mul(sign)));
-            monomials(a).into_iter().chain(right).collect()
+            let right = monomials(b)?.into_iter().map(|(factors, c)| (factors, c.wrapping_mul(sign)));
+            monomials(a)?.into_iter().chain(right).collect()
         }
         Expr::Binary(BinaryOp::Mul, a, b) => {
-            let (left, right) = (monomials(a), monomials(b));
+            let (left, right) = (monomials(a)?, monomials(b)?);
+            if left.len() * right.len() > MAX_MONOMIALS {
+                return None;
+            }
             let pairs = left.iter().flat_map(|x| right.iter().map(move |y| (x, y)));
             pairs.map(|((x, c), (y, d))| ([&x[..], y].concat(), c.wrapping_mul(*d))).collect()
         }
         atom => vec![(vec![atom], 1)],
-    }
+    };
+    (products.len() <= MAX_MONOMIALS).then_some(products)
 }
 
 /// Returns whether two products have the same factors, in any order.
@@ -86,5 +102,19 @@ mod tests {
         assert!(is_offset_of(&add(&row(&i), &j), Local(1)));
         assert!(!is_offset_of(&add(&row(&j), &j), Local(1)), "`j` is also a factor");
         assert!(!is_offset_of(&ptr(&j), Local(1)));
+        assert!(is_offset_of(&sub(&add(&j, &row(&i)), &n), Local(1)) && !is_offset_of(&sub(&n, &j), Local(1)));
+    }
+
+    /// A product of sums has 2^60 products of its summands.
+    #[test]
+    fn long_products_of_sums_are_compared_as_a_whole() {
+        let factor = |k: u32| add(&local(Local(k)), &local(Local(k + 100)));
+        let product = |mut order: Box<dyn Iterator<Item = u32>>| {
+            let first = factor(order.next().unwrap());
+            order.fold(first, |product, k| mul(&product, &factor(k)))
+        };
+        let long = product(Box::new(0..60));
+        assert!(are_equal(&long, &long) && !are_equal(&long, &product(Box::new((0..60).rev()))));
+        assert!(!is_offset_of(&long, Local(1)));
     }
 }

@@ -165,9 +165,9 @@ impl Recognizer<'_> {
         })
     }
 
-    /// Returns the meaning of the statements before the last one, a loop. Returns `None` if they read
-    /// what the loop changes, or do more than assign locals, scan to the end of a run, or
-    /// fold values in any order.
+    /// Returns the meaning of the statements `before` the loop `last`. Returns `None` if they read
+    /// what the loop changes, or do more than assign locals, scan to the end of a run, or fold
+    /// values in any order.
     fn prologue(&self, before: &[Stmt], last: &Stmt, outer: Option<Local>) -> Option<Prologue> {
         let body = std::slice::from_ref(last);
         let (mut assigned, changed) = (vec![false; self.reads.len()], changed_buffers(body));
