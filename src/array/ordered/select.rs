@@ -12,8 +12,8 @@ impl Array {
     /// Returns the elements at which a mask, a boolean array, is true, in row-major order. The
     /// shape of the mask must be a prefix of the shape of the array; the remaining modes of the
     /// array are kept. The mask is computed at once, because the shape of the result depends on the
-    /// values of the mask. The elements are computed lazily, unless array and mask are stored at the
-    /// same coordinates, as those of `a.select(&a.greater(5))` are.
+    /// values of the mask. The elements are computed lazily, unless array and mask are stored at
+    /// the same coordinates, as those of `a.select(&a.greater(5))` are.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
