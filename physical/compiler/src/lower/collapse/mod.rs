@@ -22,7 +22,7 @@ use super::cleanup::cleanup;
 use super::lanes::{LANES, count_reads};
 use super::seeded_fault::SeededFault;
 use crate::assembly::build::{local, lt, min, plus};
-use crate::assembly::{Expr, Function, Local, LocalDecl, Stmt};
+use crate::assembly::{BinaryOp, Expr, Function, Local, LocalDecl, Stmt};
 use redpoll_logic::{FloatMode, Prim};
 use walk::{Recognizer, Walk, assigns_any, at, is_ascending, reads_unchanged};
 
@@ -64,6 +64,31 @@ struct Pass<'a> {
     /// Loop variables that were coordinates and are positions now.
     positions: Vec<Local>,
     is_changed: bool,
+}
+
+/// Ends the rounds of a fold before a walk when the fold runs first, if all rounds fold the same
+/// value and repeating the fold changes nothing. `var` is the variable of the loop.
+fn end_when_repeated(mut folds: Vec<Stmt>, var: Local) -> Vec<Stmt> {
+    let is_varying = |l: Local| l == var || assigns_any(&folds, &mut |assigned| assigned == l);
+    let is_repeated = |stmt: &Stmt| match stmt {
+        Stmt::If { then, other, .. } => match &then[..] {
+            [Stmt::Assign(_, Expr::Binary(op, _, value))] => {
+                let is_idempotent = matches!(op, BinaryOp::Min | BinaryOp::Max | BinaryOp::And | BinaryOp::Or);
+                let is_same = !value.any(&mut |e| matches!(e, Expr::Local(l) if is_varying(*l)));
+                is_idempotent && is_same && other.is_empty()
+            }
+            _ => false,
+        },
+        _ => false,
+    };
+    let is_definition = |stmt: &Stmt| matches!(stmt, Stmt::Assign(l, value) if !value.mentions(*l));
+    if let Some(at) = folds.iter().position(is_repeated)
+        && folds.iter().enumerate().all(|(k, stmt)| k == at || is_definition(stmt))
+        && let Stmt::If { then, .. } = &mut folds[at]
+    {
+        then.push(Stmt::Break);
+    }
+    folds
 }
 
 impl Pass<'_> {
@@ -115,7 +140,8 @@ impl Pass<'_> {
     fn push_fibers(&mut self, mut walk: Walk, (var, lo, hi): (Local, Expr, Expr), out: &mut Vec<Stmt>) {
         let folds = std::mem::take(&mut walk.folds);
         if !folds.is_empty() {
-            out.push(Stmt::For { var, lo: lo.clone(), hi: hi.clone(), body: folds });
+            let body = end_when_repeated(folds, var);
+            out.push(Stmt::For { var, lo: lo.clone(), hi: hi.clone(), body });
         }
         let cond = lt(&lo, &hi);
         let mut code = Vec::new();
