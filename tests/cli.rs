@@ -600,7 +600,7 @@ fn files_are_converted_between_all_formats() {
             "3 x 3 i64, 9 entries",
             &["symmetric; both", "layout changes from coordinate to array"],
         ),
-        (&["twice.tns", "once.mtx"], "2 x 2 f64, 2 entries", &["1 entries have repeated coordinates"]),
+        (&["twice.tns", "once.mtx"], "2 x 2 f64, 2 entries", &["1 entry has repeated coordinates"]),
         (&["people.csv", "people.mtx"], "3 x 3 i64, 2 entries", &["cannot store names"]),
         (&["people.csv", "people.rpt", "--format", "csc"], "3 x 3 i64, 2 entries", &["cannot store names"]),
         (&["half.mtx", "half.rpt"], "3 x 3 i64, 3 entries", &["symmetric; both"]),

@@ -10,7 +10,7 @@ use crate::compiler::notation::{TRANSFORMATIONS, TransformationText, is_program}
 use crate::datasets::Memory;
 use crate::kernels::run::Workers;
 use crate::logic::text::{format_to_sexpr, free_tables};
-use crate::logic::{Alias, Field, FloatMode};
+use crate::logic::{Alias, Field, FloatMode, plural};
 use crate::{Bindings, Config, Error, Prepared, Program, Session, Target};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use redpoll_optimizer::{Adaptivity, Subject, Subjects};
@@ -293,8 +293,13 @@ fn subject_parser() -> impl TypedValueParser<Value = Subject> {
 
 /// Returns the note on a file with repeated coordinates; `None` if no coordinates are repeated.
 pub(super) fn repetition_note(file: &Path, repeated: usize) -> Option<String> {
-    let file = file.display();
-    (repeated > 0).then(|| format!("{file}: {repeated} entries have repeated coordinates; their values were added"))
+    let (file, entries) = (file.display(), plural(repeated as u64, "entry has", "entries have"));
+    (repeated > 0).then(|| {
+        format!(
+            "{file}: {repeated} {entries} repeated coordinates; numbers at equal coordinates were added, and booleans \
+             kept once (as i64, they would be counted)"
+        )
+    })
 }
 
 /// Prints a note for the user.
