@@ -7,7 +7,7 @@
 //! discordant in an order with the outputs' loops outermost.
 
 use crate::access::fit::{LevelUse, fit};
-use crate::term::sizes::Sizes;
+use crate::term::sizes::{FieldSplit, Sizes};
 use crate::term::unify::{canonicalize, match_loops};
 use crate::term::{Fold, ModeCoordinate, Nest, NestKind, Node, Read, Target, Term, is_regroupable};
 use redpoll_logic::{Field, FloatMode};
@@ -124,7 +124,13 @@ fn append_with_fresh_fields(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Fi
 
 /// Appends the outputs of `nest`, with renamed fields, to those of `into`.
 fn append(into: &Nest, nest: &Nest, name: &dyn Fn(&Field) -> Field, mode: FloatMode) -> Option<Nest> {
-    if nest.loops().iter().any(|f| nest.sizes.of(f) != into.sizes.of(&name(f))) {
+    // The last block of a split field may be cut, so loops of equal sizes may differ in their splits.
+    let split = |f: &Field| nest.sizes.split(f).map(|split| FieldSplit { outer: name(&split.outer), ..split.clone() });
+    let is_same = |f: &Field| {
+        let other = name(f);
+        nest.sizes.of(f) == into.sizes.of(&other) && split(f).as_ref() == into.sizes.split(&other)
+    };
+    if !nest.loops().iter().all(is_same) {
         return None;
     }
     let with = |f: &Field| ModeCoordinate::field(&name(f));
