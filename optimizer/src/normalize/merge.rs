@@ -124,7 +124,8 @@ fn append_with_fresh_fields(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Fi
 
 /// Appends the outputs of `nest`, with renamed fields, to those of `into`.
 fn append(into: &Nest, nest: &Nest, name: &dyn Fn(&Field) -> Field, mode: FloatMode) -> Option<Nest> {
-    // The last block of a split field may be cut, so loops of equal sizes may differ in their splits.
+    // The last block of a split field may be cut, so loops of equal sizes may differ in their
+    // splits.
     let split = |f: &Field| nest.sizes.split(f).map(|split| FieldSplit { outer: name(&split.outer), ..split.clone() });
     let is_same = |f: &Field| {
         let other = name(f);
