@@ -305,8 +305,7 @@ pub(crate) fn fold_products(
         finite &= number != Number::F64 || leaves.encoded.absolute_sum(leaves.join, *factor)?.is_finite();
     }
     if !finite {
-        // Where there is no row, the product must be 0, but an infinite factor times 0 would be
-        // NaN.
+        // If there is no row, the product must be 0, but an infinite factor times 0 would be NaN.
         let identity = Expr::literal(Scalar::zero(number.prim()));
         product = Expr::mapjoin(Builtin::IfElse, [leaves.presence(valid, None)?, product, identity])?;
     }

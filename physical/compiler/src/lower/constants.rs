@@ -4,7 +4,7 @@
 //! ```text
 //! t = -inf; for k in 0..100 { t = max(t, 0.0) }; y[j] = t   ~>   y[j] = 0.0
 //! ```
-//! Where the producer of such a scalar reads only fill values, the scalar is a constant. If this
+//! If the producer of such a scalar reads only fill values, the scalar is a constant. If this
 //! constant is the fill value of the output, the consumer stores nothing.
 
 use super::cx::Cx;

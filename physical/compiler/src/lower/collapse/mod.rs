@@ -12,8 +12,12 @@
 //! order. A nest over several levels becomes one walk. Folds before the walk that may run in
 //! another order than the walk get a loop of their own.
 //!
+//! The outer loop may also be a walk along runs of equal coordinates, as in COO. If the body reads
+//! no coordinate, the ends of the runs are not searched.
+//!
 //! A walk that is in no other loop covers all positions of a chunk. Such a walk is long, so a fold
-//! of one value runs in lanes ([`super::lanes`]).
+//! of one value runs in lanes ([`super::lanes`]), and the walk runs in blocks, between which kernels
+//! check for cancellation.
 
 mod polynomial;
 mod walk;
@@ -27,7 +31,7 @@ use redpoll_logic::{FloatMode, Prim};
 use walk::{Recognizer, Walk, assigns_any, at, is_ascending, reads_unchanged};
 
 /// Number of positions between two checks for cancellation.
-const BLOCK: i64 = 1 << 16;
+const POSITIONS_PER_POLL: i64 = 1 << 16;
 
 /// Returns the function with collapsed loops, and the cursors of the walks that are to be folded in
 /// lanes, with the number of lanes.
@@ -60,6 +64,7 @@ struct Pass<'a> {
     conditions: Vec<Expr>,
     /// New locals, after those of the function.
     new_locals: Vec<LocalDecl>,
+    /// The cursors of the walks that are to be folded in lanes, with the number of lanes.
     lanes: Vec<(Local, u16)>,
     /// Loop variables that were coordinates and are positions now.
     positions: Vec<Local>,
@@ -174,7 +179,7 @@ impl Pass<'_> {
         }
         let stop = self.new_local("stop");
         let block = vec![
-            Stmt::Assign(stop, min(&plus(&q, BLOCK), &local(end))),
+            Stmt::Assign(stop, min(&plus(&q, POSITIONS_PER_POLL), &local(end))),
             Stmt::While { cond: lt(&q, &local(stop)), body },
         ];
         Stmt::While { cond: lt(&q, &local(end)), body: block }

@@ -110,7 +110,7 @@ impl RunArrays {
             Stmt::Assign(left, first_of(local(q))),
             Stmt::Assign(stop, sub(&int(past), &local(left))),
         ];
-        // As in forward reads, the chunk of a fiber that may be absent must start with a gap.
+        // The chunk of a fiber that may be absent must start with a gap, like in forward reads.
         let chunk = match (self.left, &fiber.present) {
             (None, None) => child,
             _ => {
