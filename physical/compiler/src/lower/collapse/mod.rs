@@ -16,8 +16,8 @@
 //! no coordinate, the ends of the runs are not searched.
 //!
 //! A walk that is in no other loop covers all positions of a chunk. Such a walk is long, so a fold
-//! of one value runs in lanes ([`super::lanes`]), and the walk runs in blocks, between which kernels
-//! check for cancellation.
+//! of one value runs in lanes ([`super::lanes`]). The walk runs in blocks, and kernels check for
+//! cancellation between them.
 
 mod polynomial;
 mod walk;
