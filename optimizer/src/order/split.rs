@@ -24,8 +24,9 @@ pub(crate) fn split_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
     let nest = &resolve_quotients(nest, mode);
     let mut blocks: Vec<(Field, Vec<u64>)> = Vec::new();
     let mut add_block = |at: &ModeCoordinate, block: u64| {
-        // A field of a diagonal is not split, because its loop has the bounds of the whole field.
-        let Some(field) = at.as_field().filter(|f| nest.sizes.skew(f).next().is_none()) else { return };
+        // The loop of a part of a split or a diagonal has the bounds of the whole field, which its
+        // own parts would not have.
+        let Some(field) = at.as_field().filter(|f| nest.sizes.is_whole(f)) else { return };
         match blocks.iter_mut().find(|(f, _)| f == field) {
             Some((_, sizes)) if !sizes.contains(&block) => sizes.push(block),
             Some(_) => {}
