@@ -165,6 +165,28 @@ fn results_are_written_and_read_back() {
     }
 }
 
+/// A result is stored in the format that `--out` names. A dense file of few entries has a note.
+#[test]
+fn results_are_written_in_a_format() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .write("wide.mtx", "%%MatrixMarket matrix coordinate real general\n50 50 3\n1 1 1.5\n2 1 2\n2 3 -1\n")
+        .write("dense.rp", "(plan (query C (reformat dense (mapjoin * 2 (table A i j)))) (produces C))");
+    let write = |out: &str| {
+        let result = sandbox.run(&["run", "dense.rp", "--bind", "A=wide.mtx", "--out", out]);
+        assert_eq!(result.code, Some(0), "{}", result.err);
+        result.err
+    };
+    let notes = write("C=c.npz");
+    let expected = "c.npz: the result is dense, but only 3 of 2500 elements differ from the fill value 0.0; \
+                    `--out C=c.npz:csr` stores only these";
+    assert!(notes.contains(expected), "{notes}");
+    let notes = write("C=c.npz:csr");
+    assert!(!notes.contains("the result is dense"), "{notes}");
+    let header = sandbox.run(&["info", "c.npz", "--header"]).out;
+    assert!(header.contains("layout    csr") && header.contains("entries   3"), "{header}");
+}
+
 #[test]
 fn values_are_printed() {
     let sandbox = Sandbox::new();
@@ -204,6 +226,27 @@ fn failures_have_messages_and_exit_codes() {
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--threads", "0"], 2, &["--threads"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--out", "t=t.npy"], 1, &["does not produce `t`", "it produces s"]),
         (&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=c.xyz"], 1, &["c.xyz", ".mtx"]),
+        (
+            &["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=c.npz:csrr"],
+            1,
+            &["--out C=c.npz:csrr: unknown format `csrr`; did you mean `csr`", "redpoll formats"],
+        ),
+        (
+            &["run", "A(i,j)", "--bind", "A=a.mtx"],
+            1,
+            &["the plan: line 1, column 7: expected `=`, found the end of the text", "y(i) = A(i,j) * x(j)"],
+        ),
+        (&["run", "(plan (query s (table A i j)", "--bind", "A=a.mtx"], 1, &["line 1, column 7: `(` is not closed"]),
+        (&["run", "a.mtx"], 1, &["a.mtx: the file has data, not a plan", "--bind A=a.mtx"]),
+        (&["run", "sume.rp"], 1, &["sume.rp: No such file", "hint: did you mean `sum.rp`?"]),
+        (&["run", "sum.rp", "--bind", "A=a"], 1, &["a: No such file", "hint: did you mean `a.mtx`?"]),
+        (&["run", "sum.rp", "--bind", "a=a.mtx"], 1, &["reads no table `a`; its file is ignored; did you mean `A`?"]),
+        (
+            &["run", "number.rp", "--bind", "A=a.mtx", "--bind", "b=2"],
+            1,
+            &["number.rp: line 1, column 41: the dtype of the number `b` must be written"],
+        ),
+        (&["explain", "y(i) = A(i,j)", "--size", "A=3"], 2, &["--size A", "there are `i`, `j`"]),
         (&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=no/c.mtx"], 1, &["no/c.mtx", "no folder no", "hint:"]),
         (&["run", ""], 2, &["the plan is empty", "y(i) = A(i,j) * x(j)"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--threads", "0"], 2, &["--threads", "at least 1"]),
@@ -213,7 +256,11 @@ fn failures_have_messages_and_exit_codes() {
         (&["run", "op.rp", "--bind", "A=a.mtx"], 1, &["op.rp", "line 2, column", "unknown operator `mulx`"]),
         (&["run", "field.rp", "--bind", "A=a.mtx"], 1, &["field.rp", "line 1", "field `k`"]),
         (&["run", "open.rp", "--bind", "A=a.mtx"], 1, &["open.rp", "line 1"]),
-        (&["run", "sizes.rp", "--bind", "A=a.mtx"], 1, &["sizes.rp: line 1", "field `j` has size 3", "2 in `A`"]),
+        (
+            &["run", "sizes.rp", "--bind", "A=a.mtx"],
+            1,
+            &["sizes.rp: line 1", "field `j` has size 3 in mode 1 of `A` but 2 in mode 0 of `A`"],
+        ),
         // Impossible formats are reported before anything is compiled.
         (
             &["run", "sum.rp", "--bind", "A=a.mtx:(singleton (dense (element)))"],
@@ -324,6 +371,15 @@ fn failures_have_messages_and_exit_codes() {
             &["bad.csv:1", "a column from 1 to 3"],
         ),
         (&["convert", "a.mtx"], 2, &["OUT"]),
+        (&["convert", "a.mtx", "./a.mtx"], 1, &["./a.mtx: the output is the input", "another name"]),
+        (&["convert", "a.mtx", "."], 1, &[".: is a folder", "name a file in the folder"]),
+        (
+            &["convert", "bad.csv", "c.mtx", "--coordinates", "from,to", "--header", "true"],
+            1,
+            &["named `from`, found `0`"],
+        ),
+        (&["formats", "crs"], 1, &["unknown format `crs`; did you mean `csr`", "`redpoll formats` lists"]),
+        (&["operators", "mim"], 1, &["unknown operator `mim`; did you mean `min`", "`redpoll operators` lists"]),
         (&["convert", "a.mtx", "c.npz", "--dtype", "u9"], 2, &["u9", "expected one of bool, i8"]),
         (&["convert", "a.mtx", "c.npz", "--dtype", "u8"], 1, &["a.mtx", "1.5 does not fit u8"]),
         (&["fly"], 2, &["fly"]),
@@ -335,6 +391,7 @@ fn failures_have_messages_and_exit_codes() {
         .write("cube.tns", "1 1 1 1.0\n2 2 2 3.0\n")
         .write("cut.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 3\n1 1 1.5\n")
         .write("out.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 1\n1 4 1.5\n")
+        .write("number.rp", "(program (input A (shape n m)) (input b (dtype A) 0) (output y f64) (+= y b))")
         .write("pattern.rp", "(plan (query s (reformat (dense (sparse-list (pattern))) (table A i j))) (produces s))")
         .write("window.rp", "(plan (query s\n (index (window j 1 4) (table A i j))) (produces s))")
         .write("stride.rp", "(plan (query s (index (stride j 0) (table A i j))) (produces s))")
@@ -586,6 +643,7 @@ fn files_are_converted_between_all_formats() {
         .write("half.mtx", "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n2 1 5\n1 1 7\n")
         .write("twice.tns", "1 1 2\n2 2 5\n1 1 3\n")
         .write("people.csv", "from,to,weight\nann,bob,1\nbob,cid,2\n")
+        .write("friends.csv", "person,friend\nann,bob\nbob,cid\n")
         .write("ratings.csv", "who,what,stars,when\n1,2,5,9\n3,1,4,8\n");
     let cases: &[(&[&str], &str, &[&str])] = &[
         (&["half.mtx", "whole.npz"], "3 x 3 i64, 3 entries", &["symmetric; both triangles"]),
@@ -606,6 +664,16 @@ fn files_are_converted_between_all_formats() {
         (&["half.mtx", "half.rpt"], "3 x 3 i64, 3 entries", &["symmetric; both"]),
         (&["half.rpt", "half.csv"], "3 x 3 i64, 3 entries", &["layout changes", "`# dims 3 3`"]),
         (&["people.csv", "people.tsv"], "3 x 3 i64, 2 entries", &["`# dims 3 3`"]),
+        (
+            &["friends.csv", "friends.tsv"],
+            "3 x 3 bool, 2 entries",
+            &[
+                "friends.csv: the first record, `person,friend`, is read as the header, because none of its names \
+                 occurs again; `redpoll convert --header false` reads it as an entry",
+                "`# dims 3 3`",
+            ],
+        ),
+        (&["friends.csv", "friends.tsv", "--header", "false"], "5 x 5 bool, 3 entries", &["`# dims 5 5`"]),
         (&["half.mtx", "narrow.npz", "--dtype", "u8"], "3 x 3 u8, 3 entries", &["symmetric; both"]),
         (
             &["narrow.npz", "narrow.csv"],
@@ -808,7 +876,7 @@ fn index_notation_needs_no_file() {
         (&["explain", "y(i) = A(i,j) *", "--size", "i=9"], 1, "the plan: line 1, column 16: expected a value"),
         (&["run", "y(i) = A(i,j)"], 1, "--bind A=FILE"),
         (&["explain", "y(i) = A(i,j)", "--format", "A=nonsense"], 1, "--format A=nonsense: "),
-        (&["explain", "y(i) = A(i,j)", "--size", "i=x"], 2, "`x` is not a valid value"),
+        (&["explain", "y(i) = A(i,j)", "--size", "i=x"], 2, "`x` is not a whole number"),
         (&["explain", "y(i) = A(i,j)", "--size", "i=2", "--size", "i=3"], 2, "--size names `i` twice"),
     ];
     for (args, code, message) in failures {
@@ -866,6 +934,7 @@ fn listings_and_help_have_their_contents() {
     let cases: &[(&[&str], &[&str])] = &[
         (&["info", "a.mtx"], &["Matrix Market", "2 x 3", "f64", "entries   3", "structure", "bytes by format"]),
         (&["operators"], &["max          2 or more", "cast-f64", "floordiv"]),
+        (&["operators", "cast_f64"], &["cast-f64     1  "]),
         (&["formats"], &["sparse-list", "byte-map", "csr", "bcsr", ".tns", ".npz", ".csv", ".tsv"]),
         (&["--help"], &["run", "explain", "info", "plot", "generate", "convert", "formats", "Examples:"]),
         (&["generate", "--help"], &["rmat", "erdos-renyi", "grid", "banded", "blocks", "uniform", "ratings", "image"]),
@@ -883,6 +952,10 @@ fn listings_and_help_have_their_contents() {
         }
         assert!(!result.out.contains('\x1b'), "{args:?}: colours without a terminal");
     }
+    let (format, file_format) = (sandbox.run(&["formats", "csr"]).out, sandbox.run(&["formats", ".tsv"]).out);
+    assert_eq!(format, "format shorthands\n  csr          rank 2    (dense (sparse-list (element)))\n");
+    assert_eq!(file_format.lines().next(), Some("file formats"));
+    assert_eq!((file_format.lines().count(), sandbox.run(&["operators", "max"]).out.lines().count()), (2, 2));
 }
 
 /// Closed pipes, as in `redpoll formats | head -1`, are not failures.

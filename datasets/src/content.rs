@@ -1,6 +1,7 @@
 //! Content of a file: its header and its entries, before they are stored in a format.
 
 use crate::compression::Compression;
+use crate::file_formats::edge_list::HeaderGuess;
 use crate::memory::bytes_of;
 use crate::{Values, file_formats};
 use redpoll_logic::{DType, Format, Prim, Scalar};
@@ -85,6 +86,9 @@ pub struct Info {
     /// The number of entries in the file: for a symmetric matrix, those of one triangle; for blocks
     /// and diagonals, including the padding.
     pub stored: u64,
+    /// The decision whether the first record of an edge list is the header, if it is a guess.
+    /// `None` for other formats, and if the first records or the options leave no doubt.
+    pub header_guess: Option<HeaderGuess>,
 }
 
 impl Info {
@@ -106,6 +110,7 @@ impl Info {
             fill,
             symmetry: Symmetry::General,
             stored,
+            header_guess: None,
         }
     }
 

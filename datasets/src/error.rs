@@ -1,5 +1,6 @@
 //! The error type of this crate: the fault, the file, the position, and the next step.
 
+use crate::content::MAX_DIMENSION;
 use crate::memory::ReadError;
 use crate::text::quote;
 use redpoll_logic::{Prim, plural};
@@ -123,6 +124,9 @@ pub enum Location {
     File,
     /// A line of the (decompressed) text, counted from 1.
     Line(u64),
+    /// A field of an edge list: the line, counted from 1, and the column, as its quoted name or its
+    /// number, counted from 1.
+    Field(u64, String),
     /// An array of an archive, by name.
     Array(String),
     /// An entry of an array, counted from 0.
@@ -134,6 +138,7 @@ impl fmt::Display for Location {
         match self {
             Location::File => Ok(()),
             Location::Line(line) => write!(f, ":{line}"),
+            Location::Field(line, column) => write!(f, ":{line}, column {column}"),
             Location::Array(name) => write!(f, ", array {}", quote(name.as_bytes())),
             Location::Entry(name, entry) => write!(f, ", array `{name}`, entry {entry}"),
         }
@@ -154,7 +159,8 @@ pub enum Fault {
     },
     /// A coordinate outside of its mode.
     #[error(
-        "coordinate {coordinate} of mode {mode} is out of range: the dimension is {dimension}, and coordinates start at {first}"
+        "coordinate {coordinate} of mode {mode} is out of range: {}, and coordinates start at {first}",
+        dimension_text(*.dimension)
     )]
     OutOfRange {
         /// The mode, counted from 0.
@@ -176,6 +182,12 @@ pub enum Fault {
         dtype: Prim,
         /// The next step.
         hint: &'static str,
+    },
+    /// An archive, or one of its arrays, that is cut or damaged.
+    #[error("the {content} is truncated or damaged; fetch or save the file again")]
+    Damaged {
+        /// The damaged content.
+        content: &'static str,
     },
     /// Fewer entries than the header announces.
     #[error(
@@ -250,6 +262,14 @@ pub enum Fault {
         /// The next step.
         hint: String,
     },
+}
+
+/// Describes the dimension of a mode, which is [`MAX_DIMENSION`] if the file gives none.
+fn dimension_text(dimension: u64) -> String {
+    match dimension {
+        MAX_DIMENSION => "a dimension is at most 2^63 - 1".into(),
+        _ => format!("the dimension is {dimension}"),
+    }
 }
 
 /// A count, or `None` if it has overflowed.

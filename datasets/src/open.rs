@@ -120,7 +120,8 @@ fn open_stored(
     stored: &StoredFormat,
     memory: &Memory,
 ) -> Result<OpenedFile, Error> {
-    let (info, tensor) = (stored.read)(content.bytes(), memory).map_err(|fault| fault.into_error(path))?;
+    let read = (stored.read)(content.bytes(), memory);
+    let (info, tensor) = read.map_err(|fault| content.reader_error(path, fault))?;
     let info = Info { compression: content.compression, ..info };
     Ok(OpenedFile { info, tensor, repeated: 0, dictionaries: Vec::new() })
 }

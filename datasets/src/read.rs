@@ -6,6 +6,7 @@ use crate::error::{Error, Fault, LocatedFault, Location, StreamError};
 use crate::file_format::{FileFormat, ParsedFile, ReadOptions};
 use crate::file_formats::edge_list::Dictionary;
 use crate::file_formats::extensions;
+use crate::file_formats::frostt::FROSTT;
 use crate::memory::{Memory, MemoryScope, ReadError, read_all, read_expected};
 use crate::values::Values;
 use redpoll_logic::{Prim, Scalar};
@@ -92,6 +93,8 @@ pub(crate) struct FileContent<'a> {
     start: usize,
     pub(crate) compression: Compression,
     pub(crate) file_format: &'static FileFormat,
+    /// True if the options give the file format.
+    is_requested: bool,
 }
 
 impl<'a> FileContent<'a> {
@@ -113,12 +116,19 @@ impl<'a> FileContent<'a> {
             })?),
         };
         let start = text_offset(&bytes).map_err(invalid)?;
+        check_not_empty(&bytes[start..]).map_err(invalid)?;
         let file_format = options
             .file_format
             .or(by_name)
             .or_else(|| FileFormat::of_content(&bytes[start..]))
             .ok_or_else(|| Error::unknown_format(path))?;
-        Ok(FileContent { bytes, start, compression, file_format })
+        Ok(FileContent { bytes, start, compression, file_format, is_requested: options.file_format.is_some() })
+    }
+
+    /// Returns the error of a fault that the reader of the format has found.
+    pub(crate) fn reader_error(&self, path: &Path, fault: LocatedFault) -> Error {
+        let other = if self.is_requested { None } else { wrong_name_fault(self.file_format, self.bytes(), &fault) };
+        other.unwrap_or(fault).into_error(path)
     }
 
     /// Returns the bytes of the content.
@@ -134,7 +144,8 @@ type Parsed = (Info, Data, Vec<Option<Arc<Dictionary>>>);
 fn parse(path: &Path, content: &FileContent<'_>, options: &ReadOptions, memory: &Memory) -> Result<Parsed, Error> {
     let invalid = |fault: LocatedFault| fault.into_error(path);
     let limited = ReadOptions { memory: memory.clone(), ..options.clone() };
-    let parsed = (content.file_format.read)(content.bytes(), &limited).map_err(invalid)?;
+    let parsed = (content.file_format.read)(content.bytes(), &limited);
+    let parsed = parsed.map_err(|fault| content.reader_error(path, fault))?;
     let ParsedFile { mut info, data, dictionaries } = parsed;
     info.compression = content.compression;
     let Some(dtype) = options.dtype else { return Ok((info, data, dictionaries)) };
@@ -205,12 +216,14 @@ pub fn info_within(path: impl AsRef<Path>, memory: &Memory) -> Result<Info, Erro
     let mut stream = compression.decoder(io::Cursor::new(start).chain(file)).map_err(stream_error)?;
     let mut start = Vec::new();
     stream.by_ref().take(DETECTION_BYTES).read_to_end(&mut start).map_err(stream_error)?;
-    start.drain(..text_offset(&start).map_err(|fault| fault.into_error(path))?);
+    let invalid = |fault: LocatedFault| fault.into_error(path);
+    start.drain(..text_offset(&start).map_err(invalid)?);
+    check_not_empty(&start).map_err(invalid)?;
     let file_format = by_name.or_else(|| FileFormat::of_content(&start)).ok_or_else(|| Error::unknown_format(path))?;
-    let mut stream = io::Cursor::new(start).chain(stream);
+    let mut stream = io::Cursor::new(&start).chain(stream);
     let info = (file_format.info)(&mut stream, scope.memory()).map_err(|e| match e {
         StreamError::Io(source) => stream_error(source),
-        StreamError::Fault(fault) => fault.into_error(path),
+        StreamError::Fault(fault) => invalid(wrong_name_fault(file_format, &start, &fault).unwrap_or(fault)),
     })?;
     Ok(Info { compression, ..info })
 }
@@ -234,6 +247,35 @@ fn text_offset(bytes: &[u8]) -> Result<usize, LocatedFault> {
     }
 }
 
+/// Checks that a file, without its byte order mark, has any content.
+fn check_not_empty(content: &[u8]) -> Result<(), LocatedFault> {
+    match content.is_empty() {
+        true => Err(Fault::malformed("a tensor", "an empty file").at(Location::File)),
+        false => Ok(()),
+    }
+}
+
+/// Returns the fault of a file whose first bytes are those of another format than its name says, in
+/// place of the fault that the reader of the named format finds at the start of the file. `None` if
+/// the first bytes do not identify another format.
+fn wrong_name_fault(named: &FileFormat, content: &[u8], fault: &LocatedFault) -> Option<LocatedFault> {
+    let at_start = matches!(fault.location, Location::File | Location::Line(1) | Location::Field(1, _));
+    let start = &content[..content.len().min(DETECTION_BYTES as usize)];
+    if !at_start || fault.fault.is_out_of_memory() || (named.sniff)(start) {
+        return None;
+    }
+    // Formats without a header are similar to each other, and a text that begins with a comment
+    // may be FROSTT.
+    let found = FileFormat::of_content(start)?;
+    let is_certain = found.has_header || (named.has_header && *found != FROSTT);
+    // An archive of Binsparse is also an archive of NumPy.
+    let is_other = !named.extension.ends_with(found.extension);
+    (is_certain && is_other).then(|| {
+        let step = format!("{found}; give the file the extension .{}", found.extension);
+        Fault::malformed(format!("the format {named}, as the file name indicates"), step).at(Location::File)
+    })
+}
+
 /// Returns the file format and the compression of a file name: `a.mtx.gz` is Matrix Market in gzip.
 pub(crate) fn parse_file_name(path: &Path) -> (Option<&'static FileFormat>, Compression) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -249,7 +291,11 @@ pub(crate) fn parse_file_name(path: &Path) -> (Option<&'static FileFormat>, Comp
 fn detect_compression(path: &Path, named_compression: Compression, start: &[u8]) -> Result<Compression, Error> {
     let found = Compression::of_content(start);
     if named_compression != Compression::None && named_compression != found {
-        let found = if found == Compression::None { "other content" } else { found.name() };
+        let found = match found {
+            Compression::None if start.is_empty() => "an empty file",
+            Compression::None => "other content; correct the extension",
+            other => other.name(),
+        };
         let fault = Fault::malformed(format!("a {named_compression} stream, as the file name indicates"), found);
         return Err(fault.at(Location::File).into_error(path));
     }

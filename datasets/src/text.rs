@@ -6,6 +6,9 @@
 use crate::error::{Fault, LocatedFault, Location};
 use redpoll_logic::Prim;
 
+/// Hint for a finite value that exceeds `f64`.
+pub(crate) const F64_LIMIT: &str = "the largest f64 is about 1.8e308, and infinity is written as inf";
+
 /// A position in a text, within line `line` or at its start.
 pub(crate) struct TextCursor<'a> {
     bytes: &'a [u8],
@@ -84,7 +87,7 @@ impl<'a> TextCursor<'a> {
         while let Some(digit) = self.bytes.get(self.at).map(|b| b.wrapping_sub(b'0')).filter(|&d| d < 10) {
             let Some(next) = number.checked_mul(10).and_then(|n| n.checked_add(u64::from(digit))) else {
                 self.at = start;
-                return Err(self.unexpected(expected));
+                return Err(self.unexpected(&format!("{expected}, an integer below 2^64")));
             };
             number = next;
             self.at += 1;
@@ -130,7 +133,7 @@ impl<'a> TextCursor<'a> {
         let value = parse_real(token).ok_or_else(|| self.fault(Fault::malformed("a number", quote(token))))?;
         let is_infinity = token.iter().any(|b| matches!(b, b'i' | b'I'));
         if value.is_infinite() && !is_infinity {
-            return Err(self.overflow(token, Prim::F64, "write inf if infinity is meant"));
+            return Err(self.overflow(token, Prim::F64, F64_LIMIT));
         }
         Ok(value)
     }
@@ -239,7 +242,7 @@ mod tests {
             assert_eq!(parse(text), Ok(value), "{text}");
         }
         assert!(parse("NaN").unwrap().is_nan());
-        assert_eq!(parse("1e400").unwrap_err(), "value `1e400` does not fit f64; write inf if infinity is meant");
+        assert_eq!(parse("1e400").unwrap_err(), format!("value `1e400` does not fit f64; {F64_LIMIT}"));
         for text in ["", "x", "0x10", "1_0", "1,5", "--1", "nad", "1d", "d1", "1e"] {
             assert!(parse(text).is_err(), "{text}");
         }

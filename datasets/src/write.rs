@@ -67,7 +67,13 @@ pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), Error> {
 fn replace_file(path: &Path, write: impl FnOnce(&mut File) -> Result<(), Error>) -> Result<File, Error> {
     let io_error = |source| Error::Io { path: path.into(), source };
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (_unfinished, mut temporary) = temporary_file(folder).map_err(io_error)?;
+    let (_unfinished, mut temporary) = temporary_file(folder).map_err(|e| {
+        // The text of the error ends with the name of the temporary file.
+        let text = e.to_string();
+        let reason = text.split_once(" at path ").map_or(&*text, |(reason, _)| reason);
+        let message = format!("cannot create a file in the folder {}: {reason}", folder.display());
+        io_error(io::Error::new(e.kind(), message))
+    })?;
     write(temporary.as_file_mut())?;
     temporary.persist(path).map_err(|e| io_error(e.error))
 }

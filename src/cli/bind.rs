@@ -1,6 +1,7 @@
 //! `--bind NAME=FILE[:FORMAT]`: the file of a table, and its storage format.
 
-use super::failure::CommandFailure;
+use super::convert::header_note;
+use super::failure::{CommandFailure, did_you_mean};
 use super::plan::repetition_note;
 use crate::Bindings;
 use crate::datasets::{Info, Memory, ReadOptions, open_as};
@@ -26,15 +27,8 @@ impl FromStr for BindArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<BindArg, String> {
-        let (name, rest) = named_file(text, "NAME=FILE or NAME=FILE:FORMAT")?;
-        let (file, format) = match rest.rsplit_once(':') {
-            // A file name may contain a colon.
-            Some((file, format)) if !file.is_empty() && !Path::new(rest).exists() && looks_like_format(format) => {
-                (file, Some(format.to_owned()))
-            }
-            _ => (rest, None),
-        };
-        Ok(BindArg { name: name.to_owned(), file: file.into(), format })
+        let (name, file, format) = stored_file(text)?;
+        Ok(BindArg { name: name.to_owned(), file: file.into(), format: format.map(str::to_owned) })
     }
 }
 
@@ -43,6 +37,17 @@ pub(super) fn named_file<'a>(text: &'a str, expected: &str) -> Result<(&'a str, 
     match text.split_once('=') {
         Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name, file)),
         _ => Err(format!("expected {expected}")),
+    }
+}
+
+/// Splits `NAME=FILE[:FORMAT]`. A file name may contain a colon.
+pub(super) fn stored_file(text: &str) -> Result<(&str, &str, Option<&str>), String> {
+    let (name, rest) = named_file(text, "NAME=FILE or NAME=FILE:FORMAT")?;
+    match rest.rsplit_once(':') {
+        Some((file, format)) if !file.is_empty() && !Path::new(rest).exists() && looks_like_format(format) => {
+            Ok((name, file, Some(format)))
+        }
+        _ => Ok((name, rest, None)),
     }
 }
 
@@ -92,7 +97,9 @@ pub(super) fn load(
             return Err(CommandFailure::Usage(format!("table `{}` is bound twice", bind.name)));
         }
         let Some(required) = required.iter().find(|w| w.name == bind.name) else {
-            note(&format!("the plan reads no table `{}`; its file is ignored", bind.name));
+            let question = did_you_mean(&bind.name, required.iter().map(|table| table.name.as_str()));
+            let question = question.map_or_else(String::new, |question| format!("; {question}"));
+            note(&format!("the plan reads no table `{}`; its file is ignored{question}", bind.name));
             continue;
         };
         if let Some(dtype) = required.dtype_of_number(bind) {
@@ -104,6 +111,7 @@ pub(super) fn load(
         let format = |info: &Info| text.map(|text| storage_format(text, info.shape.len(), option)).transpose();
         let options = ReadOptions { memory: memory.clone(), ..ReadOptions::default() };
         let opened = open_as(&bind.file, &options, format).map_err(|failure| unreadable(bind, required, failure))?;
+        header_note(&bind.file, &opened.info).iter().for_each(|text| note(text));
         repetition_note(&bind.file, opened.repeated).iter().for_each(|text| note(text));
         bindings.insert(bind.name.as_str(), opened.tensor);
     }

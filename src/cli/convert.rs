@@ -14,7 +14,7 @@ use crate::datasets::{
 use crate::logic::Prim;
 use clap::ValueEnum;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Convert a file to another format
 #[derive(clap::Args)]
@@ -107,6 +107,7 @@ impl From<DelimiterArg> for Delimiter {
 }
 
 fn column(text: &str) -> Column {
+    let text = text.trim();
     text.parse().map_or_else(|_| Column::Name(text.into()), Column::Number)
 }
 
@@ -139,7 +140,7 @@ impl EdgeListArgs {
 }
 
 pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), CommandFailure> {
-    check_file("", &args.to)?;
+    check_output(&args.from, &args.to)?;
     let to = FileFormat::of_file_name(&args.to).expect("the extension was checked");
     if to.stores_arrays() {
         return convert_arrays(args, memory, out);
@@ -168,12 +169,38 @@ pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Res
     bar.wait("checking");
     let after = info_within(&args.to, memory)?;
     bar.clear();
+    header_note(&args.from, &before).iter().for_each(|text| note(text));
     repetition_note(&args.from, repeated).iter().for_each(|text| note(text));
     let has_lost_names = !dictionaries.is_empty() && options.dictionaries.is_empty();
     for loss in find_losses(&before, &after, has_lost_names, &content) {
         note(&format!("{}: {loss}", args.to.display()));
     }
     write_summary(args, &after, out)
+}
+
+/// Rejects an output that is a folder or the input, whose columns and names may be lost, and the
+/// outputs that [`check_file`] rejects.
+fn check_output(from: &Path, to: &Path) -> Result<(), CommandFailure> {
+    if to.is_dir() {
+        let example = to.join("tensor.npz");
+        let hint = format!("name a file in the folder, such as {}", example.display());
+        return Err(CommandFailure::new(format!("{}: is a folder", to.display()), hint));
+    }
+    if let (Ok(input), Ok(output)) = (from.canonicalize(), to.canonicalize())
+        && input == output
+    {
+        let message = format!("{}: the output is the input", to.display());
+        return Err(CommandFailure::new(message, "choose another name for the output"));
+    }
+    check_file("", to)
+}
+
+/// Returns the note on an edge list whose first record may be the header or an entry; `None` if the
+/// records or the options leave no doubt.
+pub(super) fn header_note(file: &Path, info: &Info) -> Option<String> {
+    let guess = info.header_guess.as_ref()?;
+    let (header, role) = if guess.is_header() { (false, "an entry") } else { (true, "the header") };
+    Some(format!("{}: {guess}; `redpoll convert --header {header}` reads it as {role}", file.display()))
 }
 
 /// Writes the arrays of a tensor, in a storage format.
@@ -191,6 +218,7 @@ fn convert_arrays(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<
     bar.wait("checking");
     let after = info_within(&args.to, memory)?;
     bar.clear();
+    header_note(&args.from, &opened.info).iter().for_each(|text| note(text));
     repetition_note(&args.from, opened.repeated).iter().for_each(|text| note(text));
     let to = args.to.display();
     if !opened.dictionaries.is_empty() {

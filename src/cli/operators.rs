@@ -2,22 +2,37 @@
 
 use super::failure::CommandFailure;
 use super::style::TerminalStyle;
+use crate::logic::Error;
 use crate::logic::op::{Arity, Builtin};
 use std::io::{self, Write};
 
 /// List the operators of plans, programs and index notation
 #[derive(clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// List only the operator of this name, such as max or +
+    name: Option<String>,
+}
 
-pub(super) fn operators(_: &Args, out: &mut impl Write) -> Result<(), CommandFailure> {
+pub(super) fn operators(args: &Args, out: &mut impl Write) -> Result<(), CommandFailure> {
     let style = TerminalStyle::of(&io::stdout());
+    // In index notation, names have `_` in place of `-`.
+    let name = args.name.as_ref().map(|name| name.replace('_', "-"));
+    let listed: Vec<&Builtin> =
+        Builtin::ALL.iter().filter(|builtin| name.as_ref().is_none_or(|name| builtin.name() == name)).collect();
+    if let Some(name) = name.as_ref().filter(|_| listed.is_empty()) {
+        let error = Error::unknown("operator", name, Builtin::ALL.iter().map(|builtin| builtin.name()));
+        return Err(CommandFailure::new(error.to_string(), "`redpoll operators` lists all operators"));
+    }
     writeln!(out, "{}", style.title("name         arguments"))?;
-    for builtin in Builtin::ALL {
+    for builtin in listed {
         let arguments = match builtin.arity() {
             Arity::Exact(count) => count.to_string(),
             Arity::AtLeast(count) => format!("{count} or more"),
         };
         writeln!(out, "{:<12} {arguments:<9}  {}", builtin.name(), builtin.doc())?;
+    }
+    if name.is_some() {
+        return Ok(());
     }
     writeln!(
         out,

@@ -15,7 +15,7 @@ use crate::content::{Content, Data, Info, Layout, MAX_DIMENSION, MAX_RANK};
 use crate::error::{Count, Fault, LocatedFault, Location, StreamError, WriteError};
 use crate::file_format::{FileFormat, WriteOptions};
 use crate::memory::{Growth, Memory, read_all};
-use crate::text::TextCursor;
+use crate::text::{TextCursor, quote};
 use crate::values::{Values, match_values};
 use redpoll_logic::{Scalar, plural};
 use std::io::{Read, Write};
@@ -159,13 +159,14 @@ fn plain_rank(bytes: &[u8]) -> Result<usize, LocatedFault> {
         return Err(Fault::malformed(expected, "a file without entries, which has no shape").at(Location::File));
     }
     let location = cursor.location();
-    let mut tokens = 0u64;
+    let (mut tokens, mut last) = (0u64, None);
     while !cursor.at_line_end() {
-        cursor.token();
+        last = cursor.token();
         tokens += 1;
     }
     if tokens == 1 {
-        return Err(Fault::malformed("coordinates and a value", "one number").at(location));
+        let found = format!("only {}", quote(last.unwrap_or_default()));
+        return Err(Fault::malformed("coordinates and a value, separated by spaces", found).at(location));
     }
     check_rank(tokens - 1).map_err(|fault| fault.at(location))
 }

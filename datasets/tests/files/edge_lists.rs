@@ -103,6 +103,7 @@ fn errors_name_the_line_and_the_field() {
             "0,1,2\n\n# c\n0,1\n",
             "0,1,2\n0,1,x\n",
             "0,1,2\n0,1,\n",
+            "0;1;2\n0;1;1,5\n",
             "0,1,2\n0,1,1e999\n",
             &("0,1\n".repeat(20) + "0,x\n"),
             &("0,1\n".repeat(20) + ",1\n"),
@@ -121,36 +122,73 @@ fn errors_name_the_line_and_the_field() {
             "a,\"b\nc,d\n",
             "a,\"b\"x\nc,d\n",
             "weight,source\n1,2\n",
+            "\x7fELF\x01\0,\n",
         ],
         &expect![[r#"
+            a.csv: expected a tensor, found an empty file
             a.csv: expected a record, or a comment `# dims ..` and a header, found a file without records, which has no shape
-            a.csv: expected a record, or a comment `# dims ..` and a header, found a file without records, which has no shape
-            a.csv:1: expected fields separated by tabs, semicolons, commas or spaces, found `word`
-            a.csv:2: expected 2 fields as in the first record, found 3: `0,1,2`
-            a.csv:4: expected 3 fields as in the first record, found 2: `0,1`
-            a.csv:2: expected a number, found `x`
-            a.csv:2: expected a number, found an empty field
-            a.csv:2: value `1e999` does not fit f64; write inf if infinity is meant
-            a.csv:21: expected a number, as in the first records of this column, found `x`; to read the column as names, request names
-            a.csv:21: expected a number, as in the first records of this column, found an empty field; to read the column as names, request names
-            a.csv:21: expected a coordinate, which is a nonnegative integer, found `-1`; to read the column as names, request names
-            a.csv:21: expected a coordinate, which is a nonnegative integer, found `99999999999999999999`; to read the column as names, request names
-            a.csv:1: expected a coordinate, which is a nonnegative integer, found `-1`; to read the column as names, request names
-            a.csv:2: expected a coordinate, which is a nonnegative integer, found `1.5`; to read the column as names, request names
-            a.csv:1: expected a coordinate, which is a nonnegative integer, found `nan`; to read the column as names, request names
-            a.csv:2: expected a number, as in the first records of this column, found an empty field; to read the column as names, request names
-            a.csv:1: expected a coordinate, which is a nonnegative integer, found `18446744073709551616`; to read the column as names, request names
-            a.csv:1: coordinate 9223372036854775807 of mode 1 is out of range: the dimension is 9223372036854775807, and coordinates start at 0
-            a.csv:3: coordinate 2 of mode 0 is out of range: the dimension is 2, and coordinates start at 0
-            a.csv:2: expected the dimensions of 2 columns of coordinates, found a comment of 3 dimensions
-            a.csv:3: expected at most 2 names in mode 1, as its dimension is 2, found the further name `c`
-            a.csv:1: expected a closing quote in the same line, found the end of the line
-            a.csv:1: expected a delimiter after the closing quote, found `x`
-            a.csv:1: expected a column of coordinates before the column of values, found none
+            a.csv:1: expected at least two fields, separated by tabs, semicolons, commas or spaces, found `word`; replace the delimiters in the file by one of these
+            a.csv:2: expected 2 fields as in the first record, found 3: `0,1,2`; correct the line, or choose the delimiter by `redpoll convert --delimiter`
+            a.csv:4: expected 3 fields as in the first record, found 2: `0,1`; correct the line, or choose the delimiter by `redpoll convert --delimiter`
+            a.csv:2, column 3: expected a number, found `x`; `redpoll convert --value` selects another column, or `none`
+            a.csv:2, column 3: expected a number, found an empty field; `redpoll convert --value` selects another column, or `none`
+            a.csv:2, column 3: expected a number, found `1,5`; write a decimal point
+            a.csv:2, column 3: value `1e999` does not fit f64; the largest f64 is about 1.8e308, and infinity is written as inf
+            a.csv:21, column 2: expected a number, as in the first records of this column, found `x`; `redpoll convert --names` reads coordinates as names
+            a.csv:21, column 1: expected a number, as in the first records of this column, found an empty field; `redpoll convert --names` reads coordinates as names
+            a.csv:21, column 2: expected a coordinate, which is a nonnegative integer, found `-1`; `redpoll convert --names` reads coordinates as names
+            a.csv:21, column 2: expected a coordinate below 2^63 - 1, found `99999999999999999999`; `redpoll convert --names` reads coordinates as names
+            a.csv:1, column 1: expected a coordinate, which is a nonnegative integer, found `-1`; `redpoll convert --names` reads coordinates as names
+            a.csv:2, column `source`: expected a coordinate, which is a nonnegative integer, found `1.5`; `redpoll convert --names` reads coordinates as names
+            a.csv:1, column 2: expected a coordinate, which is a nonnegative integer, found `nan`; `redpoll convert --names` reads coordinates as names
+            a.csv:2, column 1: expected a number, as in the first records of this column, found an empty field; `redpoll convert --names` reads coordinates as names
+            a.csv:1, column 2: expected a coordinate below 2^63 - 1, found `18446744073709551616`; `redpoll convert --names` reads coordinates as names
+            a.csv:1, column 2: coordinate 9223372036854775807 of mode 1 is out of range: a dimension is at most 2^63 - 1, and coordinates start at 0
+            a.csv:3, column 1: coordinate 2 of mode 0 is out of range: the dimension is 2, and coordinates start at 0
+            a.csv:2: expected the dimensions of 2 columns of coordinates, found a comment of 3 dimensions; correct the comment `# dims`
+            a.csv:3, column 2: expected at most 2 names in mode 1, as its dimension is 2, found the further name `c`; correct the comment `# dims`, or remove it
+            a.csv:1: expected a closing quote in the same line, found the end of the line; join the lines of the field, or add the quote
+            a.csv:1: expected a delimiter after the closing quote, found `x`; write a quote within a field as two quotes
+            a.csv:1: expected a column of coordinates before the column of values, found none; `redpoll convert --coordinates` names the columns of coordinates
+            a.csv: expected text, found zero bytes, as in binary files
         "#]],
     );
     let bytes = b"0,1\n\xff,2\n";
-    expect!["a.csv:2: expected a name in UTF-8, found `�`"].assert_eq(&load("a.csv", bytes).unwrap_err().to_string());
+    expect!["a.csv:2, column 1: expected a name in UTF-8, found `�`; save the file as UTF-8"]
+        .assert_eq(&load("a.csv", bytes).unwrap_err().to_string());
+}
+
+/// Asserts that a first record of names is the header unless one of the names occurs again.
+#[test]
+fn headers_above_names() {
+    let many = format!("alice,bob\n{}dave,alice\n", (0..40).map(|k| format!("a{k},b{k}\n")).collect::<String>());
+    let texts: [&str; 8] = [
+        "person,friend\nalice,bob\nbob,carol\n",
+        "alice,bob\nbob,carol\n",
+        "u,v\nv,w\nw,u\n",
+        &many,
+        // These leave no doubt.
+        "source,target\nalice,bob\n",
+        "10.0.0.1,10.0.0.2\n10.0.0.3,10.0.0.4\n",
+        "alice,bob\n",
+        "alice,alice\nbob,carol\n",
+    ];
+    let all = texts.map(|text| {
+        let info = load_with(text, EdgeListOptions::default()).unwrap().info;
+        let guess = info.header_guess.map_or("no guess".to_owned(), |guess| guess.to_string());
+        format!("{} entries: {guess}\n", info.stored)
+    });
+    expect![[r#"
+        2 entries: the first record, `person,friend`, is read as the header, because none of its names occurs again
+        2 entries: the first record, `alice,bob`, is read as an entry, because `bob` occurs again
+        3 entries: the first record, `u,v`, is read as an entry, because `v` occurs again
+        42 entries: the first record, `alice,bob`, is read as an entry, because `alice` occurs again
+        1 entries: no guess
+        2 entries: no guess
+        1 entries: no guess
+        2 entries: no guess
+    "#]]
+    .assert_eq(&all.concat());
 }
 
 #[test]
@@ -181,6 +219,9 @@ fn options_override_the_detection() {
         (ratings, EdgeListOptions { weight: Weight::Column(Column::Number(5)), ..plain() }),
         ("1 2\n", EdgeListOptions { weight: Weight::Column(name("stars")), ..plain() }),
         (ratings, EdgeListOptions { coordinates: vec![Column::Number(1); 2], ..plain() }),
+        (ratings, EdgeListOptions { coordinates: vec![name("userID"), name("movieId")], ..plain() }),
+        // A requested name makes the first record a header, even if the name occurs again.
+        ("me you\nme we\n", EdgeListOptions { coordinates: vec![name("you")], weight: Weight::None, ..plain() }),
     ];
     let all = cases.into_iter().map(|(text, options)| describe(load_with(text, options)));
     expect![[r#"
@@ -195,11 +236,13 @@ fn options_override_the_detection() {
         [4, 4] bool: (0, 1): true, (2, 3): true source|target|x|y / source|target|x|y
         [3, 3] bool: (1, 2): true
         [2, 2] bool: (0, 1): true 1;2|3 / 1;2|3
-        a.csv:1: coordinate 0 of mode 0 is out of range: the dimension is 9223372036854775807, and coordinates start at 1
+        a.csv:1, column 1: coordinate 0 of mode 0 is out of range: a dimension is at most 2^63 - 1, and coordinates start at 1
         a.csv:1: expected a column named `stars`, found `userId`, `movieId`, `rating`, `time`
         a.csv:1: expected a column from 1 to 4, found 5
-        a.csv:1: expected a column named `stars`, found no header
+        a.csv:1: expected a column named `stars`, found no header; `redpoll convert --header true` reads the first record as the header
         a.csv:1: expected distinct columns, found column 1 twice
+        a.csv:1: expected a column named `userID`, found `userId`, `movieId`, `rating`, `time`; did you mean `userId`?
+        [1] bool: (0): true we
     "#]]
     .assert_eq(&all.collect::<String>());
 }

@@ -51,7 +51,7 @@ fn matrix_market_headers() {
             mtx!("array real general", "9000000000000000000 9000000000000000000\n"),
         ],
         &expect![[r#"
-            a.mtx: expected the size line, after the banner and comments, found the end of the file
+            a.mtx: expected a tensor, found an empty file
             a.mtx:1: expected the banner `%%MatrixMarket matrix ..`, found `1`
             a.mtx:1: expected an object (matrix), found the end of the file
             a.mtx:1: not supported: the object vector; write it as a matrix of one column
@@ -72,7 +72,7 @@ fn matrix_market_headers() {
             a.mtx:2: expected the end of the size line, found `1`
             a.mtx:2: expected the number of columns, found `-3`
             a.mtx:2: expected the number of rows, found `3.0`
-            a.mtx:2: expected the number of rows, found `99999999999999999999`
+            a.mtx:2: expected the number of rows, an integer below 2^64, found `99999999999999999999`
             a.mtx:2: a matrix dimension is too large: 9999999999999999999; the maximum is 9223372036854775807
             a.mtx:2: expected a square matrix, as required by the symmetry symmetric, found 3 rows and 4 columns
             a.mtx:2: the number of elements is too large: more than 2^64; the maximum is 18446744073709551615
@@ -123,7 +123,7 @@ fn matrix_market_entries() {
             a.mtx:3: expected a coordinate, found the end of the file
             a.mtx:3: expected a number, found `one`
             a.mtx:3: expected the end of the entry's line, found `1`
-            a.mtx:3: value `1e999` does not fit f64; write inf if infinity is meant
+            a.mtx:3: value `1e999` does not fit f64; the largest f64 is about 1.8e308, and infinity is written as inf
             a.mtx:3: expected an integer, found `1.5`
             a.mtx:3: value `9223372036854775808` does not fit i64; declare a wider field in the banner
             a.mtx:3: value `-1` does not fit u64; declare a wider field in the banner
@@ -175,19 +175,19 @@ fn frostt() {
             &[b"1 ".repeat(100), b"\n".to_vec()].concat(),
         ],
         &expect![[r#"
+            a.tns: expected a tensor, found an empty file
             a.tns: expected an entry, or a comment `# dims ..` that gives the shape, found a file without entries, which has no shape
-            a.tns: expected an entry, or a comment `# dims ..` that gives the shape, found a file without entries, which has no shape
-            a.tns:1: expected coordinates and a value, found one number
+            a.tns:1: expected coordinates and a value, separated by spaces, found only `5`
             a.tns:1: expected a coordinate, found `x`
             a.tns:2: expected the end of the line after 2 coordinates and a value, found `4`
             a.tns:2: expected an entry of 3 coordinates and a value, found the end of the line
             a.tns:2: expected an entry of 3 coordinates and a value, found the end of the line
-            a.tns:1: coordinate 0 of mode 0 is out of range: the dimension is 9223372036854775807, and coordinates start at 1
+            a.tns:1: coordinate 0 of mode 0 is out of range: a dimension is at most 2^63 - 1, and coordinates start at 1
             a.tns:1: expected a coordinate, found `1.5`
             a.tns:1: expected a number, found `x`
-            a.tns:1: value `1e999` does not fit f64; write inf if infinity is meant
-            a.tns:1: coordinate 9223372036854775808 of mode 0 is out of range: the dimension is 9223372036854775807, and coordinates start at 1
-            a.tns:1: expected a coordinate, found `99999999999999999999`
+            a.tns:1: value `1e999` does not fit f64; the largest f64 is about 1.8e308, and infinity is written as inf
+            a.tns:1: coordinate 9223372036854775808 of mode 0 is out of range: a dimension is at most 2^63 - 1, and coordinates start at 1
+            a.tns:1: expected a coordinate, an integer below 2^64, found `99999999999999999999`
             a.tns:1: expected a number, found `note`
             a.tns:2: expected the line of rank and number of entries, found the end of the file
             a.tns:3: expected the line of dimensions, found the end of the file
@@ -233,7 +233,7 @@ fn numpy() {
             &npy("{'descr", &[0; 8]),
         ],
         &expect![[r#"
-            a.npy: expected the magic string `\x93NUMPY`, found ``
+            a.npy: expected a tensor, found an empty file
             a.npy: expected a version and the length of the header, found the end of the file
             a.npy: expected a version and the length of the header, found the end of the file
             a.npy: expected 65535 bytes of the header, found 8; the file is truncated or its header is wrong
@@ -278,12 +278,18 @@ fn archives() {
         npz(&[&[("format", npy_text("bsr"))][..], &arrays].concat())
     };
     let valid = csr(&[2, 2], &[0, 1, 1], &[0], &[5]);
+    // The directory follows the last array.
+    let directory = (0..valid.len()).find(|&at| valid[at..].starts_with(b"PK\x01\x02")).unwrap();
+    let mut damaged = valid.clone();
+    damaged[directory - 1] ^= 0xff;
     check(
         "a.npz",
         &[
             b"",
             b"PK\x03\x04 and no more",
             &valid[..valid.len() - 30],
+            &damaged,
+            b"a text",
             &npz(&[]),
             &npz(&[("a", vector(&[1])), ("b", vector(&[1]))]),
             &npz(&[("a", npy("{'descr': '|O', 'fortran_order': False, 'shape': ()}", b"\x80\x04N."))]),
@@ -308,9 +314,11 @@ fn archives() {
             &bsr(&[4, 4], &[1, 2]),
         ],
         &expect![[r#"
-            a.npz: expected a complete zip archive, found invalid Zip archive: Could not find EOCD
-            a.npz: expected a complete zip archive, found invalid Zip archive: Could not find EOCD
-            a.npz: expected a complete zip archive, found invalid Zip archive: Could not find EOCD
+            a.npz: expected a tensor, found an empty file
+            a.npz: the archive is truncated or damaged; fetch or save the file again
+            a.npz: the archive is truncated or damaged; fetch or save the file again
+            a.npz, array `data`: the array is truncated or damaged; fetch or save the file again
+            a.npz: expected an archive, which begins with `PK`, found `a text`
             a.npz: expected one dense array, or a sparse array of SciPy or PyData with its `format`, found no array
             a.npz: expected one dense array, or a sparse array of SciPy or PyData with its `format`, found 2 arrays: `a`, `b`
             a.npz, array `a`: not supported: an array of Python objects, stored as a pickle (dtype `|O`); convert it with astype and save it again
@@ -343,8 +351,8 @@ fn images() {
         "a.pbm",
         &[b"", b"P5 1 1 1 a", b"P4 3", b"P4 3 x", b"P4 9 2\nabc", b"P1 2 2 0 1 0", b"P1 2 1 0 2"],
         &expect![[r#"
-            a.pbm: expected `P1` or `P4`, found ``
-            a.pbm: expected `P1` or `P4`, found `P5 1 1 1`
+            a.pbm: expected a tensor, found an empty file
+            a.pbm: expected the format Netpbm bitmap, as the file name indicates, found Netpbm graymap; give the file the extension .pgm
             a.pbm: expected the height, found ``
             a.pbm: expected the height, found `x`
             a.pbm: expected 4 bytes of pixels, found 3; the file is truncated or its header is wrong
@@ -364,7 +372,7 @@ fn images() {
             b"P5 9999999999999999999 9999999999999999999 255 a",
         ],
         &expect![[r#"
-            a.pgm: expected `P2` or `P5`, found `P4 1 1 a`
+            a.pgm: expected the format Netpbm graymap, as the file name indicates, found Netpbm bitmap; give the file the extension .pbm
             a.pgm: expected a largest grey level from 1 to 65535, found 0
             a.pgm: expected a largest grey level from 1 to 65535, found 70000
             a.pgm: expected grey levels up to 7, found 8
@@ -377,7 +385,7 @@ fn images() {
         "a.idx",
         &[b"", b"\0\0\x07\x01", b"\0\0\x08\x02\0\0\0\x01", b"\0\0\x08\x01\0\0\0\x02a", b"\0\0\x08\x41"],
         &expect![[r#"
-        a.idx: expected two zero bytes, the code of a dtype and a rank, found ``
+        a.idx: expected a tensor, found an empty file
         a.idx: expected two zero bytes, the code of a dtype and a rank, found `\x00\x00\x07\x01`
         a.idx: expected 8 bytes of dimensions, found 4; the file is truncated or its header is wrong
         a.idx: expected 2 bytes of elements, found 1; the file is truncated or its header is wrong
@@ -398,7 +406,7 @@ fn compressed_streams() {
         &expect![[r#"
         a.mtx.zst: the zstd stream is truncated or damaged (incomplete frame); fetch or compress the file again
         a.mtx.zst: the zstd stream is truncated or damaged (Data corruption detected); fetch or compress the file again
-        a.mtx.zst: expected a zstd stream, as the file name indicates, found other content
+        a.mtx.zst: expected a zstd stream, as the file name indicates, found an empty file
     "#]],
     );
     check(

@@ -74,10 +74,21 @@ fn unknown_formats_are_rejected() {
         "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .bsp.npz, .rpt, .pbm, .pgm, .idx, .csv, .tsv, .tns, each optionally followed by .gz or .zst"
     ]
     .assert_eq(&message("a.txt", b"two, words\n"));
-    expect!["a.mtx.gz: expected a gzip stream, as the file name indicates, found other content"]
+    expect!["a.mtx.gz: expected a gzip stream, as the file name indicates, found other content; correct the extension"]
         .assert_eq(&message("a.mtx.gz", sample("karate").unwrap().bytes));
-    expect![[r#"a.npy: expected the magic string `\x93NUMPY`, found `%%Matr`"#]]
-        .assert_eq(&message("a.npy", sample("karate").unwrap().bytes));
+    expect![
+        "a.npy: expected the format NumPy array, as the file name indicates, found Matrix Market; give the file the extension .mtx"
+    ]
+    .assert_eq(&message("a.npy", sample("karate").unwrap().bytes));
+    // The banner of Matrix Market would be a comment of an edge list.
+    expect![
+        "a.csv: expected the format CSV edge list, as the file name indicates, found Matrix Market; give the file the extension .mtx"
+    ]
+    .assert_eq(&message("a.csv", sample("karate").unwrap().bytes));
+    expect![
+        "a.mtx: expected the format Matrix Market, as the file name indicates, found CSV edge list; give the file the extension .csv"
+    ]
+    .assert_eq(&message("a.mtx", b"row,column\n0,1\n"));
     let error = read("no/such/file.mtx", &ReadOptions::default()).unwrap_err().to_string();
     assert!(error.starts_with("no/such/file.mtx: "), "{error}");
 }

@@ -167,7 +167,12 @@ fn errors_leave_the_folder_unchanged() {
     assert_eq!(std::fs::read(&path).unwrap(), before);
     let names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names, ["a.mtx"]);
-    assert!(write_content(folder.path().join("no/a.mtx"), &content(&[2, 2], 0.0), &WriteOptions::default()).is_err());
+    let missing = folder.path().join("no/a.mtx");
+    let error = write_content(&missing, &content(&[2, 2], 0.0), &WriteOptions::default()).unwrap_err().to_string();
+    let expected =
+        format!("{}: cannot create a file in the folder {}: ", missing.display(), folder.path().join("no").display());
+    // Messages do not name temporary files.
+    assert!(error.starts_with(&expected) && !error.contains(".redpoll-"), "{error}");
 }
 
 /// Asserts that the file has the permissions of a regular new file, not those of a private

@@ -4,7 +4,9 @@ use super::sniff::RecordSample;
 use super::{Column, EdgeListOptions, Ids, Vertices, Weight};
 use crate::content::MAX_RANK;
 use crate::error::{Count, Fault};
+use crate::file_formats::frostt::DIMS;
 use crate::text::{parse_real, quote};
+use redpoll_logic::Error;
 use std::borrow::Cow;
 
 /// Names of columns of coordinates, in lower case without `_`, `-` and spaces; `i0`, `i1`, .. are
@@ -81,7 +83,8 @@ pub(super) fn detect_columns(
         true => detect_coordinates(sample, value),
     };
     if coordinates.is_empty() {
-        return Err(Fault::malformed("a column of coordinates before the column of values", "none"));
+        let found = "none; `redpoll convert --coordinates` names the columns of coordinates";
+        return Err(Fault::malformed("a column of coordinates before the column of values", found));
     }
     if coordinates.len() > MAX_RANK {
         let size = Count(Some(coordinates.len() as u64));
@@ -101,7 +104,7 @@ pub(super) fn detect_columns(
     if let Some(dims) = dims
         && dims.len() != rank
     {
-        let found = format!("a comment of {} dimensions", dims.len());
+        let found = format!("a comment of {} dimensions; correct the comment `# {DIMS}`", dims.len());
         return Err(Fault::malformed(format!("the dimensions of {rank} columns of coordinates"), found));
     }
     let square = dims.is_none_or(|dims| dims.first() == dims.last());
@@ -158,11 +161,26 @@ fn find_column(column: &Column, sample: &RecordSample<'_>) -> Result<usize, Faul
         }
         Column::Name(name) => {
             let header = sample.header.as_deref().unwrap_or_default();
-            header.iter().position(|field| **field == *name.as_bytes()).ok_or_else(|| {
-                let names: Vec<String> = header.iter().map(|field| quote(field)).collect();
-                let found = if names.is_empty() { "no header".into() } else { names.join(", ") };
-                Fault::malformed(format!("a column named `{name}`"), found)
-            })
+            let found = header.iter().position(|field| **field == *name.as_bytes());
+            found.ok_or_else(|| unknown_column(name, header))
         }
     }
+}
+
+/// Returns the fault of a name that is not in the header, with the names that are similar to it.
+fn unknown_column(name: &str, header: &[Cow<'_, [u8]>]) -> Fault {
+    let expected = format!("a column named `{name}`");
+    if header.is_empty() {
+        let found = "no header; `redpoll convert --header true` reads the first record as the header";
+        return Fault::malformed(expected, found);
+    }
+    let names: Vec<Cow<'_, str>> = header.iter().map(|field| String::from_utf8_lossy(field)).collect();
+    let mut found = header.iter().map(|field| quote(field)).collect::<Vec<_>>().join(", ");
+    if let Error::Unknown { similar, .. } = Error::unknown("column", name, names.iter().map(|name| &**name))
+        && !similar.is_empty()
+    {
+        let similar: Vec<String> = similar.iter().map(|name| quote(name.as_bytes())).collect();
+        found = format!("{found}; did you mean {}?", similar.join(" or "));
+    }
+    Fault::malformed(expected, found)
 }

@@ -12,8 +12,13 @@
 //!   delimiter that occurs in the first record, or else a comma. Consecutive spaces count as one. A
 //!   semicolon is tried before a comma, because a comma may be a decimal comma.
 //! - **Header**: the first record, if one of its fields is not a number while the field below is,
-//!   or if all its fields are known names of coordinates or values (`source`, `target`, `weight`,
-//!   ..).
+//!   if all its fields are known names of coordinates or values (`source`, `target`, `weight`, ..),
+//!   or if it has the name of a column that the options request. Single letters (`u`, `v`) are not
+//!   known names if one of them occurs again in the next records, because vertices have such names,
+//!   too. Otherwise, a first record of at least two different texts is compared with all others:
+//!   it is an entry if one of its fields occurs again, because most vertices have several edges,
+//!   and otherwise the header, as in pandas and DuckDB. [`Info::header_guess`](crate::Info)
+//!   reports such a decision.
 //! - **Columns**: values are in the first column with a name such as `value`, `weight` or `rating`.
 //!   Without such a name, they are in the third column, if there is one, unless every name in the
 //!   header is a name of coordinates. Entries of files without a column of values are `true`.
@@ -35,12 +40,13 @@
 //!   entries are `f64`.
 
 mod columns;
+mod header;
 mod options;
 mod read;
 mod sniff;
 mod write;
 
-pub use options::{Column, Delimiter, Dictionary, EdgeListOptions, Ids, Vertices, Weight};
+pub use options::{Column, Delimiter, Dictionary, EdgeListOptions, HeaderGuess, Ids, Vertices, Weight};
 
 use crate::file_format::FileFormat;
 

@@ -1,6 +1,7 @@
 //! Options of reading edge lists, and the names of coordinates.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// Options of reading edge lists, which override the detection by the first records.
@@ -20,6 +21,35 @@ pub struct EdgeListOptions {
     pub ids: Ids,
     /// The sets that the vertices in two columns of coordinates belong to.
     pub vertices: Vertices,
+}
+
+/// A decision on the first record of an edge list whose columns are all names. Only the other
+/// records support the decision; [`EdgeListOptions::header`] overrides it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HeaderGuess {
+    /// The first record, quoted and shortened for messages.
+    pub record: String,
+    /// A quoted field of the first record that occurs again in the file: the record is an entry.
+    /// `None` if no field occurs again: the record is the header.
+    pub repeated: Option<String>,
+}
+
+impl HeaderGuess {
+    /// Returns whether the first record is read as the header.
+    pub fn is_header(&self) -> bool {
+        self.repeated.is_none()
+    }
+}
+
+impl fmt::Display for HeaderGuess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let record = &self.record;
+        write!(f, "the first record, {record}, is read as ")?;
+        match &self.repeated {
+            None => f.write_str("the header, because none of its names occurs again"),
+            Some(name) => write!(f, "an entry, because {name} occurs again"),
+        }
+    }
 }
 
 /// Delimiter of fields.

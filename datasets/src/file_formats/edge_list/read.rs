@@ -7,8 +7,10 @@ use crate::content::{Data, Info, Layout, MAX_DIMENSION};
 use crate::error::{Fault, LocatedFault, Location, StreamError};
 use crate::file_format::{FileFormat, ParsedFile};
 use crate::file_formats::frostt::{DIMS, comments, parse_dims};
+use crate::file_formats::matrix_market::MATRIX_MARKET;
 use crate::memory::{Growth, Memory, read_all};
-use crate::text::{parse_integral, parse_real, quote};
+use crate::read::DETECTION_BYTES;
+use crate::text::{F64_LIMIT, parse_integral, parse_real, quote};
 use crate::values::Values;
 use redpoll_logic::{Prim, Scalar};
 use std::io::Read;
@@ -29,6 +31,13 @@ pub(super) fn read(
     options: &EdgeListOptions,
     memory: &Memory,
 ) -> Result<ParsedFile, LocatedFault> {
+    // The banner would be read as a comment.
+    if (MATRIX_MARKET.sniff)(bytes) {
+        return Err(Fault::malformed("an edge list", "the banner of a Matrix Market file").at(Location::File));
+    }
+    if bytes[..bytes.len().min(DETECTION_BYTES as usize)].contains(&0) {
+        return Err(Fault::malformed("text", "zero bytes, as in binary files").at(Location::File));
+    }
     if !bytes.contains(&b'\n') && bytes.trim_ascii_end().contains(&b'\r') {
         let fault = Fault::unsupported("text whose lines end with a carriage return alone", "save it with line feeds");
         return Err(fault.at(Location::File));
@@ -41,7 +50,8 @@ pub(super) fn read(
     };
     if sample.columns == 1 && sample.header.is_none() && options.coordinates.is_empty() {
         let found = quote(Records::new(bytes).next().map_or(b"", |(_, record)| record));
-        let expected = "fields separated by tabs, semicolons, commas or spaces";
+        let found = format!("{found}; replace the delimiters in the file by one of these");
+        let expected = "at least two fields, separated by tabs, semicolons, commas or spaces";
         return Err(Fault::malformed(expected, found).at(first_line));
     }
     let columns = detect_columns(&sample, options, dims.as_deref()).map_err(|fault| fault.at(first_line))?;
@@ -61,8 +71,10 @@ pub(super) fn read(
     let dictionaries: Vec<Arc<Dictionary>> = entries.dictionaries.into_iter().map(Arc::new).collect();
     let named = columns.dictionaries.iter().any(Option::is_some);
     let mode_dictionaries = columns.dictionaries.iter().map(|d| d.map(|d| dictionaries[d].clone()));
+    let fill = Scalar::zero(values.prim());
+    let info = Info::of_entries(file_format, Layout::Coordinate, (shape, stored as u64), fill);
     Ok(ParsedFile {
-        info: Info::of_entries(file_format, Layout::Coordinate, (shape, stored as u64), Scalar::zero(values.prim())),
+        info: Info { header_guess: sample.guess, ..info },
         data: Data::Triples { coordinates: entries.coordinates, values },
         dictionaries: if named { mode_dictionaries.collect() } else { Vec::new() },
     })
@@ -110,30 +122,45 @@ impl RecordReader<'_> {
                 let lists = entries.coordinates.iter_mut().try_for_each(|list| growth.reserve(list, more));
                 lists.map_err(|fault| fault.at(Location::File))?;
             }
-            self.record(record, sample, &mut entries).map_err(|fault| fault.at(Location::Line(line)))?;
+            self.record((line, record), sample, &mut entries)?;
         }
         Ok(entries)
     }
 
     #[inline]
-    fn record(&self, record: &[u8], sample: &RecordSample<'_>, entries: &mut ParsedEntries) -> Result<(), Fault> {
+    fn record(
+        &self,
+        (line, record): (u64, &[u8]),
+        sample: &RecordSample<'_>,
+        entries: &mut ParsedEntries,
+    ) -> Result<(), LocatedFault> {
         let mut found = 0;
         for field in Fields::new(record, sample.delimiter) {
-            let field = field?;
-            match self.columns.roles.get(found) {
-                Some(&ColumnRole::Coordinate(mode)) => {
-                    let coordinate = self.coordinate(mode, &field, entries)?;
-                    entries.coordinates[mode].push(coordinate);
-                    entries.min_shape[mode] = entries.min_shape[mode].max(coordinate + 1);
-                }
-                Some(ColumnRole::Value) => entries.values.push(&field)?,
-                Some(ColumnRole::Unread) | None => {}
-            }
+            let stored = field.and_then(|field| self.field(found, &field, entries));
+            stored.map_err(|fault| fault.at(sample.location(line, found)))?;
             found += 1;
         }
         if found != self.count {
             let expected = format!("{} fields as in the first record", self.count);
-            return Err(Fault::malformed(expected, format!("{found}: {}", quote(record))));
+            let found = format!(
+                "{found}: {}; correct the line, or choose the delimiter by `redpoll convert --delimiter`",
+                quote(record)
+            );
+            return Err(Fault::malformed(expected, found).at(Location::Line(line)));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn field(&self, column: usize, field: &[u8], entries: &mut ParsedEntries) -> Result<(), Fault> {
+        match self.columns.roles.get(column) {
+            Some(&ColumnRole::Coordinate(mode)) => {
+                let coordinate = self.coordinate(mode, field, entries)?;
+                entries.coordinates[mode].push(coordinate);
+                entries.min_shape[mode] = entries.min_shape[mode].max(coordinate + 1);
+            }
+            Some(ColumnRole::Value) => entries.values.push(field)?,
+            Some(ColumnRole::Unread) | None => {}
         }
         Ok(())
     }
@@ -142,7 +169,10 @@ impl RecordReader<'_> {
     fn coordinate(&self, mode: usize, field: &[u8], entries: &mut ParsedEntries) -> Result<u64, Fault> {
         let dimension = self.dims.map_or(MAX_DIMENSION, |dims| dims[mode]);
         if let Some(dictionary) = self.columns.dictionaries[mode] {
-            let name = std::str::from_utf8(field).map_err(|_| Fault::malformed("a name in UTF-8", quote(field)))?;
+            let name = std::str::from_utf8(field).map_err(|_| {
+                let found = format!("{}; save the file as UTF-8", quote(field));
+                Fault::malformed("a name in UTF-8", found)
+            })?;
             let dictionary = &mut entries.dictionaries[dictionary];
             let coordinate = match dictionary.coordinate(name) {
                 Some(coordinate) => coordinate,
@@ -153,7 +183,8 @@ impl RecordReader<'_> {
             };
             if coordinate >= dimension {
                 let expected = format!("at most {dimension} names in mode {mode}, as its dimension is {dimension}");
-                return Err(Fault::malformed(expected, format!("the further name `{name}`")));
+                let found = format!("the further name `{name}`; correct the comment `# {DIMS}`, or remove it");
+                return Err(Fault::malformed(expected, found));
             }
             return Ok(coordinate);
         }
@@ -168,12 +199,20 @@ impl RecordReader<'_> {
 
 #[cold]
 fn coordinate_fault(field: &[u8]) -> Fault {
-    let expected = match is_number(field) {
-        true => "a coordinate, which is a nonnegative integer",
-        false => "a number, as in the first records of this column",
+    let expected = if !field.is_empty() && field.iter().all(u8::is_ascii_digit) {
+        "a coordinate below 2^63 - 1"
+    } else if is_number(field) {
+        "a coordinate, which is a nonnegative integer"
+    } else {
+        "a number, as in the first records of this column"
     };
-    let found = if field.is_empty() { "an empty field".into() } else { quote(field) };
-    Fault::malformed(expected, format!("{found}; to read the column as names, request names"))
+    let found = quote_field(field);
+    Fault::malformed(expected, format!("{found}; `redpoll convert --names` reads coordinates as names"))
+}
+
+/// Quotes a field for messages.
+fn quote_field(field: &[u8]) -> String {
+    if field.is_empty() { "an empty field".into() } else { quote(field) }
 }
 
 /// Parses an unsigned integer.
@@ -242,13 +281,19 @@ fn integer(field: &[u8]) -> Option<i128> {
 
 #[inline]
 fn real(field: &[u8]) -> Result<f64, Fault> {
-    let Some(value) = parse_real(field) else {
-        let found = if field.is_empty() { "an empty field".into() } else { quote(field) };
-        return Err(Fault::malformed("a number", found));
-    };
+    let value = parse_real(field).ok_or_else(|| value_fault(field))?;
     if value.is_infinite() && !field.iter().any(|b| matches!(b, b'i' | b'I')) {
-        let hint = "write inf if infinity is meant";
-        return Err(Fault::Overflow { value: quote(field), dtype: Prim::F64, hint });
+        return Err(Fault::Overflow { value: quote(field), dtype: Prim::F64, hint: F64_LIMIT });
     }
     Ok(value)
+}
+
+#[cold]
+fn value_fault(field: &[u8]) -> Fault {
+    let point: Vec<u8> = field.iter().map(|&b| if b == b',' { b'.' } else { b }).collect();
+    let step = match is_number(&point) {
+        true => "write a decimal point",
+        false => "`redpoll convert --value` selects another column, or `none`",
+    };
+    Fault::malformed("a number", format!("{}; {step}", quote_field(field)))
 }

@@ -1,9 +1,10 @@
-//! Records and fields of delimited text, and detection of delimiter and header by the first
-//! records.
+//! Records and fields of delimited text, and detection of their form by the first records.
 
-use super::columns::{COORDINATE_NAMES, VALUE_NAMES, is_listed, is_number};
-use super::{Delimiter, EdgeListOptions};
+use super::columns::{COORDINATE_NAMES, is_listed};
+use super::header::detect_header;
+use super::{Delimiter, EdgeListOptions, HeaderGuess};
 use crate::error::{Fault, LocatedFault, Location};
+use crate::text::quote;
 use std::borrow::Cow;
 
 /// Number of records used for detection.
@@ -97,7 +98,8 @@ impl<'a> Fields<'a> {
             match inside[at..].iter().position(|&b| b == b'"') {
                 None => {
                     self.rest = None;
-                    return Err(Fault::malformed("a closing quote in the same line", "the end of the line"));
+                    let found = "the end of the line; join the lines of the field, or add the quote";
+                    return Err(Fault::malformed("a closing quote in the same line", found));
                 }
                 Some(quote) if inside.get(at + quote + 1) == Some(&b'"') => {
                     doubled = true;
@@ -111,7 +113,8 @@ impl<'a> Fields<'a> {
         let blanks = after.iter().position(|&b| b == delimiter || !b.is_ascii_whitespace()).unwrap_or(after.len());
         if after.get(blanks).is_some_and(|&b| b != delimiter) {
             self.rest = None;
-            let found = crate::text::quote(&after[blanks..]);
+            let found = quote(&after[blanks..]);
+            let found = format!("{found}; write a quote within a field as two quotes");
             return Err(Fault::malformed("a delimiter after the closing quote", found));
         }
         self.skip_delimiter(&after[blanks..]);
@@ -124,15 +127,29 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// The line number and the fields of a record.
+pub(super) type SampledRecord<'a> = (u64, Vec<Cow<'a, [u8]>>);
+
 /// The form of a file, detected from its first records.
 pub(super) struct RecordSample<'a> {
     pub(super) delimiter: Delimiter,
     /// The names of the columns, if there is a header.
     pub(super) header: Option<Vec<Cow<'a, [u8]>>>,
-    /// The first records below the header, with their line numbers.
-    pub(super) records: Vec<(u64, Vec<Cow<'a, [u8]>>)>,
+    /// The guess that decided whether there is a header, if it was one.
+    pub(super) guess: Option<HeaderGuess>,
+    /// The first records below the header.
+    pub(super) records: Vec<SampledRecord<'a>>,
     /// The number of columns.
     pub(super) columns: usize,
+}
+
+impl RecordSample<'_> {
+    /// Returns the position of a field in a line; the column is counted from 0.
+    pub(super) fn location(&self, line: u64, column: usize) -> Location {
+        let name = self.header.as_ref().and_then(|header| header.get(column)).filter(|name| !name.is_empty());
+        let column = name.map_or_else(|| (column + 1).to_string(), |name| quote(name));
+        Location::Field(line, column)
+    }
 }
 
 /// Reads the first records; returns `None` if there are none.
@@ -152,11 +169,11 @@ pub(super) fn sample_records<'a>(
         let fields: Result<Vec<_>, Fault> = Fields::new(record, delimiter).collect();
         fields.map(|fields| (line, fields)).map_err(|fault| fault.at(Location::Line(line)))
     };
-    let mut records: Vec<(u64, Vec<Cow<'a, [u8]>>)> = first.iter().map(fields).collect::<Result<_, _>>()?;
+    let mut records: Vec<SampledRecord<'a>> = first.iter().map(fields).collect::<Result<_, _>>()?;
     let columns = records[0].1.len();
-    let header = options.header.unwrap_or_else(|| is_header(&records[0].1, records.get(1).map(|r| &r.1[..])));
-    let header = header.then(|| records.remove(0).1);
-    Ok(Some(RecordSample { delimiter, header, records, columns }))
+    let (is_header, guess) = detect_header(bytes, delimiter, &records, options);
+    let header = is_header.then(|| records.remove(0).1);
+    Ok(Some(RecordSample { delimiter, header, guess, records, columns }))
 }
 
 /// Returns the delimiter of the records: the first delimiter that splits all records into the same
@@ -169,12 +186,6 @@ fn delimiter(records: &[(u64, &[u8])]) -> Delimiter {
     all().find(agrees).or_else(|| all().find(occurs)).unwrap_or(Delimiter::Comma)
 }
 
-fn is_header(first: &[Cow<'_, [u8]>], second: Option<&[Cow<'_, [u8]>]>) -> bool {
-    let labels_number = |(a, b): (&Cow<'_, [u8]>, &Cow<'_, [u8]>)| !a.is_empty() && !is_number(a) && is_number(b);
-    let named = |field: &Cow<'_, [u8]>| is_listed(COORDINATE_NAMES, field) || is_listed(VALUE_NAMES, field);
-    first.iter().all(named) || second.is_some_and(|second| first.iter().zip(second).any(labels_number))
-}
-
 /// Returns the number of columns if the first bytes of a file look like an edge list with one of
 /// the delimiters: known names of columns, or pairs of numbers. Names of vertices do not suffice,
 /// because any text with commas would match.
@@ -182,10 +193,11 @@ pub(super) fn edge_list_columns(start: &[u8], delimiters: &[Delimiter]) -> Optio
     // The last line may be incomplete.
     let end = start.iter().rposition(|&b| b == b'\n').map_or(start.len(), |end| end + 1);
     let sample = sample_records(&start[..end], &EdgeListOptions::default()).ok()??;
-    let has_listed_names = sample.header.as_ref().is_some_and(|h| is_listed(COORDINATE_NAMES, &h[0]));
+    let header = sample.header.as_ref().filter(|_| sample.guess.is_none());
+    let has_listed_names = header.is_some_and(|header| is_listed(COORDINATE_NAMES, &header[0]));
     let natural = |field: &Cow<'_, [u8]>| !field.is_empty() && field.iter().all(u8::is_ascii_digit);
-    let shape = |(_, fields): &(u64, Vec<Cow<'_, [u8]>>)| fields.len() == sample.columns;
-    let pairs = |(_, fields): &(u64, Vec<Cow<'_, [u8]>>)| natural(&fields[0]) && fields.get(1).is_some_and(natural);
+    let shape = |(_, fields): &SampledRecord<'_>| fields.len() == sample.columns;
+    let pairs = |(_, fields): &SampledRecord<'_>| natural(&fields[0]) && fields.get(1).is_some_and(natural);
     let one_column = sample.columns == 1 && has_listed_names && delimiters.contains(&Delimiter::Comma);
     let is_edge_list = (one_column || sample.columns > 1 && delimiters.contains(&sample.delimiter))
         && sample.records.iter().all(shape)

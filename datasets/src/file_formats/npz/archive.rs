@@ -17,8 +17,13 @@ pub(super) struct Archive<'a> {
 
 impl<'a> Archive<'a> {
     pub(super) fn open(bytes: &'a [u8], memory: &'a Memory) -> Result<Archive<'a>, LocatedFault> {
-        let zip = ZipArchive::new(Cursor::new(bytes))
-            .map_err(|e| Fault::malformed("a complete zip archive", e.to_string()).at(Location::File))?;
+        // Archives begin with an entry, or with the end of an empty directory.
+        if !bytes.starts_with(b"PK") {
+            let found = quote(&bytes[..bytes.len().min(6)]);
+            return Err(Fault::malformed("an archive, which begins with `PK`", found).at(Location::File));
+        }
+        let zip = ZipArchive::new(Cursor::new(bytes));
+        let zip = zip.map_err(|e| archive_fault(&e, "archive").at(Location::File))?;
         Ok(Archive { zip, memory })
     }
 
@@ -122,21 +127,28 @@ impl<'a> Archive<'a> {
         name: &str,
         read: impl FnOnce(&mut dyn Read, NpyHeader) -> Result<T, StreamError>,
     ) -> Result<T, LocatedFault> {
-        let damage_fault = |e: &dyn std::fmt::Display| {
-            Fault::malformed("a complete entry of the archive", e.to_string()).at(array_location(name))
-        };
-        let mut stream = self.zip.by_name(&format!("{name}.npy")).map_err(|e| match e {
-            ZipError::FileNotFound => Fault::malformed("this array", "none").at(array_location(name)),
-            other => damage_fault(&other),
-        })?;
+        let opened = self.zip.by_name(&format!("{name}.npy"));
+        let mut stream = opened.map_err(|e| archive_fault(&e, "array").at(array_location(name)))?;
         let result = header::read(&mut stream).and_then(|bytes| {
             let (header, _) = header::parse(&bytes).map_err(|f| f.at(array_location(name)))?;
             read(&mut stream, header)
         });
         result.map_err(|e| match e {
-            StreamError::Io(e) => damage_fault(&e),
+            StreamError::Io(_) => Fault::Damaged { content: "array" }.at(array_location(name)),
             StreamError::Fault(fault) => fault,
         })
+    }
+}
+
+/// Returns the fault of an archive, or of an array in the archive.
+fn archive_fault(error: &ZipError, content: &'static str) -> Fault {
+    match error {
+        ZipError::FileNotFound => Fault::malformed("this array", "none"),
+        ZipError::UnsupportedArchive(_) | ZipError::CompressionMethodNotSupported(_) => {
+            let hint = "save it with numpy.savez_compressed or scipy.sparse.save_npz";
+            Fault::unsupported(format!("the compression or encryption of the {content}"), hint)
+        }
+        _ => Fault::Damaged { content },
     }
 }
 

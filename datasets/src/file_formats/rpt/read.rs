@@ -58,6 +58,7 @@ impl FileHeader {
             fill: ty.fill.clone(),
             symmetry: Symmetry::General,
             stored: self.tensor.stored,
+            header_guess: None,
         }
     }
 }
