@@ -124,9 +124,31 @@ impl Session {
     }
 
     /// Reads an array from a file, whose extension or first bytes determine the file format.
-    fn read<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyAny>> {
-        let session = self.0.clone();
-        created(py, run(py, UNKNOWN_WORK, move |_| session.read(path))?)
+    /// `columns`, `values` and `vertices_per_mode` are options of edge lists.
+    #[pyo3(signature = (path, *, dtype = None, columns = None, values = None, vertices_per_mode = false))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        dtype: Option<&str>,
+        columns: Option<Vec<String>>,
+        values: Option<String>,
+        vertices_per_mode: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut scan = self.0.scan(path);
+        if let Some(dtype) = dtype {
+            scan = scan.dtype(prim_of(dtype)?);
+        }
+        if let Some(columns) = columns {
+            scan = scan.columns(columns);
+        }
+        if let Some(values) = values {
+            scan = scan.values(values);
+        }
+        if vertices_per_mode {
+            scan = scan.vertices_per_mode();
+        }
+        created(py, run(py, UNKNOWN_WORK, move |_| scan.read())?)
     }
 
     /// Returns a small real data set that ships with redpoll.

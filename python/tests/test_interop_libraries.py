@@ -110,6 +110,17 @@ def test_files(tmp_path, extension):
         assert rp.read(path).fill_value == 1.5
 
 
+def test_read_options(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text("user,day,film,stars\nann,1,Solaris,5\nbob,2,Alien,4\nann,3,Alien,2\n")
+    ratings = rp.read(path, columns=["user", "film"], values="stars", vertices_per_mode=True, dtype=rp.float32)
+    assert ratings.tolist() == [[5, 2], [0, 4]] and ratings.dtype == rp.float32
+    with pytest.raises(ValueError, match="no column `movie`"):
+        rp.read(path, columns=["user", "movie"])
+    with pytest.raises(ValueError, match="does not fit"):
+        rp.read("datasets/data/davis.mtx", dtype=rp.bool)
+
+
 def test_changes_of_coordinates_reach_no_array():
     """Kernels rely on validated coordinates, so arrays must not see a later change by the user."""
     matrix = sp.csr_array(np.eye(4))

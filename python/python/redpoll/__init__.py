@@ -138,18 +138,37 @@ def random(
     )
 
 
-def read(path: str | _PathLike[str]) -> Array:
-    """Read an array from a file, such as `.npy`, `.npz` or `.mtx`.
+def read(
+    path: str | _PathLike[str],
+    *,
+    dtype: _DTypeLike | None = None,
+    columns: _Sequence[str] | None = None,
+    values: str | None = None,
+    vertices_per_mode: bool = False,
+) -> Array:
+    """Read an array from a file, such as `.npy`, `.npz`, `.mtx` or `.csv`.
+
+    The dtype is that of the file unless another one is given. A `.csv` or `.tsv` file is an edge
+    list: `columns` names the columns of the coordinates, mode by mode, and `values` the column of
+    the values. Two modes are vertices of one set, as of a graph, and the matrix is square;
+    `vertices_per_mode=True` numbers each mode separately, as for users and items. Values at equal
+    coordinates are added.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file is malformed, or its format is not supported.
+        ValueError: the file is malformed, its format is not supported, it lacks a column, or a value
+            does not fit the dtype.
 
     Examples:
         >>> rp.read("datasets/data/davis.mtx").shape
         (18, 14)
+        >>> rp.read("datasets/data/davis.mtx", dtype=rp.float32).dtype
+        redpoll.float32
     """
-    return current_session().read(path)
+    name = None if dtype is None else _as_dtype(dtype).name
+    return current_session().read(
+        path, dtype=name, columns=columns, values=values, vertices_per_mode=vertices_per_mode
+    )
 
 
 def sample(name: str) -> Array:

@@ -113,7 +113,15 @@ class Session:
         format: str | None = None,
         seed: int = 0,
     ) -> PythonArray: ...
-    def read(self, path: str | PathLike[str]) -> PythonArray: ...
+    def read(
+        self,
+        path: str | PathLike[str],
+        *,
+        dtype: str | None = None,
+        columns: Sequence[str] | None = None,
+        values: str | None = None,
+        vertices_per_mode: bool = False,
+    ) -> PythonArray: ...
     def sample(self, name: str) -> PythonArray: ...
 
 class Array:
