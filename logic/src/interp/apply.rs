@@ -212,8 +212,8 @@ fn apply_polynomial(b: Builtin, args: &[&Approx]) -> Option<Option<Approx>> {
 }
 
 /// Applies any operator by sampling. If arguments are inexact, evaluates the operator at points on
-/// the surface of the box given by their bounds ([`corners`]); the largest deviation bounds the
-/// error. A result that is no float is don't-care unless it is equal at all these points.
+/// the surface of the box given by their bounds ([`corners`]), and at zero if the box contains
+/// zero; the largest deviation bounds the error. A result that is no float is don't-care unless it is equal at all these points.
 fn apply_by_sampling(op: &Op, args: &[BoundedValue]) -> Result<BoundedValue, Fault> {
     let center = scalars(args);
     let value = op.eval_in(&center, FloatMode::Relaxed)?;
@@ -235,10 +235,13 @@ fn apply_by_sampling(op: &Op, args: &[BoundedValue]) -> Result<BoundedValue, Fau
         // Every engine has the same arguments, and so the same result.
         return Ok(BoundedValue::from_scalar(&value, FloatMode::Relaxed));
     }
+    if matches!(op, Op::Builtin(Builtin::Eq | Builtin::Ne)) && may_be_equal(&center, &reach) {
+        return other(value);
+    }
     let mut deviation: f64 = 0.0;
-    for corner in corners(&reach) {
-        let perturbed = perturb(&center, &reach, &corner);
-        let Ok(moved) = op.eval_in(&perturbed, FloatMode::Relaxed) else { return other(value) };
+    let points = corners(&reach).into_iter().map(|corner| perturb(&center, &reach, &corner));
+    for point in points.chain(zeroed(&center, &reach)) {
+        let Ok(moved) = op.eval_in(&point, FloatMode::Relaxed) else { return other(value) };
         match (value.prim(), value.to_f64(), moved.to_f64()) {
             (Some(p), Some(x), Some(y)) if p.is_float() => {
                 deviation = deviation.max(if x == y { 0.0 } else { (x - y).abs() });
@@ -309,19 +312,44 @@ fn corners(reach: &[f64]) -> Vec<Vec<f64>> {
 /// Returns the arguments with every leaf moved in the given direction.
 fn perturb(center: &[Scalar], reach: &[f64], direction: &[f64]) -> Vec<Scalar> {
     let mut moves = reach.iter().zip(direction).map(|(r, d)| r * d);
-    center
-        .iter()
-        .map(|value| {
-            let leaves: Vec<Scalar> = value.flatten();
-            let mut leaves = leaves.into_iter().map(|leaf| match (moves.next(), &leaf) {
-                (Some(by), Scalar::F64(v)) if by != 0.0 => Scalar::F64(v + by),
-                (Some(by), Scalar::F32(v)) if by != 0.0 => Scalar::F32(outward(f64::from(*v) + by, by)),
-                _ => leaf,
-            });
-            let dtype = value.dtype();
-            Scalar::unflatten(&dtype, &mut leaves).expect("the leaves are those of a value of this dtype")
-        })
-        .collect()
+    map_leaves(center, |leaf| match (moves.next(), &leaf) {
+        (Some(by), Scalar::F64(v)) if by != 0.0 => Scalar::F64(v + by),
+        (Some(by), Scalar::F32(v)) if by != 0.0 => Scalar::F32(outward(f64::from(*v) + by, by)),
+        _ => leaf,
+    })
+}
+
+/// Returns whether two arguments, of which some leaves are inexact, may be equal in some engine.
+fn may_be_equal(args: &[Scalar], reach: &[f64]) -> bool {
+    let leaves: Vec<f64> = args.iter().flat_map(Scalar::flatten).filter_map(|leaf| leaf.to_f64()).collect();
+    let (first, second) = leaves.split_at(leaves.len() / 2);
+    leaves.len() == reach.len()
+        && (first.iter().zip(second).zip(reach.iter().zip(&reach[first.len()..])))
+            .all(|((x, y), (x_reach, y_reach))| (x - y).abs() <= x_reach + y_reach)
+}
+
+/// Returns the arguments with 0 in place of every inexact leaf that may be 0; `None` if there is no
+/// such leaf.
+fn zeroed(center: &[Scalar], reach: &[f64]) -> Option<Vec<Scalar>> {
+    let (mut reach, mut found) = (reach.iter(), false);
+    let zeroed = map_leaves(center, |leaf| {
+        let may_be_zero = reach.next().is_some_and(|&r| r > 0.0 && leaf.to_f64().is_some_and(|x| x.abs() <= r));
+        found |= may_be_zero;
+        match leaf.prim() {
+            Some(prim) if may_be_zero => Scalar::zero(prim),
+            _ => leaf,
+        }
+    });
+    found.then_some(zeroed)
+}
+
+/// Replaces every leaf of the arguments.
+fn map_leaves(args: &[Scalar], mut replace: impl FnMut(Scalar) -> Scalar) -> Vec<Scalar> {
+    let map_value = |value: &Scalar| {
+        let mut leaves = value.flatten().into_iter().map(&mut replace);
+        Scalar::unflatten(&value.dtype(), &mut leaves).expect("the leaves are those of a value of this dtype")
+    };
+    args.iter().map(map_value).collect()
 }
 
 /// Rounds `x` to `f32` in the direction of `by`.

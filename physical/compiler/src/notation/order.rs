@@ -112,7 +112,7 @@ impl<'a> WriteOrderVerifier<'a> {
                 return self
                     .fail(format!("`{name}` is written out of order: {what}, but {}", self.append_rule(lhs.tensor)));
             };
-            let (resolved_by, outside) = resolution(&subscript.at, binders, &repeated);
+            let (resolved_by, outside) = resolution(&subscript.at, &form, binders, &repeated);
             if let Some((index, _)) = loops[next..].first().filter(|_| outside > next) {
                 let index = &self.program.indices[index.index()];
                 let what = format!("each round of the loop of `{index}` repeats its coordinate of level {mode}");
@@ -184,9 +184,10 @@ impl<'a> WriteOrderVerifier<'a> {
         (count.is_none_or(|n| n > 1) || Linear::of(lo).is_none()).then_some((*index, count))
     }
 
-    /// Returns the form over the loops inside of the declaration that run more than once. Atoms
-    /// bound outside of the declaration are constant inside, so they are omitted. Returns `None` if
-    /// the form depends on anything else, such as values that were read.
+    /// Returns the form over the loops inside of the declaration that run more than once, and over
+    /// variables with values that are no linear forms, such as values that were read. Atoms bound
+    /// outside of the declaration are constant inside, so they are omitted. Returns `None` if the
+    /// begin of a loop is not a linear form, or a coefficient overflows.
     fn expand(&self, form: Linear, start_depth: usize) -> Option<Linear> {
         let mut sum = Linear::constant(form.constant);
         for (atom, factor) in form.terms {
@@ -201,9 +202,10 @@ impl<'a> WriteOrderVerifier<'a> {
                         (Some(_), None) => Some(Linear::atom(atom)),
                     })
                 }
-                (EnclosingBinder::Let { var, value }, Atom::Var(v)) if *var == v => {
-                    Some(Linear::of(value).and_then(|value| self.expand(value, start_depth)))
-                }
+                (EnclosingBinder::Let { var, value }, Atom::Var(v)) if *var == v => Some(match Linear::of(value) {
+                    Some(value) => self.expand(value, start_depth),
+                    None => Some(Linear::atom(atom)),
+                }),
                 _ => None,
             });
             if let Some(inner) = inner {
@@ -229,16 +231,27 @@ impl<'a> WriteOrderVerifier<'a> {
 }
 
 /// Returns the innermost loop among the binders whose index occurs in a subscript, and the number
-/// of repeated loops up to it.
-fn resolution(subscript: &Expr, binders: &[EnclosingBinder<'_>], repeated: &[RepeatedLoop]) -> (Option<Index>, usize) {
+/// of repeated loops outside of the subscript: up to this loop, and up to the innermost variable of
+/// the expanded form.
+fn resolution(
+    subscript: &Expr,
+    form: &Linear,
+    binders: &[EnclosingBinder<'_>],
+    repeated: &[RepeatedLoop],
+) -> (Option<Index>, usize) {
     let atoms = subscript.atoms();
     let mentioned = |binder: &EnclosingBinder<'_>| match binder {
         EnclosingBinder::Loop { index, .. } => atoms.contains(&Atom::Index(*index)),
-        _ => false,
+        EnclosingBinder::Let { var, .. } => form.terms.iter().any(|(atom, _)| *atom == Atom::Var(*var)),
+        EnclosingBinder::While => false,
     };
-    let Some(at) = binders.iter().rposition(mentioned) else { return (None, 0) };
-    let EnclosingBinder::Loop { index, .. } = binders[at] else { unreachable!("only loops are mentioned") };
-    (Some(index), repeated.iter().filter(|l| l.binder <= at).count())
+    let index = binders.iter().rev().find_map(|binder| match binder {
+        EnclosingBinder::Loop { index, .. } if mentioned(binder) => Some(*index),
+        _ => None,
+    });
+    let outside =
+        binders.iter().rposition(mentioned).map_or(0, |at| repeated.iter().filter(|l| l.binder <= at).count());
+    (index, outside)
 }
 
 /// Returns the maximum number of rounds from `lo` to `hi`, if a constant maximum is proved. A `min`

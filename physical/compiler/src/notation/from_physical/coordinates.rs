@@ -351,6 +351,8 @@ impl QueryTranslator<'_> {
         };
         let digits = terms.iter().map(|(field, step)| Some((step.checked_abs()?, count(field))));
         let Some(mut digits) = digits.collect::<Option<Vec<_>>>() else { return false };
+        // An index of a single value does not change the sum.
+        digits.retain(|(_, count)| count.is_none_or(|n| n > 1));
         digits.sort_by_key(|(step, _)| std::cmp::Reverse(*step));
         is_ascending_mixed_radix(&digits)
     }
