@@ -2,7 +2,7 @@
 
 use crate::Target;
 use crate::timings::Phase;
-use redpoll_logic::{Alias, DType, Prim};
+use redpoll_logic::{Alias, DType, Prim, plural};
 use std::sync::Arc;
 
 /// Cause of a failed operation of redpoll.
@@ -48,7 +48,8 @@ pub enum Error {
     /// The plan reads a table with a number of fields other than the number of modes of its tensor.
     /// The fault is the caller's.
     #[error(
-        "table `{table}` is read with {fields} fields, but the tensor bound to it has {rank} modes (shape {shape:?})"
+        "table `{table}` is read with {fields} {}, but the tensor bound to it has {rank} {} (shape {shape:?}); read it with one field for each mode",
+        plural(*.fields as u64, "field", "fields"), plural(*.rank as u64, "mode", "modes")
     )]
     Rank {
         /// The table.
@@ -201,7 +202,7 @@ fn name_list(names: &[Alias]) -> String {
 }
 
 fn table_list(tables: &[UnboundTable]) -> String {
-    let name = |t: &UnboundTable| format!("`{}` ({} fields)", t.table, t.rank);
+    let name = |t: &UnboundTable| format!("`{}` ({} {})", t.table, t.rank, plural(t.rank as u64, "field", "fields"));
     let names: Vec<String> = tables.iter().map(name).collect();
     format!("table{} {}", if names.len() == 1 { "" } else { "s" }, names.join(", "))
 }

@@ -305,7 +305,7 @@ fn queries_may_begin_with_from() {
     sandbox.write("shaped.csv", "# dims 3 4\ni,j,value\n0,1,2.5\n2,3,1\n");
     assert_eq!(rows("FROM 'shaped.csv'").expect_success(), "i,j,value\n0,1,2.5\n2,3,1.0\n");
     let failed = sandbox.sql(&["FROM tt", "--table", "t=t.csv"]);
-    failed.expect_failure(&["'datafusion.public.tt' not found; did you mean `t`?", "hint:"]);
+    failed.expect_failure(&["table 'tt' not found; did you mean `t`?", "hint:"]);
 }
 
 /// Errors say what is wrong, where, and what to do next.
@@ -317,12 +317,7 @@ fn errors_name_the_cause_and_the_next_step() {
     let table = ["--table", "a=a.mtx"];
     let on = |sql: &str| sandbox.sql(&[&[sql], &table[..]].concat());
     on("SELECT 1 FROM a WHERE ) 2").expect_failure(&["sql parser error", "Line: 1, Column:", "hint:"]);
-    on("SELECT * FROM b").expect_failure(&[
-        "'datafusion.public.b' not found",
-        "hint:",
-        "--table NAME=FILE",
-        "SHOW TABLES",
-    ]);
+    on("SELECT * FROM b").expect_failure(&["table 'b' not found", "hint:", "--table NAME=FILE", "SHOW TABLES"]);
     on("SELECT j FROM a").expect_failure(&["No field named j", "Valid fields are", "a.i0"]);
     on("SELECT i0 FROM a WHERE i0 = \"Zürich\"")
         .expect_failure(&["hint: `DESCRIBE NAME` shows", "single quotes: 'Zürich'"]);
@@ -351,10 +346,88 @@ fn errors_name_the_cause_and_the_next_step() {
     assert!(!failed.err.contains("bug") && !failed.err.contains("Internal"), "{}", failed.err);
     sandbox.sql(&["SELECT 1", "--table", "t=none.mtx"]).expect_failure(&["`t`", "none.mtx", "hint:"]);
     sandbox.sql(&["SELECT 1", "--table", "t=broken.mtx"]).expect_failure(&["broken.mtx:3"]);
-    sandbox.sql(&["SELECT 1", "--table", "t=t.xyz"]).expect_failure(&["t.xyz"]);
+    let unknown = sandbox.sql(&["SELECT 1", "--table", "t=t.xyz"]);
+    unknown.expect_failure(&[
+        "the format of t.xyz is unknown",
+        ".csv, ",
+        ".parquet, ",
+        ".mtx, ",
+        "`read_csv('t.xyz')`",
+    ]);
     let usage = sandbox.sql(&["SELECT 1", "--table", "a.mtx"]);
     assert_eq!(usage.code, Some(2));
     contains_all(&usage.err, &["a.mtx", "NAME=FILE"]);
+}
+
+/// Mistakes of a first statement have a message or a hint with the next step.
+#[test]
+fn first_mistakes_have_a_next_step() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", "id,name\n1,ann\n2,bob\n");
+    for (sql, parts) in [
+        ("SELECT * FORM t", &["Line: 1, Column: 10", "hint: did you mean `FROM` in place of `FORM`?"][..]),
+        ("FROM 't.csv' WHERE id = 1", &["Line: 1, Column: 14", "hint: a query that begins with `FROM`"]),
+        (".tables", &["hint: `.tables` is a command of sessions"]),
+        (
+            "SELECT * FROM 't.csv' a JOIN 't.csv' b ON a.name = b.id",
+            &["'ann'", "the text a.name with the number b.id", "`a.name = CAST(b.id AS VARCHAR)`"],
+        ),
+        ("SELECT * FROM 't.csv' WHERE id = 'ann'", &["compares the text 'ann' with the number \"t.csv\".id"]),
+        ("SELECT id FROM 't.csv' a, 't.csv' b", &["mbiguous", "as in `t.id`"]),
+        ("SELECT * FROM read_cvs('t.csv')", &["unknown table function `read_cvs`", "did you mean `read_csv`?"]),
+        ("SELECT row_number() FROM 't.csv'", &["row_number needs a window: `row_number() OVER"]),
+        ("SELECT * FROM 'http://example.com/t.csv'", &["no local file"]),
+        ("SELECT * FROM 'none/of/these.csv'", &["there is no file none/of/these.csv", "there is no folder"]),
+        ("SHOW DATABASES", &["hint: `SHOW TABLES`"]),
+        ("DROP TABLE t", &["hint: `SHOW TABLES`"]),
+        ("INSERT INTO 't.csv' VALUES (3, 'cid')", &["rows cannot be inserted into the file", "t.csv", "`COPY t TO"]),
+    ] {
+        sandbox.sql(&[sql]).expect_failure(parts);
+    }
+    for text in ["", ";", " ;; -- nothing\n;"] {
+        assert_eq!(sandbox.sql(&[text]).expect_success(), "", "{text:?}");
+    }
+}
+
+/// The files of declarations and of `COPY` are checked before a table is made or a file is written.
+#[test]
+fn files_of_declarations_and_copies_are_checked() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", "id,name\n1,ann\n2,bob\n");
+    let types = "expected ARROW, CSV, JSON, MTX, NPZ, PARQUET, RPT or TNS";
+    for (sql, parts) in [
+        ("CREATE EXTERNAL TABLE t STORED AS FOO LOCATION 't.csv'", &["unknown file type `FOO`", types][..]),
+        ("CREATE EXTERNAL TABLE t STORED AS MXT LOCATION 'a.mtx'", &[types, "did you mean `MTX`?"]),
+        ("CREATE EXTERNAL TABLE t STORED AS 'MTX' LOCATION 'a.mtx'", &["or TNS without quotes, found: 'MTX'"]),
+        ("CREATE EXTERNAL TABLE t LOCATION 't.csv'", &["the file type is missing", "RPT or TNS"]),
+        ("CREATE EXTERNAL TABLE t STORED AS CSV", &["hint: write `LOCATION 'FILE'`"]),
+        (
+            "CREATE EXTERNAL TABLE t (id INT) STORED AS CSV LOCATION 'x.csv'",
+            &["table `t`: there is no file x.csv", "hint: did you mean `t.csv`?"],
+        ),
+        ("CREATE EXTERNAL TABLE t STORED AS CSV LOCATION 's3://b/t.csv'", &["s3://b/t.csv is no local file"]),
+        ("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION 't.csv'", &["the file t.csv cannot be read"]),
+        ("CREATE EXTERNAL TABLE t STORED AS MTX LOCATION 't.csv'", &["t.csv"]),
+        (
+            "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION 't.csv' OPTIONS (delim ';')",
+            &["unknown option of CSV files `delim`", "delimiter"],
+        ),
+        ("COPY (SELECT 1 AS i) TO 'nodir/x.csv'", &["cannot write nodir/x.csv: there is no folder nodir"]),
+        ("COPY (SELECT 1 AS i, 2 AS v) TO 'nodir/x.mtx'", &["there is no folder nodir"]),
+        ("COPY (SELECT 1 AS i) TO 'x?.csv'", &["cannot write x?.csv", "patterns"]),
+        ("COPY (SELECT 1 AS i) TO 'x.csv' STORED AS FOO", &["unknown file type `FOO`", types]),
+        ("COPY (SELECT 1 AS i) TO 'x.foo'", &["its extension is no file type", "RPT or TNS"]),
+        ("COPY (SELECT 1 AS i) TO 'x.csv' OPTIONS (heder 'true')", &["unknown option of CSV files `heder`"]),
+        ("COPY (SELECT 1 AS i) TO 'x.csv' (HEADER false)", &["hint: options are written as `OPTIONS"]),
+    ] {
+        sandbox.sql(&[sql]).expect_failure(parts);
+    }
+    let mut files: Vec<_> = fs::read_dir(sandbox.dir.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    files.sort_unstable();
+    assert_eq!(files, ["a.mtx", "t.csv"]);
+    // The type decides the format, not the extension.
+    sandbox.sql(&["COPY (SELECT 0 AS i, 1 AS j, 2.0 AS v) TO 'm.csv' STORED AS MTX"]).expect_success();
+    assert!(fs::read_to_string(sandbox.dir.path().join("m.csv")).unwrap().starts_with("%%MatrixMarket"));
 }
 
 /// Wrong declarations of tensors, and wrong options of `COPY`, are errors that name the wrong part.

@@ -13,32 +13,37 @@ use std::sync::Arc;
 
 /// A limited number of bytes that may be in use at one time. Clones share the limit.
 #[derive(Clone, Debug)]
-pub struct Memory(Arc<MemoryBudget>);
+pub struct Memory {
+    budget: Arc<MemoryBudget>,
+    /// The budget of the limit: `budget`, or the memory around the scope of `budget`. Its bytes in
+    /// use include those of all scopes.
+    outermost: Arc<MemoryBudget>,
+}
 
 impl Memory {
     /// Creates a limit of the given bytes.
     pub fn limited(bytes: usize) -> Memory {
-        Memory(Arc::new(MemoryBudget::new(bytes)))
+        Memory::of(Arc::new(MemoryBudget::new(bytes)))
     }
 
     /// Wraps a budget that other code may charge as well.
     pub fn of(budget: Arc<MemoryBudget>) -> Memory {
-        Memory(budget)
+        Memory { outermost: budget.clone(), budget }
     }
 
     /// Returns the limit, in bytes.
     pub fn limit(&self) -> usize {
-        self.0.limit()
+        self.budget.limit()
     }
 
     /// Returns the number of bytes in use.
     pub fn used(&self) -> usize {
-        self.0.used()
+        self.budget.used()
     }
 
     /// Returns the budget.
     pub(crate) fn budget(&self) -> &Arc<MemoryBudget> {
-        &self.0
+        &self.budget
     }
 
     /// Charges bytes. If this is the memory of a [`MemoryScope`], the scope releases the bytes at
@@ -48,15 +53,16 @@ impl Memory {
     /// [`Fault::MemoryLimit`] if the bytes exceed the limit.
     pub(crate) fn charge(&self, purpose: &'static str, bytes: u64) -> Result<(), Fault> {
         let requested = usize::try_from(bytes).unwrap_or(usize::MAX);
-        if self.0.charge(requested) {
+        if self.budget.charge(requested) {
             return Ok(());
         }
-        Err(Fault::MemoryLimit { purpose, bytes, used: self.0.used() as u64, limit: self.0.limit() as u64 })
+        let (used, limit) = (self.outermost.used() as u64, self.outermost.limit() as u64);
+        Err(Fault::MemoryLimit { purpose, bytes, used, limit })
     }
 
     /// Releases charged bytes.
     pub(crate) fn release(&self, bytes: u64) {
-        self.0.release(bytes as usize);
+        self.budget.release(bytes as usize);
     }
 
     /// Allocates an empty vector with capacity for the given number of elements.
@@ -91,7 +97,8 @@ pub(crate) struct MemoryScope(Memory);
 impl MemoryScope {
     /// Creates a scope that charges the given memory.
     pub(crate) fn new(memory: &Memory) -> MemoryScope {
-        MemoryScope(Memory::of(Arc::new(MemoryBudget::with_accounts(memory.0.limit(), vec![memory.0.clone()]))))
+        let budget = MemoryBudget::with_accounts(memory.limit(), vec![memory.budget.clone()]);
+        MemoryScope(Memory { budget: Arc::new(budget), outermost: memory.outermost.clone() })
     }
 
     /// Returns the memory that work within the scope charges.
@@ -102,7 +109,7 @@ impl MemoryScope {
 
 impl Drop for MemoryScope {
     fn drop(&mut self) {
-        self.0.0.release(self.0.0.used());
+        self.0.budget.release(self.0.budget.used());
     }
 }
 
@@ -197,6 +204,11 @@ mod tests {
         let fault = scope.memory().allocate::<u64>("numbers", 1 << 20).unwrap_err();
         let Fault::MemoryLimit { bytes, used, limit, .. } = fault else { panic!("{fault}") };
         assert_eq!((bytes, used, limit), (8 << 20, 8000, 1 << 20));
+        // The bytes in use around a scope count, too.
+        memory.charge("a file", 500_000).unwrap();
+        let fault = MemoryScope::new(&memory).memory().charge("entries", 600_000).unwrap_err();
+        assert!(matches!(fault, Fault::MemoryLimit { used: 508_000, .. }), "{fault}");
+        memory.release(500_000);
         drop(scope);
         assert_eq!(memory.budget().used(), 0);
     }

@@ -172,12 +172,14 @@ impl Error {
 
     /// Creates the error for an unknown name, with up to three known names that are similar to it.
     /// If some known names differ from the name only in upper and lower case, the others are left
-    /// out.
+    /// out. Words are not compared with other names, such as `+`.
     pub fn unknown<'a>(kind: &'static str, name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Error {
         let limit = name.chars().count().div_ceil(3).max(1);
         let steps = |k: &str| if k.eq_ignore_ascii_case(name) { 0 } else { strsim::osa_distance(name, k) };
+        let is_word = |text: &str| text.starts_with(|c: char| c.is_alphanumeric() || c == '_');
         let mut similar: Vec<(usize, &str)> = candidates
             .into_iter()
+            .filter(|k| is_word(k) == is_word(name))
             .map(|k| (steps(k), k))
             .filter(|(d, k)| *d <= limit && *d < k.chars().count().max(2))
             .collect();

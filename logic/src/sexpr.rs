@@ -176,14 +176,28 @@ pub fn strip_byte_order_mark(text: &str) -> &str {
     text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
 }
 
+/// A list whose end is not read yet.
+struct OpenList {
+    /// Position of its parenthesis.
+    start: TextPosition,
+    /// `true` if the parenthesis is the first of its line.
+    starts_line: bool,
+    /// The items so far.
+    items: Vec<Sexpr>,
+}
+
 /// Reads all s-expressions of a text.
 ///
 /// # Errors
 /// Returns an error for an unbalanced parenthesis, a malformed string, or lists nested too deeply.
 pub fn read(text: &str) -> Result<Vec<Sexpr>, Error> {
-    // The open lists, outermost first, each with its start.
-    let mut open: Vec<(TextPosition, Vec<Sexpr>)> = Vec::new();
+    // The open lists, outermost first.
+    let mut open: Vec<OpenList> = Vec::new();
     let mut done: Vec<Sexpr> = Vec::new();
+    // The line of the last item or parenthesis.
+    let mut last_line = 0;
+    // The first open list followed by a line that is not indented as part of it, and that line.
+    let mut unindented: Option<(TextPosition, usize)> = None;
     let mut cursor = TextCursor::new(strip_byte_order_mark(text));
     while let Some(c) = cursor.peek() {
         let position = cursor.position();
@@ -198,7 +212,13 @@ pub fn read(text: &str) -> Result<Vec<Sexpr>, Error> {
             }
             '(' => {
                 cursor.advance();
-                open.push((position, Vec::new()));
+                let starts_line = last_line < position.line;
+                last_line = position.line;
+                let outer = open.iter().rev().find(|list| list.starts_line).filter(|_| starts_line);
+                if let Some(outer) = outer.filter(|outer| position.column <= outer.start.column) {
+                    unindented.get_or_insert((outer.start, position.line));
+                }
+                open.push(OpenList { start: position, starts_line, items: Vec::new() });
                 if open.len() > MAX_DEPTH {
                     return Err(syntax_error(position, format!("more than {MAX_DEPTH} nested lists")));
                 }
@@ -206,7 +226,7 @@ pub fn read(text: &str) -> Result<Vec<Sexpr>, Error> {
             }
             ')' => {
                 cursor.advance();
-                let Some((start, items)) = open.pop() else {
+                let Some(OpenList { start, items, .. }) = open.pop() else {
                     return Err(syntax_error(position, "`)` closes no list".to_owned()));
                 };
                 Sexpr { position: start, kind: SexprKind::List(items) }
@@ -217,11 +237,17 @@ pub fn read(text: &str) -> Result<Vec<Sexpr>, Error> {
                 Sexpr { position, kind: SexprKind::Atom(word.to_owned()) }
             }
         };
-        open.last_mut().map_or(&mut done, |(_, items)| items).push(item);
+        last_line = cursor.position().line;
+        open.last_mut().map_or(&mut done, |list| &mut list.items).push(item);
     }
-    match open.last() {
-        Some((start, _)) => Err(syntax_error(*start, "`(` is not closed".to_owned())),
-        None => Ok(done),
+    match (open.last(), unindented) {
+        (None, _) => Ok(done),
+        (_, Some((start, line))) => {
+            Err(syntax_error(start, format!("`(` is not closed; write `)` before line {line}")))
+        }
+        (Some(list), None) => {
+            Err(syntax_error(list.start, "`(` is not closed; write `)` after its last item".to_owned()))
+        }
     }
 }
 
@@ -289,7 +315,11 @@ mod tests {
             (a (b -1.5) "x \" y")
             c"#]],
         );
-        check("(a\n  (b c", expect!["error: line 2, column 3: `(` is not closed"]);
+        check("(a\n  (b c", expect!["error: line 2, column 3: `(` is not closed; write `)` after its last item"]);
+        check(
+            "(a\n  (b (c)\n  (d (e))\n  (f))",
+            expect!["error: line 2, column 3: `(` is not closed; write `)` before line 3"],
+        );
         check("a)", expect!["error: line 1, column 2: `)` closes no list"]);
         check("\n \"abc", expect!["error: line 2, column 2: a string is not closed"]);
         assert!(read(&"(".repeat(100_000)).is_err());

@@ -322,7 +322,7 @@ def test_files(db, tmp_path):
         ("SELECT k FROM t GROUP", rp.SqlSyntaxError, "Expected: end of statement"),
         ("SELEC 1", rp.SqlSyntaxError, "Line: 1, Column: 1"),
         ("SELECT x FROM t", rp.SqlNameError, "No field named x"),
-        ("SELECT * FROM missing", rp.SqlNameError, "'datafusion.public.missing' not found"),
+        ("SELECT * FROM missing", rp.SqlNameError, "table 'missing' not found"),
         ("SELECT missing(k) FROM t", rp.SqlNameError, "missing"),
         ("SELECT k + [s] FROM t", rp.SqlError, "^Cannot coerce"),
         ("SELECT CAST(s AS INT) FROM t", rp.SqlError, "Cannot cast string 'a'"),

@@ -3,10 +3,9 @@
 
 use crate::error::{Error, Result};
 use crate::open_quotes::{Quoting, check_text};
-use crate::row_format::RowFormat;
+use crate::row_format::{RowFormat, TextFormat};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv::ReaderBuilder;
-use datafusion::arrow::csv::reader::Format;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::json;
@@ -16,8 +15,8 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads the rows of a file of compressed text or JSON. The type of a column is inferred from all
-/// values of the column.
+/// Reads the rows of a file of compressed text or JSON. The types of columns are inferred as for
+/// text that is not compressed, and for JSON from all values.
 ///
 /// # Errors
 /// If the file cannot be read, is damaged or exceeds the memory limit, or a line of text has more
@@ -42,14 +41,9 @@ pub(crate) fn read(path: &Path, rows: RowFormat, memory: &Memory) -> Result<MemT
     MemTable::try_new(schema, vec![batches]).map_err(|e| fault(e.to_string()))
 }
 
-fn delimited(text: &[u8], kind: crate::row_format::TextFormat) -> Result<(SchemaRef, Vec<RecordBatch>), ArrowError> {
-    let format = Format::default().with_header(kind.header).with_delimiter(kind.delimiter);
-    let format = match kind.comment {
-        Some(comment) => format.with_comment(comment),
-        None => format,
-    };
-    let schema = Arc::new(format.infer_schema(Cursor::new(text), None)?.0);
-    let reader = ReaderBuilder::new(schema.clone()).with_format(format).build(Cursor::new(text))?;
+fn delimited(text: &[u8], kind: TextFormat) -> Result<(SchemaRef, Vec<RecordBatch>), ArrowError> {
+    let schema = Arc::new(kind.infer_columns_of_text(text)?);
+    let reader = ReaderBuilder::new(schema.clone()).with_format(kind.arrow_format()).build(Cursor::new(text))?;
     Ok((schema, reader.collect::<Result<_, _>>()?))
 }
 

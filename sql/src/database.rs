@@ -178,8 +178,8 @@ impl Database {
     pub async fn sql(&self, text: &str) -> Result<DataFrame> {
         let state = self.context.state();
         let dialect = state.config_options().sql_parser.dialect;
-        let statement = on_deep_stack(|| state.sql_to_statement(text, &dialect))?;
-        self.execute(statement).await
+        let statement = on_deep_stack(|| state.sql_to_statement(text, &dialect));
+        self.execute(statement.map_err(|error| self.with_file_types(error))?).await
     }
 
     /// Returns the rows of a query as a tensor: the last column has the values, the other columns

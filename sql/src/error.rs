@@ -237,20 +237,37 @@ impl From<Error> for DataFusionError {
 const BUG_NOTICE: &str = "This issue was likely caused by a bug in DataFusion's code. Please help us to resolve this by filing a bug \
                    report in our issue tracker: https://github.com/apache/datafusion/issues. ";
 
-/// Returns the message of the root cause of a DataFusion error. The message of a planning error is
-/// returned without DataFusion's note on where to report bugs.
+/// The start of DataFusion's message on a file that cannot be written. The message names no cause.
+const UNWRITTEN: &str = "Error encountered while finalizing writes!";
+
+/// Returns the message of the root cause of a DataFusion error, without the kind of the error. The
+/// message of a planning error is returned without DataFusion's note on where to report bugs, and
+/// without the error of each signature of a function, because the message lists the signatures.
 ///
 /// ```
 /// # #[tokio::main]
 /// # async fn main() {
 /// let database = redpoll::Session::default().database();
 /// let error = database.sql("SELECT v FROM missing").await.unwrap_err();
-/// assert!(redpoll_sql::message(&error).contains("'datafusion.public.missing' not found"));
+/// assert!(redpoll_sql::message(&error).contains("table 'missing' not found"));
 /// # }
 /// ```
 pub fn message(error: &DataFusionError) -> String {
     match error.find_root() {
-        root @ DataFusionError::Plan(_) => root.to_string().replace("Internal error: ", "").replace(BUG_NOTICE, ""),
+        DataFusionError::Plan(text) => {
+            let text = text.replace("Internal error: ", "").replace(BUG_NOTICE, "");
+            match (text.find(", errors: "), text.find("\nNo function matches")) {
+                (Some(start), Some(end)) if start < end => format!("{}{}", &text[..start], &text[end..]),
+                _ => text,
+            }
+        }
+        DataFusionError::Execution(text) | DataFusionError::Configuration(text) => text.clone(),
+        DataFusionError::Internal(text) if text.starts_with(UNWRITTEN) => {
+            "the file cannot be written, or only a part of it; check its folder, the permissions and the free space"
+                .to_owned()
+        }
+        DataFusionError::SchemaError(error, _) => error.to_string(),
+        DataFusionError::ArrowError(error, _) => error.to_string(),
         DataFusionError::SQL(error, _) => error.to_string(),
         DataFusionError::External(error) => error.to_string(),
         root => root.to_string(),

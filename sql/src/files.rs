@@ -1,14 +1,16 @@
 //! Tables of files, and parsing and execution of statements.
 
+use crate::comparisons::with_comparisons;
 use crate::database::Database;
 use crate::error::Error;
 use crate::guard::{guard_future, name_input};
 use crate::open_quotes::{self, Quoting, Reading};
 use crate::row_format::{RowFormat, RowReader, TextFormat};
-use crate::statement::{on_deep_stack, with_deep_stack};
+use crate::statement::{changed_option, declared_input, on_deep_stack, with_deep_stack};
 use crate::table::{TensorOptions, open_tensor, remaining_memory};
 use crate::tables::replace_table;
 use crate::{compressed, ipc};
+use datafusion::arrow::datatypes::Schema;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::listing::{ListingTable, ListingTableConfig, ListingTableUrl};
@@ -18,6 +20,7 @@ use datafusion::prelude::{CsvReadOptions, DataFrame, ParquetReadOptions};
 use datafusion::sql::parser::{DFParser, Statement};
 use futures::TryStreamExt;
 use redpoll_datasets::Compression;
+use redpoll_datasets::file_formats::FILE_FORMATS;
 use redpoll_logic::sexpr::strip_byte_order_mark;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -75,6 +78,9 @@ impl Database {
     async fn open_file(&self, table: &str, file: &Path, reader: Option<RowReader>) -> Result<Arc<dyn TableProvider>> {
         let fault = |message: String| DataFusionError::Plan(format!("table `{table}`: {message}"));
         let path = file.to_str().ok_or_else(|| fault(format!("the path {} is not valid UTF-8", file.display())))?;
+        if !file.exists() && path.contains("://") {
+            return Err(fault(format!("{path} is no local file; download the file")));
+        }
         if !file.exists() && !is_pattern(path) {
             return Err(fault(format!("there is no file {path}")));
         }
@@ -84,9 +90,17 @@ impl Database {
         let (extension, compressed) = extension(file);
         let memory = remaining_memory(&self.context().runtime_env());
         match row_format(extension, file, reader).map_err(|e| io_error(file, e))? {
-            None => Ok(Arc::new(
-                open_tensor(path, Vec::new(), TensorOptions::default(), &memory).map_err(DataFusionError::from)?,
-            )),
+            None => match open_tensor(path, Vec::new(), TensorOptions::default(), &memory) {
+                Ok(tensor) => Ok(Arc::new(tensor)),
+                Err(Error::Data(error)) if matches!(*error, redpoll_datasets::Error::UnknownFormat { .. }) => {
+                    Err(fault(format!(
+                        "the format of {path} is unknown; the extensions of tables are {}, and `read_csv('{path}')` \
+                         reads delimited text with any extension",
+                        known_extensions()
+                    )))
+                }
+                Err(error) => Err(error.into()),
+            },
             Some(RowFormat::Parquet | RowFormat::Arrow) if compressed => Err(fault(format!(
                 "{path} is compressed as a whole, which is not supported for .{extension} files; decompress it"
             ))),
@@ -169,10 +183,7 @@ impl Database {
         };
         let url = ListingTableUrl::parse(path)?.with_table_ref(table.into());
         let schema = match rows {
-            RowFormat::Text(text) => {
-                let schema = text.infer_columns(files);
-                Arc::new(schema.map_err(|error| open_quote_error(files, text).unwrap_or(error))?)
-            }
+            RowFormat::Text(text) => Arc::new(columns_of_text(text, files)?),
             _ => options.infer_schema(&context.state(), &url).await?,
         };
         if schema.fields().is_empty() {
@@ -188,7 +199,8 @@ impl Database {
     /// # Errors
     /// If the text is not valid SQL.
     pub fn statements(&self, text: &str) -> Result<Vec<Statement>> {
-        Ok(on_deep_stack(|| DFParser::parse_sql(strip_byte_order_mark(text)))?.into())
+        let statements = on_deep_stack(|| DFParser::parse_sql(strip_byte_order_mark(text)));
+        Ok(statements.map_err(|error| self.with_file_types(error))?.into())
     }
 
     /// Collects the rows of a query, on a stack that is large enough for deeply nested expressions.
@@ -196,7 +208,8 @@ impl Database {
     /// # Errors
     /// If the query fails.
     pub async fn collect(&self, frame: DataFrame) -> Result<Vec<RecordBatch>> {
-        with_deep_stack(frame.collect()).await
+        let plan = frame.logical_plan().clone();
+        with_deep_stack(frame.collect()).await.map_err(|error| with_comparisons(error, &plan))
     }
 
     /// Plans a statement. The rows of a query are computed when they are asked for; `SET` and
@@ -206,8 +219,17 @@ impl Database {
     /// If the statement does not fit the registered tables, names a file that cannot be read, or is
     /// executed at once and fails.
     pub async fn execute(&self, statement: Statement) -> Result<DataFrame> {
-        let plan = with_deep_stack(async { self.context().execute_logical_plan(self.plan(statement).await?).await });
-        guard_future("a file of the statement", plan).await
+        let frame = with_deep_stack(async {
+            let plan = self.plan(statement).await?;
+            let (option, input) = (changed_option(&plan), declared_input(&plan));
+            let frame = self.context().execute_logical_plan(plan).await;
+            frame.map_err(|error| match (option, input) {
+                (Some(option), _) => self.with_option(&option, error),
+                (None, Some(input)) => name_input(&input, error),
+                (None, None) => error,
+            })
+        });
+        guard_future("a file of the statement", frame).await
     }
 }
 
@@ -217,6 +239,15 @@ fn row_format(extension: &str, file: &Path, reader: Option<RowReader>) -> std::i
         Some(reader) => reader.format(extension, file).map(Some),
         None => RowFormat::from_extension(extension, file),
     }
+}
+
+/// Infers the columns of files of delimited text.
+///
+/// # Errors
+/// The errors of [`TextFormat::infer_columns`], and an open quote in place of an error that it
+/// causes.
+pub(crate) fn columns_of_text(text: TextFormat, files: &[&Path]) -> Result<Schema> {
+    text.infer_columns(files).map_err(|error| open_quote_error(files, text).unwrap_or(error))
 }
 
 /// Returns the error of the first file of delimited text that has an open quote.
@@ -233,7 +264,7 @@ pub(crate) fn io_error(file: &Path, source: std::io::Error) -> Error {
 
 /// Returns the extension of a file, without the extension of its compression, and whether the file
 /// is compressed.
-fn extension(file: &Path) -> (&str, bool) {
+pub(crate) fn extension(file: &Path) -> (&str, bool) {
     let last = file.extension().and_then(OsStr::to_str).unwrap_or_default();
     match Compression::of_extension(last) {
         Compression::None => (last, false),
@@ -242,6 +273,14 @@ fn extension(file: &Path) -> (&str, bool) {
             (inner.and_then(OsStr::to_str).unwrap_or_default(), true)
         }
     }
+}
+
+/// Lists the extensions of files that can be tables.
+fn known_extensions() -> String {
+    let tensors = FILE_FORMATS.iter().map(|format| format.extension);
+    let tensors = tensors.filter(|extension| !RowFormat::EXTENSIONS.contains(extension));
+    let extensions = RowFormat::EXTENSIONS.into_iter().chain(tensors).map(|extension| format!(".{extension}"));
+    extensions.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns whether a path contains characters of a pattern.

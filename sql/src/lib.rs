@@ -45,6 +45,7 @@ mod added_tables;
 pub mod aggregates;
 pub mod claim;
 pub mod columns;
+mod comparisons;
 mod compressed;
 mod correlated;
 mod database;

@@ -61,6 +61,10 @@ pub(crate) enum RowReader {
 const SNIFF_BYTES: u64 = 1 << 16;
 
 impl RowFormat {
+    /// The extensions of files that are read as tables of rows.
+    pub(crate) const EXTENSIONS: [&str; 10] =
+        ["csv", "tsv", "tab", "psv", "txt", "ndjson", "jsonl", "json", "parquet", "arrow"];
+
     /// Returns the format of files with this extension, in upper or lower case; `None` if such a
     /// file has a tensor. If several formats have the extension, the start of `file` decides. The
     /// start also shows whether text has comments.
@@ -183,6 +187,15 @@ fn is_number(value: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every listed extension is recognized.
+    #[test]
+    fn listed_extensions_are_recognized() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for extension in RowFormat::EXTENSIONS {
+            assert!(RowFormat::from_extension(extension, file.path()).unwrap().is_some(), "{extension}");
+        }
+    }
 
     /// The delimiter, header and comments of `.txt` files are found in the first lines.
     #[test]

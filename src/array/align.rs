@@ -37,7 +37,30 @@ pub(crate) fn align(states: &[ArrayState]) -> Result<(Vec<Expr>, ModeStyle), Cau
     if let Some(numbered) = with_modes().find(|s| s.style == ModeStyle::Positional) {
         return Err(Cause::MixedStyles { names: named.expr.info().fields.clone(), shape: numbered.shape() });
     }
-    Ok((states.iter().map(|s| s.expr.clone()).collect(), ModeStyle::Named))
+    let exprs: Vec<Expr> = states.iter().map(|s| s.expr.clone()).collect();
+    check_sizes(&exprs, states)?;
+    Ok((exprs, ModeStyle::Named))
+}
+
+/// Checks that modes of one name have equal sizes in all expressions. `states` has the operands from
+/// which the expressions were made.
+pub(crate) fn check_sizes(exprs: &[Expr], states: &[ArrayState]) -> Result<(), Cause> {
+    for (k, expr) in exprs.iter().enumerate() {
+        for (name, size) in expr.info().fields.iter().zip(&expr.info().dimensions) {
+            let differs = |other: &Expr| other.info().dimension(name).is_some_and(|n| Some(n) != *size);
+            if let Some(first) = exprs[..k].iter().position(differs) {
+                let both = [first, k];
+                let size_in = |k: usize| exprs[k].info().dimension(name).expect("sizes of arrays are constant");
+                return Err(Cause::NamedSizes {
+                    name: name.clone(),
+                    operands: both.map(|k| k + 1),
+                    shapes: both.map(|k| states[k].shape()),
+                    sizes: both.map(size_in),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Aligns positional arrays at their last modes. A mode of size 1 is read at coordinate 0 if it is

@@ -53,7 +53,7 @@ impl Axes {
             Selection::Names(names) => {
                 let find = |name: &Field| {
                     let at = fields.iter().position(|f| f == name).filter(|_| state.style == ModeStyle::Named);
-                    at.ok_or_else(|| Cause::UnknownMode { name: name.clone(), names: fields.clone() })
+                    at.ok_or_else(|| Cause::UnknownMode { name: name.clone(), names: state.names() })
                 };
                 names.iter().map(find).collect::<Result<Vec<_>, _>>()?
             }

@@ -1,5 +1,6 @@
 //! Sums of products in Einstein notation, with any two operators in place of sum and product.
 
+use super::align::check_sizes;
 use super::error::Cause;
 use super::reduce::identity;
 use super::state::{ArrayState, ModeStyle, SharedState, positions};
@@ -111,6 +112,7 @@ fn einsum(spec: &str, states: &[ArrayState], sum: &Op, product: &Op) -> Result<A
     for (state, letters) in states.iter().zip(&operands) {
         exprs.push(state.require_numbered()?.name_modes(letters)?.expr);
     }
+    check_sizes(&exprs, states)?;
     let joined = multiply(product, exprs)?;
     let reduced: Vec<Field> = joined.info().fields.iter().filter(|f| !result.contains(f)).cloned().collect();
     let reduced = match reduced.is_empty() {

@@ -1,7 +1,7 @@
 //! Errors of operations on arrays.
 
 use crate::error::Error;
-use redpoll_logic::Field;
+use redpoll_logic::{Field, plural};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -36,6 +36,21 @@ pub enum Cause {
         /// The size of the mode in each shape that has the mode.
         sizes: Vec<u64>,
     },
+    /// Modes of one name with different sizes in two operands.
+    #[error(
+        "mode `{name}` has size {} in operand {} of shape {:?}, but size {} in operand {} of shape {:?}; modes of one name must have equal sizes",
+        .sizes[0], .operands[0], .shapes[0], .sizes[1], .operands[1], .shapes[1]
+    )]
+    NamedSizes {
+        /// The name.
+        name: Field,
+        /// The numbers of the operands, from 1. The array whose method was called is the first.
+        operands: [usize; 2],
+        /// The shapes of the operands.
+        shapes: [Vec<u64>; 2],
+        /// The size of the mode in each of the operands.
+        sizes: [u64; 2],
+    },
     /// An array with named modes combined with an array with numbered modes.
     #[error("an array with modes named {} cannot be combined with an array of shape {shape:?} whose modes are numbered; name the numbered modes with `at`", name_list(.names))]
     MixedStyles {
@@ -45,7 +60,10 @@ pub enum Cause {
         shape: Vec<u64>,
     },
     /// An axis out of range.
-    #[error("axis {axis} is out of range for an array of {rank} modes; axes are {}..{rank}", -(*.rank as i64))]
+    #[error(
+        "axis {axis} is out of range for an array of {rank} {}; axes are {}..{rank}",
+        plural(*.rank as u64, "mode", "modes"), -(*.rank as i64)
+    )]
     Axis {
         /// The axis, negative if counted from the end.
         axis: i64,
@@ -56,11 +74,11 @@ pub enum Cause {
     #[error("axis {0} is given twice")]
     RepeatedAxis(i64),
     /// An unknown name of a mode.
-    #[error("there is no mode `{name}`; the modes are named {}", name_list(.names))]
+    #[error("there is no mode `{name}`; {}", known_modes(.names))]
     UnknownMode {
         /// The unknown name.
         name: Field,
-        /// The names of the modes of the array.
+        /// The names of the modes of the array; empty if the modes are numbered.
         names: Vec<Field>,
     },
     /// Shapes that the operation does not accept.
@@ -107,6 +125,13 @@ fn shape_list(shapes: &[Vec<u64>]) -> String {
     texts.join(", ")
 }
 
-fn name_list(names: &[Field]) -> String {
+pub(super) fn name_list(names: &[Field]) -> String {
     names.iter().map(Field::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn known_modes(names: &[Field]) -> String {
+    match names {
+        [] => "the array has no named modes; `at` names them".to_owned(),
+        names => format!("the modes are named {}", name_list(names)),
+    }
 }

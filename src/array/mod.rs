@@ -26,7 +26,9 @@
 //!
 //! A method that cannot be applied (shapes that do not align, an axis out of range) returns an
 //! array that carries the error and the line of the call. [`Array::collect`] and [`Array::check`]
-//! report the error, so chains of operators need no `?`.
+//! report the error, so chains of operators need no `?`. Methods that compute their results when
+//! they are called, such as [`Array::sort`], [`Array::top_k`] and [`Array::unique`], return a
+//! `Result`.
 
 mod align;
 mod axes;

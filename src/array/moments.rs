@@ -238,7 +238,7 @@ fn arg_extreme(state: &ArrayState, axes: &Axes, op: Builtin) -> Result<ArrayStat
         for field in &fields {
             let size = expr.info().dimension(field).unwrap_or(0);
             if size == 0 {
-                return Err(Cause::Shape(format!("mode `{field}` of size 0 has no elements")));
+                return Err(Cause::Shape("an axis of size 0 has no largest or smallest element".to_owned()));
             }
             let offset = Expr::mapjoin(Builtin::Mul, [number, Expr::literal(size as i64)])?;
             number = Expr::mapjoin(Builtin::Add, [offset, Expr::coordinate(field.clone())])?;

@@ -1,7 +1,7 @@
 //! The state of an array: an expression over tensors, and the style of its modes.
 
 use super::ArrayError;
-use super::error::Cause;
+use super::error::{Cause, name_list};
 use super::sources::Sources;
 use redpoll_logic::{DType, Expr, Field, Prim, Scalar};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
@@ -95,6 +95,14 @@ impl ArrayState {
         &self.expr.info().fields
     }
 
+    /// Returns the names of the modes; none if the modes are numbered.
+    pub(crate) fn names(&self) -> Vec<Field> {
+        match self.style {
+            ModeStyle::Positional => Vec::new(),
+            ModeStyle::Named => self.fields().to_vec(),
+        }
+    }
+
     /// Casts the values to a dtype.
     pub(crate) fn cast(&self, dtype: &DType) -> Result<ArrayState, Cause> {
         Ok(self.with_expr(self.expr.clone().cast(dtype)?))
@@ -169,6 +177,14 @@ impl ArrayState {
 
     /// Numbers the modes in the given order of their names.
     pub(crate) fn number_by_name(&self, names: &[Field]) -> Result<ArrayState, Cause> {
+        let fields = self.fields();
+        if let Some(name) = names.iter().find(|name| !fields.contains(name)) {
+            return Err(Cause::UnknownMode { name: name.clone(), names: self.names() });
+        }
+        if names.len() != fields.len() || (1..names.len()).any(|k| names[..k].contains(&names[k])) {
+            let (modes, found) = (name_list(&self.names()), name_list(names));
+            return Err(Cause::Shape(format!("expected each of the modes {modes} once, found {found}")));
+        }
         let ordered = self.expr.clone().reorder(names.iter().cloned())?;
         let expr = ordered.relabel(positions(names.len()))?;
         Ok(ArrayState { expr, style: ModeStyle::Positional, sources: self.sources.clone() })

@@ -120,12 +120,32 @@ pub(super) fn similar_file(path: &Path) -> Option<String> {
         }
         Err(_) => return None,
     };
-    let names = files.filter_map(|file| file.ok()?.file_name().into_string().ok()).collect::<Vec<_>>();
-    let unknown = logic::Error::unknown("file", path.file_name()?.to_str()?, names.iter().map(String::as_str));
-    let logic::Error::Unknown { similar, .. } = unknown else { return None };
-    let similar = similar.iter().map(|name| format!("`{}`", path.with_file_name(name).display()));
-    let similar: Vec<String> = similar.collect();
-    match &similar[..] {
+    let mut names = files.filter_map(|file| file.ok()?.file_name().into_string().ok()).collect::<Vec<_>>();
+    names.sort_unstable();
+    let name = path.file_name()?.to_str()?;
+    // The extension may be missing.
+    let is_longer = |other: &&String| other.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+    let mut similar: Vec<String> = names.iter().filter(is_longer).take(3).cloned().collect();
+    if similar.is_empty() {
+        similar = similar_names(name, names.iter().map(String::as_str));
+    }
+    question(similar.iter().map(|name| path.with_file_name(name).display().to_string()))
+}
+
+/// Returns the known names that are similar to a name.
+fn similar_names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let logic::Error::Unknown { similar, .. } = logic::Error::unknown("name", name, known) else { return Vec::new() };
+    similar
+}
+
+/// Returns the question for the known names that are similar to a name, if there are any.
+pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    question(similar_names(name, known))
+}
+
+fn question(names: impl IntoIterator<Item = String>) -> Option<String> {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    match &names[..] {
         [] => None,
         [name] => Some(format!("did you mean {name}?")),
         [others @ .., last] => Some(format!("did you mean {} or {last}?", others.join(", "))),

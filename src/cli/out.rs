@@ -1,29 +1,37 @@
-//! `--out NAME=FILE`: the file of a result.
+//! `--out NAME=FILE[:FORMAT]`: the file of a result, and its storage format.
 
-use super::bind::named_file;
+use super::bind::{storage_format, stored_file};
 use super::failure::CommandFailure;
 use crate::datasets::file_formats::{FileFormat, extensions};
 use crate::datasets::{Info, Memory, WriteOptions, info_within, write};
 use crate::logic::{Alias, DType, Prim};
+use crate::storage::{MemoryBudget, Tensor, convert_within};
 use crate::{Prepared, Run};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// The file of a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct OutArg {
     name: String,
     file: PathBuf,
+    /// The storage format as text. Without it, the file has the format of the result.
+    format: Option<String>,
 }
 
 impl FromStr for OutArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<OutArg, String> {
-        let (name, file) = named_file(text, "NAME=FILE")?;
-        Ok(OutArg { name: name.to_owned(), file: file.into() })
+        let (name, file, format) = stored_file(text)?;
+        Ok(OutArg { name: name.to_owned(), file: file.into(), format: format.map(str::to_owned) })
     }
 }
+
+/// Minimum number of elements of a dense result that is checked for elements other than the fill
+/// value.
+const MIN_ELEMENTS: u64 = 1000;
 
 impl OutArg {
     /// Rejects an invalid output before anything is computed.
@@ -33,14 +41,54 @@ impl OutArg {
             let message = format!("--out {}={}: the plan does not produce `{0}`", self.name, self.file.display());
             return Err(CommandFailure::new(message, format!("it produces {}", names.join(", "))));
         }
-        check_file(&format!("--out {}=", self.name), &self.file)
+        check_file(&format!("--out {}=", self.name), &self.file)?;
+        let query = prepared.plan().and_then(|plan| plan.queries.iter().find(|q| q.alias.as_str() == self.name));
+        if let (Some(text), Some(query)) = (&self.format, query) {
+            storage_format(text, query.expr.info().fields.len(), || self.option(text))?;
+        }
+        Ok(())
     }
 
-    /// Writes the result atomically. Returns the note of [`dtype_note`].
-    pub(super) fn write(&self, run: &Run, memory: &Memory) -> Result<Option<String>, CommandFailure> {
-        let tensor = run.get(&self.name).expect("names are checked before the run");
-        write(&self.file, tensor, &WriteOptions { memory: memory.clone(), ..WriteOptions::default() })?;
-        dtype_note(&self.file, &tensor.ty().dtype, memory)
+    /// Writes the result atomically. Returns the notes of [`dtype_note`] and
+    /// [`OutArg::density_note`].
+    pub(super) fn write(&self, run: &Run, budget: &Arc<MemoryBudget>) -> Result<Vec<String>, CommandFailure> {
+        let result = run.get(&self.name).expect("names are checked before the run");
+        let tensor = match &self.format {
+            Some(text) => {
+                let format = storage_format(text, result.ty().shape.len(), || self.option(text))?;
+                convert_within(result, &format, budget)?
+            }
+            None => result.clone(),
+        };
+        let memory = Memory::of(budget.clone());
+        write(&self.file, &tensor, &WriteOptions { memory: memory.clone(), ..WriteOptions::default() })?;
+        let notes = [dtype_note(&self.file, &tensor.ty().dtype, &memory)?, self.density_note(&tensor)?];
+        Ok(notes.into_iter().flatten().collect())
+    }
+
+    /// Returns the note on a large dense result with few elements other than the fill value, in a
+    /// file that could have been sparse.
+    fn density_note(&self, tensor: &Tensor) -> Result<Option<String>, CommandFailure> {
+        let elements = tensor.element_count();
+        let may_be_sparse = |file: &FileFormat| matches!(file.extension, "mtx" | "npz" | "bsp.npz" | "rpt");
+        let is_choice = self.format.is_none() && FileFormat::of_file_name(&self.file).is_some_and(may_be_sparse);
+        if !is_choice || elements < MIN_ELEMENTS || !tensor.ty().format.is_dense() {
+            return Ok(None);
+        }
+        let nonfill = tensor.count_differing_from_fill()?;
+        let (file, fill) = (self.file.display(), &tensor.ty().fill);
+        let option = self.option(if tensor.ty().shape.len() == 2 { "csr" } else { "csf" });
+        Ok((nonfill < elements / 4).then(|| {
+            format!(
+                "{file}: the result is dense, but only {nonfill} of {elements} elements differ from the fill value \
+                 {fill}; `{option}` stores only these"
+            )
+        }))
+    }
+
+    /// Returns the option with a storage format.
+    fn option(&self, format: &str) -> String {
+        format!("--out {}={}:{format}", self.name, self.file.display())
     }
 }
 

@@ -2,12 +2,13 @@
 
 use super::bar::Bar;
 use super::bind::{BindArg, NUMBER, RequiredInput, load};
-use super::failure::CommandFailure;
+use super::failure::{CommandFailure, similar_file};
 use super::stand_in::StandInArgs;
 use super::style::TerminalStyle;
 use super::values::threads;
 use crate::compiler::notation::{TRANSFORMATIONS, TransformationText, is_program};
 use crate::datasets::Memory;
+use crate::datasets::file_formats::FileFormat;
 use crate::kernels::run::Workers;
 use crate::logic::text::{format_to_sexpr, free_tables};
 use crate::logic::{Alias, Field, FloatMode, plural};
@@ -31,8 +32,8 @@ const PLAN_FORMS: &str = "the first argument is the file of a plan, `-`, or a st
 /// The arguments that name a plan and its tables, and the options for compiling and running it.
 #[derive(clap::Args)]
 pub(super) struct PlanArgs {
-    /// The file of a plan or of a program in Notation, `-` for standard input, or statements in
-    /// index notation, such as 'y(i) = A(i,j) * x(j)'
+    /// The file of a plan or of a program in Notation, `-` for standard input, or the text itself,
+    /// such as the statement 'y(i) = A(i,j) * x(j)' in index notation
     #[arg(value_name = "PLAN", required_unless_present = "schedule_table")]
     plan: Option<PlanSource>,
 
@@ -103,8 +104,8 @@ impl From<String> for PlanSource {
     fn from(argument: String) -> PlanSource {
         match argument.as_str() {
             "-" => PlanSource::StandardInput,
-            // Names of files rarely contain `=`.
-            text if text.contains('=') && !Path::new(text).exists() => PlanSource::Text(argument),
+            // Names of files rarely contain `=` or `(`.
+            text if text.contains(['=', '(']) && !Path::new(text).exists() => PlanSource::Text(argument),
             _ => PlanSource::File(argument.into()),
         }
     }
@@ -127,10 +128,20 @@ impl PlanSource {
             PlanSource::File(path) if path.as_os_str().is_empty() => {
                 return Err(CommandFailure::Usage(format!("the plan is empty; {PLAN_FORMS}")));
             }
+            PlanSource::File(path) if path.exists() && FileFormat::of_file_name(path).is_some() => {
+                let hint = format!("bind the data to a table: redpoll run 'y(i) = A(i,j)' --bind A={self}");
+                return Err(CommandFailure::new(format!("{self}: the file has data, not a plan"), hint));
+            }
             PlanSource::File(path) => std::fs::read_to_string(path),
             PlanSource::StandardInput => io::read_to_string(io::stdin()),
         };
-        text.map_err(|e| CommandFailure::new(format!("{self}: {e}"), PLAN_FORMS))
+        text.map_err(|e| {
+            let similar = match self {
+                PlanSource::File(path) if e.kind() == io::ErrorKind::NotFound => similar_file(path),
+                _ => None,
+            };
+            CommandFailure::new(format!("{self}: {e}"), similar.unwrap_or_else(|| PLAN_FORMS.to_owned()))
+        })
     }
 }
 
@@ -142,8 +153,6 @@ pub(super) struct LoadedPlan {
     pub(super) bindings: Bindings,
     /// The session that prepares the plan.
     pub(super) session: Session,
-    /// The memory limit that tables, results and files share.
-    pub(super) memory: Memory,
     /// The time of reading the files.
     pub(super) read: Duration,
     /// The bar that shows the progress of runs.
@@ -184,7 +193,7 @@ impl PlanArgs {
                 }
             }
         }
-        Ok(LoadedPlan { text, bindings, session, memory, read: start.elapsed(), bar })
+        Ok(LoadedPlan { text, bindings, session, read: start.elapsed(), bar })
     }
 
     /// Returns the tables or inputs that a text reads.

@@ -18,6 +18,7 @@ Examples:
   redpoll run 'degree(i) = A(i,j)' --bind A=datasets/data/karate.mtx --print
   redpoll run programs/bfs_push.rp --bind A=datasets/data/karate.mtx --bind source=0
   redpoll run spmv.rp --bind A=a.mtx.gz:csc --bind x=x.npy --out y=y.npy --repeat 10 --json
+  redpoll run 'C(i,k) = A(i,j) * A(j,k)' --bind A=a.mtx --out C=c.npz:csr
 
 Exit codes: 0 success, 1 failure, 2 wrong command line.")]
 pub(super) struct Args {
@@ -37,8 +38,10 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "json")]
     print: bool,
 
-    /// Write result NAME to FILE, in the file format of its extension
-    #[arg(long, value_name = "NAME=FILE")]
+    /// Write result NAME to FILE, in the file format of its extension. With FORMAT, a shorthand such
+    /// as csr or a level list, the file stores the result in this format; by default, in the format
+    /// of the result
+    #[arg(long, value_name = "NAME=FILE[:FORMAT]")]
     out: Vec<OutArg>,
 }
 
@@ -61,7 +64,7 @@ pub(super) fn run(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Re
     loaded.bar.clear();
     let step_times = step_times(&prepared, loaded.read, cold, warm);
     for target in &args.out {
-        target.write(&first, &loaded.memory)?.iter().for_each(|text| note(text));
+        target.write(&first, &loaded.session.limits().memory)?.iter().for_each(|text| note(text));
     }
     prepared.notes().iter().map(ToString::to_string).chain(prepared.tier_note()).for_each(|message| note(&message));
     show(args, &prepared, (&placement, &first), &step_times, out)

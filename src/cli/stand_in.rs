@@ -34,7 +34,7 @@ impl<T: FromStr> FromStr for Named<T> {
 
     fn from_str(text: &str) -> Result<Named<T>, String> {
         let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("expected NAME=VALUE")?;
-        let value = value.parse().map_err(|_| format!("`{value}` is not a valid value"))?;
+        let value = value.parse().map_err(|_| format!("`{value}` is not a whole number"))?;
         Ok(Named { name: name.to_owned(), value })
     }
 }
@@ -77,7 +77,8 @@ impl StandInArgs {
         if let Some(Named { name, .. }) = self.format.iter().find(|format| !names.contains(format.name.as_str())) {
             return unknown(format!("--format {name}: no table without a file has this name"), &names);
         }
-        let is_unknown = |name: &str| !occurs(name, text) || written_size(name).is_some();
+        let is_table = |name: &str| names.contains(name) && !indices.contains(name);
+        let is_unknown = |name: &str| !occurs(name, text) || written_size(name).is_some() || is_table(name);
         if let Some(Named { name, .. }) = self.size.iter().find(|size| is_unknown(&size.name)) {
             return unknown(format!("--size {name}: the plan has no index or size of this name"), &indices);
         }

@@ -2,15 +2,31 @@
 
 use crate::logic::Prim;
 use std::num::NonZero;
+use std::str::FromStr;
 
 /// Parses a number of threads.
 pub(super) fn threads(text: &str) -> Result<NonZero<usize>, String> {
     text.parse().map_err(|_| "expected a whole number of at least 1".to_owned())
 }
 
+/// Parses a whole number.
+pub(super) fn whole<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "expected a whole number, such as 1000".to_owned())
+}
+
+/// Parses a real number.
+pub(super) fn real(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "expected a number, such as 0.5".to_owned())
+}
+
 /// Parses one of several sizes, which commas separate.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "expected sizes separated by commas, such as 10,20".to_owned())
+}
+
+/// Parses one of several modes, which commas separate.
+pub(super) fn mode(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "expected modes, counted from 0 and separated by commas, such as 0,2".to_owned())
 }
 
 /// Parses a number of repetitions.

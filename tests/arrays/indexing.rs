@@ -29,7 +29,19 @@ fn errors_name_the_line() {
     let error = broken.collect().unwrap_err().to_string();
     assert!(error.contains("`add`") && error.contains(&format!("indexing.rs:{line}")), "{error}");
     let cases: Vec<(redpoll::Array, &str)> = vec![
-        (a.sum(1), "axis 1 is out of range for an array of 1 modes"),
+        (a.sum(1), "axis 1 is out of range for an array of 1 mode"),
+        (a.sum("i"), "there is no mode `i`; the array has no named modes"),
+        (a.at(["i"]).sum("k"), "there is no mode `k`; the modes are named i"),
+        (a.at(["i"]).by_position(["k"]), "there is no mode `k`; the modes are named i"),
+        (a.at(["i"]).by_position([""; 0]), "expected each of the modes i once"),
+        (
+            a.at(["i"]) * b.at(["i"]),
+            "mode `i` has size 2 in operand 1 of shape [2], but size 3 in operand 2 of shape [3]",
+        ),
+        (
+            session.einsum("i,ik->k", [&a, &session.dense([3, 2], 0..6)]),
+            "mode `i` has size 2 in operand 1 of shape [2], but size 3 in operand 2 of shape [3, 2]",
+        ),
         (a.slice(index![5]), "coordinate 5 is out of range for a mode of size 2"),
         (a.slice(index![0, 0]), "2 indices"),
         (a.reshape([3]), "expected 2 elements, found 3"),

@@ -218,34 +218,42 @@ fn field_list(fields: &[Field]) -> String {
     format!("({})", fields.iter().map(Field::as_str).collect::<Vec<_>>().join(" "))
 }
 
-/// Returns the names of the tensors that give a field of an expression its size, or `an index map`
-/// if there are none.
+/// Returns the modes of tensors, and the index maps, that give a field of an expression its size.
 fn size_origin(expr: &Expr, field: &Field) -> String {
-    let mut tensors = Vec::new();
-    collect_size_origins(expr, field, &mut tensors);
-    match &tensors[..] {
-        [] => "an index map".to_owned(),
-        _ => tensors.iter().map(|t| format!("`{t}`")).collect::<Vec<_>>().join(" and "),
-    }
+    let mut origins = Vec::new();
+    collect_size_origins(expr, field, &mut origins);
+    origins.join(" and ")
 }
 
-fn collect_size_origins(expr: &Expr, field: &Field, tensors: &mut Vec<Alias>) {
+fn collect_size_origins(expr: &Expr, field: &Field, origins: &mut Vec<String>) {
     if expr.info().dimension(field).is_none() {
         return;
     }
+    let mut add = |origin: String| {
+        if !origins.contains(&origin) {
+            origins.push(origin);
+        }
+    };
     match expr.node() {
-        Node::Table { tensor, .. } if !tensors.contains(tensor) => tensors.push(tensor.clone()),
-        Node::Table { .. } | Node::Literal(_) | Node::Coordinate(_) => {}
-        Node::MapJoin { args, .. } => args.iter().for_each(|a| collect_size_origins(a, field, tensors)),
+        Node::Table { tensor, fields, .. } => {
+            let mode = fields.iter().position(|f| f == field).expect("the size of a field is that of a mode");
+            add(format!("mode {mode} of `{tensor}`"));
+        }
+        Node::Index { map, arg } if map.dimensions.iter().any(|(introduced, _)| introduced == field) => {
+            let read: Vec<String> = arg.tables().iter().map(|tensor| format!("`{tensor}`")).collect();
+            add(if read.is_empty() { "an index map".to_owned() } else { format!("a part of {}", read.join(" and ")) });
+        }
+        Node::Literal(_) | Node::Coordinate(_) => {}
+        Node::MapJoin { args, .. } => args.iter().for_each(|a| collect_size_origins(a, field, origins)),
         Node::Aggregate { arg, .. }
         | Node::Scan { arg, .. }
         | Node::Reorder { arg, .. }
         | Node::Reformat { arg, .. }
         | Node::Refill { arg, .. }
-        | Node::Index { arg, .. } => collect_size_origins(arg, field, tensors),
+        | Node::Index { arg, .. } => collect_size_origins(arg, field, origins),
         Node::Relabel { arg, fields } => {
             if let Some(k) = fields.iter().position(|f| f == field) {
-                collect_size_origins(arg, &arg.info().fields[k], tensors);
+                collect_size_origins(arg, &arg.info().fields[k], origins);
             }
         }
     }

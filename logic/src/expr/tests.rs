@@ -48,7 +48,16 @@ fn mapjoin_is_the_natural_join() {
     let bad = tensor("C", &[7, 4], 0.0, "k i").relabel(["i", "x"]).unwrap();
     check(
         Expr::mapjoin(Builtin::Mul, [Expr::mapjoin(Builtin::Neg, [a()]).unwrap(), bad]),
-        expect!["error: field `i` has size 3 in `A` but 7 in `C`; rename it in one of them, or take a window"],
+        expect![
+            "error: field `i` has size 3 in mode 0 of `A` but 7 in mode 0 of `C`; rename it in one of them, or take a window"
+        ],
+    );
+    let part = tensor("A", &[3, 4], 0.0, "i k").window("k", 0, 2).unwrap();
+    check(
+        Expr::mapjoin(Builtin::Mul, [a(), part]),
+        expect![
+            "error: field `k` has size 4 in mode 1 of `A` but 2 in a part of `A`; rename it in one of them, or take a window"
+        ],
     );
     check(Expr::mapjoin(Builtin::Sub, [a()]), expect!["error: operator `-` takes 2 arguments, found 1"]);
 }

@@ -1,8 +1,8 @@
 //! The text form of index maps and subscripts.
 
 use super::constant::parse_constant;
-use super::form_args;
 use super::name::{name_to_sexpr, parse_name};
+use super::{form_args, unknown_form};
 use crate::affine::{Affine, Parameter, Subscript};
 use crate::error::Error;
 use crate::expr::{Expr, IndexMap};
@@ -29,7 +29,7 @@ const MAPS: &[(&str, &str)] = &[
 pub(super) fn apply_map(s: &Sexpr, arg: Expr) -> Result<Expr, Error> {
     let (head, rest) = s.as_form().ok_or_else(|| s.error(format!("expected an index map, found {s}")))?;
     let Some((_, form)) = MAPS.iter().find(|(name, _)| *name == head) else {
-        return Err(s.locate(Error::unknown("index map", head, MAPS.iter().map(|(name, _)| *name))));
+        return Err(unknown_form(s, "index map", head, MAPS));
     };
     let dtype = arg.info().dtype.clone();
     let constant = |s| parse_constant(s, &dtype);

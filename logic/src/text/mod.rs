@@ -1,5 +1,5 @@
-//! The text form of plans: s-expressions that parse and print back. A text that begins with a name
-//! and has a `=` is read as index notation instead, such as `y(i) = A(i,j) * x(j)`; see
+//! The text form of plans: s-expressions that parse and print back. A text that does not begin with
+//! `(` or `;` is read as index notation instead, such as `y(i) = A(i,j) * x(j)`; see
 //! `index_notation/mod.rs`.
 //!
 //! ```text
@@ -91,6 +91,18 @@ impl Catalog {
 impl<A: Into<Alias>, T: Into<Arc<TensorType>>> FromIterator<(A, T)> for Catalog {
     fn from_iter<I: IntoIterator<Item = (A, T)>>(tables: I) -> Catalog {
         Catalog { tables: tables.into_iter().map(|(a, t)| (a.into(), t.into())).collect() }
+    }
+}
+
+/// Returns the error for a form with an unknown head: with the known heads that are similar, or with
+/// all known heads. `known` has the heads and their forms.
+fn unknown_form(form: &Sexpr, kind: &'static str, head: &str, known: &[(&str, &str)]) -> Error {
+    let names = || known.iter().map(|(name, _)| *name);
+    match Error::unknown(kind, head, names()) {
+        Error::Unknown { similar, .. } if similar.is_empty() => {
+            form.error(format!("unknown {kind} `{head}`; expected one of {}", names().collect::<Vec<_>>().join(", ")))
+        }
+        unknown => form.locate(unknown),
     }
 }
 

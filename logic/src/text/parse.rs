@@ -4,7 +4,7 @@ use super::constant::{parse_constant, parse_number, parse_strong};
 use super::format::format_from_sexpr;
 use super::index::{apply_map, parse_field};
 use super::index_notation;
-use super::{Catalog, Operators, form_args, parse_name};
+use super::{Catalog, Operators, form_args, parse_name, unknown_form};
 use crate::error::{Error, plural};
 use crate::expr::{ComputedFills, Expr, fold_dtype};
 use crate::field::{Alias, Field};
@@ -191,7 +191,7 @@ impl PlanReader<'_> {
                 let args = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
                 Expr::mapjoin(self.ops.read_name(op)?, args)
             }
-            ("aggregate", [op, init, arg, fields @ ..]) => {
+            ("aggregate", [op, init, arg, fields @ ..]) if !is_expression(init) => {
                 let (op, arg) = (self.ops.read_name(op)?, self.expr(arg)?);
                 let dtype = fold_dtype(&op, &arg.info().dtype, "fold").map_err(|e| s.locate(e))?;
                 Expr::aggregate(op, parse_constant(init, &dtype)?, arg, parse_fields(fields)?)
@@ -230,7 +230,7 @@ impl PlanReader<'_> {
             None if self.ops.find(head).is_some() => {
                 s.error(format!("operator `{head}` is not an expression; write (mapjoin {head} ..)"))
             }
-            None => s.locate(Error::unknown("expression", head, FORMS.iter().map(|(name, _)| *name))),
+            None => unknown_form(s, "expression", head, FORMS),
         }
     }
 
@@ -243,7 +243,13 @@ impl PlanReader<'_> {
         if self.catalog.get(alias).is_some() {
             return Err(s.error(format!("input `{alias}` is read without fields; write (table {alias} FIELD..)")));
         }
-        Err(s.locate(Error::unknown("query", alias, self.results.iter().map(|(a, ..)| a.as_str()))))
+        let unknown = Error::unknown("query", alias, self.results.iter().map(|(a, ..)| a.as_str()));
+        match unknown {
+            Error::Unknown { similar, .. } if similar.is_empty() => {
+                Err(s.error(format!("unknown query `{alias}`; write (table {alias} FIELD..) to read a table")))
+            }
+            unknown => Err(s.locate(unknown)),
+        }
     }
 
     fn table(&self, alias: &Sexpr, fields: &[Sexpr]) -> Result<Result<Expr, Error>, Error> {
@@ -255,6 +261,12 @@ impl PlanReader<'_> {
         };
         Ok(Expr::table(name, ty.clone(), parse_fields(fields)?))
     }
+}
+
+/// Returns whether a form can only be an expression, and not a constant.
+fn is_expression(s: &Sexpr) -> bool {
+    let head = s.as_form().map(|(head, _)| head).filter(|head| !matches!(*head, "lit" | "literal"));
+    head.is_some_and(|head| FORMS.iter().any(|(name, _)| *name == head))
 }
 
 fn parse_fields(fields: &[Sexpr]) -> Result<Vec<Field>, Error> {

@@ -219,6 +219,12 @@ fn index_maps_print_back() {
         expect!["error: line 1, column 23: unknown index map `windows`; did you mean `window`?"],
     );
     check_expr(
+        "(index (shift i 1) (table A i j))",
+        expect![
+            "error: line 1, column 23: unknown index map `shift`; expected one of window, permissive, offset, stride, reverse, toeplitz, split, merge, diagonal, map"
+        ],
+    );
+    check_expr(
         "(index (window i 1) (table A i j))",
         expect!["error: line 1, column 23: expected (window FIELD LOW HIGH), found (window i 1)"],
     );
@@ -265,6 +271,16 @@ fn errors_have_positions() {
         expect!["error: line 1, column 16: aggregate over field `k`, but its argument has the fields (i j)"],
     );
     check(
+        "(plan (query C (aggregate + (table A i j) j)) (produces C))",
+        expect![
+            "error: line 1, column 16: expected (aggregate OP CONST EXPR FIELD..), found (aggregate + (table A i j) j)"
+        ],
+    );
+    check(
+        "(plan (query C (mapjoin + (table A i j) total)) (produces C))",
+        expect!["error: line 1, column 41: unknown query `total`; write (table total FIELD..) to read a table"],
+    );
+    check(
         "(plan (query C (aggregate + 0.5 (table U i j) i)) (produces C))",
         expect![
             "error: line 1, column 29: constant 0.5 does not fit dtype u8; give a value of that dtype, or cast the argument"
@@ -273,7 +289,7 @@ fn errors_have_positions() {
     check(
         "(plan (query C (mapjoin * (table A i j) (table z j))) (produces C))",
         expect![
-            "error: line 1, column 16: field `j` has size 4 in `A` but 9 in `z`; rename it in one of them, or take a window"
+            "error: line 1, column 16: field `j` has size 4 in mode 1 of `A` but 9 in mode 0 of `z`; rename it in one of them, or take a window"
         ],
     );
     check(
@@ -308,7 +324,10 @@ fn errors_have_positions() {
         expect!["error: line 1, column 1: expected (plan (query NAME EXPR).. (produces NAME..)), found (query C 1)"],
     );
     check("", expect!["error: the text is empty"]);
-    check("(plan (query C 1) (produces C)", expect!["error: line 1, column 1: `(` is not closed"]);
+    check(
+        "(plan (query C 1) (produces C)",
+        expect!["error: line 1, column 1: `(` is not closed; write `)` after its last item"],
+    );
     check(
         "(plan (query C (coordinate i)) (produces C))",
         expect![

@@ -8,9 +8,11 @@ import numpy as np
 
 from . import _core
 from ._dtypes import int64, isdtype
-
+from ._interop.scipy import from_coordinates
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ._array import Array
 
 
@@ -125,22 +127,29 @@ def setitem(array: Array, key: Any, value: Any) -> None:
         value = value.cast(array.dtype.name)
     if len(items) == 1 and _is_mask(items[0]) and items[0].shape == array.shape and not getattr(value, "ndim", 0):
         result = xp.where(items[0], value, array)
+    elif array.size == 0:
+        return
     else:
-        if array.size == 0:
-            return
-        places = xp.reshape(xp.arange(array.size, dtype=int64), array.shape)[key]
-        if isinstance(value, (bool, int, float)):
-            value = xp.full(places.shape, value, dtype=array.dtype)
-        value = xp.reshape(xp.broadcast_to(value, places.shape), (-1,))
-        places = xp.reshape(places, (-1,))
+        places = np.asarray(xp.reshape(xp.arange(array.size, dtype=int64), array.shape)[key])
         if places.size == 0:
             return
-        # The number of the last value that is assigned to each element, because NumPy assigns in
-        # order.
-        last = _core.scatter(xp.arange(places.size, dtype=int64), places, array.size, "max")
-        assigned = xp.reshape(xp.take(value, xp.maximum(last, 0), axis=0), array.shape)
-        result = xp.where(xp.reshape(last >= 0, array.shape), assigned, array)
+        result = _replaced(array, places, value)
     # The value may have another fill value, which would make a sparse array dense.
     result = result.cast(array.dtype.name).refill(array.fill_value)
     result.compute()
     array.assign(result)
+
+
+def _replaced(array: Array, places: NDArray[Any], value: Any) -> Array:
+    """Return the array with the elements at these places, in row-major order, replaced by values."""
+    xp = array.__array_namespace__()
+    if array.ndim == 0:
+        return xp.reshape(xp.broadcast_to(xp.asarray(value), places.shape), ())
+    # NumPy assigns in order, so the last value for an element remains.
+    elements, last = np.unique(places.ravel()[::-1], return_index=True)
+    coords = np.unravel_index(elements, array.shape)
+    mask = from_coordinates(coords, np.ones(elements.size, bool), array.shape, False)
+    if not isinstance(value, (bool, int, float)):
+        values = np.asarray(xp.broadcast_to(value, places.shape)).ravel()[::-1][last]
+        value = from_coordinates(coords, values, array.shape)
+    return xp.where(mask, value, array)

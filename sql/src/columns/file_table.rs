@@ -414,6 +414,15 @@ impl TableProvider for FileTable {
         input: Arc<dyn ExecutionPlan>,
         insert_op: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if let [file] = &self.listing().table_paths()[..]
+            && !file.is_collection()
+        {
+            return Err(DataFusionError::Plan(format!(
+                "rows cannot be inserted into the file /{}; insert them into a copy in memory, `CREATE TABLE t AS \
+                 SELECT * FROM ..`, and write the copy by `COPY t TO 'FILE'`",
+                file.prefix()
+            )));
+        }
         self.listing().insert_into(state, input, insert_op).await
     }
 }

@@ -1,17 +1,27 @@
 //! Planning of a statement by DataFusion. First, a `FROM` without a `SELECT` becomes a selection of
 //! all columns, named files become tables, and merged columns and names in another case are
-//! corrected.
+//! corrected. The files of `CREATE EXTERNAL TABLE` and `COPY` are checked.
 
+mod choices;
+mod copy_target;
+mod declared_files;
 mod deep_stack;
+mod file_types;
 mod from_first;
+mod function_names;
 mod merged;
 mod named_files;
 mod names;
+mod option_names;
+mod place;
 
+pub(crate) use declared_files::declared_input;
 pub(crate) use deep_stack::on_deep_stack;
 pub use deep_stack::{STACK_SIZE, with_deep_stack};
+pub(crate) use option_names::changed_option;
 
 use crate::database::Database;
+use copy_target::check_target;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
@@ -20,6 +30,7 @@ use from_first::ColumnSelector;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use merged::ColumnMerger;
+use option_names::set_to_default;
 use std::collections::{BTreeSet, HashMap};
 
 /// The largest number of names that are respelled in one statement.
@@ -29,16 +40,18 @@ impl Database {
     /// Plans a statement.
     ///
     /// # Errors
-    /// If the statement does not fit the registered tables, or names a file that cannot be read.
+    /// If the statement does not fit the registered tables, names a file that cannot be read, or
+    /// writes a file whose type or folder does not exist.
     pub(crate) fn plan(&self, mut statement: Statement) -> BoxFuture<'_, Result<LogicalPlan>> {
         let plan = async move {
             visit(&mut statement, &mut ColumnSelector);
+            check_target(&self.context().state(), &statement)?;
             self.add_named_files(&mut statement).await?;
             let mut respelled_errors = Vec::new();
             for _ in 0..MAX_RESPELLINGS {
                 let merged = self.with_merged_columns(&statement).await?;
                 let error = match self.context().state().statement_to_plan(merged).await {
-                    Ok(plan) => return Ok(plan),
+                    Ok(plan) => return self.complete_declaration(set_to_default(plan)),
                     Err(error) => error,
                 };
                 // If a table lacks a name in lower case, another spelling of the name is tried.
@@ -48,7 +61,8 @@ impl Database {
                     // If the other spelling is missing as well, the error shows the user's own.
                     let is_same = |earlier: &DataFusionError| names::misses_same_name(earlier, &error);
                     let earlier = respelled_errors.into_iter().find(is_same);
-                    return Err(self.with_similar_tables(earlier.unwrap_or(error)));
+                    let error = self.with_similar_tables(earlier.unwrap_or(error));
+                    return Err(self.with_similar_options(self.with_functions(error)));
                 }
                 respelled_errors.push(error);
             }
@@ -59,21 +73,23 @@ impl Database {
         plan.boxed()
     }
 
-    /// Adds the tables with similar names to the error for a table that does not exist.
+    /// Adds the tables with similar names to the error for a table that does not exist, and omits
+    /// the default catalog and schema from its name.
     fn with_similar_tables(&self, error: DataFusionError) -> DataFusionError {
         let DataFusionError::Plan(text) = error.find_root() else { return error };
         let missing = text.strip_prefix("table '").and_then(|rest| rest.strip_suffix("' not found"));
-        let Some(name) = missing.and_then(|name| name.rsplit('.').next()) else { return error };
+        let Some(missing) = missing else { return error };
         let state = self.context().state();
         let defaults = &state.config_options().catalog;
         let (catalog, schema) = (&defaults.default_catalog, &defaults.default_schema);
+        let missing = missing.strip_prefix(&format!("{catalog}.")).unwrap_or(missing);
+        let missing = missing.strip_prefix(&format!("{schema}.")).unwrap_or(missing);
+        let name = missing.rsplit('.').next().unwrap_or(missing);
         let schema = self.context().catalog(catalog).and_then(|catalog| catalog.schema(schema));
         let tables = schema.map_or_else(Vec::new, |schema| schema.table_names());
         let similar = redpoll_logic::Error::unknown("table", name, tables.iter().map(String::as_str)).to_string();
-        match similar.split_once("; ") {
-            Some((_, guess)) => DataFusionError::Plan(format!("{text}; {guess}")),
-            None => error,
-        }
+        let guess = similar.find("; ").map_or("", |at| &similar[at..]);
+        DataFusionError::Plan(format!("table '{missing}' not found{guess}"))
     }
 
     /// Returns the columns of all tables that a statement reads.

@@ -25,7 +25,7 @@ pub(crate) struct NamedFile {
 }
 
 /// The functions that read a file, with their readers.
-const FUNCTIONS: [(&str, RowReader); 3] = [
+pub(super) const FUNCTIONS: [(&str, RowReader); 3] = [
     ("read_csv", RowReader::Text { delimiter: None, header: None, comment: None }),
     ("read_json", RowReader::Json),
     ("read_parquet", RowReader::Parquet),

@@ -8,10 +8,12 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::logical_expr::CreateExternalTable;
+use redpoll_datasets::file_formats::FileFormat;
 use redpoll_datasets::{Info, Memory, ReadOptions, open_as, read};
 use redpoll_logic::literal::read_value;
 use redpoll_logic::sexpr::Sexpr;
 use redpoll_logic::text::parse_format;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The factory of tables from files of tensors.
@@ -45,6 +47,8 @@ pub(crate) struct TensorOptions<'a> {
     pub(crate) storage: Option<&'a str>,
     /// The fill value, as text.
     pub(crate) fill: Option<&'a str>,
+    /// The format of the file, in place of the format that its name and first bytes show.
+    pub(crate) file_format: Option<&'static FileFormat>,
 }
 
 fn create(cmd: &CreateExternalTable, memory: &Memory) -> Result<TensorTable, Error> {
@@ -68,6 +72,8 @@ fn create(cmd: &CreateExternalTable, memory: &Memory) -> Result<TensorTable, Err
         }
     }
     let path = location.strip_prefix("file://").unwrap_or(location);
+    // A name without a known extension leaves the format to the first bytes of the file.
+    options.file_format = FileFormat::of_file_name(path).and_then(|_| declared_format(&cmd.file_type, path));
     let table = open_tensor(path, columns, options, memory).map_err(|e| match e {
         Error::Declaration { message, .. } => fault(message),
         e => e,
@@ -81,6 +87,17 @@ fn create(cmd: &CreateExternalTable, memory: &Memory) -> Result<TensorTable, Err
         }
     }
     Ok(table)
+}
+
+/// Returns the file format of a file type; `None` if the extension of a file says the same.
+pub(super) fn declared_format(file_type: &str, path: impl AsRef<Path>) -> Option<&'static FileFormat> {
+    let file_type = file_type.to_lowercase();
+    // `.bsp.npz` and `.npz` are two formats of one type.
+    let is_type = |format: &FileFormat| format.extension.rsplit('.').next() == Some(&*file_type);
+    match FileFormat::of_file_name(path).is_some_and(is_type) {
+        true => None,
+        false => FileFormat::of_extension(&file_type),
+    }
 }
 
 /// Returns the memory that is left in the pool of a runtime, as the limit for reading a file.
@@ -101,7 +118,8 @@ pub(crate) fn open_tensor(
     memory: &Memory,
 ) -> Result<TensorTable, Error> {
     let fault = |message: String| Error::Declaration { table: path.to_string(), message };
-    let read_options = ReadOptions { memory: memory.clone(), ..ReadOptions::default() };
+    let read_options =
+        ReadOptions { memory: memory.clone(), file_format: options.file_format, ..ReadOptions::default() };
     let storage = |info: &Info| {
         let rank = info.shape.len();
         let parse =

@@ -1,6 +1,6 @@
 //! `COPY (query) TO 'x.mtx'`: rows of coordinates and a value, written as a tensor.
 
-use super::factory::TensorFactory;
+use super::factory::{TensorFactory, declared_format};
 use crate::error::Error;
 use async_trait::async_trait;
 use datafusion::arrow::compute::concat_batches;
@@ -16,7 +16,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::dml::CopyTo;
 use datafusion::physical_plan::common::collect;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
-use redpoll_datasets::{WriteOptions, write};
+use redpoll_datasets::{WriteOptions, file_formats, write};
 use redpoll_logic::plural;
 use redpoll_storage::{Import, Tensor};
 use std::collections::HashMap;
@@ -52,6 +52,8 @@ impl FileFormatFactory for TensorFileFactory {
 #[derive(Debug)]
 pub(crate) struct TensorSink {
     path: PathBuf,
+    /// The format of the file, if its extension does not say it.
+    file_format: Option<&'static file_formats::FileFormat>,
     schema: SchemaRef,
     shape: Option<Vec<u64>>,
 }
@@ -79,13 +81,14 @@ impl TensorSink {
             }
         }
         let path = copy.output_url.strip_prefix("file://").unwrap_or(&copy.output_url);
+        let file_format = declared_format(&extension, path);
         let schema = Arc::clone(copy.input.schema().inner());
-        Ok(Some(TensorSink { path: path.into(), schema, shape }))
+        Ok(Some(TensorSink { path: path.into(), file_format, schema, shape }))
     }
 
     fn write(&self, rows: &RecordBatch) -> Result<u64, Error> {
         let tensor = tensor_of_rows(rows, self.shape.clone())?;
-        write(&self.path, &tensor, &WriteOptions::default())?;
+        write(&self.path, &tensor, &WriteOptions { file_format: self.file_format, ..WriteOptions::default() })?;
         Ok(rows.num_rows() as u64)
     }
 }

@@ -1,6 +1,7 @@
-//! Tables that are dropped and declared again: encoded rows of the old table are not used for the
-//! new table.
+//! Declared tables of files. If a table is dropped and declared again, encoded rows of the old
+//! table are not used for the new table.
 
+use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
 use redpoll_testing::sql::{agree, database, rows, run};
 
 /// Declarations with other options over the same file, such as header or delimiter, give other
@@ -49,4 +50,60 @@ async fn tables_declared_again_have_their_own_rows() {
         assert_eq!(agree(&database, sql).await.unwrap(), 1, "{rows}");
         run(&database, "DROP TABLE a").await.unwrap();
     }
+}
+
+/// A declaration without columns reads a file of text as `FROM read_csv('FILE')` does: with the
+/// same columns, types and rows.
+#[tokio::test]
+async fn declared_text_has_the_columns_of_read_csv() {
+    let database = database().await;
+    let folder = tempfile::tempdir().unwrap();
+    // DataFusion would infer types from parts that are cut at the line breaks within values.
+    let lines: String = (0..500).map(|k| format!("{k},\"line one of {k}\nand line two\"\n")).collect();
+    for (name, text, options, arguments) in [
+        ("lines.csv", format!("id,text\n{lines}"), "", ""),
+        ("tabs.tsv", "id\tname\n1\tann\n".to_owned(), "", ""),
+        ("plain.dat", "1|a\n2|b\n".to_owned(), "", ""),
+        ("shaped.csv", "# dims 3 4\ni,j,value\n0,1,2.5\n".to_owned(), "", ""),
+        ("semicolons.csv", "a;b\n1;x\n".to_owned(), "", ""),
+        ("values.csv", "1,2\n3,4\n".to_owned(), " OPTIONS (has_header 'false')", ", header = false"),
+        ("backslash.csv", "a,b\tc\n1,2\t3\n".to_owned(), " OPTIONS (delimiter '\\t')", ", delim = '\\t'"),
+    ] {
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        let file = file.display();
+        let declare = format!("CREATE OR REPLACE EXTERNAL TABLE t STORED AS CSV LOCATION '{file}'{options}");
+        run(&database, &declare).await.unwrap();
+        let declared = run(&database, "SELECT * FROM t").await.unwrap();
+        let read = run(&database, &format!("SELECT * FROM read_csv('{file}'{arguments})")).await.unwrap();
+        assert_eq!(declared[0].schema().fields(), read[0].schema().fields(), "{name}");
+        let [declared, read] = [declared, read].map(|rows| pretty_format_batches(&rows).unwrap().to_string());
+        assert_eq!(declared, read, "{name}");
+    }
+}
+
+/// A declared file of JSON may have an object per line, or one array of objects.
+#[tokio::test]
+async fn declared_json_may_be_an_array() {
+    let database = database().await;
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("lines.json", "{\"a\": 1}\n{\"a\": 2}\n"), ("array.json", "[{\"a\": 1}, {\"a\": 2}]")] {
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        let declare = format!("CREATE OR REPLACE EXTERNAL TABLE t STORED AS JSON LOCATION '{}'", file.display());
+        run(&database, &declare).await.unwrap();
+        let found = rows(&run(&database, "SELECT sum(a) FROM t").await.unwrap());
+        assert_eq!(format!("{found:?}"), "[[Text(\"3\")]]", "{name}");
+    }
+}
+
+/// A declaration with an error leaves the table that it would replace.
+#[tokio::test]
+async fn a_wrong_declaration_leaves_the_table() {
+    let database = database().await;
+    run(&database, "CREATE TABLE t AS SELECT 1 AS a").await.unwrap();
+    let declare = "CREATE OR REPLACE EXTERNAL TABLE t STORED AS CSV LOCATION 'none.csv'";
+    let error = redpoll::sql::message(&run(&database, declare).await.unwrap_err());
+    assert_eq!(error, "table `t`: there is no file none.csv");
+    assert_eq!(run(&database, "SELECT * FROM t").await.unwrap()[0].num_rows(), 1);
 }

@@ -1,7 +1,7 @@
 //! The kinds of data of `redpoll generate`, and their options.
 
 use super::super::failure::CommandFailure;
-use super::super::values::size;
+use super::super::values::{real, size, whole};
 use super::CommonArgs;
 use crate::datasets::generate::{
     Amount, Banded, Blocks, Edges, ErdosRenyi, Generator, Grid, Image, Ratings, Rmat, Stencil, Uniform,
@@ -33,16 +33,22 @@ pub(super) struct RmatArgs {
     #[command(flatten)]
     common: CommonArgs,
     /// The base-2 logarithm of the number of vertices
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
     scale: u32,
     /// The number of edges drawn; equal ones are merged
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     edges: u64,
     /// The probabilities of the four quadrants: upper left, upper right, lower left, lower right
-    #[arg(long, value_name = "A,B,C,D", value_delimiter = ',', default_value = "0.57,0.19,0.19,0.05")]
+    #[arg(
+        long,
+        value_name = "A,B,C,D",
+        value_delimiter = ',',
+        default_value = "0.57,0.19,0.19,0.05",
+        value_parser = real
+    )]
     probabilities: Vec<f64>,
     /// The largest noise added to the probabilities; it is drawn for each level of the recursion
-    #[arg(long, value_name = "X", default_value_t = 0.0)]
+    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = real)]
     noise: f64,
     /// Store both directions of each edge, without self-loops
     #[arg(long)]
@@ -54,13 +60,13 @@ pub(super) struct ErdosRenyiArgs {
     #[command(flatten)]
     common: CommonArgs,
     /// The number of vertices
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     vertices: u64,
     /// The probability of each edge
-    #[arg(long, value_name = "P", required_unless_present = "degree")]
+    #[arg(long, value_name = "P", required_unless_present = "degree", value_parser = real)]
     probability: Option<f64>,
     /// The mean number of edges of a vertex, instead of the probability
-    #[arg(long, value_name = "X", conflicts_with = "probability")]
+    #[arg(long, value_name = "X", conflicts_with = "probability", value_parser = real)]
     degree: Option<f64>,
     /// Store both directions of each edge
     #[arg(long)]
@@ -93,19 +99,19 @@ pub(super) struct BandedArgs {
     #[command(flatten)]
     common: CommonArgs,
     /// The number of rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     rows: u64,
     /// The number of columns, by default the number of rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     columns: Option<u64>,
     /// The number of diagonals below the main one
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>)]
     below: u64,
     /// The number of diagonals above the main one
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>)]
     above: u64,
     /// The fraction of the band that is filled, apart from the main diagonal
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = real)]
     density: f64,
 }
 
@@ -114,19 +120,26 @@ pub(super) struct BlocksArgs {
     #[command(flatten)]
     common: CommonArgs,
     /// The number of rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     rows: u64,
     /// The number of columns, by default the number of rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     columns: Option<u64>,
     /// The rows and columns of a block
-    #[arg(long, value_name = "ROWS,COLUMNS", value_delimiter = ',', num_args = 1, default_value = "4,4")]
+    #[arg(
+        long,
+        value_name = "ROWS,COLUMNS",
+        value_delimiter = ',',
+        num_args = 1,
+        default_value = "4,4",
+        value_parser = whole::<u64>
+    )]
     block: Vec<u64>,
     /// The number of full blocks
-    #[arg(long, value_name = "N", required_unless_present = "density")]
+    #[arg(long, value_name = "N", required_unless_present = "density", value_parser = whole::<u64>)]
     blocks: Option<u64>,
     /// The fraction of full blocks
-    #[arg(long, value_name = "X", conflicts_with = "blocks")]
+    #[arg(long, value_name = "X", conflicts_with = "blocks", value_parser = real)]
     density: Option<f64>,
 }
 
@@ -138,10 +151,10 @@ pub(super) struct UniformArgs {
     #[arg(long, value_name = "N,..", value_delimiter = ',', required = true, value_parser = size)]
     shape: Vec<u64>,
     /// The exact number of entries
-    #[arg(long, value_name = "N", required_unless_present = "density")]
+    #[arg(long, value_name = "N", required_unless_present = "density", value_parser = whole::<u64>)]
     entries: Option<u64>,
     /// The probability of an entry at each coordinate
-    #[arg(long, value_name = "X", conflicts_with = "entries")]
+    #[arg(long, value_name = "X", conflicts_with = "entries", value_parser = real)]
     density: Option<f64>,
 }
 
@@ -150,28 +163,28 @@ pub(super) struct RatingsArgs {
     #[command(flatten)]
     common: CommonArgs,
     /// The number of users: rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     users: u64,
     /// The number of items: columns
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     items: u64,
     /// The number of ratings
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     ratings: u64,
     /// The rank of the matrix without noise
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>)]
     rank: u32,
     /// The standard deviation of the noise; the matrix without noise has deviation 1
-    #[arg(long, value_name = "X", default_value_t = 0.5)]
+    #[arg(long, value_name = "X", default_value_t = 0.5, value_parser = real)]
     noise: f64,
     /// The exponent of the power law of users; 0 for a uniform distribution
-    #[arg(long, value_name = "X", default_value_t = 0.8)]
+    #[arg(long, value_name = "X", default_value_t = 0.8, value_parser = real)]
     user_skew: f64,
     /// The exponent of the power law of items; 0 for a uniform distribution
-    #[arg(long, value_name = "X", default_value_t = 0.8)]
+    #[arg(long, value_name = "X", default_value_t = 0.8, value_parser = real)]
     item_skew: f64,
     /// Round to integers from 1 to N
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
     stars: Option<u32>,
 }
 
@@ -180,16 +193,16 @@ pub(super) struct ImageArgs {
     #[command(flatten)]
     common: CommonArgs,
     /// The number of rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     height: u64,
     /// The number of columns, by default the number of rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     width: Option<u64>,
     /// The number of blobs
-    #[arg(long, value_name = "N", default_value_t = 32)]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = whole::<u64>)]
     blobs: u64,
     /// The longest half-axis of a blob, by default a quarter of the shorter side
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", value_parser = real)]
     radius: Option<f64>,
 }
 

@@ -7,7 +7,7 @@ use super::failure::CommandFailure;
 use super::memory::memory;
 use super::out::{check_file, check_size, dtype_note};
 use super::plan::note;
-use super::values::dtype;
+use super::values::{dtype, whole};
 use crate::datasets::generate::{Distribution, GenerateOptions, generate as generate_content};
 use crate::datasets::{WriteOptions, write_content};
 use crate::logic::Prim;
@@ -42,7 +42,7 @@ pub(super) struct CommonArgs {
     out: PathBuf,
 
     /// The seed of the random numbers
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>)]
     seed: u64,
 
     /// The dtype of the values: bool, i8 to i64, u8 to u64, f32 or f64; by default, a dtype that

@@ -19,6 +19,7 @@ use super::bar::Bar;
 use super::convert::header_note;
 use super::failure::CommandFailure;
 use super::plan::{note, repetition_note};
+use super::values::mode;
 use crate::datasets::{Memory, ReadOptions, open, write_file};
 use crate::storage::{Histogram, Tensor};
 use bars::{Series, Titles};
@@ -67,7 +68,7 @@ pub(super) struct Args {
 
     /// The modes to draw, counted from 0; by default, the first two modes for a pattern, and all
     /// modes for degrees
-    #[arg(long, value_name = "MODE,..", value_delimiter = ',')]
+    #[arg(long, value_name = "MODE,..", value_delimiter = ',', value_parser = mode)]
     modes: Vec<usize>,
 }
 

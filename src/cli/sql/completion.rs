@@ -1,6 +1,7 @@
 //! Completion of names in the REPL: keywords, tables, columns, commands and files.
 
 use super::commands::command_names;
+use super::keywords::KEYWORDS;
 use crate::sql::Database;
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::highlight::Highlighter;
@@ -8,62 +9,6 @@ use rustyline::hint::Hinter;
 use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 use std::collections::BTreeSet;
-
-/// The keywords that are completed.
-const KEYWORDS: [&str; 52] = [
-    "ALL",
-    "AND",
-    "AS",
-    "ASC",
-    "AVG",
-    "BETWEEN",
-    "BY",
-    "CASE",
-    "CAST",
-    "COALESCE",
-    "COPY",
-    "COUNT",
-    "CREATE",
-    "CROSS",
-    "DESC",
-    "DESCRIBE",
-    "DISTINCT",
-    "DROP",
-    "ELSE",
-    "END",
-    "EXISTS",
-    "EXPLAIN",
-    "EXTERNAL",
-    "FILTER",
-    "FROM",
-    "FULL",
-    "GROUP",
-    "HAVING",
-    "IN",
-    "INNER",
-    "INSERT",
-    "IS",
-    "JOIN",
-    "LEFT",
-    "LIKE",
-    "LIMIT",
-    "LOCATION",
-    "NOT",
-    "NULL",
-    "OFFSET",
-    "ORDER",
-    "RIGHT",
-    "SELECT",
-    "SUMMARIZE",
-    "TABLE",
-    "THEN",
-    "UNION",
-    "USING",
-    "VALUES",
-    "WHEN",
-    "WHERE",
-    "WITH",
-];
 
 /// The names that the line editor completes.
 #[derive(Default)]

@@ -2,25 +2,26 @@
 
 mod commands;
 mod completion;
+mod hints;
+mod keywords;
 mod output;
 mod repl;
 mod split;
 mod statements;
 
 use super::bind::named_file;
-use super::failure::{CommandFailure, similar_file};
+use super::failure::CommandFailure;
 use super::values::{count, threads};
 use crate::logic::FloatMode;
-use crate::sql::datafusion::common::SchemaError;
 use crate::sql::datafusion::error::DataFusionError;
-use crate::sql::{STACK_SIZE, message, silence_guarded_panics, with_deep_stack};
+use crate::sql::{STACK_SIZE, silence_guarded_panics, with_deep_stack};
 use crate::{Config, Session};
 use output::{OutputMode, RowStyle};
 use redpoll_kernels::run::Workers;
 use statements::{OutputOptions, run_text};
 use std::io::Write;
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
@@ -170,65 +171,4 @@ fn runtime(threads: Option<NonZero<usize>>) -> Result<StatementRuntime, CommandF
         CommandFailure::new(format!("cannot start the SQL runtime: {e}"), "the system is out of threads or memory")
     })?;
     Ok(StatementRuntime(Some(runtime)))
-}
-
-impl From<DataFusionError> for CommandFailure {
-    fn from(error: DataFusionError) -> CommandFailure {
-        let hint = hint(error.find_root());
-        CommandFailure::Error { error: message(&error).into(), hint }
-    }
-}
-
-/// Returns a hint for errors whose DataFusion message does not say the next step.
-fn hint(error: &DataFusionError) -> Option<String> {
-    let text = error.to_string();
-    let hint = match error {
-        DataFusionError::SQL(..) => "statements are separated by `;`; lines and columns are counted from the first one",
-        DataFusionError::Plan(_)
-            if text.contains("not found") || text.contains("there is no file") || text.contains("has no files") =>
-        {
-            let missing = text.split_once("there is no file ").map(|(_, path)| Path::new(path));
-            if let Some(similar) = missing.and_then(similar_file) {
-                return Some(similar);
-            }
-            if let Some(file) = file_without_quotes(&text) {
-                return Some(format!("the name of a file is in quotes: FROM '{file}'"));
-            }
-            "`--table NAME=FILE`, or `.open NAME FILE` in a session, registers a file as a table; `SHOW TABLES` lists the tables"
-        }
-        DataFusionError::SchemaError(error, _) => {
-            let columns = "`DESCRIBE NAME` shows the columns of a table";
-            return Some(match &**error {
-                // DataFusion quotes names that are not plain words. Few names of columns need
-                // quotes, so a quoted name is probably meant as a text, and so is a name that is
-                // similar to no column.
-                SchemaError::FieldNotFound { field, .. }
-                    if field.relation.is_none()
-                        && (text.contains(&format!("\"{}\"", field.name)) || !text.contains("Did you mean")) =>
-                {
-                    format!("{columns}; a text is in single quotes: '{}'", field.name)
-                }
-                _ => columns.to_owned(),
-            });
-        }
-        DataFusionError::ArrowError(..) if text.contains("Csv error") => {
-            "every line needs as many fields as the first; `read_csv('FILE', delim = ';')` sets the delimiter"
-        }
-        DataFusionError::Plan(_) | DataFusionError::ArrowError(..) | DataFusionError::NotImplemented(_)
-            if ["type", "cast", "coerc", "signature"].iter().any(|word| text.to_lowercase().contains(word)) =>
-        {
-            "`arrow_typeof(x)` shows the type of a value; `CAST(x AS TYPE)` and `TRY_CAST` convert it"
-        }
-        _ => return None,
-    };
-    Some(hint.to_owned())
-}
-
-/// Returns the file whose name an error takes for that of a missing table, such as `data.csv` for
-/// `datafusion.data.csv`.
-fn file_without_quotes(text: &str) -> Option<&str> {
-    let (_, rest) = text.split_once("table '")?;
-    let (table, _) = rest.split_once("' not found")?;
-    let candidates = [Some(table), table.split_once('.').map(|(_, name)| name)];
-    candidates.into_iter().flatten().find(|name| name.contains('.') && Path::new(name).is_file())
 }

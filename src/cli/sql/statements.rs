@@ -1,6 +1,7 @@
 //! Execution, printing and timing of statements in order.
 
 use super::super::failure::CommandFailure;
+use super::keywords::keyword_hint;
 use super::output::{RowStyle, print};
 use super::split::{StatementText, split_statements};
 use crate::logic::sexpr::strip_byte_order_mark;
@@ -8,7 +9,7 @@ use crate::sql::datafusion::arrow::record_batch::RecordBatch;
 use crate::sql::datafusion::error::DataFusionError;
 use crate::sql::datafusion::sql::parser::Statement;
 use crate::sql::datafusion::sql::sqlparser::ast;
-use crate::sql::{Database, with_deep_stack};
+use crate::sql::{Database, message, with_deep_stack};
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,7 +57,7 @@ pub(super) async fn run_text(
         None => failure,
     };
     for (k, statement) in texts.iter().enumerate() {
-        statements.extend(parse(database, statement).map_err(|e| located(e.into(), k))?);
+        statements.extend(parse(database, statement).map_err(|failure| located(failure, k))?);
     }
     for (k, statement) in statements.into_iter().enumerate() {
         run_statement(database, statement, options, out).await.map_err(|failure| located(failure, k))?;
@@ -65,15 +66,29 @@ pub(super) async fn run_text(
 }
 
 /// Parses one statement. Errors have the lines and columns of the whole text.
-fn parse(database: &Database, statement: &StatementText) -> Result<Vec<CliStatement>, DataFusionError> {
+fn parse(database: &Database, statement: &StatementText) -> Result<Vec<CliStatement>, CommandFailure> {
     let text = &statement.text;
     let is_summary = text.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("SUMMARIZE"));
     if is_summary {
         return Ok(vec![CliStatement::Summarize(text["SUMMARIZE".len()..].trim().to_owned())]);
     }
     let before = "\n".repeat(statement.line as usize - 1) + &" ".repeat(statement.column as usize - 1);
-    let statements = database.statements(&format!("{before}{text}"))?;
+    let text = format!("{before}{text}");
+    let statements = database.statements(&text).map_err(|error| {
+        let guess = session_command_hint(text.trim_start()).or_else(|| keyword_hint(&text, &message(&error)));
+        match CommandFailure::from(error) {
+            CommandFailure::Error { error, hint } => CommandFailure::Error { error, hint: guess.or(hint) },
+            failure => failure,
+        }
+    })?;
     Ok(statements.into_iter().map(|statement| CliStatement::Sql(Box::new(statement))).collect())
+}
+
+/// Returns the hint on a text that is a command of sessions, and no statement.
+fn session_command_hint(text: &str) -> Option<String> {
+    let word = text.split_whitespace().next()?;
+    let is_command = word.starts_with(['.', '\\']) || ["help", "quit", "exit"].contains(&&*word.to_lowercase());
+    is_command.then(|| format!("`{word}` is a command of sessions; `redpoll sql` without statements starts a session"))
 }
 
 /// Adds the number, line and text of a statement to its failure.

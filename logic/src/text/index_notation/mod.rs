@@ -10,13 +10,14 @@
 //! ACCESS    := NAME "(" INDEX ("," INDEX).. ")" | NAME
 //! ```
 //!
-//! A repeated index selects a diagonal. An index that is not on the left is summed over, separately
-//! in each term of a sum: `y(i) = b(i) - A(i,j) * x(j)` subtracts the sum over `j`. A sum within a
-//! product is an error if only some of its terms have an index that is summed over, and no other
-//! factor has this index. Booleans and integers are summed in 64 bits. With an operator before `=`,
-//! as in `d(i) min= A(i,k) + x(k)`, the operator folds the whole right side. An index without a
-//! tensor denotes its coordinate. Statements read the results of earlier statements; a plan
-//! produces the results that no later statement reads.
+//! The words `true`, `false`, `inf` and `nan` are numbers, too. A repeated index selects a
+//! diagonal. An index that is not on the left is summed over, separately in each term of a sum:
+//! `y(i) = b(i) - A(i,j) * x(j)` subtracts the sum over `j`. A sum within a product is an error if
+//! only some of its terms have an index that is summed over, and no other factor has this index.
+//! Booleans and integers are summed in 64 bits. With an operator before `=`, as in `d(i) min=
+//! A(i,k) + x(k)`, the operator folds the whole right side. An index without a tensor denotes its
+//! coordinate. Statements read the results of earlier statements; a plan produces the results that
+//! no later statement reads.
 //!
 //! Source of the notation: F. Kjolstad, S. Kamil, S. Chou, D. Lugato, S. Amarasinghe, "The Tensor
 //! Algebra Compiler", OOPSLA 2017.
@@ -32,13 +33,15 @@ use crate::format::TensorType;
 use crate::op::Op;
 use crate::plan::{Plan, Query};
 use crate::scalar::Scalar;
+use crate::sexpr::strip_byte_order_mark;
 use builder::ExprBuilder;
 use parser::StatementParser;
 use std::sync::Arc;
 
-/// Returns whether a text may be index notation: it begins with a name and has an assignment.
+/// Returns whether a text is index notation: a text that begins with neither the list nor a comment
+/// of a plan.
 pub(super) fn is_index_notation(text: &str) -> bool {
-    text.trim_start().starts_with(|c: char| c.is_alphabetic() || c == '_') && text.contains('=')
+    strip_byte_order_mark(text).trim_start().starts_with(|c: char| !matches!(c, '(' | ';'))
 }
 
 /// Parses statements over the inputs of a catalog.
@@ -263,6 +266,13 @@ mod tests {
                   (query n (aggregate + 0 (mapjoin cast-u64 (mapjoin cast-u8 (mapjoin gt (table x j) 0.0))) j))
                   (produces n))"#]],
         );
+        check(
+            "m(j) = min(x(j), inf)",
+            &expect![[r#"
+                (plan
+                  (query m (mapjoin min (table x j) inf))
+                  (produces m))"#]],
+        );
     }
 
     /// A plan produces the results that no later statement reads.
@@ -291,7 +301,9 @@ mod tests {
         );
         check(
             "y(i) = A(i+1,j)",
-            &expect!["error: line 1, column 11: expected `,` or `)`, found `+`; every subscript is an index"],
+            &expect![
+                "error: line 1, column 11: expected `,` or `)`, found `+`; every subscript is an index; for a shift, write a plan with (index (offset ..) ..)"
+            ],
         );
         check("y(i) = A(i)", &expect!["error: line 1, column 8: `A` has 2 modes, but is read with 1 index"]);
         check("y(i) = C(i,j)", &expect!["error: line 1, column 8: unknown tensor `C`; did you mean `A`, `B` or `S`?"]);
@@ -357,6 +369,45 @@ mod tests {
         );
         check("y(i,i) = S(i,i)", &expect!["error: line 1, column 1: index `i` is on the left twice"]);
         check(
+            "y(i) = maximum(",
+            &expect![
+                "error: line 1, column 16: expected an index, found the end of the text; `maximum` is not an operator, so its subscripts must be indices; write `max(a, b)`"
+            ],
+        );
+        check(
+            "y(i) = max((b(i) + 1)\n  * 2",
+            &expect![
+                "error: line 2, column 6: expected an operator, `,` or `)`, found the end of the text; the `(` at line 1, column 11 is not closed"
+            ],
+        );
+        check(
+            "A(i,j)",
+            &expect![
+                "error: line 1, column 7: expected `=`, found the end of the text; a statement is a result, `=` and a value, as in `y(i) = A(i,j) * x(j)`"
+            ],
+        );
+        check(
+            "2 * A(i,j)",
+            &expect![
+                "error: line 1, column 1: expected the name of a result, found `2`; a statement is a result, `=` and a value, as in `y(i) = A(i,j) * x(j)`"
+            ],
+        );
+        check("y(i)) = b(i)", &expect!["error: line 1, column 5: expected `=` or an operator, found `)`"]);
+        check(
+            "y = alpha()",
+            &expect!["error: line 1, column 11: expected an index, found `)`; without indices, write `alpha` alone"],
+        );
+        check(
+            "y(i) = not b(i)",
+            &expect!["error: line 1, column 12: expected `(`, found `b`; `not` is an operator, as in `not(..)`"],
+        );
+        check(
+            "y(i) = b(i) and b(i)",
+            &expect![
+                "error: line 1, column 13: expected an operator or the end of the statement, found `a`; write `and(..)`"
+            ],
+        );
+        check(
             "y(i) -= b(i) * x(j)",
             &expect![
                 "error: line 1, column 1: operator `-` cannot fold values of dtype f64: it has no identity to start from; fold with `+=`, and subtract or negate the result in another statement"
@@ -377,13 +428,15 @@ mod tests {
         );
         check(
             "y(i) = b(i) b(i)",
-            &expect!["error: line 1, column 13: expected an operator or the end of the statement, found `b`"],
+            &expect![
+                "error: line 1, column 13: expected an operator or the end of the statement, found `b`; a product is written with `*`"
+            ],
         );
         check("y = 1\ny = 2", &expect!["error: line 2, column 1: `y` is assigned twice; give one result another name"]);
         check(
             "y(i) = A(i,j) * b(j)",
             &expect![
-                "error: line 1, column 15: field `j` has size 4 in `A` but 3 in `b`; rename it in one of them, or take a window"
+                "error: line 1, column 15: field `j` has size 4 in mode 1 of `A` but 3 in mode 0 of `b`; rename it in one of them, or take a window"
             ],
         );
         check(

@@ -4,8 +4,10 @@ use super::{IndexExpr, IndexStatement};
 use crate::cursor::{TextCursor, TextPosition};
 use crate::error::Error;
 use crate::field::{Alias, Field};
+use crate::literal::read_bare;
 use crate::op::{Builtin, Op};
 use crate::scalar::Scalar;
+use crate::sexpr::strip_byte_order_mark;
 
 /// A parser of the statements of a text.
 pub(super) struct StatementParser<'t> {
@@ -18,9 +20,22 @@ pub(super) struct StatementParser<'t> {
 /// Maximum number of parentheses and signs around a value.
 const MAX_DEPTH: usize = 200;
 
+/// Advice for a text that is no statement.
+const STATEMENT_FORM: &str = "; a statement is a result, `=` and a value, as in `y(i) = A(i,j) * x(j)`";
+
+/// The comparisons; each sign precedes the signs that it begins with.
+const COMPARISONS: [(&str, Builtin); 6] = [
+    ("<=", Builtin::Le),
+    (">=", Builtin::Ge),
+    ("==", Builtin::Eq),
+    ("!=", Builtin::Ne),
+    ("<", Builtin::Lt),
+    (">", Builtin::Gt),
+];
+
 impl<'t> StatementParser<'t> {
     pub(super) fn new(text: &'t str) -> StatementParser<'t> {
-        StatementParser { cursor: TextCursor::new(text), depth: 0 }
+        StatementParser { cursor: TextCursor::new(strip_byte_order_mark(text)), depth: 0 }
     }
 
     /// Reads all statements.
@@ -58,32 +73,35 @@ impl<'t> StatementParser<'t> {
 
     fn statement(&mut self) -> Result<IndexStatement, Error> {
         let at = self.cursor.position();
+        if !self.is_at_name() {
+            return Err(self.expected_with("the name of a result", STATEMENT_FORM));
+        }
         let name = Alias::from(self.name("the name of a result")?);
         let indices = self.subscripts(name.as_str())?;
         if let Some(k) = (1..indices.len()).find(|k| indices[..*k].contains(&indices[*k])) {
             return Err(self.error_at(at, format!("index `{}` is on the left twice", indices[k])));
         }
         self.skip_blanks();
-        let op_at = self.cursor.position();
-        if matches!(self.cursor.peek(), Some('[' | '{')) {
-            return Err(self.expected("`=`, an operator or `(`"));
+        let before_op = self.cursor.clone();
+        if self.cursor.peek().is_some_and(|c| !begins_assignment(c)) {
+            let expected = if indices.is_empty() { "`=`, an operator or `(`" } else { "`=` or an operator" };
+            return Err(self.expected(expected));
         }
         let word = self.cursor.take_while(|c| c != '=' && c != '\n' && c != ';').trim_end();
+        if self.cursor.peek() != Some('=') {
+            self.cursor = before_op;
+            return Err(self.expected_with("`=`", STATEMENT_FORM));
+        }
+        let op_at = before_op.position();
         let fold = match word {
             "" => None,
             word => Some(operator(word).map_err(|e| e.with_position(op_at.line, op_at.column))?),
         };
-        self.expect('=')?;
+        self.cursor.advance();
         let value = self.value()?;
         self.skip_blanks();
         if self.cursor.peek().is_some_and(|c| c != ';' && c != '\n') {
-            let known = SIGNS.iter().find(|(sign, ..)| self.cursor.rest().starts_with(sign));
-            let advice = match known {
-                Some((.., call)) => format!("; write `{call}`"),
-                None if self.cursor.peek() == Some('[') => "; indices are in parentheses".to_owned(),
-                None => String::new(),
-            };
-            return Err(self.expected_with("an operator or the end of the statement", &advice));
+            return Err(self.expected_with("an operator or the end of the statement", &self.advice_after_value()));
         }
         let mut all = indices.clone();
         value.visit_accesses(&mut |_, list, _| {
@@ -94,14 +112,6 @@ impl<'t> StatementParser<'t> {
     }
 
     fn value(&mut self) -> Result<IndexExpr, Error> {
-        const COMPARISONS: [(&str, Builtin); 6] = [
-            ("<=", Builtin::Le),
-            (">=", Builtin::Ge),
-            ("==", Builtin::Eq),
-            ("!=", Builtin::Ne),
-            ("<", Builtin::Lt),
-            (">", Builtin::Gt),
-        ];
         let left = self.sum()?;
         self.skip_blanks();
         let found = COMPARISONS.iter().find(|(sign, _)| self.cursor.rest().starts_with(sign));
@@ -154,25 +164,30 @@ impl<'t> StatementParser<'t> {
             Some('(') => self.nested(|parser| {
                 parser.cursor.advance();
                 let value = parser.value()?;
-                parser.expect(')')?;
+                parser.close(at, "an operator or `)`")?;
                 Ok(value)
             }),
             Some(c) if c.is_ascii_digit() || c == '.' => self.number(),
             _ => {
                 let name = self.name("a value")?;
                 self.skip_blanks();
-                let called = called_operator(name).filter(|_| self.cursor.peek() == Some('('));
-                match called {
-                    Some(op) => self.nested(|parser| {
+                let open = self.cursor.position();
+                let is_called = self.cursor.peek() == Some('(');
+                match (called_operator(name), read_bare(name)) {
+                    (Some(op), _) if is_called => self.nested(|parser| {
                         parser.cursor.advance();
                         let mut args = vec![parser.value()?];
                         while parser.infix(&[(',', Builtin::Add)]).is_some() {
                             args.push(parser.value()?);
                         }
-                        parser.expect(')')?;
+                        parser.close(open, "an operator, `,` or `)`")?;
                         Ok(IndexExpr::Call(op, args, at))
                     }),
-                    None => Ok(IndexExpr::Access(name.into(), self.subscripts(name)?, at)),
+                    (Some(_), _) if self.is_at_name() => {
+                        Err(self.expected_with("`(`", &format!("; `{name}` is an operator, as in `{name}(..)`")))
+                    }
+                    (None, Some(number)) if !is_called => Ok(IndexExpr::Number(number)),
+                    _ => Ok(IndexExpr::Access(name.into(), self.subscripts(name)?, at)),
                 }
             }
         }
@@ -196,31 +211,62 @@ impl<'t> StatementParser<'t> {
             return Ok(Vec::new());
         }
         self.cursor.advance();
-        let mut indices = vec![Field::from(self.name("an index")?)];
+        self.skip_blanks();
+        if self.cursor.peek() == Some(')') {
+            return Err(self.expected_with("an index", &format!("; without indices, write `{name}` alone")));
+        }
+        let mut indices = vec![self.index(name)?];
         loop {
             self.skip_blanks();
             match self.cursor.peek() {
                 Some(',') => _ = self.cursor.advance(),
                 Some(')') => break,
                 Some('(') => {
-                    let advice = advice(name);
-                    let advice = format!("; `{name}` is not an operator, so its subscripts must be indices{advice}");
+                    let advice = match called_operator(name) {
+                        // An operator is called where the result of the statement is expected.
+                        Some(_) => STATEMENT_FORM.to_owned(),
+                        None => {
+                            format!("; `{name}` is not an operator, so its subscripts must be indices{}", advice(name))
+                        }
+                    };
                     return Err(self.expected_with("`,` or `)`", &advice));
+                }
+                Some('+' | '-') => {
+                    let advice = "; every subscript is an index; for a shift, write a plan with (index (offset ..) ..)";
+                    return Err(self.expected_with("`,` or `)`", advice));
                 }
                 _ => return Err(self.expected_with("`,` or `)`", "; every subscript is an index")),
             }
-            indices.push(Field::from(self.name("an index")?));
+            indices.push(self.index(name)?);
         }
         self.cursor.advance();
         Ok(indices)
     }
 
+    /// Reads an index among the subscripts of a name.
+    fn index(&mut self, name: &str) -> Result<Field, Error> {
+        self.skip_blanks();
+        if self.is_at_name() {
+            return Ok(Field::from(self.name("an index")?));
+        }
+        let advice = match advice(name) {
+            advice if advice.is_empty() => "; every subscript is an index".to_owned(),
+            advice => format!("; `{name}` is not an operator, so its subscripts must be indices{advice}"),
+        };
+        Err(self.expected_with("an index", &advice))
+    }
+
+    /// Returns whether the next character begins a name.
+    fn is_at_name(&self) -> bool {
+        self.cursor.peek().is_some_and(|c| c.is_alphabetic() || c == '_')
+    }
+
     fn name(&mut self, expected: &str) -> Result<&'t str, Error> {
         self.skip_blanks();
-        if !self.cursor.peek().is_some_and(|c| c.is_alphabetic() || c == '_') {
+        if !self.is_at_name() {
             return Err(self.expected(expected));
         }
-        Ok(self.cursor.take_while(|c| c.is_alphanumeric() || c == '_' || c == '\''))
+        Ok(self.cursor.take_while(is_in_name))
     }
 
     fn number(&mut self) -> Result<IndexExpr, Error> {
@@ -249,13 +295,43 @@ impl<'t> StatementParser<'t> {
         }
     }
 
-    fn expect(&mut self, c: char) -> Result<(), Error> {
+    /// Reads the `)` that closes the `(` at a position.
+    fn close(&mut self, open: TextPosition, expected: &str) -> Result<(), Error> {
         self.skip_blanks();
-        if self.cursor.peek() != Some(c) {
-            return Err(self.expected(&format!("`{c}`")));
+        match self.cursor.peek() {
+            Some(')') => {
+                self.cursor.advance();
+                Ok(())
+            }
+            Some(c) if c != ';' => Err(self.expected_with(expected, &self.advice_after_value())),
+            _ => {
+                let advice = format!("; the `(` at line {}, column {} is not closed", open.line, open.column);
+                Err(self.expected_with(expected, &advice))
+            }
         }
-        self.cursor.advance();
-        Ok(())
+    }
+
+    /// Returns advice for a text that cannot follow a value.
+    fn advice_after_value(&self) -> String {
+        let rest = self.cursor.rest();
+        if COMPARISONS.iter().any(|(sign, _)| rest.starts_with(sign)) {
+            return "; put the other comparison in parentheses".to_owned();
+        }
+        if rest.starts_with('\'') || rest.starts_with("^T") {
+            return "; a transposed matrix is `T(j,i) = A(i,j)`".to_owned();
+        }
+        if let Some((.., call)) = SIGNS.iter().find(|(sign, ..)| rest.starts_with(sign)) {
+            return format!("; write `{call}`");
+        }
+        let word = self.cursor.clone().take_while(is_in_name);
+        match self.cursor.peek() {
+            Some('[') => "; indices are in parentheses".to_owned(),
+            Some('@') => "; a product of matrices is `C(i,k) = A(i,j) * B(j,k)`".to_owned(),
+            Some('#') => "; statements have no comments".to_owned(),
+            _ if called_operator(word).is_some() => format!("; write `{word}(..)`"),
+            Some(c) if is_in_name(c) || c == '(' => "; a product is written with `*`".to_owned(),
+            _ => String::new(),
+        }
     }
 
     /// Skips blanks. Within parentheses around values or arguments, and after a leading sign, also
@@ -283,22 +359,46 @@ impl<'t> StatementParser<'t> {
     }
 }
 
+/// Returns whether a name may contain a character.
+fn is_in_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '\''
+}
+
+/// Returns whether `=`, an operator before it, or the end of a statement may begin with a
+/// character.
+fn begins_assignment(c: char) -> bool {
+    let mut signs = SIGNS.iter().map(|(sign, ..)| *sign).chain(Builtin::ALL.iter().map(|builtin| builtin.name()));
+    matches!(c, '=' | ';' | '\n') || c.is_alphanumeric() || signs.any(|sign| sign.starts_with(c))
+}
+
 /// Returns advice for a name that is called like an operator, but is not an operator.
 fn advice(name: &str) -> String {
-    let example = CALLS.iter().find(|(names, _)| names.contains(&name)).map(|(_, example)| *example);
-    match (example, Error::unknown("operator", name, Builtin::ALL.iter().map(|builtin| builtin.name()))) {
-        (Some(example), _) => format!("; write {example}"),
-        (None, error) => error.to_string().split_once(';').map_or_else(String::new, |(_, guess)| format!(";{guess}")),
+    if let Some(example) = example_of(name) {
+        return format!("; write {example}");
     }
+    // Most names of one or two letters are names of tensors.
+    if name.len() < 3 {
+        return String::new();
+    }
+    unknown_operator(name).to_string().split_once(';').map_or_else(String::new, |(_, guess)| format!(";{guess}"))
 }
 
 /// Functions of other languages, each with the form to write in index notation.
-const CALLS: [(&[&str], &str); 4] = [
+const CALLS: [(&[&str], &str); 8] = [
     (&["where", "select", "iif", "if"], "`ifelse(condition, a, b)`"),
     (&["sum"], "`d(i) = E(i, j)`: an index that is on the right side alone is summed over"),
     (&["mean", "average", "avg"], "a sum, and divide it by the size in a statement of its own"),
     (&["dot", "matmul"], "`y(i) = A(i, j) * x(j)`"),
+    (&["norm"], "`s = x(i) * x(i); n = sqrt(s)`"),
+    (&["transpose"], "`T(j, i) = A(i, j)`"),
+    (&["maximum", "fmax"], "`max(a, b)`"),
+    (&["minimum", "fmin"], "`min(a, b)`"),
 ];
+
+/// Returns the form to write in place of a function of another language.
+fn example_of(name: &str) -> Option<&'static str> {
+    CALLS.iter().find(|(names, _)| names.contains(&name)).map(|(_, example)| *example)
+}
 
 /// Returns the operator that a call names. A `-` in the name of an operator is written `_`.
 fn called_operator(name: &str) -> Option<Op> {
@@ -323,6 +423,12 @@ fn operator(name: &str) -> Result<Op, Error> {
     if let Some((_, named, _)) = SIGNS.iter().find(|(sign, ..)| *sign == name) {
         return Err(Error::Syntax(format!("unknown operator `{name}`; write `{named}`")));
     }
-    Op::from_name(name)
-        .ok_or_else(|| Error::unknown("operator", name, Builtin::ALL.iter().map(|builtin| builtin.name())))
+    Op::from_name(name).ok_or_else(|| match example_of(name) {
+        Some(example) => Error::Syntax(format!("unknown operator `{name}`; write {example}")),
+        None => unknown_operator(name),
+    })
+}
+
+fn unknown_operator(name: &str) -> Error {
+    Error::unknown("operator", name, Builtin::ALL.iter().map(|builtin| builtin.name()))
 }

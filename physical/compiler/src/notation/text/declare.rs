@@ -4,7 +4,8 @@
 //! tensor. A size may be a name. The first input that uses the name determines its number, which
 //! applies everywhere, in other shapes and as a value. `(dtype A)` and `(fill A)` refer to an
 //! input, or to a tensor that is declared before. In the declaration of an input, they refer only
-//! to inputs that are declared before.
+//! to inputs that are declared before, and the dtype of a number must be written, because the
+//! number may be read before the inputs are bound.
 
 use super::types::read_tensor_type;
 use crate::notation::{OPEN_DIMENSION, Role, TensorDecl};
@@ -26,7 +27,7 @@ pub struct InputText {
     pub name: String,
     /// The size of each mode as written, a number or a name; `None` where it is open.
     pub shape: Vec<Option<String>>,
-    /// The dtype, if written.
+    /// The dtype, if written, unless it is that of another input.
     pub dtype: Option<DType>,
     /// The format, if written.
     pub format: Option<Format>,
@@ -98,7 +99,14 @@ pub(super) fn inputs(items: &[Sexpr]) -> Result<Vec<InputText>, TextError> {
         let size = |s: &Sexpr| s.as_atom().filter(|word| *word != "_").map(str::to_owned);
         let shape: Vec<Option<String>> = p.shape.unwrap_or_default().iter().map(size).collect();
         let rank = shape.len();
-        let dtype = p.dtype.map(read_dtype).transpose()?;
+        let dtype = match p.dtype.filter(|s| matches!(s.as_form(), Some(("dtype", _)))) {
+            Some(of) if p.shape.is_none() => {
+                let problem = format!("the dtype of the number `{}` must be written, such as f64; found {of}", p.name);
+                return Err(of.error(problem));
+            }
+            Some(_) => None,
+            None => p.dtype.map(read_dtype).transpose()?,
+        };
         let value = match (&dtype, p.fill, rank) {
             (Some(dtype), Some(fill), 0) => Some(read_value(dtype, fill)?),
             _ => None,
@@ -128,7 +136,10 @@ fn declaration_parts(item: &Sexpr) -> Option<Result<DeclarationParts<'_>, TextEr
 }
 
 fn split_declaration<'a>(at: &'a Sexpr, role: Role, rest: &'a [Sexpr]) -> Result<DeclarationParts<'a>, TextError> {
-    let malformed = || at.error("expected `(ROLE name (shape size ..) dtype fill format)` or `(ROLE name dtype fill)`");
+    let malformed = || {
+        let word = at.as_form().map_or("input", |(word, _)| word);
+        at.error(format!("expected ({word} NAME (shape SIZE ..) DTYPE FILL FORMAT) or ({word} NAME DTYPE FILL)"))
+    };
     let [name, first, more @ ..] = rest else { return Err(malformed()) };
     let written_part = |s: &'a Sexpr| (s.as_atom() != Some("_")).then_some(s);
     let nth = |k: usize| more.get(k).and_then(written_part);

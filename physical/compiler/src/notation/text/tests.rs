@@ -152,7 +152,7 @@ fn errors_report_line_and_column() {
     body(
         "(for i (+= (z i) 1))",
         expect![[r#"
-        program text: line 2, column 117: unknown tensor or operator `z`; did you mean `*`, `+` or `-`?
+        program text: line 2, column 117: unknown tensor or operator `z`; did you mean `A`, `h` or `t`?
     "#]],
     );
     body(
@@ -188,7 +188,7 @@ fn errors_report_line_and_column() {
     body(
         "(for i (+= (y i)",
         expect![[r#"
-        program text: line 2, column 106: `(` is not closed
+        program text: line 2, column 106: `(` is not closed; write `)` after its last item
     "#]],
     );
     check(
@@ -346,6 +346,12 @@ fn inputs_are_known_before_anything_is_bound() {
         inputs.iter().map(|i| (i.name.as_str(), i.rank(), i.format.is_some(), i.value.is_some())).collect();
     assert_eq!(names, [("A", 2, true, false), ("s", 0, false, true), ("x", 1, false, false)]);
     assert!(is_program(text) && is_program("  ( program)") && !is_program("(programs)") && !is_program("(plan)"));
+    // The dtype of another input is known later, which is too late for a number.
+    let matrix = parse_inputs("(program (input A (shape n n)) (input B (shape n n) (dtype A)) (block))").unwrap();
+    assert_eq!(matrix.iter().map(|i| i.dtype.clone()).collect::<Vec<_>>(), [None, None]);
+    let error = parse_inputs("(program (input A (shape n n)) (input b (dtype A) 0) (block))").unwrap_err();
+    let expected = "line 1, column 41: the dtype of the number `b` must be written, such as f64; found (dtype A)";
+    assert!(error.to_string().ends_with(expected), "{error}");
 }
 
 #[test]

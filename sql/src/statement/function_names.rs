@@ -1,0 +1,33 @@
+//! Names of functions in errors on functions that do not exist.
+
+use super::choices::unknown_choice;
+use super::named_files::FUNCTIONS;
+use crate::database::Database;
+use datafusion::error::DataFusionError;
+
+impl Database {
+    /// Adds functions with similar names to the error for a table function that does not exist, and
+    /// says how to call a window function that is called without a window. Other errors are
+    /// returned unchanged.
+    pub(super) fn with_functions(&self, error: DataFusionError) -> DataFusionError {
+        let DataFusionError::Plan(text) = error.find_root() else { return error };
+        let state = self.context().state();
+        if let Some(name) = quoted_name(text, "table function '", "' not found") {
+            let readers = FUNCTIONS.iter().map(|(name, _)| (*name).to_owned());
+            let mut known: Vec<String> = state.table_functions().keys().cloned().chain(readers).collect();
+            known.sort_unstable();
+            return DataFusionError::Plan(unknown_choice("table function", name, &known));
+        }
+        match quoted_name(text, "Invalid function '", "'.\n") {
+            Some(name) if state.window_functions().contains_key(&name.to_lowercase()) => {
+                DataFusionError::Plan(format!("{name} needs a window: `{name}() OVER (ORDER BY ..)`"))
+            }
+            _ => error,
+        }
+    }
+}
+
+/// Returns the name between the start and the end of a message.
+fn quoted_name<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    text.strip_prefix(before)?.split_once(after).map(|(name, _)| name)
+}
