@@ -400,10 +400,14 @@ impl QueryScope<'_> {
             None if listed.is_none_or(|last| ordered > last) => Ok(()),
             None => Err(format!("only its outermost {ordered} levels are written in order, and it has no workspace")),
             Some(w) => {
-                let fixed = levels.len().saturating_sub(w.format.levels.len());
-                if w.depth > depth || !self.depend_on_loops(&output.subscripts[..fixed], w.depth) {
+                let others = levels.len().saturating_sub(w.format.levels.len());
+                let loops = output.subscripts.iter().map(|at| self.loop_positions(at));
+                let fixed: Vec<_> = loops.filter(|loops| loops.iter().all(|&l| l < w.depth)).collect();
+                let are_all = fixed.iter().flatten().copied().collect::<BTreeSet<_>>().into_iter().eq(0..w.depth);
+                if w.depth > depth || fixed.len() < others || !are_all {
                     return Err(format!(
-                        "its workspace is at depth {}, but the loops outside it do not fix its outermost {fixed} levels",
+                        "its workspace is at depth {}, but the loops outside it do not fix the {others} levels that the \
+                         workspace lacks",
                         w.depth
                     ));
                 }
@@ -438,17 +442,16 @@ impl QueryScope<'_> {
     }
 
     /// Returns the number of outermost levels that are written in the order of the outermost loops,
-    /// and the number of those loops.
+    /// and the number of those loops. A computed coordinate is computed in the innermost loop, so
+    /// that loops inside of the level would repeat it.
     fn ordered_prefix(&self, coordinates: &[StorageCoordinate]) -> (usize, usize) {
         let (mut levels, mut depth) = (0, 0);
         for coordinate in coordinates {
-            let mut fields = Vec::new();
-            collect_coordinate_fields(coordinate, &mut fields);
-            let new: BTreeSet<usize> =
-                fields.iter().filter_map(|f| self.loop_position(f)).filter(|&p| p >= depth).collect();
+            let new: BTreeSet<usize> = self.loop_positions(coordinate).into_iter().filter(|&p| p >= depth).collect();
             let next = depth + new.len();
             let ascending = new.iter().copied().eq(depth..next);
-            if !ascending || (!new.is_empty() && !self.is_monotone(coordinate, depth)) {
+            let is_repeated = matches!(coordinate, StorageCoordinate::Computed(_)) && next < self.loops.len();
+            if !ascending || is_repeated || (!new.is_empty() && !self.is_monotone(coordinate, depth)) {
                 break;
             }
             (levels, depth) = (levels + 1, next);
@@ -474,12 +477,11 @@ impl QueryScope<'_> {
         })
     }
 
-    /// Returns whether the coordinates depend on exactly the outermost `depth` loops.
-    fn depend_on_loops(&self, coordinates: &[StorageCoordinate], depth: usize) -> bool {
+    /// Returns the positions of the loops that a coordinate depends on.
+    fn loop_positions(&self, coordinate: &StorageCoordinate) -> BTreeSet<usize> {
         let mut fields = Vec::new();
-        coordinates.iter().for_each(|c| collect_coordinate_fields(c, &mut fields));
-        let positions: BTreeSet<usize> = fields.iter().filter_map(|f| self.loop_position(f)).collect();
-        positions.into_iter().eq(0..depth)
+        collect_coordinate_fields(coordinate, &mut fields);
+        fields.iter().filter_map(|f| self.loop_position(f)).collect()
     }
 }
 

@@ -139,7 +139,7 @@ fn outputs() {
     check(
         "",
         &of("(6 5) (sparse-list sparse-list) (j i) (workspace 0 (byte-map))"),
-        "the loops outside it do not fix its outermost 1 levels",
+        "the loops outside it do not fix the 1 levels that the workspace lacks",
     );
     let listed = of("(6 5) (sparse-list sparse-list) (j i) (workspace 0 (dense sparse-list))");
     check("", &listed, "its workspace has a sparse-list level, which does not take random writes");

@@ -94,8 +94,8 @@ impl<A: Into<Alias>, T: Into<Arc<TensorType>>> FromIterator<(A, T)> for Catalog 
     }
 }
 
-/// Returns the error for a form with an unknown head: with the known heads that are similar, or with
-/// all known heads. `known` has the heads and their forms.
+/// Returns the error for a form with an unknown head: with the known heads that are similar, or
+/// with all known heads. `known` has the heads and their forms.
 fn unknown_form(form: &Sexpr, kind: &'static str, head: &str, known: &[(&str, &str)]) -> Error {
     let names = || known.iter().map(|(name, _)| *name);
     match Error::unknown(kind, head, names()) {

@@ -469,6 +469,11 @@ fn appended_levels_are_written_in_order() {
         "(for i (range 0 5) (for k (range 0 2) (for j (range 0 2) (+= (D i (- 1 j) k) 1.0))))",
         "(for s (range 3 4) (for j (range 0 5) (= (C s j) 1.0)))",
         "(for j (range 0 5) (= (y j) 1.0) (+= (y j) 1.0))",
+        // The loops outside of a value that is read as a coordinate are those of the levels above.
+        "(= (y (p 2)) 1.0)",
+        "(for j (range 0 5) (= (C (p 1) j) 1.0))",
+        "(let v (p 2) (for j (range 0 2) (= (y (+ v j)) 1.0)))",
+        "(for i (range 0 4) (= (C i (p i)) 1.0))",
     ];
     for body in accepted {
         normalize(program(&text(body))).unwrap_or_else(|e| panic!("{body}: {e}"));
@@ -477,7 +482,11 @@ fn appended_levels_are_written_in_order() {
         ("(for i (range 0 4) (for j (range 0 5) (+= (y j) (A i j))))", "level 0 does not ascend with the loop of `i`"),
         ("(for j (range 0 5) (= (y (- 9 j)) 1.0))", "level 0 does not ascend with the loop of `j`"),
         ("(for o (range 0 3) (for i (range 0 5) (= (y (+ (* 3 o) i)) 1.0)))", "level 0 does not ascend"),
-        ("(for j (range 0 5) (= (y (p j)) 1.0))", "level 0 does not ascend with the loop of `j`"),
+        ("(for j (range 0 5) (= (y (p j)) 1.0))", "each round of the loop of `j` repeats its coordinate of level 0"),
+        (
+            "(for i (range 0 4) (for j (range 0 5) (= (C (p i) j) 1.0)))",
+            "each round of the loop of `i` repeats its coordinate of level 0",
+        ),
         ("(for j (range 0 5) (for i (range 0 4) (= (C i j) 1.0)))", "level 0 does not ascend with the loop of `j`"),
         (
             "(for j (range 0 5) (= (y j) 1.0)) (for j (range 5 9) (= (y j) 1.0))",
