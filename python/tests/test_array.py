@@ -170,3 +170,13 @@ def test_assignment_keeps_the_fill_value() -> None:
     expected = np.eye(3)
     expected[0, 1] = 10.0
     np.testing.assert_array_equal(x.to_scipy("csr").todense(), expected)
+
+
+def test_assignment_to_elements_of_a_large_array() -> None:
+    """An assignment costs what is assigned and stored, not what the shape has."""
+    x = rp.zeros((10**6, 10**6))
+    x[3, 5] = 2.0
+    x[np.array([7, 7, 10**6 - 1]), np.array([1, 1, 0])] = np.array([1.0, 4.0, 3.0])
+    x[8:10, 2] = 6.0
+    assert [index.tolist() for index in rp.nonzero(x)] == [[3, 7, 8, 9, 10**6 - 1], [5, 1, 2, 2, 0]]
+    assert x[7, 1].item() == 4.0 and rp.sum(x).item() == 21.0

@@ -11,6 +11,7 @@ The package is the namespace of the Python Array API standard, versions 2024.12 
 
 from __future__ import annotations
 
+from builtins import bool as _Bool
 from collections.abc import Sequence as _Sequence
 from math import e as e
 from math import inf as inf
@@ -144,7 +145,7 @@ def read(
     dtype: _DTypeLike | None = None,
     columns: _Sequence[str] | None = None,
     values: str | None = None,
-    vertices_per_mode: bool = False,
+    vertices_per_mode: _Bool = False,
 ) -> Array:
     """Read an array from a file, such as `.npy`, `.npz`, `.mtx` or `.csv`.
 

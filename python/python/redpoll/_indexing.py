@@ -144,7 +144,8 @@ def _replaced(array: Array, places: NDArray[Any], value: Any) -> Array:
     """Return the array with the elements at these places, in row-major order, replaced by values."""
     xp = array.__array_namespace__()
     if array.ndim == 0:
-        return xp.reshape(xp.broadcast_to(xp.asarray(value), places.shape), ())
+        element: Array = xp.reshape(xp.broadcast_to(xp.asarray(value), places.shape), ())
+        return element
     # NumPy assigns in order, so the last value for an element remains.
     elements, last = np.unique(places.ravel()[::-1], return_index=True)
     coords = np.unravel_index(elements, array.shape)
@@ -152,4 +153,5 @@ def _replaced(array: Array, places: NDArray[Any], value: Any) -> Array:
     if not isinstance(value, (bool, int, float)):
         values = np.asarray(xp.broadcast_to(value, places.shape)).ravel()[::-1][last]
         value = from_coordinates(coords, values, array.shape)
-    return xp.where(mask, value, array)
+    result: Array = xp.where(mask, value, array)
+    return result
