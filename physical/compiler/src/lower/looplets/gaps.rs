@@ -24,10 +24,11 @@ use crate::notation::Write;
 pub(super) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest, walkers: &mut [Walker]) -> bool {
     let [walker] = walkers else { return false };
     let Some(entries) = walker.stepper.entries.clone() else { return false };
-    let is_whole =
-        cx.prover.le(&nest.extent.lo, &walker.stepper.first) && cx.prover.le(&walker.stepper.bound, &nest.extent.hi);
+    // The cursor is at the first entry of the extent, so only entries after the extent would be
+    // counted.
+    let is_exact = cx.prover.le(&walker.stepper.bound, &nest.extent.hi);
     let is_limited = nest.early_exit.is_some() || cx.is_copy_limited(&nest.body);
-    if !is_whole || is_limited || !can_reorder(cx, nest) {
+    if !is_exact || is_limited || !can_reorder(cx, nest) {
         return false;
     }
     let mut in_gaps = nest.clone();
