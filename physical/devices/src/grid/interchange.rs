@@ -108,7 +108,7 @@ impl Interchange<'_> {
             return None;
         }
         let (var, lo, hi, stores) = innermost_mut(&mut loops)?;
-        if [&*lo, &*hi].into_iter().any(|bound| reads_any(bound, &varying)) {
+        if [&*lo, &*hi].into_iter().any(|bound| reads_any(bound, &varying)) || self.carries(stores, &own_reads) {
             return None;
         }
         let (var, lo, hi, mut stores) = (*var, lo.clone(), hi.clone(), std::mem::take(stores));
@@ -129,6 +129,16 @@ impl Interchange<'_> {
         self.outermost.push(var);
         let then = vec![Stmt::For { var, lo, hi, body }];
         Some(invariants.into_iter().chain([Stmt::If { cond: is_entered, then, other: Vec::new() }]).collect())
+    }
+
+    /// Returns whether the rounds of the innermost loop assign a local that later rounds or other
+    /// loops read, such as the running sum of a scan. `reads` has the numbers of reads in the nest.
+    fn carries(&self, body: &[Stmt], reads: &[u32]) -> bool {
+        let own_reads = count_reads(&self.f, body);
+        body.iter().flat_map(assigned_locals).any(|local| {
+            let is_read_elsewhere = own_reads[local.index()] != reads[local.index()];
+            is_read_elsewhere || is_read_early(body, local)
+        })
     }
 
     /// Turns the stores of the innermost loop into assignments of accumulators. Returns `None` if
@@ -185,16 +195,19 @@ impl Nest {
             return None;
         }
         let mut varying: HashSet<Local> = assigned_locals(stmt).into_iter().collect();
-        let is_read_early = |local: &Local| {
-            let search = EarlyReads { varying: &HashSet::from([*local]) };
-            search.block(std::slice::from_ref(stmt), &mut HashSet::new()).is_none()
-        };
-        let mut carried: Vec<Local> = varying.iter().copied().filter(is_read_early).collect();
+        let is_carried = |local: &Local| is_read_early(std::slice::from_ref(stmt), *local);
+        let mut carried: Vec<Local> = varying.iter().copied().filter(is_carried).collect();
         carried.sort_unstable_by_key(|local| local.index());
         let (mut loops, mut invariants) = (stmt.clone(), Vec::new());
         take_invariants(&mut loops, &carried, &mut varying, &mut invariants);
         Some(Nest { invariants, loops, varying, carried })
     }
+}
+
+/// Returns whether statements may read a local before they assign it.
+fn is_read_early(stmts: &[Stmt], local: Local) -> bool {
+    let search = EarlyReads { varying: &HashSet::from([local]) };
+    search.block(stmts, &mut HashSet::new()).is_none()
 }
 
 /// Returns whether a statement is a nest in which each loop contains assignments and one loop, and
@@ -446,6 +459,16 @@ fn product($rows, $columns) {
                 "",
             ),
             ("the bounds vary", "for j in 0..k { y[row + j] = y[row + j] + (a[q] * b[start + j]) }", ""),
+            (
+                "rounds carry a count, as in a scan",
+                "other = -1 for j in 0..$columns { other = other + 1 y[row + j] = y[row + j] + b[start + other] }",
+                "",
+            ),
+            (
+                "a local of a round is read by the next entry",
+                "other = 0 for j in 0..$columns { other = row + j y[other] = y[other] + b[start + j] } k = other",
+                "",
+            ),
             ("an entry does more", "for j in 0..$columns { y[row + j] = y[row + j] + a[q] } y[i] = 1", ""),
             (
                 "a condition is around the loop",

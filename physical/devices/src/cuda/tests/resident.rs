@@ -184,7 +184,8 @@ fn the_limit_of_the_device_is_kept() {
 #[test]
 fn launches_are_cancelled() {
     // A chunk for each row, each of which takes a while; all rows take far longer than the wait.
-    let text = "(program (input A (type (shape 1000 1000) f64 0.0 dense)) (input B (type (shape 1000 1000) f64 0.0 dense))
+    let text =
+        "(program (input A (type (shape 1000 1000) f64 0.0 dense)) (input B (type (shape 1000 1000) f64 0.0 dense))
         (output C (type (shape 1000 1000) f64 0.0 dense))
         (for i (for j (for k (+= (C i j) (* (A i k) (B k j)))))))";
     let (product, inputs) = draft(text);
