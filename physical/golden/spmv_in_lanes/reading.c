@@ -4,10 +4,10 @@ void kernel(
     const uint32_t *A_idx,
     const double *A_val,
     const double *x,
-    double *y,
-    int64_t *lengths) {
+    double *y) {
     int64_t pA_begin, pA_end;
     double acc;
+    // parallel: threads share the rounds
     for (int64_t i = 0; i < n_i; i++) {
         acc = 0.0;
         pA_begin = A_ptr[i];
@@ -18,5 +18,4 @@ void kernel(
         }
         y[i] = acc;
     }
-    lengths[0] = n_i;
 }

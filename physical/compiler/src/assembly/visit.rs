@@ -186,7 +186,7 @@ impl<X: Extension> Stmt<X> {
 
 impl Stmt {
     /// Calls `f` on each expression directly in the statement, without those in bodies.
-    pub(crate) fn for_each_expr_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+    pub fn for_each_expr_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         match self {
             Stmt::Assign(_, e) | Stmt::If { cond: e, .. } | Stmt::While { cond: e, .. } | Stmt::Grow { len: e, .. } => {
                 f(e);

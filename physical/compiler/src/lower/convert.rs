@@ -7,7 +7,7 @@ use super::storage::{FunctionTables, ParamSource};
 use super::tree::{AccessId, Assign, Tree, TreeTerm, code_term, int};
 use crate::assembly::build::plus;
 use crate::assembly::{Expr as Code, Param};
-use crate::notation::{Access, Bounds, Expr, Program, Stmt};
+use crate::notation::{Access, Bounds, Expr, Index, Program, Stmt};
 use redpoll_logic::Scalar;
 use std::rc::Rc;
 
@@ -37,7 +37,7 @@ impl Conversion<'_, '_> {
             Stmt::Block(items) => Tree::Block(items.iter().map(|s| self.stmt(s)).collect()),
             Stmt::For { index, extent, body, .. } => {
                 let (lo, hi) = extent.as_ref().expect("in normal form every loop has an extent");
-                let (lo, hi) = (self.bound(lo), self.bound(hi));
+                let (lo, hi) = (self.bound(*index, lo), self.bound(*index, hi));
                 Tree::Loop { index: *index, lo, hi, body: Rc::new(self.stmt(body)) }
             }
             Stmt::If { cond, body } => Tree::If { cond: self.term(cond), body: Rc::new(self.stmt(body)) },
@@ -65,16 +65,19 @@ impl Conversion<'_, '_> {
 
     /// Converts a bound of a loop. A bound above 1 that is the size of a storage mode becomes the
     /// parameter for that size. A large bound slightly below a size becomes the parameter minus a
-    /// constant, so that loops that leave out margins, as in a stencil, share code for all sizes.
-    fn bound(&mut self, e: &Expr) -> TreeTerm {
+    /// constant, so that loops that leave out margins, as in a stencil, share code for all sizes. Of
+    /// equal sizes, the one with the name of the loop's index is chosen.
+    fn bound(&mut self, index: Index, e: &Expr) -> TreeTerm {
         let Expr::Literal(Scalar::I64(n)) = e else { return self.term(e) };
         let margin = |p: &ParamSource| match *p {
             ParamSource::Dimension(size) if *n > 1 && size >= *n as u64 => Some(size - *n as u64),
             _ => None,
         };
-        let margins = self.tables.params.iter().enumerate().filter_map(|(k, p)| Some((margin(p)?, k)));
+        let name = self.tables.size_names.as_ref().map(|names| names.of_loop(index));
+        let is_other = |k: usize| name.is_some_and(|name| self.tables.names[k] != name);
+        let margins = self.tables.params.iter().enumerate().filter_map(|(k, p)| Some((margin(p)?, is_other(k), k)));
         match margins.min() {
-            Some((margin, k)) if margin <= MAX_MARGIN && (margin == 0 || *n as u64 >= MIN_BOUND) => {
+            Some((margin, _, k)) if margin <= MAX_MARGIN && (margin == 0 || *n as u64 >= MIN_BOUND) => {
                 code_term(plus(&Code::Param(Param(k as u32)), -(margin as i64)))
             }
             _ => int(*n),

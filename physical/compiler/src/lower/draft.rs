@@ -2,6 +2,7 @@
 
 use super::{
     Binding, InputLayout, ListLengths, LoweredFunction, LoweringOptions, PositionWidth, lower, lower_in_rounds,
+    lower_to_read,
 };
 use crate::assembly::{Buffer, Function, Signature};
 use crate::notation::Program;
@@ -136,6 +137,12 @@ impl Draft {
     /// Returns the function of Assembly.
     pub fn function(&self) -> &Function {
         &self.lowered.function
+    }
+
+    /// Returns the function of Assembly for readers: sizes have the names of indices; see
+    /// [`lower_to_read`].
+    pub fn function_to_read(&self) -> Function {
+        lower_to_read(&self.program, &self.layouts, self.options)
     }
 
     /// Returns the signature of the function, from which invocations of its kernels are made.

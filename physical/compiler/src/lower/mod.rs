@@ -31,6 +31,7 @@ mod search;
 pub mod seeded_fault;
 mod short_circuit;
 mod simplify;
+mod sizes;
 mod sparse_scalars;
 mod special;
 mod state;
@@ -46,6 +47,7 @@ mod value;
 pub use draft::Draft;
 pub use lists::ListLengths;
 pub use options::{LoweringOptions, PositionWidth};
+pub use sizes::lower_to_read;
 pub use storage::{Binding, InputLayout, ParamSource};
 
 pub use crate::assembly::build::{self, *};
@@ -65,6 +67,7 @@ pub(crate) use {
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Function, Stmt};
 use crate::notation::{BoundsCheck, Cut, Obstacle, Program, Role, Stmt as Notation, TensorId, cut};
 use redpoll_logic::{Prim, Scalar, Special};
+use sizes::SizeNames;
 
 /// A function, with the meaning of its buffers and parameters.
 #[derive(Clone, PartialEq, Debug)]
@@ -98,7 +101,7 @@ pub fn specials(program: &Program, layouts: &[Option<InputLayout>]) -> Vec<Speci
 /// Lowers a program in normal form. `layouts[t]` is the layout of input `t`. A missing layout or
 /// `None` stands for positions of the width in `options` and for no special values.
 pub fn lower(program: &Program, layouts: &[Option<InputLayout>], options: LoweringOptions) -> LoweredFunction {
-    lower_with(program, layouts, options, None)
+    lower_with(program, layouts, options, Purpose::Kernel)
 }
 
 /// Lowers a program like [`lower`], but intersects long lists in rounds that do not depend on each
@@ -109,21 +112,36 @@ pub(crate) fn lower_in_rounds(
     options: LoweringOptions,
     lengths: &MeanLengths,
 ) -> LoweredFunction {
-    lower_with(program, layouts, options, Some(lengths))
+    lower_with(program, layouts, options, Purpose::Grid(lengths))
+}
+
+/// The use of a lowered function.
+enum Purpose<'p> {
+    /// A kernel.
+    Kernel,
+    /// Grids, given the lengths of the lists of inputs.
+    Grid(&'p MeanLengths),
+    /// A text for readers, with these names of sizes.
+    Text(SizeNames),
 }
 
 fn lower_with<'p>(
     program: &'p Program,
     layouts: &[Option<InputLayout>],
     options: LoweringOptions,
-    lengths: Option<&'p MeanLengths>,
+    purpose: Purpose<'p>,
 ) -> LoweredFunction {
+    let (lengths, size_names) = match purpose {
+        Purpose::Kernel => (None, None),
+        Purpose::Grid(lengths) => (Some(lengths), None),
+        Purpose::Text(size_names) => (None, Some(size_names)),
+    };
     let specials = special::Specials::of(program, layouts);
     let mut cx = Cx::new(program, specials.clone(), options);
     cx.lengths = lengths;
     let chunk = (cx.new_local("chunk_lo", Prim::I64), cx.new_local("chunk_hi", Prim::I64));
     let redeclared = redeclared_tensors(program);
-    let mut tables = FunctionTables { bindings: Vec::new(), params: Vec::new() };
+    let mut tables = FunctionTables { bindings: Vec::new(), params: Vec::new(), names: Vec::new(), size_names };
     for (k, decl) in program.tensors.iter().enumerate() {
         let id = TensorId(k as u32);
         let written = decl.role != Role::Input;
@@ -143,6 +161,10 @@ fn lower_with<'p>(
                 cx.prover.assume_eq(&param, &int(*n as i64));
             } else {
                 cx.prover.assume_le(&int(2), &param);
+                // Only with names of sizes, equal sizes have different parameters.
+                if let Some(equal) = cx.size(*n as i64) {
+                    cx.prover.assume_eq(&param, &equal);
+                }
                 cx.sizes.push((*n as i64, param));
             }
         }
@@ -161,14 +183,8 @@ fn lower_with<'p>(
     }
     let body = cx.finish();
     let unfilled = unfilled::unfilled(&cx, &body);
-    let function = Function {
-        name: "kernel".into(),
-        buffers: cx.buffers,
-        params: tables.params.iter().map(param_name).collect(),
-        locals: cx.locals,
-        chunk,
-        body,
-    };
+    let function =
+        Function { name: "kernel".into(), buffers: cx.buffers, params: tables.names, locals: cx.locals, chunk, body };
     let mut function = cleanup(function);
     // The lanes of a device share the walk of each fiber.
     if lengths.is_none() {

@@ -4,7 +4,9 @@ use super::build::{int, load, local, max, min, mul, plus};
 use super::cx::Cx;
 use super::level::{AssembleMode, LevelId, Parents, lowering};
 use super::options::PositionWidth;
+use super::param_name;
 use super::seeded_fault::SeededFault;
+use super::sizes::SizeNames;
 use super::state::{AccessCursor, Accumulator, Fiber};
 use super::unfilled::{fold_loop, is_fully_set};
 use super::value::LoweredValue;
@@ -190,18 +192,27 @@ pub(crate) fn counters_of(levels: &[LevelCode]) -> Vec<Local> {
 pub(crate) struct FunctionTables {
     pub(crate) bindings: Vec<Binding>,
     pub(crate) params: Vec<ParamSource>,
+    /// The name of each parameter.
+    pub(crate) names: Vec<String>,
+    /// The names of sizes, for a function that people read.
+    pub(crate) size_names: Option<SizeNames>,
 }
 
 impl FunctionTables {
-    /// Returns the size of a storage mode as a parameter. Equal sizes share one parameter, so that
-    /// programs that differ only in sizes share code.
-    pub(crate) fn dimension(&mut self, n: u64) -> Expr {
-        self.param(ParamSource::Dimension(n))
+    /// Returns the size of a storage mode as a parameter. Equal sizes share one parameter, unless
+    /// they have different names for readers, so that programs that differ only in sizes share
+    /// code.
+    pub(crate) fn dimension(&mut self, n: u64, at: LevelId) -> Expr {
+        let name = self.size_names.as_ref().map(|names| names.of_mode(at));
+        self.param(ParamSource::Dimension(n), name)
     }
 
-    fn param(&mut self, source: ParamSource) -> Expr {
-        let at = self.params.iter().position(|p| *p == source).unwrap_or_else(|| {
+    fn param(&mut self, source: ParamSource, name: Option<String>) -> Expr {
+        let name = name.unwrap_or_else(|| param_name(&source));
+        let known = self.params.iter().zip(&self.names).position(|(p, n)| *p == source && *n == name);
+        let at = known.unwrap_or_else(|| {
             self.params.push(source);
+            self.names.push(name);
             self.params.len() - 1
         });
         Expr::Param(crate::assembly::Param(at as u32))
@@ -235,7 +246,7 @@ pub(crate) fn tensor_code(
         BufferRole::Owned => kernel_format(&decl.ty.format),
     };
     let mut levels: Vec<LevelCode> = Vec::new();
-    let pattern = decl.pattern.map(|of| (of, tables.param(ParamSource::Positions(of))));
+    let pattern = decl.pattern.map(|of| (of, tables.param(ParamSource::Positions(of), None)));
     let own = if pattern.is_some() { 0 } else { rank };
     for (k, (format, n)) in formats.levels.iter().zip(&shape).enumerate().take(own) {
         let mut arrays = Vec::new();
@@ -253,7 +264,7 @@ pub(crate) fn tensor_code(
         }
         let mut code = LevelCode {
             format: *format,
-            dimension: tables.dimension(*n),
+            dimension: tables.dimension(*n, LevelId { tensor: id, level: k }),
             arrays,
             count: None,
             extra_locals: Vec::new(),
@@ -331,7 +342,7 @@ fn share_counters(levels: &mut [LevelCode]) {
 impl FunctionTables {
     /// Returns the number of elements of an input's array as a parameter.
     pub(crate) fn length(&mut self, at: LevelId, array: usize) -> Expr {
-        self.param(ParamSource::Length { tensor: at.tensor, level: at.level, array })
+        self.param(ParamSource::Length { tensor: at.tensor, level: at.level, array }, None)
     }
 }
 

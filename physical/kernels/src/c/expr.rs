@@ -17,6 +17,8 @@ use redpoll_logic::{Prim, Scalar};
 enum Precedence {
     /// `c ? a : b`
     Choice,
+    /// `a || b`, only in text for readers.
+    Or,
     /// `a && b`
     And,
     /// `a & b` and similar, never mixed without parentheses.
@@ -135,6 +137,9 @@ impl ExprWriter<'_> {
         if let Some(text) = self.vector_text(e) {
             return text;
         }
+        // Readers need no types of constants and indices.
+        let reading = self.helpers.dialect == Dialect::Reading;
+        let typing = if reading { Typing::Weak } else { typing };
         match e {
             Expr::Const(value) => {
                 let (text, signed) = literal(value, typing);
@@ -154,7 +159,7 @@ impl ExprWriter<'_> {
                 let at = self.value(at);
                 let load = ExprText(format!("{}[{at}]", self.names.buffers[buffer.index()]), Precedence::Atom);
                 match self.element(e) {
-                    Some(prim) if prim == Prim::U64 || (prim != Prim::I64 && typing == Typing::Exact) => {
+                    Some(prim) if !reading && prim == Prim::U64 || (prim != Prim::I64 && typing == Typing::Exact) => {
                         cast(Prim::I64, load)
                     }
                     _ => load,
@@ -170,6 +175,7 @@ impl ExprWriter<'_> {
                     CompareOp::Le => "<=",
                 };
                 if *op == CompareOp::Eq
+                    && !reading
                     && let Some((a, b, non_negative)) = self.facts.as_at_most(a, b)
                 {
                     let name = |local: Local| {
@@ -198,7 +204,8 @@ impl ExprWriter<'_> {
                 let prim = self.function.prim_of(&args[0]);
                 let helper = self.helpers.math(*function, prim);
                 let args: Vec<String> = args.iter().map(|a| self.value(a)).collect();
-                ExprText(format!("{helper}(frame, {})", args.join(", ")), Precedence::Atom)
+                let frame = if reading { "" } else { "frame, " };
+                ExprText(format!("{helper}({frame}{})", args.join(", ")), Precedence::Atom)
             }
         }
     }
@@ -262,7 +269,8 @@ impl ExprWriter<'_> {
             // Rounds in the current rounding mode, which is to nearest, ties to even.
             UnaryOp::Round => "rint",
         };
-        self.call(&format!("__builtin_{builtin}{suffix}"), &[a])
+        let prefix = if self.helpers.dialect == Dialect::Reading { "" } else { "__builtin_" };
+        self.call(&format!("{prefix}{builtin}{suffix}"), &[a])
     }
 
     /// Returns the text of an assigned value. Minima and maxima of floats that fold into the local
@@ -285,7 +293,12 @@ impl ExprWriter<'_> {
             let (a, b) = self.operands(a, b);
             return join(if op == BinaryOp::Div { "/" } else { "%" }, Precedence::Product, a, b);
         }
-        if op == BinaryOp::Sub && prim.is_float() && is_zero(a) {
+        let reading = self.helpers.dialect == Dialect::Reading;
+        if reading && matches!(op, BinaryOp::Shl | BinaryOp::Shr) && is_shift_within(prim, b) {
+            let (a, b) = self.operands(a, b);
+            return join(if op == BinaryOp::Shl { "<<" } else { ">>" }, Precedence::Bits, a, b);
+        }
+        if op == BinaryOp::Sub && prim.is_float() && is_zero(a) && !reading {
             let helper = self.helpers.sub_from_zero(prim);
             return self.call(&helper, &[b]);
         }
@@ -312,7 +325,10 @@ impl ExprWriter<'_> {
     /// Returns the text of an operator on two texts, at least one of which has the type `prim` in
     /// C.
     fn combine(&mut self, op: BinaryOp, prim: Prim, a: ExprText, b: ExprText) -> ExprText {
+        let conditions = prim == Prim::Bool && self.helpers.dialect == Dialect::Reading;
         let (symbol, precedence) = match op {
+            BinaryOp::And | BinaryOp::Min if conditions => ("&&", Precedence::And),
+            BinaryOp::Or | BinaryOp::Max if conditions => ("||", Precedence::Or),
             BinaryOp::Add => ("+", Precedence::Sum),
             BinaryOp::Sub => ("-", Precedence::Sum),
             BinaryOp::Mul => ("*", Precedence::Product),
@@ -344,7 +360,11 @@ impl ExprWriter<'_> {
             let a = self.text(a, Typing::Exact);
             return infix("!=", &parenthesize(a, Precedence::Sum), zero, Precedence::Compare);
         }
-        if from.is_float() && to.is_int() {
+        let reading = self.helpers.dialect == Dialect::Reading;
+        if reading && from == Prim::Bool {
+            return self.text(a, Typing::Weak);
+        }
+        if from.is_float() && to.is_int() && !reading {
             let helper = self.helpers.float_to_int(from, to);
             return self.call(&helper, &[a]);
         }
@@ -364,6 +384,11 @@ fn is_plain_divisor(e: &Expr) -> bool {
     matches!(e, Expr::Const(by) if by.to_i128().is_some_and(|by| by != 0 && by != -1) && !matches!(by, Scalar::Bool(_)))
 }
 
+/// Returns whether an expression is a constant less than the width of a type.
+fn is_shift_within(prim: Prim, e: &Expr) -> bool {
+    matches!(e, Expr::Const(by) if by.to_i128().is_some_and(|by| (0..i128::from(prim.bits())).contains(&by)))
+}
+
 /// Returns whether an expression is the positive zero of a float type.
 pub(super) fn is_zero(e: &Expr) -> bool {
     match e {
@@ -378,6 +403,9 @@ fn join(symbol: &str, precedence: Precedence, a: ExprText, b: ExprText) -> ExprT
     let (left, right) = match precedence {
         // The relative precedence of these operators is easily mistaken.
         Precedence::Bits => (Precedence::Prefix, Precedence::Prefix),
+        // Chains of one operator need no parentheses; mixed operators have them.
+        Precedence::And | Precedence::Or if a.1 == precedence => (precedence, Precedence::Compare),
+        Precedence::And | Precedence::Or => (Precedence::Compare, Precedence::Compare),
         Precedence::Sum => (Precedence::Sum, Precedence::Product),
         _ => (Precedence::Product, Precedence::Prefix),
     };

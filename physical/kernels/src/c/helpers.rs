@@ -14,6 +14,8 @@ use std::fmt::Write;
 pub enum Dialect {
     /// C11 with wrapping integers, for gcc or clang.
     C,
+    /// C for readers, which is never compiled: standard functions, and casts without saturation.
+    Reading,
     /// CUDA C++, in which signed integers must not overflow and helpers are device functions.
     Cuda,
 }
@@ -36,6 +38,10 @@ impl Helpers {
     }
 
     fn add(&mut self, name: String, text: impl FnOnce(&str) -> String) -> String {
+        let name = match self.dialect {
+            Dialect::Reading => name.trim_start_matches("rp_").to_owned(),
+            Dialect::C | Dialect::Cuda => name,
+        };
         if !self.texts.contains_key(&name) {
             let text = text(&name);
             self.texts.insert(name.clone(), text);
@@ -58,7 +64,13 @@ impl Helpers {
             _ => unreachable!("C has the other operators"),
         };
         let dialect = self.dialect;
-        self.add(format!("rp_{verb}_{prim}"), |name| {
+        let name = match dialect {
+            // In C23, `fminimum` and `fmaximum` are NaN if either operand is NaN, and -0 < 0.
+            Dialect::Reading if prim.is_float() => return format!("f{verb}imum{}", float_suffix(prim)),
+            Dialect::Reading if prim == Prim::I64 && matches!(op, BinaryOp::Min | BinaryOp::Max) => verb.to_owned(),
+            _ => format!("rp_{verb}_{prim}"),
+        };
+        self.add(name, |name| {
             let ty = c_type(prim);
             let head = format!("static inline {ty} {name}({ty} a, {ty} b) {{\n");
             let body = if prim.is_float() { float_min_max(op, prim) } else { integer(op, prim, dialect) };
@@ -69,7 +81,7 @@ impl Helpers {
     /// Returns the name of the helper for the minimum or maximum of floats in a fold, where each
     /// step depends on the previous one.
     pub(crate) fn fold_min_max(&mut self, op: BinaryOp, prim: Prim) -> String {
-        if self.dialect == Dialect::Cuda {
+        if self.dialect != Dialect::C {
             return self.binary(op, prim);
         }
         let verb = if op == BinaryOp::Min { "min" } else { "max" };
@@ -182,7 +194,11 @@ impl Helpers {
 
     /// Returns the name of the helper that calls a function of the mathematical library, which all
     /// backends call. The first argument of the helper is the frame.
+    /// Text for readers calls functions of the standard library.
     pub fn math(&mut self, function: MathFn, prim: Prim) -> String {
+        if self.dialect == Dialect::Reading {
+            return format!("{}{}", function.name(), float_suffix(prim));
+        }
         self.add(format!("rp_{}_{prim}", function.name()), |name| {
             let ty = c_type(prim);
             let names = if function.implementation().arity() == 1 { vec!["x"] } else { vec!["x", "y"] };
@@ -203,10 +219,15 @@ fn math_index(function: MathFn, prim: Prim) -> usize {
     function as usize * 2 + usize::from(prim == Prim::F32)
 }
 
+/// Returns the suffix of functions of the standard library for a float type.
+fn float_suffix(prim: Prim) -> &'static str {
+    if prim == Prim::F32 { "f" } else { "" }
+}
+
 /// Returns the text of the wrapping negation of `a`.
 fn negation(prim: Prim, dialect: Dialect) -> String {
     match dialect {
-        Dialect::C => "-a".into(),
+        Dialect::C | Dialect::Reading => "-a".into(),
         Dialect::Cuda => {
             format!("({})(0 - ({})a)", c_type(prim), if prim.bits() == 64 { "uint64_t" } else { "uint32_t" })
         }

@@ -3,13 +3,16 @@
 use super::expr::ExprWriter;
 use super::names::{end, from, full_end, lane, rest};
 use super::types::{Typing, c_type, literal};
-use redpoll_compiler::assembly::{BinaryOp, Buffer, Expr, Extension, LaneFold, Local, Serial, Status, Stmt};
+use redpoll_compiler::assembly::{BinaryOp, Buffer, Expr, Extension, Function, LaneFold, Local, Serial, Status, Stmt};
 use std::fmt::Write;
 
 /// A dialect of C, which writes some statements in its own way.
 pub trait StmtDialect: Sized {
     /// The statements that the machine adds to those of Assembly.
     type Extension: Extension;
+
+    /// True if an `else` that contains only an `if` is written as `else if`.
+    const ELSE_IF: bool = false;
 
     /// Returns the condition of a store by some lanes, with a space at its end; empty if every lane
     /// stores.
@@ -18,6 +21,20 @@ pub trait StmtDialect: Sized {
     /// Writes the code at the start of each round of a loop with this body: a poll for
     /// cancellation, if the loop needs a poll.
     fn poll_round(w: &mut StmtWriter<'_, Self>, body: &[Stmt<Self::Extension>]);
+
+    /// Writes the lines before a loop: none, unless the dialect comments on loops.
+    fn before_loop(_: &mut StmtWriter<'_, Self>, _: &Stmt<Self::Extension>) {}
+
+    /// Returns whether the bound of a loop may be written in its condition, so that each round
+    /// evaluates it.
+    fn is_invariant(_: &Function, bound: &Expr, body: &[Stmt<Self::Extension>]) -> bool {
+        is_invariant(bound, body)
+    }
+
+    /// Returns the statement that ends the function with a status.
+    fn return_text(status: Status) -> String {
+        format!("return {};", status_name(status))
+    }
 
     /// Writes a lane fold.
     fn lanes(w: &mut StmtWriter<'_, Self>, fold: &LaneFold);
@@ -77,20 +94,9 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
                 let (condition, buffer) = (self.dialect.store_condition(*active), self.buffer(*buffer));
                 self.line(&format!("{condition}{buffer}[{at}] = {value};"));
             }
-            Stmt::If { cond, then, other } => {
-                let cond = self.exprs.value(cond);
-                let facts = self.exprs.facts.clone();
-                self.nest(&format!("if ({cond})"), |s| s.block(then));
-                self.exprs.facts = facts.clone();
-                if !other.is_empty() {
-                    self.nest("} else", |s| s.block(other));
-                    self.exprs.facts = facts;
-                }
-                self.line("}");
-                self.exprs.facts.forget_assigned(then);
-                self.exprs.facts.forget_assigned(other);
-            }
+            Stmt::If { cond, then, other } => self.branch("if", cond, (then, other)),
             Stmt::While { cond, body } => {
+                D::before_loop(self, stmt);
                 self.exprs.facts.forget_assigned(body);
                 let facts = self.exprs.facts.clone();
                 let cond = self.exprs.condition(cond);
@@ -98,7 +104,10 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
                 self.exprs.facts = facts;
                 self.line("}");
             }
-            Stmt::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, ("", "++")),
+            Stmt::For { var, lo, hi, body } => {
+                D::before_loop(self, stmt);
+                self.for_loop(*var, (lo, hi), body, ("", "++"));
+            }
             Stmt::Break => self.line("break;"),
             Stmt::Lanes(fold) => D::lanes(self, fold),
             Stmt::Grow { buffer, len } => {
@@ -114,9 +123,28 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
                 D::sort_by(self, [*perm, *major, *minor], &lo, &hi);
             }
             Stmt::Swap(a, b) => D::swap(self, *a, *b),
-            Stmt::Return(status) => self.line(&format!("return {};", status_name(*status))),
+            Stmt::Return(status) => self.line(&D::return_text(*status)),
             Stmt::Extension(added) => D::extension(self, added),
         }
+    }
+
+    /// Writes an `if`, or an `else if` after the closing brace of the branch before it.
+    fn branch(&mut self, head: &str, cond: &Expr, (then, other): (&[Stmt<D::Extension>], &[Stmt<D::Extension>])) {
+        let cond = self.exprs.value(cond);
+        let facts = self.exprs.facts.clone();
+        self.nest(&format!("{head} ({cond})"), |s| s.block(then));
+        self.exprs.facts = facts.clone();
+        match other {
+            [Stmt::If { cond, then, other }] if D::ELSE_IF => self.branch("} else if", cond, (then, other)),
+            [] => self.line("}"),
+            other => {
+                self.nest("} else", |s| s.block(other));
+                self.line("}");
+            }
+        }
+        self.exprs.facts = facts;
+        self.exprs.facts.forget_assigned(then);
+        self.exprs.facts.forget_assigned(other);
     }
 
     pub fn buffer(&self, buffer: Buffer) -> String {
@@ -154,7 +182,7 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
             declarations.push(format!("{} = {start}", from(&name)));
             start = from(&name);
         }
-        if hi.mentions(var) || !is_invariant(hi, body) {
+        if hi.mentions(var) || !D::is_invariant(self.exprs.function, hi, body) {
             declarations.push(format!("{} = {bound}", end(&name)));
             bound = end(&name);
         }

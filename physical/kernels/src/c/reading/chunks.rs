@@ -1,14 +1,16 @@
 //! Removal of chunks from a function: the bounds of the chunk are replaced by those of all rounds.
-//! Growth, constant conditions and needless assignments are removed.
+//! Growth, the record of lengths, constant conditions and needless assignments are removed.
 
 use super::{for_each_part, for_each_stmt};
-use redpoll_compiler::assembly::{BinaryOp, BufferClass, CompareOp, Expr, Function, Local, Stmt, UnaryOp};
+use redpoll_compiler::assembly::{
+    BinaryOp, Buffer, BufferClass, CompareOp, Expr, Function, Local, Status, Stmt, UnaryOp,
+};
 use redpoll_logic::Scalar;
 use std::collections::{HashMap, HashSet};
 
-/// Makes one chunk of all rounds: the bounds of the chunk become 0 and `i64::MAX`. Removes growth,
-/// the conditions and assignments that become constant, and assignments to locals that nothing
-/// reads.
+/// Makes one chunk of all rounds: the bounds of the chunk become 0 and `i64::MAX`. Removes growth
+/// and its checks, the lengths of outputs, which are 0 at the start, and the conditions and
+/// assignments that become constant.
 pub(super) fn remove_chunks(function: &mut Function) {
     let mut known = HashMap::from([
         (function.chunk.0, Expr::Const(Scalar::I64(0))),
@@ -33,7 +35,6 @@ pub(super) fn remove_chunks(function: &mut Function) {
             break;
         }
     }
-    remove_unread(&mut function.body);
 }
 
 /// Substitutes known locals, and removes growth and branches that are not taken.
@@ -45,6 +46,7 @@ fn simplify(function: &Function, body: Vec<Stmt>, known: &HashMap<Local, Expr>) 
         simplified.push(match stmt {
             Stmt::Assign(local, _) if known.contains_key(&local) => continue,
             Stmt::Assign(local, e) => Stmt::Assign(local, value(&e)),
+            Stmt::Store { buffer, .. } if is_lengths(function, buffer) => continue,
             Stmt::Store { active, buffer, at, value: e } => {
                 Stmt::Store { active, buffer, at: value(&at), value: value(&e) }
             }
@@ -78,7 +80,7 @@ fn simplify(function: &Function, body: Vec<Stmt>, known: &HashMap<Local, Expr>) 
                 (fold.lo, fold.hi, fold.value) = (value(&fold.lo), value(&fold.hi), value(&fold.value));
                 Stmt::Lanes(fold)
             }
-            Stmt::Grow { .. } => continue,
+            Stmt::Grow { .. } | Stmt::Return(Status::PositionOverflow) => continue,
             Stmt::Sort { buffer, lo, hi } => Stmt::Sort { buffer, lo: value(&lo), hi: value(&hi) },
             Stmt::SortBy { perm, major, minor, lo, hi } => {
                 Stmt::SortBy { perm, major, minor, lo: value(&lo), hi: value(&hi) }
@@ -132,6 +134,7 @@ fn fold(function: &Function, e: &Expr) -> Expr {
             known.map_or_else(|| Expr::Compare(*op, a, b), |known| Expr::Const(Scalar::Bool(known)))
         }
         Expr::Const(_) | Expr::Local(_) | Expr::Param(_) => e.clone(),
+        Expr::Load { buffer, .. } if is_lengths(function, *buffer) => Expr::Const(Scalar::I64(0)),
         Expr::Load { buffer, at } => Expr::Load { buffer: *buffer, at: part(at) },
         Expr::Unary(op, a) => match (&*part(a), op) {
             (Expr::Const(Scalar::Bool(value)), UnaryOp::Not) => Expr::Const(Scalar::Bool(!value)),
@@ -143,8 +146,17 @@ fn fold(function: &Function, e: &Expr) -> Expr {
     }
 }
 
-/// Removes assignments to locals that nothing reads.
-fn remove_unread(body: &mut Vec<Stmt>) {
+/// Returns whether a buffer records the lengths of outputs. The names of buffers of tensors have a
+/// dot.
+fn is_lengths(function: &Function, buffer: Buffer) -> bool {
+    function.buffers[buffer.index()].name == "lengths"
+}
+
+/// Removes assignments to locals that nothing reads, and those at the end of the function.
+pub(super) fn remove_unread(body: &mut Vec<Stmt>) {
+    while matches!(body.last(), Some(Stmt::Assign(..))) {
+        body.pop();
+    }
     loop {
         let mut read: HashSet<Local> = HashSet::new();
         for_each_part(body, &mut |e| {

@@ -6,7 +6,9 @@
 //! compiled.
 
 mod chunks;
+mod loops;
 mod names;
+mod plain;
 
 use crate::c::expr::ExprWriter;
 use crate::c::facts::LocalFacts;
@@ -15,17 +17,25 @@ use crate::c::helpers::{Dialect, Helpers};
 use crate::c::names::Identifiers;
 use crate::c::stmt::{StmtDialect, StmtWriter};
 use crate::c::types::c_type;
-use chunks::remove_chunks;
+use chunks::{remove_chunks, remove_unread};
+use loops::{chunked_loop, is_unchanged, make_for_loops};
 use names::{give_names, list_of};
-use redpoll_compiler::assembly::{Buffer, BufferRole, Expr, Function, LaneFold, Serial, Stmt};
+use plain::write_plainly;
+use redpoll_compiler::assembly::{
+    BinaryOp, Buffer, BufferRole, CompareOp, Expr, Function, LaneFold, Local, Serial, Status, Stmt,
+};
 
 /// Returns a kernel as readable C.
 pub fn reading_text(function: &Function) -> String {
     let mut function = function.clone();
+    let parallel = chunked_loop(&function);
     remove_chunks(&mut function);
+    write_plainly(&mut function);
+    remove_unread(&mut function.body);
+    make_for_loops(&mut function);
     let lists = function.buffers.iter().map(|decl| list_of(&decl.name)).collect();
     give_names(&mut function);
-    let (names, uses) = (Identifiers::new(&function), TableUses::of(&function));
+    let (names, uses) = (Identifiers::avoiding(&function, &LIBRARY), TableUses::of(&function));
     let sizes = names.params.iter().enumerate().filter(|(k, _)| uses.params[*k]);
     let sizes = sizes.map(|(_, name)| format!("int64_t {name}"));
     let arrays = function.buffers.iter().enumerate().filter(|(k, _)| uses.buffers[*k]).map(|(k, decl)| {
@@ -41,17 +51,21 @@ pub fn reading_text(function: &Function) -> String {
     }
     let mut out = format!("{result} {}({params}) {{\n", c_name(&function.name));
     declare_locals(&function, &names, &uses, &mut out);
-    let mut helpers = Helpers::new(Dialect::C);
+    let mut helpers = Helpers::new(Dialect::Reading);
     let facts = LocalFacts::new(&function);
     let exprs =
         ExprWriter { function: &function, names: &names, helpers: &mut helpers, facts, lane: None, vector: None };
-    let mut writer = StmtWriter { exprs, depth: 1, out, dialect: ReadingDialect { lists } };
+    let mut writer = StmtWriter { exprs, depth: 1, out, dialect: ReadingDialect { lists, parallel } };
     writer.block(&function.body);
     if has_status {
-        writer.line("return RP_DONE;");
+        writer.line("return 0;");
     }
-    writer.out + "}\n"
+    let text = writer.out + "}\n";
+    helpers.texts().map(|helper| format!("{helper}\n")).collect::<String>() + &text
 }
+
+/// The functions that the text calls, whose names are not available for arrays and locals.
+const LIBRARY: [&str; 5] = ["min", "max", "sort", "sort_by", "swap"];
 
 /// The largest length of the list of parameters in one line.
 const MAX_LINE: usize = 80;
@@ -65,6 +79,8 @@ fn c_name(name: &str) -> String {
 struct ReadingDialect {
     /// For each buffer, the tensor and the level whose coordinates it has.
     lists: Vec<Option<(String, usize)>>,
+    /// The variable of the loop that threads share.
+    parallel: Option<Local>,
 }
 
 impl ReadingDialect {
@@ -89,18 +105,44 @@ impl ReadingDialect {
 impl StmtDialect for ReadingDialect {
     type Extension = Serial;
 
+    const ELSE_IF: bool = true;
+
     fn store_condition(&self, (): ()) -> &'static str {
         ""
     }
 
     /// Writes a comment with the lists that a loop walks along; the text has no polls.
     fn poll_round(w: &mut StmtWriter<'_, Self>, body: &[Stmt]) {
-        let coordinates = body.iter().filter_map(|stmt| match stmt {
-            Stmt::Assign(_, e @ Expr::Load { .. }) => Some(e),
-            _ => None,
-        });
-        if let Some(lists) = w.dialect.lists_of(coordinates) {
+        let mut coordinates = Vec::new();
+        add_loads(body, &mut coordinates);
+        if let Some(lists) = w.dialect.lists_of(coordinates.into_iter()) {
             w.line(&format!("// along {lists}"));
+        }
+    }
+
+    /// Writes a comment before a loop that threads share, a search, or a loop that ends with the
+    /// last of several lists.
+    fn before_loop(w: &mut StmtWriter<'_, Self>, stmt: &Stmt) {
+        let comment = match stmt {
+            Stmt::For { var, .. } if w.dialect.parallel == Some(*var) => "parallel: threads share the rounds",
+            Stmt::While { body, .. } if body.iter().any(is_bisection) => "binary search",
+            Stmt::While { body, .. } if body.iter().any(is_doubling) => "galloping search, in steps that double",
+            Stmt::While { cond: Expr::Binary(BinaryOp::Or, a, b), .. } if is_walk(a) && is_walk(b) => {
+                "until every list has ended"
+            }
+            _ => return,
+        };
+        w.line(&format!("// {comment}"));
+    }
+
+    fn is_invariant(function: &Function, bound: &Expr, body: &[Stmt]) -> bool {
+        is_unchanged(function, bound, body)
+    }
+
+    fn return_text(status: Status) -> String {
+        match status {
+            Status::Done => "return 0;".into(),
+            status => format!("return {}; // {}", status as i32, status.name().replace('_', " ")),
         }
     }
 
@@ -140,6 +182,32 @@ impl StmtDialect for ReadingDialect {
     fn extension(_: &mut StmtWriter<'_, Self>, stmt: &Serial) {
         match *stmt {}
     }
+}
+
+/// Adds the loads that a round of a loop assigns to locals, apart from those in inner loops.
+fn add_loads<'s>(body: &'s [Stmt], loads: &mut Vec<&'s Expr>) {
+    for stmt in body {
+        match stmt {
+            Stmt::Assign(_, e @ Expr::Load { .. }) => loads.push(e),
+            Stmt::If { then, other, .. } => [then, other].into_iter().for_each(|body| add_loads(body, loads)),
+            _ => {}
+        }
+    }
+}
+
+/// Returns whether a statement computes the middle of a range.
+fn is_bisection(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::Assign(_, Expr::Binary(BinaryOp::Shr, sum, _)) if matches!(**sum, Expr::Binary(BinaryOp::Add, ..)))
+}
+
+/// Returns whether a statement doubles a local.
+fn is_doubling(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::Assign(local, Expr::Binary(BinaryOp::Add, a, b)) if **a == Expr::Local(*local) && a == b)
+}
+
+/// Returns whether a condition compares a cursor with the end of its list.
+fn is_walk(cond: &Expr) -> bool {
+    matches!(cond, Expr::Compare(CompareOp::Lt, a, _) if matches!(**a, Expr::Local(_)))
 }
 
 /// Calls `f` on each expression in statements, and on its parts.

@@ -1,4 +1,4 @@
-//! Names of buffers, sizes and locals for readers.
+//! Names of buffers and locals for readers.
 
 use super::{for_each_part, for_each_stmt};
 use redpoll_compiler::assembly::{CompareOp, Expr, Function, Local, Stmt};
@@ -15,9 +15,9 @@ pub(super) fn list_of(name: &str) -> Option<(String, usize)> {
     Some((tensor.to_owned(), part.strip_prefix("idx")?.parse().ok()?))
 }
 
-/// Gives buffers, sizes and locals the names of textbooks: `A_ptr` and `A_idx` for the only list of
+/// Gives buffers and locals the names of textbooks: `A_ptr` and `A_idx` for the only list of
 /// `A`, and `x` for a dense tensor. Positions of `A` are named `pA`, coordinates at level 1 of `A`
-/// are named `jA`, and the size that ends the loop of `i` is named `n_i`.
+/// are named `jA`.
 pub(super) fn give_names(function: &mut Function) {
     let parts: Vec<Option<(String, String)>> = function
         .buffers
@@ -42,6 +42,8 @@ pub(super) fn give_names(function: &mut Function) {
     for_each_part(&function.body, &mut |e| {
         if let Expr::Load { buffer, at } = e
             && let Expr::Local(position) = **at
+            // The middle of a search keeps its name.
+            && function.locals[position.index()].name != "mid"
             && let Some((tensor, part)) = &parts[buffer.index()]
             && (part.starts_with("idx") || part == "val" && !is_alone(tensor))
         {
@@ -52,23 +54,19 @@ pub(super) fn give_names(function: &mut Function) {
     });
     // Locals that bound a loop over positions of a list are named as the ends of the list.
     let mut ends: HashMap<Local, String> = HashMap::new();
-    let mut sizes: HashMap<usize, String> = HashMap::new();
     for_each_stmt(&function.body, &mut |stmt| {
         let (var, lo, hi) = match stmt {
             Stmt::For { var, lo, hi, .. } => (var, lo, hi),
             Stmt::Lanes(fold) => (&fold.var, &fold.lo, &fold.hi),
             _ => return,
         };
-        match (locals.get(var), lo, hi) {
-            (Some(name), Expr::Local(lo), Expr::Local(hi)) if name.starts_with('p') => {
-                ends.entry(*lo).or_insert_with(|| format!("{name}_begin"));
-                ends.entry(*hi).or_insert_with(|| format!("{name}_end"));
+        let Some(name) = locals.get(var).filter(|name| name.starts_with('p')) else { return };
+        for (bound, suffix) in [(lo, "begin"), (hi, "end")] {
+            if let Expr::Local(bound) = bound
+                && !locals.contains_key(bound)
+            {
+                ends.entry(*bound).or_insert_with(|| format!("{name}_{suffix}"));
             }
-            (None, _, Expr::Param(size)) if !function.locals[var.index()].name.is_empty() => {
-                let index = &function.locals[var.index()].name;
-                sizes.entry(size.index()).or_insert_with(|| format!("n_{index}"));
-            }
-            _ => {}
         }
     });
     for_each_part(&function.body, &mut |e| {
@@ -83,9 +81,6 @@ pub(super) fn give_names(function: &mut Function) {
     locals.extend(ends);
     for (local, name) in locals {
         function.locals[local.index()].name = name;
-    }
-    for (size, name) in sizes {
-        function.params[size] = name;
     }
     for (decl, part) in function.buffers.iter_mut().zip(&parts) {
         let Some((tensor, part)) = part else { continue };

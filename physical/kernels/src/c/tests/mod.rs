@@ -2,7 +2,7 @@
 
 use super::unit::HEAD;
 use super::{emit, reading_text};
-use redpoll_compiler::lower::{LoweringOptions, lower};
+use redpoll_compiler::lower::{LoweringOptions, lower, lower_to_read};
 use redpoll_compiler::testing::examples::{DOT, SPMV, function};
 use redpoll_compiler::testing::{GOLDEN, golden_program};
 
@@ -30,7 +30,7 @@ fn unit() -> String {
 /// Kernels as readable C have the names of textbooks, and no frame around their loops.
 #[test]
 fn kernels_to_read_are_as_reviewed() {
-    let text = |name| reading_text(&lower(&golden_program(name), &[], LoweringOptions::default()).function);
+    let text = |name| reading_text(&lower_to_read(&golden_program(name), &[], LoweringOptions::default()));
     redpoll_golden::check_all(GOLDEN, "reading.c", READ_PROGRAMS.map(|name| (name, text(name))));
 }
 
@@ -44,8 +44,8 @@ fn kernels_to_read_have_no_frame() {
         .collect();
     assert!(programs.len() > 10, "{programs:?}");
     for name in programs {
-        let text = reading_text(&lower(&golden_program(&name), &[], LoweringOptions::default()).function);
-        for part in ["frame", "chunk", "RP_GROW", "RP_POLL", "__capacity", "callbacks"] {
+        let text = reading_text(&lower_to_read(&golden_program(&name), &[], LoweringOptions::default()));
+        for part in ["frame", "chunk", "RP_", "rp_", "__capacity", "callbacks", "lengths"] {
             assert!(!text.contains(part), "`{part}` in the kernel of {name}:\n{text}");
         }
     }

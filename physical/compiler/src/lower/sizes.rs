@@ -1,0 +1,109 @@
+//! Names of sizes for readers: a size has the name of the index that iterates over it, while equal
+//! sizes share one parameter in the code that runs.
+
+use super::{InputLayout, LevelId, LoweringOptions, Purpose, lower, lower_with};
+use crate::assembly::{Expr as Code, Function, Param, Stmt as CodeStmt};
+use crate::notation::{Expr, Index, Program, Stmt, TensorId};
+use redpoll_logic::Scalar;
+use std::collections::HashMap;
+
+/// Lowers a program like [`lower`], with a parameter for each index, such as `n_i`. A storage mode
+/// that no loop iterates over from end to end has a parameter of its own, such as `A_n0`. If such
+/// parameters would change the code, the function is the one of `lower`.
+pub fn lower_to_read(program: &Program, layouts: &[Option<InputLayout>], options: LoweringOptions) -> Function {
+    let shared = lower(program, layouts, options);
+    let named = lower_with(program, layouts, options, Purpose::Text(SizeNames::of(program)));
+    let shared_param = |param: Param| {
+        let source = &named.params[param.index()];
+        let at = shared.params.iter().position(|p| p == source).expect("both functions have the same sizes");
+        Code::Param(Param(at as u32))
+    };
+    let mut body = named.function.body.clone();
+    replace_params(&mut body, &shared_param);
+    if body == shared.function.body { named.function } else { shared.function }
+}
+
+fn replace_params(body: &mut [CodeStmt], with: &dyn Fn(Param) -> Code) {
+    let replaced = |e: &Code| match e {
+        Code::Param(param) => Some(with(*param)),
+        _ => None,
+    };
+    for stmt in body {
+        stmt.for_each_expr_mut(&mut |e| *e = e.replace(&replaced));
+        stmt.bodies_mut().into_iter().flatten().for_each(|body| replace_params(body, with));
+    }
+}
+
+/// The names of sizes. Modes that are accessed by one index have one name, and so have the indices
+/// that access one mode.
+pub(crate) struct SizeNames {
+    modes: HashMap<(TensorId, usize), String>,
+    loops: Vec<String>,
+}
+
+impl SizeNames {
+    /// Returns the names for a program in normal form.
+    fn of(program: &Program) -> SizeNames {
+        let accesses = full_accesses(program);
+        // Each index has the class of the least index with the same name.
+        let mut class: Vec<usize> = (0..program.indices.len()).collect();
+        for indices in accesses.values() {
+            let merged: Vec<usize> = indices.iter().map(|index| class[index.index()]).collect();
+            let least = *merged.iter().min().expect("an accessed mode has an index");
+            class.iter_mut().filter(|c| merged.contains(c)).for_each(|c| *c = least);
+        }
+        let loops: Vec<String> = class.iter().map(|c| format!("n_{}", program.indices[*c])).collect();
+        let mut modes = HashMap::new();
+        for (tensor, decl) in (0..).map(TensorId).zip(&program.tensors) {
+            for mode in 0..decl.ty.format.levels.len() {
+                let name = match accesses.get(&(tensor, mode)) {
+                    Some(indices) => loops[indices[0].index()].clone(),
+                    None => format!("{}_n{mode}", decl.name),
+                };
+                modes.insert((tensor, mode), name);
+            }
+        }
+        SizeNames { modes, loops }
+    }
+
+    /// Returns the name of the size of a storage mode.
+    pub(crate) fn of_mode(&self, at: LevelId) -> String {
+        self.modes[&(at.tensor, at.level)].clone()
+    }
+
+    /// Returns the name of the size that ends a loop.
+    pub(crate) fn of_loop(&self, index: Index) -> &str {
+        &self.loops[index.index()]
+    }
+}
+
+/// Returns for each storage mode the indices that access it, and whose loops iterate over it from
+/// end to end.
+fn full_accesses(program: &Program) -> HashMap<(TensorId, usize), Vec<Index>> {
+    let shapes: Vec<Vec<u64>> = program.tensors.iter().map(|t| t.ty.format.storage_shape(&t.ty.shape)).collect();
+    let mut sizes: HashMap<Index, u64> = HashMap::new();
+    let mut accesses: HashMap<(TensorId, usize), Vec<Index>> = HashMap::new();
+    program.body.walk(&mut |stmt| {
+        let target = match stmt {
+            Stmt::For { index, extent: Some((lo, Expr::Literal(Scalar::I64(hi)))), .. }
+                if *lo == Expr::Literal(Scalar::I64(0)) =>
+            {
+                sizes.insert(*index, *hi as u64);
+                None
+            }
+            Stmt::Assign { lhs, .. } => Some(lhs),
+            _ => None,
+        };
+        for access in stmt.exprs().into_iter().flat_map(Expr::accesses).chain(target) {
+            let shape = &shapes[access.tensor.index()];
+            for (mode, subscript) in access.subscripts.iter().enumerate() {
+                if let Expr::Index(index) = subscript.at
+                    && sizes.get(&index) == shape.get(mode)
+                {
+                    accesses.entry((access.tensor, mode)).or_default().push(index);
+                }
+            }
+        }
+    });
+    accesses
+}
