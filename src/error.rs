@@ -2,6 +2,7 @@
 
 use crate::Target;
 use crate::timings::Phase;
+use redpoll_compiler::notation::ProgramRule;
 use redpoll_logic::{Alias, DType, Prim, plural};
 use std::sync::Arc;
 
@@ -43,7 +44,7 @@ pub enum Error {
     #[error("a program in Notation has no queries; explain it to see its loops")]
     NoPlan,
     /// The plan reads tables that are not bound. The fault is the caller's.
-    #[error("no data for {}; bind a tensor to each", table_list(.0))]
+    #[error("no data for {}; bind a tensor to each, as in `{}`", table_list(.0), with_calls(.0))]
     UnboundTables(Vec<UnboundTable>),
     /// The plan reads a table with a number of fields other than the number of modes of its tensor.
     /// The fault is the caller's.
@@ -82,7 +83,7 @@ pub enum Error {
     VerifyPhysical(#[source] redpoll_logic::physical::verify::VerifyError),
     /// A phase between physical plan and kernel rejected a query, or its run failed. The cause says
     /// whose fault it is.
-    #[error("{phase} of query `{query}`: {source}")]
+    #[error("{}", query_text(*.phase, .query, .source))]
     Query {
         /// The phase.
         phase: Phase,
@@ -108,7 +109,9 @@ pub enum Error {
     #[error(transparent)]
     Array(Arc<crate::ArrayError>),
     /// Values were requested in a type other than their dtype. The fault is the caller's.
-    #[error("the values have dtype {dtype}, but {requested} was requested; cast the array first")]
+    #[error(
+        "the values have dtype {dtype}, but {requested} was requested; cast the array first: `astype(Prim::{requested:?})`"
+    )]
     DTypeMismatch {
         /// The dtype of the values.
         dtype: DType,
@@ -201,10 +204,28 @@ fn name_list(names: &[Alias]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-fn table_list(tables: &[UnboundTable]) -> String {
+pub(crate) fn table_list(tables: &[UnboundTable]) -> String {
     let name = |t: &UnboundTable| format!("`{}` ({} {})", t.table, t.rank, plural(t.rank as u64, "field", "fields"));
     let names: Vec<String> = tables.iter().map(name).collect();
     format!("table{} {}", if names.len() == 1 { "" } else { "s" }, names.join(", "))
+}
+
+/// Returns the calls that bind the tables.
+fn with_calls(tables: &[UnboundTable]) -> String {
+    tables.iter().map(|t| format!(".with(\"{}\", tensor)", t.table)).collect()
+}
+
+/// Describes a failure of a query. A schedule comes from the user, so the message names the
+/// schedule in place of the phase.
+fn query_text(phase: Phase, query: &str, source: &redpoll_kernels::Error) -> String {
+    if let redpoll_kernels::Error::Compiler(error) = source
+        && let redpoll_compiler::Error::InvalidProgram { rule, at, what } = &**error
+        && phase == Phase::Notation
+        && matches!(rule, ProgramRule::Schedule | ProgramRule::Parallel)
+    {
+        return format!("schedule of `{query}`, at `{at}`: {what}");
+    }
+    format!("{phase} of query `{query}`: {source}")
 }
 
 fn location(at: &Option<redpoll_logic::cursor::TextPosition>) -> String {

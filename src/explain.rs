@@ -3,6 +3,7 @@
 use crate::engine::{Stage, StageLoops, StageWork, compile_error};
 use crate::error::Error;
 use crate::executable::Executable;
+use crate::notes::scanned_inputs;
 use crate::prepare::{CompiledKind, CompiledPlan, CompiledProgram, Prepared};
 use crate::target::Target;
 use crate::timings::Phase;
@@ -147,6 +148,15 @@ impl Prepared {
     /// sections for the program as parsed, the normal form, the checks of bounds, and the lower
     /// forms down to the level of detail.
     ///
+    /// ```
+    /// use redpoll::Detail;
+    ///
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// let explanation = prepared.explain(Detail::Notation)?;
+    /// assert_eq!(explanation[0].title, "logic");
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Fails if an input was on a device that lost it, or if the requested code of the kernels
     /// cannot be generated.
@@ -179,7 +189,7 @@ impl Prepared {
         let executable = &form.executable;
         let kernel = |stage: &Stage| {
             let draft = stage.loops()?.draft(executable.mode());
-            Some(section(format!("kernel of {}", stage.name), reading_text(draft.function())))
+            Some(section(format!("kernel of {}", stage.name), reading_text(&draft.function_to_read())))
         };
         executable.stages.iter().filter_map(kernel).collect()
     }
@@ -246,10 +256,7 @@ impl Prepared {
 /// Describes how coordinates are bounded: the inputs whose ranges were read, and the remaining
 /// checks.
 fn describe_bounds(compiled: &CompiledProgram, program: &notation::Program) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for (input, (least, greatest)) in &compiled.assumed_ranges {
-        lines.push(format!("the values of `{input}` were scanned once; they are between {least} and {greatest}"));
-    }
+    let mut lines: Vec<String> = scanned_inputs(compiled).iter().map(ToString::to_string).collect();
     for check in bounds_checks(program) {
         let (site, mode) = (&check.site, check.mode);
         let (line, column) = (site.at.line, site.at.column);

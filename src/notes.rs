@@ -1,9 +1,9 @@
 //! Notes on a prepared plan or program: results that become dense, operators whose values in the
-//! default float mode differ from IEEE 754, copies in other formats, and coordinates that are
-//! checked.
+//! default float mode differ from IEEE 754, copies in other formats, checked coordinates, and scanned
+//! inputs.
 
 use crate::engine::{Stage, StageWork};
-use crate::prepare::{CompiledPlan, Prepared};
+use crate::prepare::{CompiledKind, CompiledPlan, CompiledProgram, Prepared};
 use redpoll_compiler::notation::{BoundsCheck, bounds_checks};
 use redpoll_logic::cursor::TextPosition;
 use redpoll_logic::op::{Op, cast_to};
@@ -65,6 +65,16 @@ pub enum Note {
         /// The access with the subscript.
         access: String,
     },
+    /// An input of a program whose values were scanned once, so that the coordinates in the values
+    /// need no check in every round.
+    ScannedInput {
+        /// The input.
+        input: Alias,
+        /// A lower bound of the values.
+        least: i64,
+        /// An upper bound of the values.
+        greatest: i64,
+    },
 }
 
 impl fmt::Display for Note {
@@ -88,6 +98,9 @@ impl fmt::Display for Note {
                     "line {line}, column {column}: `{subscript}` of `{access}` is checked to be in bounds in every round"
                 );
             }
+            Note::ScannedInput { input, least, greatest } => {
+                return write!(f, "the values of `{input}` were scanned once; they are between {least} and {greatest}");
+            }
         };
         let names: Vec<String> = sparse_operands.iter().map(|s| format!("`{s}`")).collect();
         let what = if *is_result { "result" } else { "intermediate" };
@@ -105,12 +118,25 @@ impl Prepared {
     /// Returns notes for the author of a plan: tensors that are dense without a requested format
     /// although they have sparse operands, and copies that the plan does not request. In the
     /// relaxed float mode, which is the default, there are also notes on operators whose results on
-    /// fill values differ between the float modes. A program has notes on the coordinates that are
-    /// checked in every round.
+    /// fill values differ between the float modes. A program has notes on the inputs whose values
+    /// were scanned once, and on the coordinates that are checked in every round.
+    ///
+    /// ```
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// for note in prepared.notes() {
+    ///     eprintln!("{note}");
+    /// }
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn notes(&self) -> Vec<Note> {
         let form = self.current();
         let stages = &form.executable.stages;
-        let Some(compiled) = form.plan() else { return checked_coordinates(stages) };
+        let compiled = match &form.kind {
+            CompiledKind::Plan(compiled) => compiled,
+            CompiledKind::Program(compiled) => {
+                return scanned_inputs(compiled).into_iter().chain(checked_coordinates(stages)).collect();
+            }
+        };
         let mut notes = dense_tensors(compiled, stages);
         if form.executable.mode() == FloatMode::Relaxed {
             let mut visited = HashMap::new();
@@ -138,6 +164,16 @@ fn copies(compiled: &CompiledPlan, stages: &[Stage]) -> Vec<Note> {
         _ => None,
     };
     stages.iter().filter_map(copy).collect()
+}
+
+/// Returns notes on the inputs of a program whose values were scanned.
+pub(crate) fn scanned_inputs(compiled: &CompiledProgram) -> Vec<Note> {
+    let note = |(input, (least, greatest)): &(Alias, (i64, i64))| Note::ScannedInput {
+        input: input.clone(),
+        least: *least,
+        greatest: *greatest,
+    };
+    compiled.assumed_ranges.iter().map(note).collect()
 }
 
 /// Returns notes on the coordinates of a program that are checked.

@@ -66,6 +66,13 @@ pub struct OutputProfile {
 impl OutputProfile {
     /// Returns the factor by which the estimate is off, in either direction. Numbers below 1 count
     /// as 1.
+    ///
+    /// ```
+    /// use redpoll::OutputProfile;
+    ///
+    /// let output = OutputProfile { alias: "y".into(), stored: 50, estimated: Some(100.0) };
+    /// assert_eq!(output.q_error(), Some(2.0));
+    /// ```
     pub fn q_error(&self) -> Option<f64> {
         let (estimated, stored) = (self.estimated?.max(1.0), (self.stored as f64).max(1.0));
         Some((estimated / stored).max(stored / estimated))
@@ -76,6 +83,16 @@ impl Prepared {
     /// Runs the plan and reports the time of each phase and query, and the stored sizes. The
     /// interpreter of Logic runs the plan as a whole and reports no queries. A program is reported
     /// like one query.
+    ///
+    /// ```
+    /// use redpoll::Target;
+    ///
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// let profile = prepared.profile(Target::ASSEMBLY)?;
+    /// println!("{profile}");
+    /// assert!(profile.counts.is_some());
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Prepared::run_with`]; also if an input or an output was on a device that

@@ -19,6 +19,18 @@ pub struct Program {
 impl Program {
     /// Parses the declarations of a program.
     ///
+    /// ```
+    /// use redpoll::Program;
+    ///
+    /// let text = "(program
+    ///     (input A (shape n m))
+    ///     (output s (shape n) f64 0.0)
+    ///     (for i (for j (+= (s i) (A i j)))))";
+    /// let program = Program::new(text)?;
+    /// assert_eq!(program.inputs().len(), 1);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Fails, with line and column, if the text is not a program or a declaration is invalid. Other
     /// parts of the program are checked when the program is prepared.
@@ -29,6 +41,19 @@ impl Program {
     }
 
     /// Returns the inputs as declared in the text.
+    ///
+    /// ```
+    /// use redpoll::Program;
+    ///
+    /// let text = "(program
+    ///     (input A (shape n m))
+    ///     (output s (shape n) f64 0.0)
+    ///     (for i (for j (+= (s i) (A i j)))))";
+    /// let program = Program::new(text)?;
+    /// assert_eq!(program.inputs()[0].name, "A");
+    /// assert_eq!(program.inputs()[0].rank(), 2);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn inputs(&self) -> &[InputText] {
         &self.inputs
     }

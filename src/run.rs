@@ -25,6 +25,16 @@ pub struct Run {
 
 impl Run {
     /// Returns the result of the given name.
+    ///
+    /// ```
+    /// use redpoll::{Bindings, Session};
+    ///
+    /// let session = Session::default();
+    /// let bindings = Bindings::new().with("x", session.vector([1.0, 2.0]).collect()?);
+    /// let run = session.prepare("s = x(i)", &bindings)?.run()?;
+    /// assert_eq!(run.get("s").expect("the plan computes s").sum()?, Some(3.0));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn get(&self, name: &str) -> Option<&Tensor> {
         self.outputs.iter().find(|(alias, _)| alias.as_str() == name).map(|(_, tensor)| tensor)
     }

@@ -39,6 +39,14 @@ pub struct Session {
 impl Session {
     /// Returns a session with the given configuration. The first session whose target uses the
     /// instant tier also warms up the compiler in the background, once per process.
+    ///
+    /// ```
+    /// use redpoll::{Config, Session};
+    ///
+    /// let session = Session::new(Config { memory_limit: Some(1 << 30), ..Config::default() });
+    /// assert_eq!(session.ones([2, 3], redpoll::logic::Prim::F64).sum(..).item::<f64>()?, 6.0);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn new(config: Config) -> Session {
         if matches!(config.target, Target::INSTANT | Target::CPU | Target::AUTO) {
             warm_up();
@@ -124,12 +132,24 @@ impl Session {
     }
 
     /// Returns the configuration.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// assert_eq!(session.config().memory_limit, None);
+    /// ```
     pub fn config(&self) -> &Config {
         &self.config
     }
 
     /// Returns the limits of the runs of the session: the memory budget, the limit of device
     /// memory, the threads, the flag that cancels runs, and the callback for progress.
+    ///
+    /// ```
+    /// use std::sync::atomic::Ordering;
+    ///
+    /// let session = redpoll::Session::default();
+    /// assert!(!session.limits().cancel.load(Ordering::Relaxed));
+    /// ```
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -145,6 +165,16 @@ impl Session {
     }
 
     /// Parses a plan, or a program in Notation, and compiles it to kernels.
+    ///
+    /// ```
+    /// use redpoll::{Bindings, Session};
+    ///
+    /// let session = Session::default();
+    /// let bindings = Bindings::new().with("x", session.vector([1.0, 2.0]).collect()?);
+    /// let prepared = session.prepare("s = x(i) * x(i)", &bindings)?;
+    /// assert_eq!(prepared.run()?.outputs[0].1.sum()?, Some(5.0));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Fails if the text is neither a plan nor a program. Also fails if a table that a plan reads
@@ -188,11 +218,36 @@ impl Session {
         }
         let mut timings = Timings::default();
         let plan = timings.time(Phase::Parse, || read_plan(text, bindings))?;
+        self.prepare_read_plan((text, plan), bindings, schedules, timings)
+    }
+
+    /// Compiles a plan that was read from a text, with the schedules in the text and further ones.
+    /// `timings` has the times of the phases before.
+    pub(crate) fn prepare_read_plan(
+        &self,
+        (text, plan): (&str, Plan),
+        bindings: &Bindings,
+        schedules: &[Schedule],
+        timings: Timings,
+    ) -> Result<Prepared, Error> {
         let schedules = Schedules::of_plan_text(text, schedules)?;
         prepare(self, (Request::Plan(plan, StatisticsInput::Tensors), &schedules), bindings, timings)
     }
 
     /// Compiles a plan to kernels.
+    ///
+    /// ```
+    /// use redpoll::logic::text::{Catalog, parse};
+    /// use redpoll::{Bindings, Session};
+    ///
+    /// let session = Session::default();
+    /// let x = session.vector([1.0, 2.0]).collect()?;
+    /// let catalog: Catalog = [("x", x.ty().clone())].into_iter().collect();
+    /// let plan = parse("s = x(i) * x(i)", &catalog)?;
+    /// let run = session.prepare_plan(plan, &Bindings::new().with("x", x))?.run()?;
+    /// assert_eq!(run.outputs[0].1.sum()?, Some(5.0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Fails if a table that the plan reads is not bound to a tensor of its type, or a phase
@@ -232,6 +287,20 @@ impl Session {
     /// and tensors of the same types and array widths, if their values are in the ranges that the
     /// kernel assumes.
     ///
+    /// ```
+    /// use redpoll::{Bindings, Program, Session};
+    ///
+    /// let text = "(program
+    ///     (input A (shape n m))
+    ///     (output s (shape n) f64 0.0)
+    ///     (for i (for j (+= (s i) (A i j)))))";
+    /// let session = Session::default();
+    /// let matrix = session.dense([2, 2], [1.0, 2.0, 3.0, 4.0]).collect()?;
+    /// let prepared = session.prepare_program(&Program::new(text)?, &Bindings::new().with("A", matrix))?;
+    /// assert_eq!(prepared.run()?.outputs[0].1.sum()?, Some(10.0));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Fails if an input is not bound, a tensor does not have the declared type, or the program
     /// breaks a rule; also the errors of [`Session::prepare_plan`] for files, threads and dumps.
@@ -258,7 +327,7 @@ impl Default for Session {
 }
 
 /// Parses a plan over the bound tensors.
-fn read_plan(text: &str, bindings: &Bindings) -> Result<Plan, Error> {
+pub(crate) fn read_plan(text: &str, bindings: &Bindings) -> Result<Plan, Error> {
     let mut unbound = Vec::new();
     for (table, fields) in free_tables(text).map_err(Error::Parse)? {
         let Some(tensor) = bindings.get(table.as_str()) else {

@@ -141,6 +141,10 @@ impl Target {
     /// Returns the CUDA device of the given number. Preparing a plan fails if the device, its
     /// driver or the run-time compiler is missing, or if the plan calls functions that exist only
     /// on the host.
+    ///
+    /// ```
+    /// assert_eq!(redpoll::Target::cuda(1).to_string(), "cuda:1");
+    /// ```
     pub const fn cuda(number: u32) -> Target {
         Target { number, ..Target::named("cuda") }
     }
@@ -156,16 +160,31 @@ impl Target {
     }
 
     /// Returns the name in messages, without the number of a device.
+    ///
+    /// ```
+    /// assert_eq!(redpoll::Target::LOGIC.name(), "logic interpreter");
+    /// ```
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
     /// Returns whether the target is a device with memory of its own.
+    ///
+    /// ```
+    /// use redpoll::Target;
+    ///
+    /// assert!(Target::cuda(0).is_device());
+    /// assert!(!Target::CPU.is_device());
+    /// ```
     pub fn is_device(self) -> bool {
         matches!(self.execution(), Execution::Device { .. })
     }
 
     /// Returns the number of the device; 0 for other targets.
+    ///
+    /// ```
+    /// assert_eq!(redpoll::Target::cuda(1).number(), 1);
+    /// ```
     pub fn number(self) -> u32 {
         self.number
     }

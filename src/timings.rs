@@ -22,6 +22,10 @@ pub enum Phase {
 
 impl Phase {
     /// Returns the name used in messages.
+    ///
+    /// ```
+    /// assert_eq!(redpoll::Phase::Optimize.name(), "optimize");
+    /// ```
     pub fn name(self) -> &'static str {
         match self {
             Phase::Parse => "parse",
@@ -46,17 +50,42 @@ pub struct Timings(Vec<(Phase, Duration)>);
 
 impl Timings {
     /// Returns the time of a phase, or zero if the phase did not run.
+    ///
+    /// ```
+    /// use redpoll::Phase;
+    ///
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// println!("compiled in {:?}", prepared.timings().of(Phase::Compile));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn of(&self, phase: Phase) -> Duration {
         self.0.iter().filter(|(p, _)| *p == phase).map(|(_, t)| *t).sum()
     }
 
     /// Returns the time of all phases.
+    ///
+    /// ```
+    /// use redpoll::Phase;
+    ///
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// let timings = prepared.timings();
+    /// assert!(timings.of(Phase::Optimize) <= timings.total());
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn total(&self) -> Duration {
         self.0.iter().map(|(_, t)| *t).sum()
     }
 
     /// Iterates over the phases that ran with their times, in execution order. A phase may occur
     /// several times.
+    ///
+    /// ```
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// for (phase, time) in prepared.timings().iter() {
+    ///     println!("{phase}: {time:?}");
+    /// }
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn iter(&self) -> impl Iterator<Item = (Phase, Duration)> {
         self.0.iter().copied()
     }

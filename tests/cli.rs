@@ -351,7 +351,7 @@ fn failures_have_messages_and_exit_codes() {
         ),
         (&["generate", "grid", "--extents", "9", "--memory", "8", "--out", "g.npz"], 2, &["--memory-limit"]),
         (&["generate", "uniform", "--shape", "3,3", "--entries", "10", "--out", "g.tns"], 1, &["10; the maximum is 9"]),
-        (&["generate", "uniform", "--shape", "3,3", "--out", "g.tns"], 2, &["--entries"]),
+        (&["generate", "uniform", "--shape", "3,3", "--out", "g.tns"], 2, &["--entries", "--density"]),
         (
             &["generate", "uniform", "--shape", "3,3,3", "--entries", "1", "--out", "g.mtx"],
             1,
@@ -384,9 +384,13 @@ fn failures_have_messages_and_exit_codes() {
             &["named `from`, found `0`"],
         ),
         (&["formats", "crs"], 1, &["unknown format `crs`; did you mean `csr`", "`redpoll formats` lists"]),
+        (&["operators", "plus"], 1, &["unknown operator `plus`; did you mean `+`?"]),
+        (&["run", "sum.rp", "--print", "--repeat", "2"], 2, &["--print", "cannot be used with", "--repeat"]),
+        (&["rnu", "sum.rp"], 2, &["'rnu'", "similar subcommand exists: 'run'"]),
         (&["operators", "mim"], 1, &["unknown operator `mim`; did you mean `min`", "`redpoll operators` lists"]),
         (&["convert", "a.mtx", "c.npz", "--dtype", "u9"], 2, &["u9", "expected one of bool, i8"]),
-        (&["convert", "a.mtx", "c.npz", "--dtype", "u8"], 1, &["a.mtx", "1.5 does not fit u8"]),
+        (&["convert", "a.mtx", "c.npz", "--dtype", "u8"], 1, &["a.mtx:", "1.5 does not fit u8", "f32 or f64"]),
+        (&["convert", "a.mtx", "c.npz", "--dtype", "bool"], 1, &["only 0 and 1 fit", "compute `A(i,j) != 0`"]),
         (&["fly"], 2, &["fly"]),
         (&["run"], 2, &["<PLAN>"]),
     ];
@@ -652,6 +656,7 @@ fn files_are_converted_between_all_formats() {
         .write("twice.tns", "1 1 2\n2 2 5\n1 1 3\n")
         .write("people.csv", "from,to,weight\nann,bob,1\nbob,cid,2\n")
         .write("friends.csv", "person,friend\nann,bob\nbob,cid\n")
+        .write("loans.csv", "reader,book,days\nann,Emma,3\nbob,Ulysses,4\n")
         .write("ratings.csv", "who,what,stars,when\n1,2,5,9\n3,1,4,8\n");
     let cases: &[(&[&str], &str, &[&str])] = &[
         (&["half.mtx", "whole.npz"], "3 x 3 i64, 3 entries", &["symmetric; both triangles"]),
@@ -671,7 +676,11 @@ fn files_are_converted_between_all_formats() {
         (&["people.csv", "people.rpt", "--format", "csc"], "3 x 3 i64, 2 entries", &["cannot store names"]),
         (&["half.mtx", "half.rpt"], "3 x 3 i64, 3 entries", &["symmetric; both"]),
         (&["half.rpt", "half.csv"], "3 x 3 i64, 3 entries", &["layout changes", "`# dims 3 3`"]),
-        (&["people.csv", "people.tsv"], "3 x 3 i64, 2 entries", &["`# dims 3 3`"]),
+        (
+            &["people.csv", "people.tsv"],
+            "3 x 3 i64, 2 entries",
+            &["`# dims 3 3`, is a comment", "the header is `row,column,value`, and the column names `from,to,weight`"],
+        ),
         (
             &["friends.csv", "friends.tsv"],
             "3 x 3 bool, 2 entries",
@@ -679,6 +688,7 @@ fn files_are_converted_between_all_formats() {
                 "friends.csv: the first record, `person,friend`, is read as the header, because none of its names \
                  occurs again; `redpoll convert --header false` reads it as an entry",
                 "`# dims 3 3`",
+                "the header is `row,column`, and the column names `person,friend` are lost",
             ],
         ),
         (&["friends.csv", "friends.tsv", "--header", "false"], "5 x 5 bool, 3 entries", &["`# dims 5 5`"]),
@@ -698,6 +708,21 @@ fn files_are_converted_between_all_formats() {
             "3 x 2 i64",
             &[],
         ),
+        (
+            &["loans.csv", "loans.npz"],
+            "4 x 4 i64, 2 entries",
+            &[
+                "columns `reader` and `book` share no name, but are numbered as one set of 4 names; `redpoll convert \
+                 --bipartite` keeps them apart",
+                "cannot store names",
+            ],
+        ),
+        (
+            &["loans.csv", "loans.tsv", "--bipartite"],
+            "2 x 2 i64, 2 entries",
+            &["`# dims 2 2`", "the column names `reader,book,days` are lost"],
+        ),
+        (&["half.mtx", "columns.npz", "--format", "csc"], "3 x 3 i64, 3 entries", &["symmetric; both"]),
     ];
     for (args, expected, notes) in cases {
         let result = sandbox.run(&[&["convert"], *args].concat());
@@ -710,7 +735,9 @@ fn files_are_converted_between_all_formats() {
     assert!(info.contains("storage   (modes 1 0 (dense (sparse-list (element))))\n"), "{info}");
     let refused = sandbox.run(&["convert", "half.mtx", "again.mtx", "--format", "csc"]);
     assert_eq!(refused.code, Some(1));
-    assert!(refused.err.contains("write a .rpt file"), "{}", refused.err);
+    assert!(refused.err.contains("write a .rpt, .npz or .bsp.npz file"), "{}", refused.err);
+    let info = sandbox.run(&["info", "columns.npz", "--header"]).out;
+    assert!(info.contains("layout    csc\n"), "{info}");
     let names = fs::read_to_string(sandbox.dir.path().join("people.tsv")).unwrap();
     assert_eq!(names, "# dims 3 3\nrow\tcolumn\tvalue\nann\tbob\t1\nbob\tcid\t2\n");
 }
@@ -739,11 +766,18 @@ fn explain_shows_kernels_to_read() {
     };
     let result = explain(&[]);
     assert_eq!(result.code, Some(0), "{}", result.err);
-    for part in ["== kernel of y ==", "void kernel(", "const int32_t *A_ptr", "x[", "y[i] = acc;", "along level 1 of A"]
-    {
+    for part in [
+        "== kernel of y ==",
+        "void kernel(",
+        "const int32_t *A_ptr",
+        "x[",
+        "y[i] = acc;",
+        "along level 1 of A",
+        "; pA++) {",
+    ] {
         assert!(result.out.contains(part), "no `{part}` in\n{}", result.out);
     }
-    for part in ["frame", "chunk", "RP_POLL", "== logic =="] {
+    for part in ["frame", "chunk", "RP_", "rp_", "lengths", "== logic =="] {
         assert!(!result.out.contains(part), "`{part}` in\n{}", result.out);
     }
     assert_eq!(explain(&["--c"]).code, Some(2));
@@ -767,9 +801,12 @@ fn schedules_transform_loops() {
         assert_eq!(sum(&run("run", schedule, &["--json"])), sum(&plain), "{schedule}");
     }
     for (schedule, message) in [
-        ("split(q, a, b, 8)", "there is no loop of `q`; the loops are `i`, `j`"),
+        (
+            "split(q, a, b, 8)",
+            "error: schedule of `y`, at `(split q a b 8)`: there is no loop of `q`; the loops are `i`, `j`",
+        ),
         ("C: parallel(i)", "schedule of `C`: the optimized plan has no query of that name; its queries are `y`"),
-        ("parallel(j)", "`j` cannot be cut into chunks"),
+        ("parallel(j)", "error: schedule of `y`, at `for i > for j`: `j` cannot be cut into chunks"),
         ("split(i)", "expected `split(i, io, ii, 64)` or"),
         ("tile(i)", "expected `bound`, `collapse`"),
         ("y:", "expected a transformation, found the end of the text"),
@@ -861,6 +898,15 @@ fn index_notation_needs_no_file() {
     assert!(result.err.contains("table `A` has no file: 10000 random numbers in 1000 x 200"), "{}", result.err);
     assert!(result.err.contains("table `x` has no file: 200 random numbers in 200"), "{}", result.err);
     assert!(result.out.contains("(modes 1 0 (dense (sparse-list (element))))"), "{}", result.out);
+
+    // The format of a result is a constraint of the plan.
+    let product = ["explain", "C(i,j) = A(i,k) * B(k,j)", "--size", "i=50", "--section", "queries"];
+    let result = sandbox.run(&[&product[..], &["--format", "C=coo"]].concat());
+    assert_eq!(result.code, Some(0), "{}", result.err);
+    assert!(!result.out.contains("C stored as (dense dense)"), "{}", result.out);
+    let result = sandbox.run(&[&product[..], &["--format", "k=csr"]].concat());
+    assert_eq!(result.code, Some(2), "{}", result.err);
+    assert!(result.err.contains("--format k: no table without a file and no result"), "{}", result.err);
 
     // A program declares sizes and dtypes.
     let program = "(program (input I (shape n) i64 0) (input A (shape 3 4) f64 0.0) (output s (shape n) f64 0.0 (dense (element)))

@@ -359,6 +359,23 @@ fn errors_name_the_cause_and_the_next_step() {
     contains_all(&usage.err, &["a.mtx", "NAME=FILE"]);
 }
 
+/// Columns without `AS` are named by their SQL, and each has a name of its own.
+#[test]
+fn columns_without_names_are_named_by_their_sql() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.csv", "a,b\n1,2\n");
+    for (sql, header) in [
+        ("SELECT count(*) * 2 FROM 't.csv'", "count(*) * 2"),
+        ("SELECT 1, 1", "1,1_1"),
+        ("SELECT a, b, a FROM 't.csv'", "a,b,a_1"),
+        ("SELECT a + 1 FROM 't.csv' GROUP BY a + 1 ORDER BY a + 1", "a + 1"),
+        ("SELECT * FROM (SELECT b, b FROM 't.csv')", "b,b_1"),
+    ] {
+        let out = sandbox.sql(&[sql, "--format", "csv"]).expect_success();
+        assert_eq!(out.lines().next(), Some(header), "{sql}");
+    }
+}
+
 /// Mistakes of a first statement have a message or a hint with the next step.
 #[test]
 fn first_mistakes_have_a_next_step() {
@@ -373,8 +390,50 @@ fn first_mistakes_have_a_next_step() {
             &["'ann'", "the text a.name with the number b.id", "`a.name = CAST(b.id AS VARCHAR)`"],
         ),
         ("SELECT * FROM 't.csv' WHERE id = 'ann'", &["compares the text 'ann' with the number \"t.csv\".id"]),
+        (
+            "SELECT * FROM (SELECT DATE '2024-01-31' AS day) t WHERE day > 2011",
+            &["`t.day > 2011` compares the date t.day with the number 2011", "`extract(year FROM t.day) > 2011`"],
+        ),
+        ("SELECT 1990 BETWEEN DATE '2024-01-31' AND NULL", &["`1990 BETWEEN extract(year FROM CAST('2024-01-31' AS"]),
+        ("SELECT count(*) FROM 't.csv' t JOIN (SELECT DATE '2024-01-31' AS x) u ON u.x = t.id", &["number t.id"]),
+        ("SELECT 1 WHERE TIME '10:00:00' > 9", &["extract(hour FROM CAST('10:00:00' AS TIME"]),
+        (
+            "SELECT 1 WHERE TIMESTAMP '2024-01-31 12:00:00' IN (2023, 2024)",
+            &["IN (2023, 2024)` compares the timestamp"],
+        ),
+        ("SELECT 1 WHERE DATE '2024-01-31' NOT IN (SELECT id FROM 't.csv')", &["NOT IN (SELECT \"t.csv\".id ..)`"]),
         ("SELECT id FROM 't.csv' a, 't.csv' b", &["mbiguous", "as in `t.id`"]),
+        ("SELECT t.id, id FROM 't.csv' t", &["columns 1 and 2 of a selection have the same name; write `AS name`"]),
+        ("SELECT strftime(now(), '%Y')", &["Invalid function 'strftime'; write `to_char(t, "]),
+        ("SELECT * FROM 't.csv' PIVOT (sum(id) FOR name IN ('ann'))", &["Unsupported ast node Pivot\n"]),
+        (
+            "SELECT name, count(*) FROM 't.csv'",
+            &["column `name` of SELECT must be in GROUP BY or within an aggregate; write `GROUP BY name`"],
+        ),
+        (
+            "SELECT (SELECT count(*) FROM 't.csv' b WHERE b.id > a.id) FROM 't.csv' a",
+            &["this correlated subquery cannot be run", "a join with a grouped subquery"],
+        ),
+        (
+            "SELECT name IN (SELECT name FROM 't.csv' b) FROM 't.csv' a",
+            &["this subquery of IN or EXISTS cannot be run", "condition of WHERE"],
+        ),
+        (
+            "SELECT * FROM 't.csv' a WHERE name IN (SELECT name FROM (SELECT 1 AS one) b)",
+            &["have no column `name`", "so that a.name of the outer query is selected"],
+        ),
+        (
+            "CREATE TABLE boat AS SELECT 1 AS id; CREATE TABLE trip AS SELECT 1 AS boat; \
+             SELECT (SELECT count(*) FROM trip WHERE trip.boat = boat.id) FROM boat",
+            &["`boat.id` in a subquery", "`FROM boat AS outer_boat`"],
+        ),
         ("SELECT * FROM read_cvs('t.csv')", &["unknown table function `read_cvs`", "did you mean `read_csv`?"]),
+        ("SELECT cont(*) FROM 't.csv'", &["Invalid function 'cont'; did you mean `cot`, `count`"]),
+        ("SELECT TOP 5 * FROM 't.csv'", &["hint: write `LIMIT N`"]),
+        (
+            "SELECT upper(name), count(*) FROM 't.csv' GROUP BY lower(name)",
+            &["column `name` of SELECT must be in GROUP BY"],
+        ),
         ("SELECT row_number() FROM 't.csv'", &["row_number needs a window: `row_number() OVER"]),
         ("SELECT * FROM 'http://example.com/t.csv'", &["no local file"]),
         ("SELECT * FROM 'none/of/these.csv'", &["there is no file none/of/these.csv", "there is no folder"]),
@@ -425,6 +484,16 @@ fn files_of_declarations_and_copies_are_checked() {
     let mut files: Vec<_> = fs::read_dir(sandbox.dir.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
     files.sort_unstable();
     assert_eq!(files, ["a.mtx", "t.csv"]);
+    // A target without an extension is a file, unless an option asks for a folder.
+    sandbox.sql(&["COPY (SELECT 1 AS i) TO 'out' STORED AS CSV"]).expect_success();
+    assert_eq!(fs::read_to_string(sandbox.dir.path().join("out")).unwrap(), "i\n1\n");
+    sandbox
+        .sql(&["COPY (SELECT 1 AS i) TO 'p' STORED AS PARQUET OPTIONS (single_file_output 'false')"])
+        .expect_success();
+    for folder in ["p", "q/"] {
+        sandbox.sql(&[&format!("COPY (SELECT 1 AS i) TO '{folder}' STORED AS PARQUET")]).expect_success();
+        assert!(sandbox.dir.path().join(folder).is_dir(), "{folder}");
+    }
     // The type decides the format, not the extension.
     sandbox.sql(&["COPY (SELECT 0 AS i, 1 AS j, 2.0 AS v) TO 'm.csv' STORED AS MTX"]).expect_success();
     assert!(fs::read_to_string(sandbox.dir.path().join("m.csv")).unwrap().starts_with("%%MatrixMarket"));
@@ -537,6 +606,7 @@ fn statements_name_files() {
     // A file that a statement names does not become a table of the session.
     assert!(!rows("SELECT count(*) FROM 'people.csv'; SHOW TABLES").contains("people"));
     assert!(rows("DESCRIBE 'people.csv'").contains("name,Utf8"));
+    assert!(rows("DESCRIBE read_csv('people.csv', header = false)").contains("column_2,Utf8"));
     for (sql, parts) in [
         ("SELECT * FROM 'none.csv'", &["there is no file none.csv"][..]),
         ("SELECT * FROM read_csv()", &["`read_csv` needs a file", "write `read_csv('FILE'"]),
@@ -598,6 +668,7 @@ fn commands_of_the_repl() {
         ".maxrows 0",
         "SELECT value AS v FROM generate_series(201, 260) ORDER BY v;",
         "EXPLAIN SELECT count(*) FROM generate_series(1, 3) GROUP BY value;",
+        "EXPLAIN SELECT b.i1 FROM a JOIN a b ON a.i0 = b.i0;",
         ".maxrows many",
         ".timer",
         ".tables a",
@@ -622,6 +693,7 @@ fn commands_of_the_repl() {
         &result.err,
         &[
             "not claimed by redpoll: the aggregate reads a single table",
+            "not claimed by redpoll: redpoll runs aggregates (sums, counts, minima, ..) over joins",
             "write `.maxrows N`",
             "`.timer` needs arguments",
             "write `.timer on|off`",
@@ -630,6 +702,8 @@ fn commands_of_the_repl() {
             "none",
         ],
     );
+    // The note on the cut table has the number of rows, so the line with the time does not.
+    assert!(result.err.contains("time: ") && !result.err.contains("20 rows in"), "{}", result.err);
     // Statements that have run are in the history.
     let history = fs::read_to_string(sandbox.dir.path().join("state/redpoll/history")).unwrap();
     assert!(history.contains("SELECT NULL AS x;"), "{history}");
@@ -697,6 +771,31 @@ fn the_last_statement_needs_no_semicolon() {
     contains_all(&out, &["one\n1\n", "two\n2\n"]);
     let history = fs::read_to_string(sandbox.dir.path().join("state/redpoll/history")).unwrap();
     contains_all(&history, &["SELECT 1 AS one;"]);
+}
+
+/// The failures of a script on standard input name the statement and its line.
+#[test]
+fn failures_on_standard_input_name_the_line() {
+    let sandbox = Sandbox::new();
+    let result = sandbox.repl(&[
+        "-- a comment",
+        ".mode csv",
+        "SELECT 1 AS one; SELECT",
+        "  nix;",
+        "",
+        "SELECT ) 1;",
+        "SELECT 'never",
+        "closed",
+    ]);
+    contains_all(
+        &result.err,
+        &[
+            "statement 2 on line 3, `SELECT nix`: No field named nix",
+            "statement 3 on line 6, `SELECT ) 1`: sql parser error",
+            "at Line: 6, Column: 8",
+            "at Line: 7, Column: 8",
+        ],
+    );
 }
 
 /// Statements and tables beyond the memory limit are errors.

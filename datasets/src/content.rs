@@ -1,7 +1,7 @@
 //! Content of a file: its header and its entries, before they are stored in a format.
 
 use crate::compression::Compression;
-use crate::file_formats::edge_list::HeaderGuess;
+use crate::file_formats::edge_list::{HeaderGuess, SeparateNames};
 use crate::memory::bytes_of;
 use crate::{Values, file_formats};
 use redpoll_logic::{DType, Format, Prim, Scalar};
@@ -89,6 +89,13 @@ pub struct Info {
     /// The decision whether the first record of an edge list is the header, if it is a guess.
     /// `None` for other formats, and if the first records or the options leave no doubt.
     pub header_guess: Option<HeaderGuess>,
+    /// The names of the columns of an edge list that are read: those of the coordinates, mode by
+    /// mode, then that of the values. Empty for other formats, and without a header.
+    pub columns: Vec<String>,
+    /// Two columns of names in an edge list that are numbered as one set though they share no name.
+    pub separate_names: Option<SeparateNames>,
+    /// True if a comment such as `# dims 3 4` in a text file gives the shape.
+    pub has_shape_comment: bool,
 }
 
 impl Info {
@@ -111,6 +118,9 @@ impl Info {
             symmetry: Symmetry::General,
             stored,
             header_guess: None,
+            columns: Vec::new(),
+            separate_names: None,
+            has_shape_comment: false,
         }
     }
 

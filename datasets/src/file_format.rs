@@ -106,7 +106,8 @@ impl fmt::Display for FileFormat {
 pub struct ReadOptions {
     /// The file format, which overrides the name and the first bytes.
     pub file_format: Option<&'static FileFormat>,
-    /// The dtype of the values, by default that of the file. A value that does not fit is an error.
+    /// The dtype of the values, by default that of the file. A value that does not fit is an error;
+    /// only 0 and 1 fit `bool`.
     pub dtype: Option<Prim>,
     /// Options of edge lists; other formats ignore them.
     pub edge_list: EdgeListOptions,

@@ -1,7 +1,7 @@
 //! Reading of files: decompression, detection of the format, and the reader of that format.
 
 use crate::compression::Compression;
-use crate::content::{Data, Info};
+use crate::content::{Data, Info, Symmetry};
 use crate::error::{Error, Fault, LocatedFault, Location, StreamError};
 use crate::file_format::{FileFormat, ParsedFile, ReadOptions};
 use crate::file_formats::edge_list::Dictionary;
@@ -150,8 +150,8 @@ fn parse(path: &Path, content: &FileContent<'_>, options: &ReadOptions, memory: 
     info.compression = content.compression;
     let Some(dtype) = options.dtype else { return Ok((info, data, dictionaries)) };
     memory.charge("values of another dtype", data.bytes()).map_err(|fault| invalid(fault.at(Location::File)))?;
-    let converted = convert_fill(&info.fill, dtype).and_then(|fill| Ok((fill, convert(data, dtype)?)));
-    let (fill, data) = converted.map_err(invalid)?;
+    let fill = convert_fill(&info.fill, dtype).map_err(invalid)?;
+    let data = convert(data, dtype, &|entry, all| value_location(content, &info, all, entry)).map_err(invalid)?;
     (info.dtype, info.fill) = (dtype.into(), fill);
     Ok((info, data, dictionaries))
 }
@@ -173,9 +173,19 @@ pub fn unpack(path: impl AsRef<Path>, memory: &Memory) -> Result<Vec<u8>, Error>
     }
 }
 
+/// Opens a file for reading. The error for a folder has the next step, because the error of the
+/// system has none.
+fn open_file(path: &Path) -> Result<File, Error> {
+    let opened = File::open(path).and_then(|file| match file.metadata()?.is_dir() {
+        true => Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder; name a file in the folder")),
+        false => Ok(file),
+    });
+    opened.map_err(|source| Error::Io { path: path.into(), source })
+}
+
 pub(crate) fn file_bytes(path: &Path, memory: &Memory) -> Result<Vec<u8>, Error> {
     let io_error = |source| Error::Io { path: path.into(), source };
-    let mut file = File::open(path).map_err(io_error)?;
+    let mut file = open_file(path)?;
     let length = file.metadata().map_err(io_error)?.len();
     let capacity = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1);
     read_expected(&mut file, "the file", memory, capacity).map_err(|e| match e {
@@ -207,7 +217,7 @@ pub fn info_within(path: impl AsRef<Path>, memory: &Memory) -> Result<Info, Erro
     let path = path.as_ref();
     let scope = MemoryScope::new(memory);
     let io_error = |source| Error::Io { path: path.into(), source };
-    let mut file = BufReader::new(File::open(path).map_err(io_error)?);
+    let mut file = BufReader::new(open_file(path)?);
     let (by_name, named_compression) = parse_file_name(path);
     let mut start = Vec::new();
     file.by_ref().take(DETECTION_BYTES).read_to_end(&mut start).map_err(io_error)?;
@@ -304,7 +314,17 @@ fn detect_compression(path: &Path, named_compression: Compression, start: &[u8])
 
 /// Returns the fault of a value that does not fit the requested dtype.
 fn overflow_fault(value: &Scalar, dtype: Prim) -> Fault {
-    Fault::Overflow { value: value.to_string(), dtype, hint: "read the file as a wider dtype" }
+    let number = value.to_f64().unwrap_or_default();
+    let hint = match dtype {
+        Prim::Bool => "only 0 and 1 fit; for the pattern, read the file without a dtype and compute `A(i,j) != 0`",
+        Prim::F32 => "read the file as f64",
+        // The fraction of an infinity is NaN.
+        _ if number.fract() != 0.0 => "read the file as f32 or f64",
+        Prim::U8 | Prim::U16 | Prim::U32 | Prim::U64 if number < 0.0 => "read the file as a signed dtype",
+        Prim::I64 | Prim::U64 => "read the file as f64",
+        _ => "read the file as a wider dtype",
+    };
+    Fault::Overflow { value: value.to_string(), dtype, hint }
 }
 
 fn convert_fill(fill: &Scalar, dtype: Prim) -> Result<Scalar, LocatedFault> {
@@ -314,16 +334,47 @@ fn convert_fill(fill: &Scalar, dtype: Prim) -> Result<Scalar, LocatedFault> {
         .map_err(|(_, value)| overflow_fault(&value, dtype).at(Location::Array("fill_value".into())))
 }
 
-fn convert(data: Data, dtype: Prim) -> Result<Data, LocatedFault> {
-    let converted = |values: Values| {
-        values
-            .convert(dtype)
-            .map_err(|(entry, value)| overflow_fault(&value, dtype).at(Location::Entry("values".into(), entry as u64)))
+/// Converts the values. `location` returns the position of the value of an entry, from the
+/// coordinates of all entries, which are empty for all elements of an array.
+fn convert(data: Data, dtype: Prim, location: &dyn Fn(usize, &[Vec<u64>]) -> Location) -> Result<Data, LocatedFault> {
+    let converted = |values: Values, coordinates: &[Vec<u64>]| {
+        let fault = |(entry, value)| overflow_fault(&value, dtype).at(location(entry, coordinates));
+        values.convert(dtype).map_err(fault)
     };
     Ok(match data {
-        Data::Dense(values) => Data::Dense(converted(values)?),
-        Data::Triples { coordinates, values } => Data::Triples { coordinates, values: converted(values)? },
+        Data::Dense(values) => Data::Dense(converted(values, &[])?),
+        Data::Triples { coordinates, values } => {
+            let values = converted(values, &coordinates)?;
+            Data::Triples { coordinates, values }
+        }
     })
+}
+
+/// Returns the position of the value of an entry: the line of a text file, otherwise the index in
+/// the array of values.
+fn value_location(content: &FileContent<'_>, info: &Info, coordinates: &[Vec<u64>], entry: usize) -> Location {
+    let is_text = matches!(content.file_format.extension, "mtx" | "tns" | "csv" | "tsv");
+    if let (true, [first, ..]) = (is_text, coordinates) {
+        // An entry of one triangle of a symmetric matrix is followed by its mirrored entry.
+        let is_mirrored = |k: usize| info.symmetry != Symmetry::General && first[k] != coordinates[1][k];
+        let (mut record, mut next) = (0, 0);
+        loop {
+            next += if is_mirrored(next) { 2 } else { 1 };
+            if next > entry {
+                break;
+            }
+            record += 1;
+        }
+        let is_comment = |line: &[u8]| line.first().is_none_or(|byte| b"#%".contains(byte));
+        let lines = content.bytes().split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+        let mut records = (1..).zip(lines).filter(|(_, line)| !is_comment(line));
+        // Records before the entries are those of the header.
+        let header = records.clone().count().saturating_sub(info.stored as usize);
+        if let Some((line, _)) = records.nth(header + record) {
+            return Location::Line(line);
+        }
+    }
+    Location::Entry("values".into(), entry as u64)
 }
 
 impl Error {

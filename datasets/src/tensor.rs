@@ -5,7 +5,6 @@ use crate::entries::{StoreError, entries_of_tensor, layout_of};
 use crate::error::{Error, Fault};
 use crate::file_format::{FileFormat, WriteOptions};
 use crate::file_formats::frostt::FROSTT;
-use crate::file_formats::shared;
 use crate::memory::{Memory, MemoryScope, bytes_of};
 use crate::read::{LoadedFile, parse_file_name};
 use crate::values::{Values, match_values};
@@ -199,18 +198,6 @@ impl Content {
             Ok((tensor, _)) => Ok(tensor),
             Err(StoreError::Storage(source)) => Err(Error::Unstorable { source }),
             Err(StoreError::Memory(fault)) => unreachable!("there is no limit: {fault}"),
-        }
-    }
-
-    /// Returns whether each mode has an entry at its last coordinate, so that the coordinates in a
-    /// file determine the shape.
-    pub fn determines_shape(&self) -> bool {
-        match &self.data {
-            Data::Dense(values) => {
-                let entries = shared::entries_of_dense(&self.shape, values, &Memory::default());
-                shared::determines_shape(&entries.expect("there is no limit").0, &self.shape)
-            }
-            Data::Triples { coordinates, .. } => shared::determines_shape(coordinates, &self.shape),
         }
     }
 

@@ -138,8 +138,8 @@ impl Values {
     }
 
     /// Converts the values to `prim`. An integer type must represent each value exactly. A float
-    /// type may round values, but must not round a finite value to infinity. As booleans, nonzero
-    /// values become `true`.
+    /// type may round values, but must not round a finite value to infinity. Booleans represent only
+    /// 0 and 1.
     ///
     /// # Errors
     /// Returns the index and the value of the first value that does not fit.
@@ -160,10 +160,10 @@ impl Values {
     }
 }
 
-/// Returns whether a cast preserves the value, up to rounding to a float; any cast to `bool` does.
+/// Returns whether a cast preserves the value, up to rounding to a float.
 fn preserves(value: &Scalar, cast: &Scalar) -> bool {
     match (value, cast) {
-        (_, Scalar::Bool(_)) => true,
+        (_, Scalar::Bool(cast)) => value.to_f64() == Some(f64::from(*cast)),
         (_, Scalar::F32(_) | Scalar::F64(_)) => {
             let (from, to) = (value.to_f64(), cast.to_f64());
             from.is_some_and(f64::is_finite) == to.is_some_and(f64::is_finite)
@@ -192,7 +192,11 @@ mod tests {
         assert_eq!(fits(Values::F64(vec![f64::NAN]), Prim::I64), Err(0));
         assert_eq!(fits(Values::F64(vec![1e300]), Prim::F32), Err(0));
         assert_eq!(fits(Values::F64(vec![0.1, f64::INFINITY]), Prim::F32), Ok(Values::F32(vec![0.1, f32::INFINITY])));
-        assert_eq!(fits(Values::F64(vec![0.0, 2.0]), Prim::Bool), Ok(Values::Bool(vec![false, true])));
+        assert_eq!(fits(Values::F64(vec![0.0, 1.0]), Prim::Bool), Ok(Values::Bool(vec![false, true])));
+        for value in [2.0, 0.5, -1.0, f64::NAN] {
+            assert_eq!(fits(Values::F64(vec![1.0, value]), Prim::Bool), Err(1), "{value}");
+        }
+        assert_eq!(fits(Values::U64(vec![u64::MAX]), Prim::Bool), Err(0));
         assert_eq!(fits(Values::Bool(vec![true]), Prim::F64), Ok(Values::F64(vec![1.0])));
     }
 }

@@ -110,6 +110,17 @@ def test_files(tmp_path, extension):
         assert rp.read(path).fill_value == 1.5
 
 
+def test_pyarrow_reads_files_of_redpoll(tmp_path):
+    ipc = pytest.importorskip("pyarrow.ipc", reason="pyarrow is not installed")
+    array = rp.asarray(sp.csr_array([[0.0, 2.0, 0.0], [1.0, 0.0, 4.0]]))
+    path = tmp_path / "a.rpt"
+    array.write(path)
+    with ipc.open_file(str(path)) as file:
+        table = file.read_all()
+    column = {name: table[name][0].values.to_numpy().tolist() for name in table.column_names}
+    assert (column["1.ptr"], column["1.idx"], column["val"]) == ([0, 1, 3], [1, 0, 2], [2.0, 1.0, 4.0])
+
+
 def test_read_options(tmp_path):
     path = tmp_path / "ratings.csv"
     path.write_text("user,day,film,stars\nann,1,Solaris,5\nbob,2,Alien,4\nann,3,Alien,2\n")

@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use crate::open_quotes::{Quoting, check_text};
 use crate::row_format::{RowFormat, TextFormat};
+use crate::value_errors::name_value;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv::ReaderBuilder;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -44,7 +45,11 @@ pub(crate) fn read(path: &Path, rows: RowFormat, memory: &Memory) -> Result<MemT
 fn delimited(text: &[u8], kind: TextFormat) -> Result<(SchemaRef, Vec<RecordBatch>), ArrowError> {
     let schema = Arc::new(kind.infer_columns_of_text(text)?);
     let reader = ReaderBuilder::new(schema.clone()).with_format(kind.arrow_format()).build(Cursor::new(text))?;
-    Ok((schema, reader.collect::<Result<_, _>>()?))
+    let batches: Result<Vec<_>, ArrowError> = reader.collect();
+    match batches {
+        Ok(batches) => Ok((schema, batches)),
+        Err(error) => Err(name_value("the decompressed text", &schema, true, error)),
+    }
 }
 
 fn objects(text: &[u8]) -> Result<(SchemaRef, Vec<RecordBatch>), ArrowError> {

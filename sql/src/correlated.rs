@@ -8,6 +8,8 @@
 //! - In `x NOT IN (SELECT y .. WHERE y = x ..)`, the subquery returns no NULL, so `NOT IN` is `NOT
 //!   EXISTS`. DataFusion takes the condition `y = x` for the equality of `NOT IN` itself, drops the
 //!   condition, and then finds NULLs in rows that the condition excludes.
+//! - In `x IN (SELECT k FROM t)`, `k` may be a column of the outer query, if `t` has no such column.
+//!   DataFusion cannot plan such a subquery, which is in most cases a mistake in the name.
 //! - DataFusion reads the column `k` of a right or full join `USING (k)` from the left table, where
 //!   the column is NULL in rows without a match. [`crate::statement`] rewrites such joins to
 //!   `ON` where possible; the other such joins are refused here.
@@ -16,7 +18,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, Tr
 use datafusion::common::{Column, JoinConstraint, JoinType};
 use datafusion::config::ConfigOptions;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::expr::{Alias, Cast, Exists, InSubquery};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{BinaryExpr, Expr, Filter, Join, LogicalPlan, Operator, Projection, Subquery};
 use datafusion::optimizer::AnalyzerRule;
@@ -24,7 +26,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The rule that replaces `NOT IN` by `NOT EXISTS` where both are equal, gives unique names to the
-/// columns of correlated subqueries, and refuses merged columns that would lose values.
+/// columns of correlated subqueries, and refuses merged columns that would lose values and
+/// subqueries of `IN` that select an outer column.
 #[derive(Debug)]
 pub(crate) struct RenameCorrelated;
 
@@ -40,8 +43,33 @@ impl AnalyzerRule for RenameCorrelated {
             LogicalPlan::Join(join) => check_merged(&join).map(|()| Transformed::no(LogicalPlan::Join(join))),
             node => Ok(Transformed::no(node)),
         };
+        plan.apply_with_subqueries(|node| node.apply_expressions(|expr| expr.apply(check_selected)))?;
         let plan = plan.transform_up_with_subqueries(|node| node.map_expressions(replace_not_in))?.data;
         plan.transform_up_with_subqueries(rename).data()
+    }
+}
+
+/// Refuses `IN` with a subquery that selects a column of the outer query.
+fn check_selected(expr: &Expr) -> Result<TreeNodeRecursion> {
+    if let Expr::InSubquery(InSubquery { subquery, .. }) = expr
+        && let LogicalPlan::Projection(projection) = subquery.subquery.as_ref()
+        && let [selected] = &projection.expr[..]
+        && let Expr::OuterReferenceColumn(_, column) = without_cast(selected)
+    {
+        let (name, outer) = (&column.name, column.quoted_flat_name());
+        return Err(DataFusionError::Plan(format!(
+            "the tables of `IN (SELECT {name} ..)` have no column `{name}`, so that {outer} of the outer query is \
+             selected; correct the name, or write `{outer} = ..` in place of IN"
+        )));
+    }
+    Ok(TreeNodeRecursion::Continue)
+}
+
+/// Returns an expression without the cast and the alias around it.
+fn without_cast(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Cast(Cast { expr, .. }) | Expr::Alias(Alias { expr, .. }) => without_cast(expr),
+        expr => expr,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::planner::{RegionPlanner, SessionPlanner};
 use crate::policy::{BackgroundJobs, Cache, ClaimRegions, unclaimed_aggregates};
 use crate::same_names::physical_optimizer_rules;
 use crate::semiring::{Semiring, SemiringFunction};
-use crate::statement::on_deep_stack;
+use crate::statement::{describe_as_query, on_deep_stack};
 use crate::table::{TensorFactory, TensorFileFactory, TensorTable, tensor_of_rows};
 use crate::tables::{SchemaTables, replace_table};
 use datafusion::arrow::compute::concat_batches;
@@ -178,6 +178,8 @@ impl Database {
     pub async fn sql(&self, text: &str) -> Result<DataFrame> {
         let state = self.context.state();
         let dialect = state.config_options().sql_parser.dialect;
+        let described = describe_as_query(text);
+        let text = described.as_deref().unwrap_or(text);
         let statement = on_deep_stack(|| state.sql_to_statement(text, &dialect));
         self.execute(statement.map_err(|error| self.with_file_types(error))?).await
     }

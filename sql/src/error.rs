@@ -1,6 +1,7 @@
 //! The errors of this crate.
 
 use crate::engine::RunError;
+use crate::plain_words::in_plain_words;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
@@ -237,12 +238,16 @@ impl From<Error> for DataFusionError {
 const BUG_NOTICE: &str = "This issue was likely caused by a bug in DataFusion's code. Please help us to resolve this by filing a bug \
                    report in our issue tracker: https://github.com/apache/datafusion/issues. ";
 
+/// DataFusion's plan of `count(*)`.
+const COUNT_OF_ROWS: &str = "count(Int64(1))";
+
 /// The start of DataFusion's message on a file that cannot be written. The message names no cause.
 const UNWRITTEN: &str = "Error encountered while finalizing writes!";
 
 /// Returns the message of the root cause of a DataFusion error, without the kind of the error. The
 /// message of a planning error is returned without DataFusion's note on where to report bugs, and
 /// without the error of each signature of a function, because the message lists the signatures.
+/// Syntax trees and nodes of plans are left out.
 ///
 /// ```
 /// # #[tokio::main]
@@ -255,10 +260,10 @@ const UNWRITTEN: &str = "Error encountered while finalizing writes!";
 pub fn message(error: &DataFusionError) -> String {
     match error.find_root() {
         DataFusionError::Plan(text) => {
-            let text = text.replace("Internal error: ", "").replace(BUG_NOTICE, "");
+            let text = text.replace("Internal error: ", "").replace(BUG_NOTICE, "").replace(COUNT_OF_ROWS, "count(*)");
             match (text.find(", errors: "), text.find("\nNo function matches")) {
                 (Some(start), Some(end)) if start < end => format!("{}{}", &text[..start], &text[end..]),
-                _ => text,
+                _ => in_plain_words(&text),
             }
         }
         DataFusionError::Execution(text) | DataFusionError::Configuration(text) => text.clone(),
@@ -270,7 +275,7 @@ pub fn message(error: &DataFusionError) -> String {
         DataFusionError::ArrowError(error, _) => error.to_string(),
         DataFusionError::SQL(error, _) => error.to_string(),
         DataFusionError::External(error) => error.to_string(),
-        root => root.to_string(),
+        root => in_plain_words(&root.to_string()),
     }
 }
 

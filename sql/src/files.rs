@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::guard::{guard_future, name_input};
 use crate::open_quotes::{self, Quoting, Reading};
 use crate::row_format::{RowFormat, RowReader, TextFormat};
-use crate::statement::{changed_option, declared_input, on_deep_stack, with_deep_stack};
+use crate::statement::{changed_option, declared_input, describe_as_query, on_deep_stack, with_deep_stack};
 use crate::table::{TensorOptions, open_tensor, remaining_memory};
 use crate::tables::replace_table;
 use crate::{compressed, ipc};
@@ -39,8 +39,8 @@ struct RowFiles<'a> {
 impl Database {
     /// Registers a file as a table. The extension, in upper or lower case, determines the format:
     ///
-    /// - `.csv`, `.tsv`, `.tab` and `.psv` have a header; for `.txt`, the first lines show the
-    ///   delimiter, the header and comments;
+    /// - `.csv`, `.tsv`, `.tab` and `.psv` have a header, unless all values of the first line are
+    ///   numbers; for `.txt`, the first lines show the delimiter, the header and comments;
     /// - `.ndjson`, `.jsonl` and `.json`; `.parquet`; `.arrow`;
     /// - all other files, and `.txt` in the Matrix Market format, are tensors in the formats that
     ///   `redpoll_datasets` reads.
@@ -199,7 +199,9 @@ impl Database {
     /// # Errors
     /// If the text is not valid SQL.
     pub fn statements(&self, text: &str) -> Result<Vec<Statement>> {
-        let statements = on_deep_stack(|| DFParser::parse_sql(strip_byte_order_mark(text)));
+        let text = strip_byte_order_mark(text);
+        let described = describe_as_query(text);
+        let statements = on_deep_stack(|| DFParser::parse_sql(described.as_deref().unwrap_or(text)));
         Ok(statements.map_err(|error| self.with_file_types(error))?.into())
     }
 

@@ -4,6 +4,7 @@
 use crate::error::Error;
 use crate::ipc;
 use crate::open_quotes::{TextFiles, checked_rows, without_parts};
+use crate::value_errors::name_value;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -106,11 +107,14 @@ pub(crate) fn guard_scans(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execut
                 let arrow_files =
                     if is_local && is_arrow { files.into_iter().map(PathBuf::from).collect() } else { Vec::new() };
                 let text_files = TextFiles::of(config).map(Arc::new);
+                let mut ranges = config.file_groups.iter().flat_map(FileGroup::files).map(|file| file.range.as_ref());
+                let reads_from_start = ranges.all(|range| range.is_none_or(|range| range.start == 0));
+                let file_schema = config.file_schema().clone();
                 let scan: Arc<dyn ExecutionPlan> = match whole {
                     Some(whole) => Arc::new(scan.clone().with_data_source(whole)),
                     None => plan,
                 };
-                let guarded = GuardedScan { scan, input, arrow_files, text_files };
+                let guarded = GuardedScan { scan, input, arrow_files, text_files, file_schema, reads_from_start };
                 Transformed::yes(Arc::new(guarded) as Arc<dyn ExecutionPlan>)
             }
         })
@@ -127,6 +131,10 @@ struct GuardedScan {
     arrow_files: Vec<PathBuf>,
     /// The files of delimited text, which are checked while they are read.
     text_files: Option<Arc<TextFiles>>,
+    /// The columns of the files.
+    file_schema: SchemaRef,
+    /// True if each file is read from its start.
+    reads_from_start: bool,
 }
 
 impl DisplayAs for GuardedScan {
@@ -161,15 +169,26 @@ impl ExecutionPlan for GuardedScan {
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         let scan = self.scan.clone().reset_state()?;
-        let (input, arrow_files) = (self.input.clone(), self.arrow_files.clone());
-        Ok(Arc::new(GuardedScan { scan, input, arrow_files, text_files: self.text_files.clone() }))
+        Ok(Arc::new(GuardedScan {
+            scan,
+            input: self.input.clone(),
+            arrow_files: self.arrow_files.clone(),
+            text_files: self.text_files.clone(),
+            file_schema: self.file_schema.clone(),
+            reads_from_start: self.reads_from_start,
+        }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         self.arrow_files.iter().try_for_each(|file| ipc::check(file))?;
         let rows = catch_panic(&self.input, || self.scan.execute(partition, context))??;
-        let rows: SendableRecordBatchStream =
-            Box::pin(GuardedRows { rows: Some(rows), schema: self.schema(), input: self.input.clone() });
+        let rows: SendableRecordBatchStream = Box::pin(GuardedRows {
+            rows: Some(rows),
+            schema: self.schema(),
+            input: self.input.clone(),
+            file_schema: self.file_schema.clone(),
+            reads_from_start: self.reads_from_start,
+        });
         Ok(match self.text_files.clone() {
             Some(files) => checked_rows(rows, files),
             None => rows,
@@ -191,6 +210,23 @@ struct GuardedRows {
     rows: Option<SendableRecordBatchStream>,
     schema: SchemaRef,
     input: String,
+    /// The columns of the files.
+    file_schema: SchemaRef,
+    /// True if each file is read from its start.
+    reads_from_start: bool,
+}
+
+impl GuardedRows {
+    /// Adds the input, and the column and line of a wrong value, to an error.
+    fn name_input(&self, error: DataFusionError) -> DataFusionError {
+        match error {
+            DataFusionError::ArrowError(error, trace) => {
+                let error = name_value(&self.input, &self.file_schema, self.reads_from_start, *error);
+                name_input(&self.input, DataFusionError::ArrowError(Box::new(error), trace))
+            }
+            error => name_input(&self.input, error),
+        }
+    }
 }
 
 impl Stream for GuardedRows {
@@ -199,7 +235,7 @@ impl Stream for GuardedRows {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let GuardedRows { rows: Some(rows), input, .. } = &mut *self else { return Poll::Ready(None) };
         match catch_panic(input, || rows.as_mut().poll_next(context)) {
-            Ok(polled) => polled.map_err(|error| name_input(input, error)),
+            Ok(polled) => polled.map_err(|error| self.name_input(error)),
             Err(error) => {
                 self.rows = None;
                 Poll::Ready(Some(Err::<RecordBatch, DataFusionError>(error)))

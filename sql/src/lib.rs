@@ -66,6 +66,7 @@ mod node;
 mod number;
 mod open_quotes;
 mod options;
+mod plain_words;
 mod planner;
 mod policy;
 pub mod program;
@@ -80,6 +81,7 @@ mod summarize;
 mod table;
 mod tables;
 mod text_columns;
+mod value_errors;
 
 pub use database::Database;
 pub use engine::{Engine, Outcome, RunError, RunLimits};

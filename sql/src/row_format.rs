@@ -33,9 +33,18 @@ pub(crate) struct TextFormat {
 }
 
 impl TextFormat {
-    /// Returns the format of text with a header and the given delimiter.
-    const fn with_header(delimiter: u8) -> TextFormat {
-        TextFormat { delimiter, header: true, comment: None }
+    /// Returns the format of text with the given delimiter and comments. A text that starts with
+    /// the shape of a tensor has comments in any case. The first line is a header, unless all of its
+    /// values are numbers or empty, and not all are empty.
+    fn with_delimiter(start: &[u8], delimiter: u8, comment: Option<u8>) -> TextFormat {
+        // `redpoll-datasets` writes the shape of a tensor in such a comment.
+        let comment = comment.or_else(|| start.starts_with(b"# dims ").then_some(b'#'));
+        let header = lines(start, comment).next().is_none_or(|line| {
+            let values = split_values(line, delimiter);
+            let has_other = values.iter().any(|value| !value.is_empty() && !is_number(value));
+            has_other || values.iter().all(|value| value.is_empty())
+        });
+        TextFormat { delimiter, header, comment }
     }
 }
 
@@ -67,15 +76,13 @@ impl RowFormat {
 
     /// Returns the format of files with this extension, in upper or lower case; `None` if such a
     /// file has a tensor. If several formats have the extension, the start of `file` decides. The
-    /// start also shows whether text has comments.
+    /// start also shows whether text has a header and comments.
     ///
     /// # Errors
     /// If the file cannot be read.
     pub(crate) fn from_extension(extension: &str, file: &Path) -> io::Result<Option<RowFormat>> {
         let text = |delimiter| {
-            // `redpoll-datasets` writes the shape of a tensor in such a comment.
-            let comment = read_start(file)?.starts_with(b"# dims ").then_some(b'#');
-            Ok::<_, io::Error>(RowFormat::Text(TextFormat { comment, ..TextFormat::with_header(delimiter) }))
+            Ok::<_, io::Error>(RowFormat::Text(TextFormat::with_delimiter(&read_start(file)?, delimiter, None)))
         };
         Ok(Some(match extension.to_ascii_lowercase().as_str() {
             "csv" => text(b',')?,
@@ -108,19 +115,15 @@ impl RowReader {
                 _ => of_extension("json")?.unwrap_or(RowFormat::Json { array: false }),
             }),
             RowReader::Text { delimiter, header, comment } => {
-                let recognized = || {
-                    Ok::<_, io::Error>(match of_extension("txt")? {
-                        Some(RowFormat::Text(text)) => text,
-                        _ => TextFormat::with_header(b','),
-                    })
-                };
+                let start = read_start(file)?;
                 let mut text = match of_extension(extension)? {
-                    // Files such as `.csv` often have another delimiter than a comma.
-                    Some(RowFormat::Text(text)) if text.delimiter == b',' && delimiter.is_none() => {
-                        TextFormat { delimiter: recognized()?.delimiter, ..text }
+                    Some(RowFormat::Text(text)) if !extension.eq_ignore_ascii_case("txt") => {
+                        // Files such as `.csv` often have another delimiter than a comma.
+                        let recognized = sniff_text(&start).filter(|_| text.delimiter == b',').unwrap_or(text);
+                        TextFormat::with_delimiter(&start, delimiter.unwrap_or(recognized.delimiter), comment)
                     }
                     Some(RowFormat::Text(text)) => text,
-                    _ => recognized()?,
+                    _ => sniff_text(&start).unwrap_or_else(|| TextFormat::with_delimiter(b"", b',', None)),
                 };
                 text.delimiter = delimiter.unwrap_or(text.delimiter);
                 text.header = header.unwrap_or(text.header);
@@ -153,12 +156,8 @@ fn sniff_text(start: &[u8]) -> Option<TextFormat> {
     if start.starts_with(b"%%MatrixMarket") {
         return None;
     }
-    // The last line may be incomplete.
-    let complete = start.iter().rposition(|&b| b == b'\n').map_or(start, |end| &start[..end]);
-    let has_comments = complete.first() == Some(&b'#');
-    let lines = complete.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    let lines: Vec<&[u8]> =
-        lines.filter(|line| !(line.is_empty() || has_comments && line[0] == b'#')).take(LINES).collect();
+    let comment = start.starts_with(b"#").then_some(b'#');
+    let lines: Vec<&[u8]> = lines(start, comment).take(LINES).collect();
     let splits_evenly = |&delimiter: &u8| {
         let mut counts = lines.iter().map(|line| split_values(line, delimiter).len());
         let first = counts.next().unwrap_or(1);
@@ -167,7 +166,15 @@ fn sniff_text(start: &[u8]) -> Option<TextFormat> {
     let delimiter = DELIMITERS.into_iter().find(splits_evenly).unwrap_or(b',');
     let has_number = |line: &&[u8]| split_values(line, delimiter).iter().any(|value| is_number(value));
     let header = lines.first().is_none_or(|line| !has_number(line));
-    Some(TextFormat { delimiter, header, comment: has_comments.then_some(b'#') })
+    Some(TextFormat { delimiter, header, comment })
+}
+
+/// Returns the complete lines of the start of a text, without empty lines and comments.
+fn lines(start: &[u8], comment: Option<u8>) -> impl Iterator<Item = &[u8]> {
+    // The last line may be incomplete.
+    let complete = start.iter().rposition(|&b| b == b'\n').map_or(start, |end| &start[..end]);
+    let lines = complete.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    lines.filter(move |line| line.first().is_some_and(|&first| Some(first) != comment))
 }
 
 /// Splits a line into values; delimiters between double quotes do not count.
@@ -210,5 +217,18 @@ mod tests {
         assert_eq!(format("1 2.5\n3 4"), Some((' ', false, false)));
         assert_eq!(format(""), Some((',', true, false)));
         assert_eq!(format("%%MatrixMarket matrix coordinate real general\n"), None);
+    }
+
+    /// The first line of a `.csv` file has values, and is no header, if all of them are numbers.
+    #[test]
+    fn numbers_are_no_header() {
+        let header = |text: &str| TextFormat::with_delimiter(text.as_bytes(), b',', None).header;
+        assert!(!header("1,2\n3,4\n"));
+        assert!(!header("1,,4\n"));
+        assert!(!header("# dims 3 4\n1,\"2.5\"\r\n"));
+        assert!(header("year,2020\n1,2\n"));
+        assert!(header("1;2\n"));
+        assert!(header(",\n"));
+        assert!(header(""));
     }
 }

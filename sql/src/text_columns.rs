@@ -3,16 +3,23 @@
 //! DataFusion infers types from parts of a file, which it cuts at line breaks, also at some of
 //! those within quotes. Then a column of numbers beside a column of such values is a column of
 //! texts.
+//!
+//! Arrow infers numbers from codes with leading zeros, such as postal codes, and the zeros are lost.
+//! Such a column is a column of texts, as in DuckDB.
 
 use crate::open_quotes::{Quoting, has_line_breaks};
 use crate::row_format::TextFormat;
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::csv::ReaderBuilder;
 use datafusion::arrow::csv::reader::Format;
-use datafusion::arrow::datatypes::Schema;
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::{DataFusionError, Result};
+use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The number of rows from which types are inferred, as in DuckDB.
 const MAX_ROWS: usize = 20_480;
@@ -24,19 +31,18 @@ impl TextFormat {
     /// If a file cannot be read, rows have different numbers of values, or the columns of two files
     /// have different types.
     pub(crate) fn infer_columns(self, files: &[&Path]) -> Result<Schema> {
-        let format = self.arrow_format();
-        let (mut schemas, mut rows) = (Vec::new(), MAX_ROWS);
+        let (mut schemas, mut codes, mut rows) = (Vec::new(), BTreeSet::new(), MAX_ROWS);
         for file in files {
-            let io_error = |e| DataFusionError::from(crate::files::io_error(file, e));
-            let reader = BufReader::new(File::open(file).map_err(io_error)?);
-            let (schema, read) = format.infer_schema(reader, Some(rows))?;
+            let open = || File::open(file).map_err(|e| DataFusionError::from(crate::files::io_error(file, e)));
+            let (schema, read) = self.infer_numbers(BufReader::new(open()?), rows)?;
+            codes.extend(self.codes(&schema, BufReader::new(open()?), rows)?);
             schemas.push(schema);
             rows -= read;
             if rows == 0 {
                 break;
             }
         }
-        Ok(Schema::try_merge(schemas)?)
+        Ok(Schema::try_merge(schemas.iter().map(|schema| with_texts(schema, &codes)))?)
     }
 
     /// Infers the columns of a text from its first rows.
@@ -44,7 +50,44 @@ impl TextFormat {
     /// # Errors
     /// If rows have different numbers of values.
     pub(crate) fn infer_columns_of_text(self, text: &[u8]) -> Result<Schema, ArrowError> {
-        Ok(self.arrow_format().infer_schema(text, Some(MAX_ROWS))?.0)
+        let (schema, _) = self.infer_numbers(text, MAX_ROWS)?;
+        Ok(with_texts(&schema, &self.codes(&schema, text, MAX_ROWS)?))
+    }
+
+    /// Infers the columns of a text from its first rows, with numbers for codes with leading zeros.
+    /// Also returns the number of rows that were read.
+    fn infer_numbers(self, text: impl Read, rows: usize) -> Result<(Schema, usize), ArrowError> {
+        let (schema, read) = self.arrow_format().infer_schema(text, Some(rows))?;
+        let names = unique_names(schema.fields().iter().map(|field| field.name().as_str()));
+        let fields = schema.fields().iter().zip(names).map(|(field, name)| field.as_ref().clone().with_name(name));
+        Ok((Schema::new(fields.collect::<Vec<_>>()), read))
+    }
+
+    /// Returns the names of the columns of numbers that have a code with a leading zero in the first
+    /// rows.
+    fn codes(self, schema: &Schema, text: impl Read, rows: usize) -> Result<BTreeSet<String>, ArrowError> {
+        let fields = schema.fields().iter().enumerate();
+        let numbers: Vec<usize> =
+            fields.filter(|(_, field)| field.data_type().is_numeric()).map(|(index, _)| index).collect();
+        let mut codes = BTreeSet::new();
+        if numbers.is_empty() {
+            return Ok(codes);
+        }
+        let texts = schema.fields().iter().map(|field| Field::new(field.name(), DataType::Utf8, true));
+        let reader = ReaderBuilder::new(Arc::new(Schema::new(texts.collect::<Vec<_>>())))
+            .with_format(self.arrow_format())
+            .with_bounds(0, rows)
+            .with_projection(numbers)
+            .build(text)?;
+        for batch in reader {
+            let batch = batch?;
+            for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+                if column.as_string::<i32>().iter().flatten().any(is_code) {
+                    codes.insert(field.name().clone());
+                }
+            }
+        }
+        Ok(codes)
     }
 
     /// Returns Arrow's description of the format.
@@ -68,5 +111,48 @@ impl TextFormat {
             }
         }
         Ok(false)
+    }
+}
+
+/// Returns whether a number is a code: its first digit of several is a zero.
+fn is_code(number: &str) -> bool {
+    matches!(number.as_bytes(), [b'0', second, ..] if second.is_ascii_digit())
+}
+
+/// Returns the schema with the type of texts for the given columns.
+fn with_texts(schema: &Schema, columns: &BTreeSet<String>) -> Schema {
+    let fields = schema.fields().iter().map(|field| match columns.contains(field.name()) {
+        true => field.as_ref().clone().with_data_type(DataType::Utf8),
+        false => field.as_ref().clone(),
+    });
+    Schema::new(fields.collect::<Vec<_>>())
+}
+
+/// Returns the names with a number after each name that occurs before, as in DuckDB: the second `a`
+/// becomes `a_1`.
+fn unique_names<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
+    let mut taken: BTreeSet<String> = names.clone().map(str::to_owned).collect();
+    let mut seen = BTreeSet::new();
+    let unique = names.map(|name| {
+        if seen.insert(name) {
+            return name.to_owned();
+        }
+        let mut numbered = (1..).map(|number| format!("{name}_{number}"));
+        let unique = numbered.find(|name| !taken.contains(name)).expect("there are more numbers than names");
+        taken.insert(unique.clone());
+        unique
+    });
+    unique.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Repeated names get numbers that give no name of another column.
+    #[test]
+    fn repeated_names_are_numbered() {
+        let names = ["a", "a", "b", "a_1", "a"];
+        assert_eq!(unique_names(names.into_iter()), ["a", "a_2", "b", "a_1", "a_3"]);
     }
 }

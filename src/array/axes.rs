@@ -35,6 +35,15 @@ enum Selection {
 
 impl Axes {
     /// Returns the same axes for reductions that keep the reduced modes, with size 1.
+    ///
+    /// ```
+    /// use redpoll::Axes;
+    ///
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([2, 3], 0..6);
+    /// assert_eq!(a.max(Axes::from(1).keep()).shape()?, [2, 1]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     #[must_use]
     pub fn keep(self) -> Axes {
         Axes { keep: true, ..self }

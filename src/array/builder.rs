@@ -57,6 +57,15 @@ pub enum DuplicatePolicy {
 impl Session {
     /// Returns a builder of an array of the given shape. By default every mode is compressed and
     /// the fill value is zero.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let mut builder = session.builder([2, 2]);
+    /// builder.insert([0, 1], 3);
+    /// builder.insert([0, 1], 4);
+    /// assert_eq!(builder.build().to_vec::<i32>()?, [0, 7, 0, 0]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn builder<T: Value>(&self, shape: impl IntoIterator<Item = u64>) -> Builder<T> {
         let shape: Vec<u64> = shape.into_iter().collect();
         Builder {
@@ -74,24 +83,61 @@ impl Session {
 
 impl<T: Value> Builder<T> {
     /// Sets the format of the array.
+    ///
+    /// ```
+    /// use redpoll::prelude::*;
+    ///
+    /// # let session = Session::default();
+    /// let mut builder = session.builder([2, 2]).format(Format::csr());
+    /// builder.insert([0, 1], 3.0);
+    /// assert_eq!(builder.build().collect()?.ty().format, Format::csr());
+    /// # Ok::<(), Error>(())
+    /// ```
     #[must_use]
     pub fn format(self, format: Format) -> Builder<T> {
         Builder { format: Some(format), ..self }
     }
 
     /// Sets the fill value of the array.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let mut builder = session.builder([3]).fill(f64::INFINITY);
+    /// builder.insert([1], 2.0);
+    /// assert_eq!(builder.build().to_vec::<f64>()?, [f64::INFINITY, 2.0, f64::INFINITY]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     #[must_use]
     pub fn fill(self, fill: T) -> Builder<T> {
         Builder { fill: Some(fill.into()), ..self }
     }
 
     /// Sets the policy for values at equal coordinates.
+    ///
+    /// ```
+    /// use redpoll::prelude::*;
+    ///
+    /// # let session = Session::default();
+    /// let mut builder = session.builder([2]).duplicates(DuplicatePolicy::Last);
+    /// builder.insert([0], 1);
+    /// builder.insert([0], 5);
+    /// assert_eq!(builder.build().to_vec::<i32>()?, [5, 0]);
+    /// # Ok::<(), Error>(())
+    /// ```
     #[must_use]
     pub fn duplicates(self, duplicates: DuplicatePolicy) -> Builder<T> {
         Builder { duplicates, ..self }
     }
 
     /// Adds a value at the given coordinates.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let mut builder = session.builder([2, 2]);
+    /// builder.insert([1, 0], 4.0);
+    /// assert_eq!(builder.build().get::<f64>([1, 0])?, 4.0);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn insert(&mut self, coordinates: impl AsRef<[u64]>, value: T) {
         let coordinates = coordinates.as_ref();
         if coordinates.len() != self.shape.len() {
@@ -103,23 +149,50 @@ impl<T: Value> Builder<T> {
     }
 
     /// Returns the number of values added.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let mut builder = session.builder([2, 2]);
+    /// builder.insert([0, 1], 3.0);
+    /// builder.insert([0, 1], 4.0);
+    /// assert_eq!(builder.len(), 2);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
     /// Returns whether no value was added.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let mut builder = session.builder([2, 2]);
+    /// assert!(builder.is_empty());
+    /// builder.insert([0, 1], 3.0);
+    /// assert!(!builder.is_empty());
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
     /// Builds the array.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let mut builder = session.builder([2, 2]);
+    /// builder.insert([1], 3.0);
+    /// let error = builder.build().check().unwrap_err();
+    /// assert!(error.to_string().contains("entry 0 has 1 coordinates"));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     #[track_caller]
     pub fn build(self) -> Array {
         let (session, location) = (self.session.clone(), Location::caller());
         session.array_from("build", location, self.tensor())
     }
 
-    fn tensor(self) -> Result<Tensor, Cause> {
+    pub(super) fn tensor(self) -> Result<Tensor, Cause> {
         if let Some((entry, found)) = self.rank_mismatch {
             let shape = self.shape;
             return Err(Cause::Shape(format!("entry {entry} has {found} coordinates, but the shape is {shape:?}")));

@@ -42,6 +42,14 @@ impl Session {
 
     /// Compiles several arrays in one plan; the results are in the order of the arrays.
     ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.vector([1.0, 2.0, 3.0]);
+    /// let prepared = session.prepare_all([&a.sum(..), &a.max(..)])?;
+    /// assert_eq!(prepared.run()?.outputs[1].1.sum()?, Some(3.0));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`Array::prepare`].
     pub fn prepare_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<Prepared, Error> {
@@ -205,6 +213,16 @@ impl Array {
 
     /// Computes the array and returns its values in row-major order.
     ///
+    /// ```
+    /// use redpoll::prelude::*;
+    ///
+    /// # let session = Session::default();
+    /// let a = session.triples([2, 2], Format::csr(), [([0, 1], 3.0)]);
+    /// assert_eq!(a.to_vec::<f64>()?, [0.0, 3.0, 0.0, 0.0]);
+    /// assert!(a.to_vec::<f32>().is_err());
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`Array::collect`]; also if the dtype differs from `T`, or the dense values
     /// exceed the limits of storage.
@@ -213,6 +231,15 @@ impl Array {
     }
 
     /// Compiles the array to kernels.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let prepared = session.vector([1.0, 2.0]).sum(..).prepare()?;
+    /// for _ in 0..3 {
+    ///     assert_eq!(prepared.run()?.outputs[0].1.sum()?, Some(3.0));
+    /// }
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Fails if an operation could not be applied, a file cannot be read or has changed, or a phase
@@ -289,6 +316,15 @@ impl Array {
 
     /// Profiles the array on a given target, as [`Array::profile`] does. The interpreter of
     /// Assembly also counts the work.
+    ///
+    /// ```
+    /// use redpoll::Target;
+    ///
+    /// # let session = redpoll::Session::default();
+    /// let profile = session.vector([1.0, 2.0]).sum(..).profile_with(Target::ASSEMBLY)?;
+    /// assert!(profile.counts.is_some());
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Array::collect_with`].

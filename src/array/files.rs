@@ -87,6 +87,17 @@ impl Array {
     /// format. A file of this name is replaced once the new file is complete. Text, such as `.csv`,
     /// does not keep the dtype: [`FileScan::dtype`] sets it for reading.
     ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// # let folder = std::env::temp_dir().join(format!("redpoll-write-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let path = folder.join("matrix.npz");
+    /// session.dense([2, 2], [1.0, 0.0, 0.0, 2.0]).to_csr().write(&path)?;
+    /// assert_eq!(session.read(&path)?.to_vec::<f64>()?, [1.0, 0.0, 0.0, 2.0]);
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`Array::collect`]; also if the extension is unknown, the file format cannot
     /// hold the array, or the file cannot be written.
@@ -111,13 +122,17 @@ pub struct FileScan {
 
 impl FileScan {
     /// Sets the dtype of the values, by default the dtype of the file. A value that does not fit is
-    /// an error.
+    /// an error; only 0 and 1 fit `bool`.
+    ///
+    /// [`Session::scan`] has an example.
     pub fn dtype(mut self, dtype: Prim) -> FileScan {
         self.options.dtype = Some(dtype);
         self
     }
 
     /// Sets the format in which the array is stored, by default the format closest to the file.
+    ///
+    /// [`Session::scan`] has an example.
     pub fn format(mut self, format: Format) -> FileScan {
         self.format = Some(format);
         self
@@ -125,6 +140,21 @@ impl FileScan {
 
     /// Sets the file format. By default, the name or the first bytes of the file determine the
     /// format.
+    ///
+    /// ```
+    /// use redpoll::datasets::file_formats::FileFormat;
+    ///
+    /// # let session = redpoll::Session::default();
+    /// # let folder = std::env::temp_dir().join(format!("redpoll-file-format-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let path = folder.join("matrix.data");
+    /// std::fs::write(&path, "0,1,2.5\n1,0,4.5\n")?;
+    /// let csv = FileFormat::of_extension("csv").expect("redpoll reads edge lists");
+    /// let matrix = session.scan(&path).file_format(csv).read()?;
+    /// assert_eq!(matrix.to_vec::<f64>()?, [0.0, 2.5, 4.5, 0.0]);
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn file_format(mut self, file_format: &'static FileFormat) -> FileScan {
         self.options.file_format = Some(file_format);
         self
@@ -132,12 +162,16 @@ impl FileScan {
 
     /// Sets the columns of coordinates of an edge list (`.csv`, `.tsv`), mode by mode, by the names
     /// in the header.
+    ///
+    /// [`Session::scan`] has an example.
     pub fn columns(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> FileScan {
         self.options.edge_list.coordinates = names.into_iter().map(|name| Column::Name(name.into())).collect();
         self
     }
 
     /// Sets the column of values of an edge list by its name in the header.
+    ///
+    /// [`Session::scan`] has an example.
     pub fn values(mut self, name: impl Into<String>) -> FileScan {
         self.options.edge_list.weight = Weight::Column(Column::Name(name.into()));
         self
@@ -145,12 +179,29 @@ impl FileScan {
 
     /// Numbers the coordinates of an edge list separately in each mode, as for users and items. By
     /// default, two modes are vertices of one set, and the matrix is square.
+    ///
+    /// [`Session::scan`] has an example.
     pub fn vertices_per_mode(mut self) -> FileScan {
         self.options.edge_list.vertices = Vertices::PerMode;
         self
     }
 
     /// Sets all options of edge lists.
+    ///
+    /// ```
+    /// use redpoll::datasets::file_formats::edge_list::EdgeListOptions;
+    ///
+    /// # let session = redpoll::Session::default();
+    /// # let folder = std::env::temp_dir().join(format!("redpoll-edge-list-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let path = folder.join("edges.csv");
+    /// std::fs::write(&path, "1,2,2.5\n2,1,4.5\n")?;
+    /// let options = EdgeListOptions { first: 1, ..EdgeListOptions::default() };
+    /// let matrix = session.scan(&path).edge_list(options).read()?;
+    /// assert_eq!(matrix.to_vec::<f64>()?, [0.0, 2.5, 4.5, 0.0]);
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn edge_list(mut self, options: EdgeListOptions) -> FileScan {
         self.options.edge_list = options;
         self
@@ -158,6 +209,17 @@ impl FileScan {
 
     /// Returns the header of the file: shape, dtype and number of entries. Formats without a header
     /// (`.tns`, `.csv`, `.tsv`) are read as a whole. The options of the scan do not apply.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// # let folder = std::env::temp_dir().join(format!("redpoll-info-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let path = folder.join("zeros.npy");
+    /// session.dense([2, 3], [0.0; 6]).write(&path)?;
+    /// assert_eq!(session.scan(&path).info()?.shape, [2, 3]);
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Fails if the file cannot be read, or its header is invalid.
@@ -172,6 +234,20 @@ impl FileScan {
     ///
     /// The file must not change before it is read. If its shape, dtype, fill value or format has
     /// changed, computing the array fails.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// # let folder = std::env::temp_dir().join(format!("redpoll-scan-array-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let path = folder.join("vector.npy");
+    /// session.vector([1.0, 2.0]).write(&path)?;
+    /// let vector = session.scan(&path).array()?;
+    /// assert_eq!(vector.shape()?, [2]);
+    /// // The next line reads the values.
+    /// assert_eq!(vector.sum(..).item::<f64>()?, 3.0);
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`FileScan::info`]; also if the format does not match the shape. For a file
@@ -204,6 +280,20 @@ impl FileScan {
 
     /// Reads the file and returns the array.
     ///
+    /// ```
+    /// use redpoll::logic::Prim;
+    ///
+    /// # let session = redpoll::Session::default();
+    /// # let folder = std::env::temp_dir().join(format!("redpoll-scan-read-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let path = folder.join("vector.npy");
+    /// session.vector([1.0, 2.0]).write(&path)?;
+    /// let vector = session.scan(&path).dtype(Prim::F32).read()?;
+    /// assert_eq!(vector.to_vec::<f32>()?, [1.0, 2.0]);
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`Session::read`]; also if a value does not fit the dtype, the format does not
     /// match the shape, or a column does not exist.
@@ -212,6 +302,20 @@ impl FileScan {
     }
 
     /// Reads an edge list with names in place of coordinates, and returns the array and the names.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// # let folder = std::env::temp_dir().join(format!("redpoll-names-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let path = folder.join("ratings.csv");
+    /// std::fs::write(&path, "user,film,stars\nann,Solaris,5\nbob,Alien,4\nann,Alien,2\n")?;
+    /// let scan = session.scan(&path).columns(["user", "film"]).values("stars").vertices_per_mode();
+    /// let (ratings, names) = scan.read_with_names()?;
+    /// let films = names[1].as_ref().expect("films have names");
+    /// assert_eq!((ratings.shape()?, films.name(0)), (vec![2, 2], Some("Solaris")));
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`FileScan::read`].

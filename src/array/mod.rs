@@ -130,6 +130,12 @@ impl Array {
 
     /// Returns the number of modes.
     ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.dense([2, 3], 0..6).sum(0).rank()?, 1);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`Array::shape`].
     pub fn rank(&self) -> Result<usize, Error> {
@@ -137,6 +143,16 @@ impl Array {
     }
 
     /// Returns the type of the values.
+    ///
+    /// ```
+    /// use redpoll::prelude::*;
+    ///
+    /// # let session = Session::default();
+    /// let a = session.vector([1.5, 2.5]);
+    /// assert_eq!(a.dtype()?, DType::F64);
+    /// assert_eq!(a.greater(2.0).dtype()?, DType::BOOL);
+    /// # Ok::<(), Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Array::shape`].
@@ -146,6 +162,12 @@ impl Array {
 
     /// Returns the fill value in the float mode of the session: the value of all elements that are
     /// not stored.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.full([2, 3], 4.0).sqrt().fill()?, 2.0.into());
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Array::shape`].
@@ -157,6 +179,14 @@ impl Array {
     }
 
     /// Returns the names of the modes, or `None` if the modes are numbered.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([2, 3], 0..6);
+    /// assert_eq!(a.names()?, None);
+    /// assert_eq!(a.at(["i", "j"]).names()?, Some(vec!["i".into(), "j".into()]));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Array::shape`].
@@ -231,6 +261,17 @@ impl Array {
     }
 
     /// Returns the session that computes the array.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// fn doubled_and_shifted(a: &redpoll::Array) -> redpoll::Array {
+    ///     a * 2.0 + a.session().vector([10.0, 20.0])
+    /// }
+    ///
+    /// let a = session.vector([1.0, 2.0]);
+    /// assert_eq!(doubled_and_shifted(&a).to_vec::<f64>()?, [12.0, 24.0]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn session(&self) -> &Session {
         &self.session
     }

@@ -42,6 +42,14 @@ impl Array {
 impl ScheduledArray {
     /// Adds a schedule, for example for another query.
     ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([300, 200], (0..60_000).map(f64::from));
+    /// let blocks = a.sum(1).schedule("split(d0, o, i, 64)")?.schedule("parallel(o)")?;
+    /// assert_eq!(blocks.collect()?.sum()?, Some(1_799_970_000.0));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Fails if the text is not a schedule.
     pub fn schedule(mut self, text: &str) -> Result<ScheduledArray, Error> {
@@ -51,6 +59,14 @@ impl ScheduledArray {
 
     /// Computes the array, as [`Array::collect`] does.
     ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([300, 200], (0..60_000).map(f64::from));
+    /// let sums = a.sum(1).schedule("split(d0, o, i, 64)")?.collect()?;
+    /// assert_eq!(sums.ty().shape, [300]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`ScheduledArray::prepare`] and [`Array::collect`].
     pub fn collect(&self) -> Result<Tensor, Error> {
@@ -59,6 +75,15 @@ impl ScheduledArray {
     }
 
     /// Computes the array and keeps its tensor, as [`Array::compute`] does.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([300, 200], (0..60_000).map(f64::from));
+    /// let sums = a.sum(1);
+    /// sums.schedule("split(d0, o, i, 64)")?.compute()?;
+    /// assert!(sums.kept_tensor().is_some());
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`ScheduledArray::collect`].
@@ -70,6 +95,14 @@ impl ScheduledArray {
 
     /// Compiles the array to kernels.
     ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([300, 200], (0..60_000).map(f64::from));
+    /// let prepared = a.sum(1).schedule("split(d0, o, i, 64)")?.prepare()?;
+    /// assert_eq!(prepared.run()?.outputs[0].1.sum()?, Some(1_799_970_000.0));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`Array::prepare`]; also if a schedule applies to no query, or a
     /// transformation does not fit the loops or would let rounds race.
@@ -78,6 +111,14 @@ impl ScheduledArray {
     }
 
     /// Explains the plan, as [`Array::explain`] does.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([300, 200], (0..60_000).map(f64::from));
+    /// let explanation = a.sum(1).schedule("split(d0, o, i, 64)")?.explain()?;
+    /// assert!(explanation.iter().any(|section| section.title == "notation of result"));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`ScheduledArray::prepare`].

@@ -82,7 +82,7 @@ impl Session {
     ) -> Array {
         let mut builder = self.builder(shape).format(format);
         builder.extend(entries);
-        builder.build()
+        self.array_from("triples", Location::caller(), builder.tensor())
     }
 
     /// Returns the array of a tensor, or the array that carries the error.

@@ -1,6 +1,6 @@
 //! `--bind NAME=FILE[:FORMAT]`: the file of a table, and its storage format.
 
-use super::convert::header_note;
+use super::convert::edge_list_notes;
 use super::failure::{CommandFailure, did_you_mean};
 use super::plan::repetition_note;
 use crate::Bindings;
@@ -111,8 +111,8 @@ pub(super) fn load(
         let format = |info: &Info| text.map(|text| storage_format(text, info.shape.len(), option)).transpose();
         let options = ReadOptions { memory: memory.clone(), ..ReadOptions::default() };
         let opened = open_as(&bind.file, &options, format).map_err(|failure| unreadable(bind, required, failure))?;
-        header_note(&bind.file, &opened.info).iter().for_each(|text| note(text));
-        repetition_note(&bind.file, opened.repeated).iter().for_each(|text| note(text));
+        edge_list_notes(&bind.file, &opened.info).iter().for_each(|text| note(text));
+        repetition_note(&bind.file, opened.repeated, &opened.info).iter().for_each(|text| note(text));
         bindings.insert(bind.name.as_str(), opened.tensor);
     }
     Ok(bindings)

@@ -9,7 +9,7 @@ use super::values::dtype;
 use crate::datasets::file_formats::FileFormat;
 use crate::datasets::file_formats::edge_list::{Column, Delimiter, EdgeListOptions, Ids, Vertices, Weight};
 use crate::datasets::{
-    Content, Info, Memory, ReadOptions, Symmetry, WriteOptions, info_within, open_as, read, write, write_content,
+    Info, Memory, ReadOptions, Symmetry, WriteOptions, info_within, open_as, read, write, write_content,
 };
 use crate::logic::Prim;
 use clap::ValueEnum;
@@ -39,13 +39,13 @@ pub(super) struct Args {
     #[arg(value_name = "OUT")]
     to: PathBuf,
 
-    /// The storage format of the tensor in a .rpt file, by default the one closest to IN; see
-    /// `redpoll formats`
+    /// The storage format of the tensor, by default the one closest to IN; see `redpoll formats`. A
+    /// .rpt file has any format; .npz and .bsp.npz files have the closest of their layouts
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
 
     /// Read the values as DTYPE: bool, i8 to i64, u8 to u64, f32 or f64; by default, as the dtype
-    /// of IN. A value that does not fit is an error
+    /// of IN. A value that does not fit is an error; only 0 and 1 fit bool
     #[arg(long, value_name = "DTYPE", value_parser = dtype)]
     dtype: Option<Prim>,
 
@@ -142,12 +142,12 @@ impl EdgeListArgs {
 pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), CommandFailure> {
     check_output(&args.from, &args.to)?;
     let to = FileFormat::of_file_name(&args.to).expect("the extension was checked");
-    if to.stores_arrays() {
-        return convert_arrays(args, memory, out);
+    if to.stores_arrays() || args.format.is_some() && matches!(to.extension, "npz" | "bsp.npz") {
+        return convert_tensor(args, memory, out);
     }
     if args.format.is_some() {
         let message = format!("--format: a .{} file contains entries, and has no storage format", to.extension);
-        return Err(CommandFailure::new(message, "write a .rpt file"));
+        return Err(CommandFailure::new(message, "write a .rpt, .npz or .bsp.npz file"));
     }
     let bar = Bar::new();
     bar.wait("reading");
@@ -169,10 +169,10 @@ pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Res
     bar.wait("checking");
     let after = info_within(&args.to, memory)?;
     bar.clear();
-    header_note(&args.from, &before).iter().for_each(|text| note(text));
-    repetition_note(&args.from, repeated).iter().for_each(|text| note(text));
+    edge_list_notes(&args.from, &before).iter().for_each(|text| note(text));
+    repetition_note(&args.from, repeated, &before).iter().for_each(|text| note(text));
     let has_lost_names = !dictionaries.is_empty() && options.dictionaries.is_empty();
-    for loss in find_losses(&before, &after, has_lost_names, &content) {
+    for loss in find_losses(&before, &after, has_lost_names) {
         note(&format!("{}: {loss}", args.to.display()));
     }
     write_summary(args, &after, out)
@@ -195,16 +195,21 @@ fn check_output(from: &Path, to: &Path) -> Result<(), CommandFailure> {
     check_file("", to)
 }
 
-/// Returns the note on an edge list whose first record may be the header or an entry; `None` if the
-/// records or the options leave no doubt.
-pub(super) fn header_note(file: &Path, info: &Info) -> Option<String> {
-    let guess = info.header_guess.as_ref()?;
-    let (header, role) = if guess.is_header() { (false, "an entry") } else { (true, "the header") };
-    Some(format!("{}: {guess}; `redpoll convert --header {header}` reads it as {role}", file.display()))
+/// Returns the notes on the doubtful meaning of an edge list: its first record may be the header or
+/// an entry, and its columns of names may be one set of vertices or two.
+pub(super) fn edge_list_notes(file: &Path, info: &Info) -> Vec<String> {
+    let file = file.display();
+    let header = info.header_guess.as_ref().map(|guess| {
+        let (header, role) = if guess.is_header() { (false, "an entry") } else { (true, "the header") };
+        format!("{file}: {guess}; `redpoll convert --header {header}` reads it as {role}")
+    });
+    let separate = info.separate_names.as_ref();
+    let separate = separate.map(|names| format!("{file}: {names}; `redpoll convert --bipartite` keeps them apart"));
+    header.into_iter().chain(separate).collect()
 }
 
-/// Writes the arrays of a tensor, in a storage format.
-fn convert_arrays(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), CommandFailure> {
+/// Writes a tensor in a storage format.
+fn convert_tensor(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), CommandFailure> {
     let bar = Bar::new();
     bar.wait("reading");
     let options = args.read_options(memory);
@@ -218,15 +223,12 @@ fn convert_arrays(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<
     bar.wait("checking");
     let after = info_within(&args.to, memory)?;
     bar.clear();
-    header_note(&args.from, &opened.info).iter().for_each(|text| note(text));
-    repetition_note(&args.from, opened.repeated).iter().for_each(|text| note(text));
-    let to = args.to.display();
-    if !opened.dictionaries.is_empty() {
-        note(&format!("{to}: .rpt files cannot store names of coordinates; .csv and .tsv files can"));
-    }
-    if opened.info.symmetry != Symmetry::General {
-        let symmetry = opened.info.symmetry;
-        note(&format!("{to}: .rpt files cannot store that the matrix is {symmetry}; both triangles are written"));
+    edge_list_notes(&args.from, &opened.info).iter().for_each(|text| note(text));
+    repetition_note(&args.from, opened.repeated, &opened.info).iter().for_each(|text| note(text));
+    // The format determines the layout.
+    let before = Info { layout: after.layout, ..opened.info };
+    for loss in find_losses(&before, &after, !opened.dictionaries.is_empty()) {
+        note(&format!("{}: {loss}", args.to.display()));
     }
     write_summary(args, &after, out)
 }
@@ -240,7 +242,7 @@ fn write_summary(args: &Args, after: &Info, out: &mut impl Write) -> Result<(), 
 
 /// Describes the properties that the written file has lost. `before` is the header of the file that
 /// was read, `after` the header of the written file.
-fn find_losses(before: &Info, after: &Info, has_lost_names: bool, content: &Content) -> Vec<String> {
+fn find_losses(before: &Info, after: &Info, has_lost_names: bool) -> Vec<String> {
     let to = format!(".{} files", after.file_format.extension);
     let mut losses = Vec::new();
     if has_lost_names {
@@ -253,9 +255,17 @@ fn find_losses(before: &Info, after: &Info, has_lost_names: bool, content: &Cont
     if before.layout != after.layout {
         losses.push(format!("the layout changes from {} to {}", before.layout, after.layout));
     }
-    if matches!(after.file_format.extension, "tns" | "csv" | "tsv") && !content.determines_shape() {
+    if after.has_shape_comment {
         let shape = before.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
-        losses.push(format!("{to} store the shape in a comment, `# dims {shape}`, which other programs ignore"));
+        let comment = format!("the first line, `# dims {shape}`, is a comment with the shape");
+        losses.push(match after.file_format.extension {
+            "tns" => format!("{comment}, which other programs ignore"),
+            _ => format!("{comment}; `pandas.read_csv(FILE, comment='#')` and DuckDB skip it"),
+        });
+    }
+    if !before.columns.is_empty() && !after.columns.is_empty() && before.columns != after.columns {
+        let (from, to) = (before.columns.join(","), after.columns.join(","));
+        losses.push(format!("the header is `{to}`, and the column names `{from}` are lost"));
     }
     losses
 }

@@ -1,6 +1,7 @@
 //! Failures of commands: the message on standard error, and the exit code.
 
 use super::style::TerminalStyle;
+use crate::error::table_list;
 use crate::{Error, datasets, logic};
 use std::error::Error as Cause;
 use std::io::{self, Write};
@@ -77,7 +78,8 @@ impl From<Error> for CommandFailure {
             Error::UnboundTables(tables) => {
                 let binds =
                     tables.iter().map(|t| format!("--bind {}={}", t.table, if t.rank == 0 { "VALUE" } else { "FILE" }));
-                Some(format!("bind each table to a file: {}", binds.collect::<Vec<_>>().join(" ")))
+                let hint = format!("bind each table to a file: {}", binds.collect::<Vec<_>>().join(" "));
+                return CommandFailure::new(format!("no data for {}", table_list(tables)), hint);
             }
             error => is_out_of_memory(error).then(|| MORE_MEMORY.to_owned()),
         };
@@ -133,7 +135,7 @@ pub(super) fn similar_file(path: &Path) -> Option<String> {
 }
 
 /// Returns the known names that are similar to a name.
-fn similar_names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+pub(super) fn similar_names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let logic::Error::Unknown { similar, .. } = logic::Error::unknown("name", name, known) else { return Vec::new() };
     similar
 }

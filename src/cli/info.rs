@@ -1,7 +1,7 @@
 //! `redpoll info`: the content of a file, its structure, and its size in each format.
 
 use super::bar::Bar;
-use super::convert::header_note;
+use super::convert::edge_list_notes;
 use super::failure::CommandFailure;
 use super::json::scalar;
 use super::plan::{note, repetition_note};
@@ -39,7 +39,7 @@ pub(super) struct Args {
 pub(super) fn info(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), CommandFailure> {
     let header = info_within(&args.file, memory)?;
     let report = if args.header { None } else { Some(report(&args.file, memory)?) };
-    header_note(&args.file, &header).iter().for_each(|text| note(text));
+    edge_list_notes(&args.file, &header).iter().for_each(|text| note(text));
     if args.json {
         let mut members = header_json(&args.file, &header);
         members.extend(report.iter().flat_map(FormatReport::to_json));
@@ -58,7 +58,7 @@ fn report(file: &Path, memory: &Memory) -> Result<FormatReport, CommandFailure> 
     bar.wait("counting");
     let (report, repeated) = (FormatReport::of(&opened.tensor)?, opened.repeated);
     bar.clear();
-    repetition_note(file, repeated).iter().for_each(|text| note(text));
+    repetition_note(file, repeated, &opened.info).iter().for_each(|text| note(text));
     Ok(report)
 }
 

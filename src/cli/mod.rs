@@ -30,8 +30,9 @@ mod summary;
 mod values;
 
 use crate::kernels::run::Workers;
-use clap::{Parser, Subcommand};
-use failure::CommandFailure;
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser, Subcommand};
+use failure::{CommandFailure, similar_names};
 use interrupt::{CtrlC, clean_up, clean_up_on_signals};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -81,6 +82,7 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(help_or_error) => {
+            let help_or_error = with_similar_command(help_or_error);
             // Errors are ignored: the terminal may be gone.
             let _ = help_or_error.print();
             return ExitCode::from(u8::try_from(help_or_error.exit_code()).unwrap_or(2));
@@ -95,6 +97,22 @@ pub fn main() -> ExitCode {
     let code = run(cli);
     clean_up();
     code
+}
+
+/// Adds the similar commands to the error of an unknown command, if the parser found none.
+fn with_similar_command(mut error: clap::Error) -> clap::Error {
+    // A command such as `generate` has commands of its own.
+    if let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidSubcommand)
+        && std::env::args().nth(1).as_ref() == Some(found)
+        && error.get(ContextKind::SuggestedSubcommand).is_none()
+    {
+        let cli = Cli::command();
+        let similar = similar_names(found, cli.get_subcommands().map(clap::Command::get_name));
+        if !similar.is_empty() {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(similar));
+        }
+    }
+    error
 }
 
 /// Runs a command.

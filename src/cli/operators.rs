@@ -13,6 +13,25 @@ pub(super) struct Args {
     name: Option<String>,
 }
 
+/// Signs in index notation and names in other programs, with the operators they stand for.
+const OTHER_NAMES: [(&str, Builtin); 15] = [
+    ("plus", Builtin::Add),
+    ("add", Builtin::Add),
+    ("minus", Builtin::Sub),
+    ("subtract", Builtin::Sub),
+    ("times", Builtin::Mul),
+    ("mul", Builtin::Mul),
+    ("multiply", Builtin::Mul),
+    ("div", Builtin::Div),
+    ("divide", Builtin::Div),
+    ("<", Builtin::Lt),
+    ("<=", Builtin::Le),
+    (">", Builtin::Gt),
+    (">=", Builtin::Ge),
+    ("==", Builtin::Eq),
+    ("!=", Builtin::Ne),
+];
+
 pub(super) fn operators(args: &Args, out: &mut impl Write) -> Result<(), CommandFailure> {
     let style = TerminalStyle::of(&io::stdout());
     // In index notation, names have `_` in place of `-`.
@@ -20,8 +39,12 @@ pub(super) fn operators(args: &Args, out: &mut impl Write) -> Result<(), Command
     let listed: Vec<&Builtin> =
         Builtin::ALL.iter().filter(|builtin| name.as_ref().is_none_or(|name| builtin.name() == name)).collect();
     if let Some(name) = name.as_ref().filter(|_| listed.is_empty()) {
-        let error = Error::unknown("operator", name, Builtin::ALL.iter().map(|builtin| builtin.name()));
-        return Err(CommandFailure::new(error.to_string(), "`redpoll operators` lists all operators"));
+        let other = OTHER_NAMES.iter().find(|(other, _)| other == name).map(|(_, builtin)| builtin.name());
+        let message = match other {
+            Some(known) => format!("unknown operator `{name}`; did you mean `{known}`?"),
+            None => Error::unknown("operator", name, Builtin::ALL.iter().map(|builtin| builtin.name())).to_string(),
+        };
+        return Err(CommandFailure::new(message, "`redpoll operators` lists all operators"));
     }
     writeln!(out, "{}", style.title("name         arguments"))?;
     for builtin in listed {

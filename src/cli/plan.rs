@@ -3,16 +3,17 @@
 use super::bar::Bar;
 use super::bind::{BindArg, NUMBER, RequiredInput, load};
 use super::failure::{CommandFailure, similar_file};
-use super::stand_in::StandInArgs;
+use super::stand_in::{Named, StandInArgs, with_result_formats};
 use super::style::TerminalStyle;
 use super::values::threads;
 use crate::compiler::notation::{TRANSFORMATIONS, TransformationText, is_program};
-use crate::datasets::Memory;
 use crate::datasets::file_formats::FileFormat;
+use crate::datasets::{Info, Memory};
 use crate::kernels::run::Workers;
 use crate::logic::text::{format_to_sexpr, free_tables};
-use crate::logic::{Alias, Field, FloatMode, plural};
-use crate::{Bindings, Config, Error, Prepared, Program, Session, Target};
+use crate::logic::{Alias, DType, Field, FloatMode, plural};
+use crate::session::read_plan;
+use crate::{Bindings, Config, Error, Phase, Prepared, Program, Session, Target, Timings};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use redpoll_optimizer::{Adaptivity, Subject, Subjects};
 use std::collections::HashMap;
@@ -151,6 +152,8 @@ pub(super) struct LoadedPlan {
     pub(super) text: String,
     /// The tensors of the tables.
     pub(super) bindings: Bindings,
+    /// The formats of results that options set.
+    result_formats: Vec<Named<String>>,
     /// The session that prepares the plan.
     pub(super) session: Session,
     /// The time of reading the files.
@@ -181,9 +184,10 @@ impl PlanArgs {
         let text = self.source().read()?;
         let required = self.required_inputs(&text)?;
         let mut bindings = load(&self.bind, &required, &memory, &mut note)?;
+        let result_formats = stand_ins.map(|s| s.result_formats(&text, &required)).unwrap_or_default();
         if let Some(stand_ins) = stand_ins {
             let unbound: Vec<&RequiredInput> = required.iter().filter(|i| bindings.get(&i.name).is_none()).collect();
-            stand_ins.check_names(&text, &unbound)?;
+            stand_ins.check_names(&text, &unbound, &result_formats)?;
             let bound = required.iter().filter_map(|input| Some((input, bindings.get(&input.name)?)));
             let sizes = bound.flat_map(|(input, tensor)| input.fields.iter().cloned().zip(tensor.ty().shape.clone()));
             let sizes: HashMap<String, u64> = sizes.filter(|(field, _)| !field.is_empty()).collect();
@@ -193,7 +197,7 @@ impl PlanArgs {
                 }
             }
         }
-        Ok(LoadedPlan { text, bindings, session, read: start.elapsed(), bar })
+        Ok(LoadedPlan { text, bindings, result_formats, session, read: start.elapsed(), bar })
     }
 
     /// Returns the tables or inputs that a text reads.
@@ -224,7 +228,14 @@ impl PlanArgs {
     pub(super) fn prepare(&self, loaded: &LoadedPlan) -> Result<Prepared, CommandFailure> {
         let schedules = self.schedule.iter().map(|text| text.parse().map_err(Error::Schedule));
         let schedules = schedules.collect::<Result<Vec<_>, _>>()?;
-        loaded.session.prepare_scheduled(&loaded.text, &loaded.bindings, &schedules).map_err(|e| self.in_plan(e))
+        let LoadedPlan { text, bindings, result_formats, session, .. } = loaded;
+        if result_formats.is_empty() {
+            return session.prepare_scheduled(text, bindings, &schedules).map_err(|e| self.in_plan(e));
+        }
+        let mut timings = Timings::default();
+        let plan = timings.time(Phase::Parse, || read_plan(text, bindings)).map_err(|e| self.in_plan(e))?;
+        let plan = with_result_formats(plan, result_formats)?;
+        session.prepare_read_plan((text, plan), bindings, &schedules, timings).map_err(|e| self.in_plan(e))
     }
 
     fn source(&self) -> &PlanSource {
@@ -301,14 +312,14 @@ fn subject_parser() -> impl TypedValueParser<Value = Subject> {
 }
 
 /// Returns the note on a file with repeated coordinates; `None` if no coordinates are repeated.
-pub(super) fn repetition_note(file: &Path, repeated: usize) -> Option<String> {
+pub(super) fn repetition_note(file: &Path, repeated: usize, info: &Info) -> Option<String> {
     let (file, entries) = (file.display(), plural(repeated as u64, "entry has", "entries have"));
-    (repeated > 0).then(|| {
-        format!(
-            "{file}: {repeated} {entries} repeated coordinates; numbers at equal coordinates were added, and booleans \
-             kept once (as i64, they would be counted)"
-        )
-    })
+    let effect = if info.dtype == DType::BOOL {
+        "booleans at equal coordinates were kept once (as i64, they would be counted)"
+    } else {
+        "values at equal coordinates were added"
+    };
+    (repeated > 0).then(|| format!("{file}: {repeated} {entries} repeated coordinates; {effect}"))
 }
 
 /// Prints a note for the user.

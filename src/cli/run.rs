@@ -35,7 +35,7 @@ pub(super) struct Args {
 
     /// Print the values of the results, without the middle of large results, in place of the plan
     /// and the times
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "repeat"])]
     print: bool,
 
     /// Write result NAME to FILE, in the file format of its extension. With FORMAT, a shorthand such

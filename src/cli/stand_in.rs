@@ -3,7 +3,8 @@
 use super::bind::{RequiredInput, storage_format};
 use super::failure::CommandFailure;
 use super::plan::note;
-use crate::logic::{DType, Format, Prim};
+use crate::compiler::notation::is_program;
+use crate::logic::{DType, Format, Plan, Prim};
 use crate::storage::Tensor;
 use crate::{Error, Session};
 use std::collections::{BTreeSet, HashMap};
@@ -13,7 +14,7 @@ use std::str::FromStr;
 #[derive(clap::Args)]
 pub(super) struct StandInArgs {
     /// Store table NAME, which has no file, in FORMAT; by default, vectors are dense, matrices csr,
-    /// and tensors csf
+    /// and tensors csf. NAME may also be a result of a plan, whose format redpoll chooses by default
     #[arg(long, value_name = "NAME=FORMAT")]
     format: Vec<Named<String>>,
 
@@ -24,7 +25,7 @@ pub(super) struct StandInArgs {
 
 /// A value with a name.
 #[derive(Clone, Debug)]
-struct Named<T> {
+pub(super) struct Named<T> {
     name: String,
     value: T,
 }
@@ -62,9 +63,22 @@ impl StandInArgs {
         Ok(())
     }
 
-    /// Rejects formats of tables that are not in `tables`, and sizes of indices that do not occur
-    /// in the text of the plan.
-    pub(super) fn check_names(&self, text: &str, tables: &[&RequiredInput]) -> Result<(), CommandFailure> {
+    /// Returns the formats of names that occur in the text of a plan but are not in `tables`; these
+    /// names may be results.
+    pub(super) fn result_formats(&self, text: &str, tables: &[RequiredInput]) -> Vec<Named<String>> {
+        let is_table = |name: &str| tables.iter().any(|table| table.name == name);
+        let is_result = |named: &&Named<String>| occurs(&named.name, text) && !is_table(&named.name);
+        self.format.iter().filter(is_result).filter(|_| !is_program(text)).cloned().collect()
+    }
+
+    /// Rejects formats of names that are neither in `tables` nor in `results`, and sizes of indices
+    /// that do not occur in the text of the plan.
+    pub(super) fn check_names(
+        &self,
+        text: &str,
+        tables: &[&RequiredInput],
+        results: &[Named<String>],
+    ) -> Result<(), CommandFailure> {
         let names: BTreeSet<&str> = tables.iter().map(|table| table.name.as_str()).collect();
         let fields = tables.iter().flat_map(|table| &table.fields).map(String::as_str);
         let indices: BTreeSet<&str> =
@@ -74,7 +88,8 @@ impl StandInArgs {
             let known = if known.is_empty() { "none".to_owned() } else { known };
             Err(CommandFailure::Usage(format!("{message}; there are {known}")))
         };
-        if let Some(Named { name, .. }) = self.format.iter().find(|format| !names.contains(format.name.as_str())) {
+        let is_known = |name: &str| names.contains(name) || results.iter().any(|result| result.name == name);
+        if let Some(Named { name, .. }) = self.format.iter().find(|format| !is_known(&format.name)) {
             return unknown(format!("--format {name}: no table without a file has this name"), &names);
         }
         let is_table = |name: &str| names.contains(name) && !indices.contains(name);
@@ -134,6 +149,25 @@ impl StandInArgs {
         };
         Ok(Some(random.array()?.collect()?))
     }
+}
+
+/// Returns a plan whose results are stored in the given formats.
+pub(super) fn with_result_formats(mut plan: Plan, formats: &[Named<String>]) -> Result<Plan, CommandFailure> {
+    for Named { name, value: text } in formats {
+        let is_read = plan.queries.iter().any(|query| query.expr.tables().iter().any(|table| table.as_str() == name));
+        let Some(query) = plan.queries.iter_mut().find(|query| query.alias.as_str() == name) else {
+            let message = format!("--format {name}: no table without a file and no result has this name");
+            return Err(CommandFailure::Usage(message));
+        };
+        if is_read {
+            let message = format!("--format {name}: other queries read `{name}`");
+            return Err(CommandFailure::new(message, "write (reformat FORMAT EXPR) in the plan"));
+        }
+        let rank = query.expr.info().fields.len();
+        let format = storage_format(text, rank, || format!("--format {name}={text}"))?;
+        query.expr = query.expr.clone().reformat(format).map_err(Error::Verify)?;
+    }
+    Ok(plan)
 }
 
 /// Returns the size that a program declares for a mode, or `None` if the size has a name.

@@ -57,24 +57,48 @@ impl Prepared {
     }
 
     /// Returns the Logic plan, or `None` for a program.
+    ///
+    /// ```
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// assert_eq!(prepared.plan().map(|plan| plan.queries.len()), Some(1));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn plan(&self) -> Option<&Plan> {
         self.current().plan().map(|compiled| &compiled.plan)
     }
 
     /// Returns the physical plan, or `None` for a program. If the first run has adapted the plan to
     /// the observed numbers of positions, returns the adapted plan.
+    ///
+    /// ```
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// assert_eq!(prepared.physical().map(|plan| plan.queries.len()), Some(1));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn physical(&self) -> Option<&PhysicalPlan> {
         self.current().plan().map(|compiled| &compiled.adaptive.physical)
     }
 
     /// Returns the decisions of the optimizer and their reasons, or `None` for a program. After the
     /// first run, the report includes the decisions of the adaptation.
+    ///
+    /// ```
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// assert_eq!(prepared.report().map(|report| report.decisions.len()), Some(1));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn report(&self) -> Option<&Report> {
         self.current().plan().map(|compiled| &compiled.adaptive.report)
     }
 
     /// Returns the queries of the physical plan and the tensors between them, as planned.
     /// [`Profile::flow`] also has measurements.
+    ///
+    /// ```
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// assert_eq!(prepared.flow()?.queries.len(), 1);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Fails for a program, and if an input was on a device that lost it.
@@ -91,16 +115,37 @@ impl Prepared {
     }
 
     /// Returns the time of each phase of the preparation.
+    ///
+    /// ```
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// for (phase, time) in prepared.timings().iter() {
+    ///     println!("{phase}: {time:?}");
+    /// }
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn timings(&self) -> &Timings {
         &self.timings
     }
 
     /// Returns the names of the results, in order.
+    ///
+    /// ```
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// assert_eq!(prepared.produces()[0].as_str(), "result");
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn produces(&self) -> &[Alias] {
         &self.current().executable.produces
     }
 
     /// Runs the plan or program on the target of its session.
+    ///
+    /// ```
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// let run = prepared.run()?;
+    /// assert_eq!(run.outputs[0].1.sum()?, Some(3.0));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Fails if a kernel stops: because of the memory limit, cancellation, a checked operator, a
@@ -112,6 +157,16 @@ impl Prepared {
 
     /// Runs the plan or program on a given target. A program has no Logic plan, so the interpreter
     /// of Logic cannot run it.
+    ///
+    /// ```
+    /// use redpoll::Target;
+    ///
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// for target in [Target::LOGIC, Target::INSTANT] {
+    ///     assert_eq!(prepared.run_with(target)?.outputs[0].1.sum()?, Some(3.0));
+    /// }
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Prepared::run`]; also if the target computes dense tensors and a tensor is
@@ -153,28 +208,66 @@ impl Prepared {
     /// Returns the target that the next call of [`Prepared::run`] chooses, and the reason. For
     /// [`Target::AUTO`], the choice is a device or the CPU, and a device is queried only if its
     /// state may matter.
+    ///
+    /// ```
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// println!("{}", prepared.placement());
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn placement(&self) -> Placement {
         self.current().executable.next_placement(&self.bindings)
     }
 
     /// Returns the tier that [`Target::CPU`] has reached: the optimizing tier once it is compiled,
     /// unless all kernels have turned out to be faster in the instant tier.
+    ///
+    /// ```
+    /// use redpoll::Target;
+    ///
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// assert!([Target::INSTANT, Target::OPTIMIZING].contains(&prepared.tier()));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn tier(&self) -> Target {
         self.current().executable.tier()
     }
 
     /// Returns the faster tier of each kernel whose runs on [`Target::CPU`] have been compared.
+    ///
+    /// ```
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// for choice in prepared.tier_choices() {
+    ///     println!("{choice}");
+    /// }
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn tier_choices(&self) -> Vec<TierChoice> {
         self.current().executable.tier_choices()
     }
 
     /// Waits for the optimizing tier, if it is being compiled in the background.
+    ///
+    /// ```
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// prepared.run()?;
+    /// prepared.wait_for_optimizing_tier();
+    /// println!("the next run is on the tier {}", prepared.tier());
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn wait_for_optimizing_tier(&self) {
         self.current().executable.optimizing_tier.wait();
     }
 
     /// Returns a note on the optimizing tier for the user: the reason why its compilation in the
     /// background failed, or why its kernels are not cached on disk.
+    ///
+    /// ```
+    /// let prepared = redpoll::Session::default().vector([1.0, 2.0]).sum(..).prepare()?;
+    /// if let Some(note) = prepared.tier_note() {
+    ///     eprintln!("{note}");
+    /// }
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn tier_note(&self) -> Option<String> {
         self.current().executable.tier_note()
     }

@@ -25,6 +25,13 @@ use std::sync::Arc;
 impl Session {
     /// Returns the SQL database of this session: its tables and the DataFusion context. Clones of a
     /// session share the database.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// session.sql("CREATE TABLE ratings AS VALUES (0, 1, 4.0)")?;
+    /// assert!(session.database().context().table_exist("ratings")?);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn database(&self) -> Database {
         let database = self.database.get_or_init(|| {
             // The engine needs no tables; with them, the database would own itself.
@@ -77,6 +84,18 @@ impl Session {
 
     /// Registers a file as a table, as `redpoll sql --table` does. A table of the same name is
     /// replaced.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// # let folder = std::env::temp_dir().join(format!("redpoll-register-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let path = folder.join("links.mtx");
+    /// session.eye(3, 3, 0, redpoll::logic::Prim::F64).write(&path)?;
+    /// session.register_file("links", &path)?;
+    /// assert_eq!(session.array_of("SELECT i0, value FROM links", [3])?.to_vec::<f64>()?, [1.0; 3]);
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Fails if the file is missing, damaged or of an unknown format.

@@ -172,5 +172,5 @@ fn items_are_single_elements() {
     let error = session.vector([1, 2]).item::<i32>().unwrap_err().to_string();
     assert!(error.contains("expected one element, found an array of shape [2]"), "{error}");
     let error = session.vector([1]).item::<f64>().unwrap_err().to_string();
-    assert!(error.contains("cast the array first"), "{error}");
+    assert!(error.ends_with("cast the array first: `astype(Prim::F64)`"), "{error}");
 }

@@ -55,7 +55,7 @@ fn errors_name_the_line() {
         (a.at(["i"]) + &b, "whose modes are numbered; name the numbered modes with `at`"),
         (a.take(&session.vector([0.5]), 0), "coordinates must be integers"),
         (session.dense([3], [1, 2]), "found 2 values"),
-        (session.triples([2], Format::csf(1), [([5], 1)]), "5"),
+        (session.triples([2], Format::csf(1), [([5], 1)]), "`triples` at "),
     ];
     for (array, expected) in cases {
         let error = array.check().expect_err(expected).to_string();

@@ -97,6 +97,7 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
         cursor.end_of_record(&format!("the end of the line after {rank} coordinates and a value"))?;
     }
     let found = values.len() as u64;
+    let has_shape_comment = header.as_ref().is_some_and(|header| header.stored.is_none());
     let shape = match header {
         Some(FrosttHeader { stored: Some(expected), .. }) if expected != found => {
             return Err(cursor.fault(Fault::EntryCount { expected, found }));
@@ -105,6 +106,7 @@ fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), LocatedFault> {
         None => min_shape,
     };
     let info = Info::of_entries(&FROSTT, Layout::Coordinate, (shape, found), Scalar::F64(0.0));
+    let info = Info { has_shape_comment, ..info };
     Ok((info, Data::Triples { coordinates, values: Values::F64(values) }))
 }
 

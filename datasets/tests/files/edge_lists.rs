@@ -128,28 +128,28 @@ fn errors_name_the_line_and_the_field() {
             a.csv: expected a tensor, found an empty file
             a.csv: expected a record, or a comment `# dims ..` and a header, found a file without records, which has no shape
             a.csv:1: expected at least two fields, separated by tabs, semicolons, commas or spaces, found `word`; replace the delimiters in the file by one of these
-            a.csv:2: expected 2 fields as in the first record, found 3: `0,1,2`; correct the line, or choose the delimiter by `redpoll convert --delimiter`
-            a.csv:4: expected 3 fields as in the first record, found 2: `0,1`; correct the line, or choose the delimiter by `redpoll convert --delimiter`
-            a.csv:2, column 3: expected a number, found `x`; `redpoll convert --value` selects another column, or `none`
-            a.csv:2, column 3: expected a number, found an empty field; `redpoll convert --value` selects another column, or `none`
+            a.csv:2: expected 2 fields as in the first record, found 3: `0,1,2`; correct the line, or choose the delimiter by `redpoll convert --delimiter` (`EdgeListOptions::delimiter`)
+            a.csv:4: expected 3 fields as in the first record, found 2: `0,1`; correct the line, or choose the delimiter by `redpoll convert --delimiter` (`EdgeListOptions::delimiter`)
+            a.csv:2, column 3: expected a number, found `x`; choose another column of values (`redpoll convert --value`, `FileScan::values`), or none
+            a.csv:2, column 3: expected a number, found an empty field; choose another column of values (`redpoll convert --value`, `FileScan::values`), or none
             a.csv:2, column 3: expected a number, found `1,5`; write a decimal point
             a.csv:2, column 3: value `1e999` does not fit f64; the largest f64 is about 1.8e308, and infinity is written as inf
-            a.csv:21, column 2: expected a number, as in the first records of this column, found `x`; `redpoll convert --names` reads coordinates as names
-            a.csv:21, column 1: expected a number, as in the first records of this column, found an empty field; `redpoll convert --names` reads coordinates as names
-            a.csv:21, column 2: expected a coordinate, which is a nonnegative integer, found `-1`; `redpoll convert --names` reads coordinates as names
-            a.csv:21, column 2: expected a coordinate below 2^63 - 1, found `99999999999999999999`; `redpoll convert --names` reads coordinates as names
-            a.csv:1, column 1: expected a coordinate, which is a nonnegative integer, found `-1`; `redpoll convert --names` reads coordinates as names
-            a.csv:2, column `source`: expected a coordinate, which is a nonnegative integer, found `1.5`; `redpoll convert --names` reads coordinates as names
-            a.csv:1, column 2: expected a coordinate, which is a nonnegative integer, found `nan`; `redpoll convert --names` reads coordinates as names
-            a.csv:2, column 1: expected a number, as in the first records of this column, found an empty field; `redpoll convert --names` reads coordinates as names
-            a.csv:1, column 2: expected a coordinate below 2^63 - 1, found `18446744073709551616`; `redpoll convert --names` reads coordinates as names
+            a.csv:21, column 2: expected a number, as in the first records of this column, found `x`; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
+            a.csv:21, column 1: expected a number, as in the first records of this column, found an empty field; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
+            a.csv:21, column 2: expected a coordinate, which is a nonnegative integer, found `-1`; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
+            a.csv:21, column 2: expected a coordinate below 2^63 - 1, found `99999999999999999999`; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
+            a.csv:1, column 1: expected a coordinate, which is a nonnegative integer, found `-1`; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
+            a.csv:2, column `source`: expected a coordinate, which is a nonnegative integer, found `1.5`; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
+            a.csv:1, column 2: expected a coordinate, which is a nonnegative integer, found `nan`; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
+            a.csv:2, column 1: expected a number, as in the first records of this column, found an empty field; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
+            a.csv:1, column 2: expected a coordinate below 2^63 - 1, found `18446744073709551616`; `redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names
             a.csv:1, column 2: coordinate 9223372036854775807 of mode 1 is out of range: a dimension is at most 2^63 - 1, and coordinates start at 0
             a.csv:3, column 1: coordinate 2 of mode 0 is out of range: the dimension is 2, and coordinates start at 0
             a.csv:2: expected the dimensions of 2 columns of coordinates, found a comment of 3 dimensions; correct the comment `# dims`
             a.csv:3, column 2: expected at most 2 names in mode 1, as its dimension is 2, found the further name `c`; correct the comment `# dims`, or remove it
             a.csv:1: expected a closing quote in the same line, found the end of the line; join the lines of the field, or add the quote
             a.csv:1: expected a delimiter after the closing quote, found `x`; write a quote within a field as two quotes
-            a.csv:1: expected a column of coordinates before the column of values, found none; `redpoll convert --coordinates` names the columns of coordinates
+            a.csv:1: expected a column of coordinates before the column of values, found none; name the columns of coordinates (`redpoll convert --coordinates`, `FileScan::columns`)
             a.csv: expected text, found zero bytes, as in binary files
         "#]],
     );
@@ -189,6 +189,33 @@ fn headers_above_names() {
         2 entries: no guess
     "#]]
     .assert_eq(&all.concat());
+}
+
+/// Checks the report of two columns of names that share no name, and are numbered as one set.
+#[test]
+fn separate_columns_of_names() {
+    let texts = [
+        "reader,book,days\nann,Emma,3\nbob,Ulysses,4\n",
+        "ann,Emma\n",
+        "source,target\nann,bob\nbob,cid\n",
+        "# dims 2 2\nsource,target\nann,bob\n",
+        "0,1\n2,3\n",
+    ];
+    let all = texts.map(|text| {
+        let info = load_with(text, EdgeListOptions::default()).unwrap().info;
+        let separate = info.separate_names.map_or("no report".to_owned(), |names| names.to_string());
+        format!("{}: {separate}\n", info.columns.join(","))
+    });
+    expect![[r#"
+        reader,book,days: columns `reader` and `book` share no name, but are numbered as one set of 4 names
+        : columns 1 and 2 share no name, but are numbered as one set of 2 names
+        source,target: no report
+        source,target: no report
+        : no report
+    "#]]
+    .assert_eq(&all.concat());
+    let per_mode = EdgeListOptions { vertices: Vertices::PerMode, ..EdgeListOptions::default() };
+    assert_eq!(load_with(texts[0], per_mode).unwrap().info.separate_names, None);
 }
 
 #[test]
@@ -239,8 +266,8 @@ fn options_override_the_detection() {
         a.csv:1, column 1: coordinate 0 of mode 0 is out of range: a dimension is at most 2^63 - 1, and coordinates start at 1
         a.csv:1: expected a column named `stars`, found `userId`, `movieId`, `rating`, `time`
         a.csv:1: expected a column from 1 to 4, found 5
-        a.csv:1: expected a column named `stars`, found no header; `redpoll convert --header true` reads the first record as the header
-        a.csv:1: expected distinct columns, found column 1 twice
+        a.csv:1: expected a column named `stars`, found no header; `redpoll convert --header true` (`EdgeListOptions::header`) reads the first record as the header
+        a.csv:1: expected distinct columns of coordinates and values, found column `userId` twice; name each column once
         a.csv:1: expected a column named `userID`, found `userId`, `movieId`, `rating`, `time`; did you mean `userId`?
         [1] bool: (0): true we
     "#]]
@@ -264,6 +291,16 @@ fn names_are_written_and_read_back() {
         let back = load(name, &bytes).unwrap();
         assert_eq!((&back.data, &back.dictionaries), (&loaded.data, &loaded.dictionaries), "{name}");
     }
+    // A square matrix with different sets of names.
+    let per_mode = EdgeListOptions { vertices: Vertices::PerMode, ..EdgeListOptions::default() };
+    let loans = load_with("source,target\nann,Emma\nbob,Ulysses\n", per_mode).unwrap();
+    let options = WriteOptions { dictionaries: loans.dictionaries.clone(), ..WriteOptions::default() };
+    let content =
+        Content { fill: Scalar::Bool(false), shape: vec![2, 2], layout: Layout::Coordinate, data: loans.data.clone() };
+    let bytes = write_bytes("b.csv", &content, &options).unwrap();
+    assert!(bytes.starts_with(b"# dims 2 2\n# names per mode\nrow,column\n"));
+    let back = load("b.csv", &bytes).unwrap();
+    assert_eq!((&back.data, &back.dictionaries), (&loans.data, &loans.dictionaries));
     let dictionary = loaded.dictionaries[0].as_ref().unwrap();
     assert_eq!((dictionary.len(), dictionary.name(2), dictionary.coordinate("c\"d")), (6, Some("a,b"), Some(3)));
     assert_eq!((dictionary.name(6), dictionary.coordinate("none")), (None, None));

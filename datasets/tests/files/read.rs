@@ -2,7 +2,7 @@
 
 use crate::{listing, load, npy, npy_i64, npy_text, npz};
 use expect_test::{Expect, expect};
-use redpoll_datasets::{Layout, ReadOptions, Symmetry, Values, read_bytes};
+use redpoll_datasets::{Layout, ReadOptions, Symmetry, Values, read, read_bytes};
 use redpoll_logic::{Prim, Scalar};
 
 fn check(name: &str, bytes: &[u8], expect: &Expect) {
@@ -359,7 +359,7 @@ fn fill_values_of_pydata_are_read() {
     let read =
         |bytes: &[u8], dtype| read_bytes("a.npz", bytes, &ReadOptions { dtype: Some(dtype), ..ReadOptions::default() });
     assert_eq!(read(&coo(5.0), Prim::U8).unwrap().info.fill, Scalar::U8(5));
-    expect!["a.npz, array `fill_value`: value nan does not fit u8; read the file as a wider dtype"]
+    expect!["a.npz, array `fill_value`: value nan does not fit u8; read the file as f32 or f64"]
         .assert_eq(&read(&coo(f64::NAN), Prim::U8).unwrap_err().to_string());
     let many = [("shape", vector(&[1])), ("data", vector(&[])), ("coords", npy_i64(&[1, 0], &[]))];
     let many = npz(&[&[("format", npy_text("coo")), ("fill_value", vector(&[1, 2]))][..], &many].concat());
@@ -500,8 +500,46 @@ fn values_are_read_in_the_requested_dtype() {
     let loaded = read(Prim::F32).unwrap();
     assert_eq!((loaded.info.dtype, loaded.data.values()), (Prim::F32.into(), &Values::F32(vec![7.0, 300.0])));
     let error = read(Prim::U8).unwrap_err().to_string();
-    expect!["a.mtx, array `values`, entry 1: value 300 does not fit u8; read the file as a wider dtype"]
-        .assert_eq(&error);
+    expect!["a.mtx:4: value 300 does not fit u8; read the file as a wider dtype"].assert_eq(&error);
+}
+
+/// Checks that a value that does not fit the requested dtype is reported with its line and a dtype
+/// that it fits.
+#[test]
+fn values_that_do_not_fit_are_reported() {
+    let symmetric = "%%MatrixMarket matrix coordinate real symmetric\n% c\n3 3 3\n1 1 1\n2 1 0\n\n3 2 VALUE\n";
+    let cases = [
+        ("a.mtx", symmetric, "2.5", Prim::Bool),
+        ("a.mtx", symmetric, "-1", Prim::U8),
+        ("a.mtx", symmetric, "2.5", Prim::I32),
+        ("a.mtx", symmetric, "1e300", Prim::F32),
+        ("a.tns", "# c\n1 1 1\n2 2 VALUE\n", "300", Prim::I8),
+        ("a.csv", "a,b,weight\n0,1,1\n1,2,VALUE\n", "2", Prim::Bool),
+        ("a.csv", "0,1,1\n1,2,VALUE\n", "inf", Prim::I64),
+    ];
+    let all = cases.map(|(name, text, value, dtype)| {
+        let text = text.replace("VALUE", value);
+        let options = ReadOptions { dtype: Some(dtype), ..ReadOptions::default() };
+        format!("{}\n", read_bytes(name, text.as_bytes(), &options).unwrap_err())
+    });
+    expect![[r#"
+        a.mtx:7: value 2.5 does not fit bool; only 0 and 1 fit; for the pattern, read the file without a dtype and compute `A(i,j) != 0`
+        a.mtx:7: value -1.0 does not fit u8; read the file as a signed dtype
+        a.mtx:7: value 2.5 does not fit i32; read the file as f32 or f64
+        a.mtx:7: value 1e300 does not fit f32; read the file as f64
+        a.tns:3: value 300.0 does not fit i8; read the file as a wider dtype
+        a.csv:3: value 2 does not fit bool; only 0 and 1 fit; for the pattern, read the file without a dtype and compute `A(i,j) != 0`
+        a.csv:2: value inf does not fit i64; read the file as f32 or f64
+    "#]]
+    .assert_eq(&all.concat());
+    let options = ReadOptions { dtype: Some(Prim::Bool), ..ReadOptions::default() };
+    let pattern = read_bytes("a.csv", b"0,1\n1,2\n", &options).unwrap();
+    assert_eq!(pattern.data.values(), &Values::Bool(vec![true, true]));
+    let binary = read_bytes("a.csv", b"0,1,1\n1,2,0\n", &options).unwrap();
+    assert_eq!(binary.data.values(), &Values::Bool(vec![true, false]));
+    let folder = tempfile::tempdir().unwrap();
+    let error = read(folder.path(), &options).unwrap_err().to_string();
+    assert!(error.ends_with(": is a folder; name a file in the folder"), "{error}");
 }
 
 #[test]

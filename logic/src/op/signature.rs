@@ -51,6 +51,21 @@ pub fn promote(prims: impl IntoIterator<Item = Prim>) -> Option<Prim> {
     })
 }
 
+impl Prim {
+    /// Returns whether promotion ([`promote`]) takes the primitive to `to`, as `can_cast` of the
+    /// Python Array API does. Explicit casts have no such limit.
+    ///
+    /// ```
+    /// use redpoll_logic::Prim;
+    ///
+    /// assert!(Prim::I32.can_cast_to(Prim::F64) && Prim::U8.can_cast_to(Prim::I16));
+    /// assert!(!Prim::F64.can_cast_to(Prim::I64) && !Prim::I64.can_cast_to(Prim::I32));
+    /// ```
+    pub fn can_cast_to(self, to: Prim) -> bool {
+        promote([self, to]) == Some(to)
+    }
+}
+
 impl Op {
     /// Returns the dtypes of a computation with arguments of dtypes `args`. Each argument is cast
     /// to its dtype in the signature before [`Op::eval`].

@@ -158,7 +158,7 @@ def read(
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: the file is malformed, its format is not supported, it lacks a column, or a value
-            does not fit the dtype.
+            does not fit the dtype; only 0 and 1 fit `bool`.
 
     Examples:
         >>> rp.read("datasets/data/davis.mtx").shape

@@ -154,7 +154,7 @@ impl RegionBuilder {
         // Floats cast from integers have one zero and no NaN.
         let of_integers = matches!(expr, Expr::Cast(cast) if self.type_of(&cast.expr)?.is_integer());
         if !(is_key(&ty) || ty == DataType::Float64 && of_integers) {
-            return Err(UnclaimedReason::Type { expr: format!("the key `{}`", self.source_text(expr)), ty });
+            return Err(UnclaimedReason::Key { expr: self.source_text(expr), ty });
         }
         Ok(())
     }

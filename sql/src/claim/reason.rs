@@ -30,6 +30,13 @@ pub enum UnclaimedReason {
     /// A condition of an outer join, or above an outer join, is not an equality of keys of two
     /// tables.
     OuterJoin(String),
+    /// A key has a type, such as a float, whose values cannot be compared by their codes.
+    Key {
+        /// The key.
+        expr: String,
+        /// The type.
+        ty: DataType,
+    },
     /// A type has no exact representation in kernels.
     Type {
         /// The expression and its use.
@@ -76,7 +83,11 @@ impl fmt::Display for UnclaimedReason {
             Node(node) => write!(f, "{node} is not an aggregate over a join"),
             Planning(error) => write!(f, "DataFusion reports an error: {error}"),
             SingleTable => f.write_str("the aggregate reads a single table, where redpoll gains nothing"),
-            Function(name) => write!(f, "`{name}` is not a fold over a semiring"),
+            Function(name) => write!(
+                f,
+                "redpoll does not compute `{name}`; it computes counts, sums, means, minima, maxima, variances and \
+                 correlations"
+            ),
             SecondArgument(expr) => {
                 write!(f, "`{expr}` is a second argument from the same table; at most one per table is supported")
             }
@@ -87,7 +98,11 @@ impl fmt::Display for UnclaimedReason {
             OuterJoin(expr) => {
                 write!(f, "the condition `{expr}` on an outer join is not an equality of columns of two tables")
             }
-            Type { expr, ty } => write!(f, "kernels do not represent {expr} of type {ty} exactly"),
+            Key { expr, ty } => write!(
+                f,
+                "`{expr}` of type {ty} cannot be a key; keys are integers, decimals, texts, booleans, dates and times"
+            ),
+            Type { expr, ty } => write!(f, "redpoll does not compute {expr} of type {ty} exactly"),
             CombinedType { expr, ty } => {
                 write!(f, "`{expr}` has type {ty}, whose values cannot be combined with values of other tables")
             }

@@ -1,16 +1,22 @@
-//! Checks of the target of `COPY`.
+//! The target of `COPY`: checks, and the choice between a file and a folder.
 //!
 //! Without the checks, DataFusion ignores a file type that does not exist, creates folders with
-//! misspelled names, and writes a file of another name in place of a pattern.
+//! misspelled names, and writes a file of another name in place of a pattern. By default, it writes
+//! a folder if the target has no extension.
 
 use super::choices::listed;
 use super::file_types::{check_file_type, check_options, file_types};
 use super::place::Place;
+use crate::table::TensorFactory;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionState;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
 use std::ffi::OsStr;
 use std::path::Path;
+
+/// DataFusion's option for one file in place of a folder of files.
+const SINGLE_FILE: &str = "single_file_output";
 
 /// Checks the target of a `COPY` statement; other statements have none.
 ///
@@ -45,4 +51,27 @@ pub(super) fn check_target(state: &SessionState, statement: &Statement) -> Resul
         },
         Place::Remote => Ok(()),
     }
+}
+
+/// Sets the option for one file in a `COPY` whose target is not a folder, unless the statement sets
+/// the option. Other plans are returned unchanged. A target is a folder if it ends with `/` or
+/// exists as a folder, or if the rows are partitioned.
+///
+/// # Errors
+/// If the target is malformed.
+pub(super) fn with_output_mode(state: &SessionState, mut plan: LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Copy(copy) = &mut plan else { return Ok(plan) };
+    let extension = copy.file_type.get_ext().to_uppercase();
+    if TensorFactory::FILE_TYPES.contains(&extension.as_str()) {
+        return Ok(plan);
+    }
+    // The parser adds the prefix of options of formats.
+    let choice = copy.options.remove(&format!("format.{SINGLE_FILE}"));
+    let is_folder = !copy.partition_by.is_empty()
+        || copy.output_url.ends_with('/')
+        || matches!(Place::of(state, &copy.output_url)?, Place::Local(path) if path.is_dir());
+    if let Some(choice) = choice.or_else(|| (!is_folder).then(|| "true".to_owned())) {
+        copy.options.insert(SINGLE_FILE.to_owned(), choice);
+    }
+    Ok(plan)
 }

@@ -1,14 +1,15 @@
 //! Names of functions in errors on functions that do not exist.
 
 use super::choices::unknown_choice;
+use super::foreign_functions::replacement;
 use super::named_files::FUNCTIONS;
 use crate::database::Database;
 use datafusion::error::DataFusionError;
 
 impl Database {
-    /// Adds functions with similar names to the error for a table function that does not exist, and
-    /// says how to call a window function that is called without a window. Other errors are
-    /// returned unchanged.
+    /// Adds the functions with similar names, or the expression that replaces a function of other
+    /// databases, to the error for a function that does not exist, and says how to call a window
+    /// function that is called without a window. Other errors are returned unchanged.
     pub(super) fn with_functions(&self, error: DataFusionError) -> DataFusionError {
         let DataFusionError::Plan(text) = error.find_root() else { return error };
         let state = self.context().state();
@@ -18,12 +19,18 @@ impl Database {
             known.sort_unstable();
             return DataFusionError::Plan(unknown_choice("table function", name, &known));
         }
-        match quoted_name(text, "Invalid function '", "'.\n") {
-            Some(name) if state.window_functions().contains_key(&name.to_lowercase()) => {
-                DataFusionError::Plan(format!("{name} needs a window: `{name}() OVER (ORDER BY ..)`"))
-            }
-            _ => error,
+        let Some(name) = quoted_name(text, "Invalid function '", "'.\n") else { return error };
+        if state.window_functions().contains_key(&name.to_lowercase()) {
+            return DataFusionError::Plan(format!("{name} needs a window: `{name}() OVER (ORDER BY ..)`"));
         }
+        if let Some(replacement) = replacement(name) {
+            return DataFusionError::Plan(format!("Invalid function '{name}'; write `{replacement}`"));
+        }
+        let known = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
+        let unknown = redpoll_logic::Error::unknown("function", name, known.map(String::as_str)).to_string();
+        // DataFusion names only one of several functions that are equally similar.
+        let advice = unknown.find("; ").map_or("; `SHOW FUNCTIONS` lists the functions", |at| &unknown[at..]);
+        DataFusionError::Plan(format!("Invalid function '{name}'{advice}"))
     }
 }
 

@@ -1,36 +1,47 @@
 //! Planning of a statement by DataFusion. First, a `FROM` without a `SELECT` becomes a selection of
-//! all columns, named files become tables, and merged columns and names in another case are
-//! corrected. The files of `CREATE EXTERNAL TABLE` and `COPY` are checked.
+//! all columns, keywords such as `user` become names of columns, expressions get names, named files
+//! become tables, and merged columns and names in another case are corrected. The files of `CREATE
+//! EXTERNAL TABLE` and `COPY`, and comparisons of dates, are checked.
 
 mod choices;
 mod copy_target;
 mod declared_files;
 mod deep_stack;
+mod described;
+mod field_access;
 mod file_types;
+mod foreign_functions;
 mod from_first;
 mod function_names;
+mod keyword_columns;
 mod merged;
 mod named_files;
 mod names;
 mod option_names;
 mod place;
+mod result_names;
 
 pub(crate) use declared_files::declared_input;
 pub(crate) use deep_stack::on_deep_stack;
 pub use deep_stack::{STACK_SIZE, with_deep_stack};
+pub(crate) use described::describe_as_query;
 pub(crate) use option_names::changed_option;
 
+use crate::comparisons::check_dates;
 use crate::database::Database;
-use copy_target::check_target;
+use copy_target::{check_target, with_output_mode};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
+use field_access::with_outer_table;
 use from_first::ColumnSelector;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use keyword_columns::KeywordColumns;
 use merged::ColumnMerger;
 use option_names::set_to_default;
+use result_names::{name_expressions, number_repeated};
 use std::collections::{BTreeSet, HashMap};
 
 /// The largest number of names that are respelled in one statement.
@@ -45,15 +56,24 @@ impl Database {
     pub(crate) fn plan(&self, mut statement: Statement) -> BoxFuture<'_, Result<LogicalPlan>> {
         let plan = async move {
             visit(&mut statement, &mut ColumnSelector);
+            visit(&mut statement, &mut KeywordColumns(&self.context().state()));
+            name_expressions(&mut statement);
             check_target(&self.context().state(), &statement)?;
             self.add_named_files(&mut statement).await?;
             let mut respelled_errors = Vec::new();
             for _ in 0..MAX_RESPELLINGS {
                 let merged = self.with_merged_columns(&statement).await?;
                 let error = match self.context().state().statement_to_plan(merged).await {
-                    Ok(plan) => return self.complete_declaration(set_to_default(plan)),
+                    Ok(plan) => {
+                        check_dates(&plan)?;
+                        let plan = with_output_mode(&self.context().state(), set_to_default(plan))?;
+                        return self.complete_declaration(plan);
+                    }
                     Err(error) => error,
                 };
+                if number_repeated(&mut statement, &error) {
+                    continue;
+                }
                 // If a table lacks a name in lower case, another spelling of the name is tried.
                 let columns = self.columns_of(&statement).await;
                 let respelled = names::respell(&mut statement, &error, &columns);
@@ -62,6 +82,7 @@ impl Database {
                     let is_same = |earlier: &DataFusionError| names::misses_same_name(earlier, &error);
                     let earlier = respelled_errors.into_iter().find(is_same);
                     let error = self.with_similar_tables(earlier.unwrap_or(error));
+                    let error = with_outer_table(&mut statement, error, &columns);
                     return Err(self.with_similar_options(self.with_functions(error)));
                 }
                 respelled_errors.push(error);

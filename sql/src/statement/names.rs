@@ -10,9 +10,11 @@ use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, JoinConstraint, JoinOperator, ObjectNamePart, Query, Select, SelectItem, TableFactor, VisitorMut,
+    ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select,
+    SelectItem, SelectItemQualifiedWildcardKind, TableFactor, VisitorMut, WildcardAdditionalOptions,
 };
 use std::collections::BTreeSet;
+use std::iter;
 use std::ops::ControlFlow;
 
 /// Respells a column if an error says that its lower-case name is missing, and the tables of the
@@ -158,6 +160,29 @@ impl Respeller<'_> {
             self.changed = true;
         }
     }
+
+    /// Respells the excluded columns of `*`. DataFusion takes their names in the case in which they
+    /// are written.
+    fn respell_excluded(&mut self, options: &mut WildcardAdditionalOptions) {
+        let excepted = options.opt_except.iter_mut();
+        let excepted = excepted.flat_map(|e| iter::once(&mut e.first_element).chain(&mut e.additional_elements));
+        let excluded: &mut [ObjectName] = match &mut options.opt_exclude {
+            Some(ExcludeSelectItem::Single(name)) => std::slice::from_mut(name),
+            Some(ExcludeSelectItem::Multiple(names)) => names,
+            None => &mut [],
+        };
+        let excluded = excluded.iter_mut().flat_map(|name| &mut name.0).filter_map(|part| match part {
+            ObjectNamePart::Identifier(ident) => Some(ident),
+            ObjectNamePart::Function(_) => None,
+        });
+        for ident in excepted.chain(excluded) {
+            if ident.quote_style.is_none() && ident.value == self.name {
+                ident.value.clone_from(&self.spelling);
+                ident.quote_style = Some('"');
+                self.changed = true;
+            }
+        }
+    }
 }
 
 impl VisitorMut for Respeller<'_> {
@@ -179,6 +204,21 @@ impl VisitorMut for Respeller<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        for item in &mut select.projection {
+            match (item, self.table) {
+                (SelectItem::Wildcard(options), None) => self.respell_excluded(options),
+                (
+                    SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options),
+                    Some(table),
+                ) => {
+                    let qualifier = name.0.last().and_then(ObjectNamePart::as_ident).map(normalized);
+                    if qualifier.as_deref() == Some(table) {
+                        self.respell_excluded(options);
+                    }
+                }
+                _ => {}
+            }
+        }
         for join in select.from.iter_mut().flat_map(|from| &mut from.joins) {
             let Some(JoinConstraint::Using(columns)) = constraint(&mut join.join_operator) else { continue };
             for part in columns.iter_mut().flat_map(|column| &mut column.0) {

@@ -400,7 +400,12 @@ async fn reasons_name_the_columns_of_the_query() {
         ("array_agg(a.w ORDER BY b.w)", "ORDER BY in `array_agg(a.w) ORDER BY [b.w ASC NULLS LAST]` is not supported"),
         (
             "sum(arrow_cast(a.w, 'Decimal256(40, 0)'))",
-            "do not represent the sum of `CAST(a.w AS Decimal256(40, 0))` of type",
+            "does not compute the sum of `CAST(a.w AS Decimal256(40, 0))` of type",
+        ),
+        ("median(a.w)", "redpoll does not compute `median`; it computes counts, sums, means"),
+        (
+            "count(DISTINCT a.w * 0.5e0), count(DISTINCT b.w)",
+            "of type Float64 cannot be a key; keys are integers, decimals",
         ),
     ] {
         let sql = format!("EXPLAIN VERBOSE SELECT {aggregate} FROM e a JOIN e b ON a.dst = b.src");

@@ -67,6 +67,8 @@ async fn declared_text_has_the_columns_of_read_csv() {
         ("shaped.csv", "# dims 3 4\ni,j,value\n0,1,2.5\n".to_owned(), "", ""),
         ("semicolons.csv", "a;b\n1;x\n".to_owned(), "", ""),
         ("values.csv", "1,2\n3,4\n".to_owned(), " OPTIONS (has_header 'false')", ", header = false"),
+        ("numbers.csv", "1;2\n3;4\n".to_owned(), "", ""),
+        ("codes.csv", "zip,zip\n00712,1\n".to_owned(), "", ""),
         ("backslash.csv", "a,b\tc\n1,2\t3\n".to_owned(), " OPTIONS (delimiter '\\t')", ", delim = '\\t'"),
     ] {
         let file = folder.path().join(name);

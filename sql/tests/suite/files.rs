@@ -107,6 +107,36 @@ async fn text_files_are_tables_under_any_name() {
     .await;
 }
 
+/// Numbers with leading zeros are texts, repeated names get numbers, and a first line of numbers is
+/// no header.
+#[tokio::test]
+async fn columns_of_text_keep_codes_names_and_first_rows() {
+    let codes = b"zip,n\n00712,0\n1000,0.5\n";
+    let files: [(&str, &[u8]); 7] = [
+        ("codes.csv", codes),
+        ("codes.csv.gz", &gzip(codes)),
+        ("more/a.csv", b"zip,n\n712,1\n"),
+        ("more/b.csv", b"zip,n\n00712,2\n"),
+        ("names.csv", b"a,a,b\n1,2,3\n"),
+        ("names.csv.gz", &gzip(b"a,a,b\n1,2,3\n")),
+        ("numbers.csv", b"1,2.5\n3,4\n"),
+    ];
+    let paths = ["codes.csv", "codes.csv.gz", "more", "names.csv", "names.csv.gz", "numbers.csv"];
+    check(
+        &files,
+        &paths,
+        &expect![[r#"
+        codes.csv: zip n / 00712 0.0 / 1000 0.5
+        codes.csv.gz: zip n / 00712 0.0 / 1000 0.5
+        more: zip n / 00712 2 / 712 1
+        names.csv: a a_1 b / 1 2 3
+        names.csv.gz: a a_1 b / 1 2 3
+        numbers.csv: column_1 column_2 / 1 2.5 / 3 4.0
+    "#]],
+    )
+    .await;
+}
+
 /// A folder or pattern is one table of all its files.
 #[tokio::test]
 async fn folders_and_patterns_are_tables() {
@@ -212,13 +242,17 @@ async fn errors_of_readers_name_the_file() {
         &[
             ("short.csv", b"a,b\n1,2\n3\n"),
             ("late.csv", late.as_bytes()),
+            ("day.csv", b"id,day\n1,2024-01-02\n2,2024-02-30\n"),
+            ("time.csv.gz", &gzip(b"id,time\n1,2024-01-02 10:00:00\n2,2024-01-02 25:00:00\n")),
             ("a.json", b"a,b\n"),
             ("a.parquet", b"a,b,c,d,e\n"),
         ],
-        &["short.csv", "late.csv", "a.json", "a.parquet"],
+        &["short.csv", "late.csv", "day.csv", "time.csv.gz", "a.json", "a.parquet"],
         &expect![[r#"
             short.csv: Csv error: the file ../short.csv: Encountered unequal lengths between records on CSV file. Expected 2 records, found 1 records at line 3
             late.csv: Csv error: the file ../late.csv: incorrect number of fields for line 30002, expected 2 got 1
+            day.csv: Parser error: the file ../day.csv: line 3: column `day`: '2024-02-30' is no Date32
+            time.csv.gz: table `../time.csv.gz`: Parser error: the decompressed text: line 3: column `time`: Error parsing timestamp from '2024-01-02 25:00:00': error parsing time
             a.json: the file ../a.json cannot be read and is probably damaged: Not valid JSON: expected value at line 1 column 1
             a.parquet: the file ../a.parquet cannot be read and is probably damaged: Parquet error: Invalid Parquet file. Corrupt footer
         "#]],

@@ -6,7 +6,7 @@ use super::CommonArgs;
 use crate::datasets::generate::{
     Amount, Banded, Blocks, Edges, ErdosRenyi, Generator, Grid, Image, Ratings, Rmat, Stencil, Uniform,
 };
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 #[derive(Subcommand)]
 pub(super) enum GeneratorKind {
@@ -56,6 +56,7 @@ pub(super) struct RmatArgs {
 }
 
 #[derive(Args)]
+#[command(group(ArgGroup::new("edge count").required(true).args(["probability", "degree"])))]
 pub(super) struct ErdosRenyiArgs {
     #[command(flatten)]
     common: CommonArgs,
@@ -63,10 +64,10 @@ pub(super) struct ErdosRenyiArgs {
     #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     vertices: u64,
     /// The probability of each edge
-    #[arg(long, value_name = "P", required_unless_present = "degree", value_parser = real)]
+    #[arg(long, value_name = "P", value_parser = real)]
     probability: Option<f64>,
     /// The mean number of edges of a vertex, instead of the probability
-    #[arg(long, value_name = "X", conflicts_with = "probability", value_parser = real)]
+    #[arg(long, value_name = "X", value_parser = real)]
     degree: Option<f64>,
     /// Store both directions of each edge
     #[arg(long)]
@@ -116,6 +117,7 @@ pub(super) struct BandedArgs {
 }
 
 #[derive(Args)]
+#[command(group(ArgGroup::new("block count").required(true).args(["blocks", "density"])))]
 pub(super) struct BlocksArgs {
     #[command(flatten)]
     common: CommonArgs,
@@ -136,14 +138,15 @@ pub(super) struct BlocksArgs {
     )]
     block: Vec<u64>,
     /// The number of full blocks
-    #[arg(long, value_name = "N", required_unless_present = "density", value_parser = whole::<u64>)]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     blocks: Option<u64>,
     /// The fraction of full blocks
-    #[arg(long, value_name = "X", conflicts_with = "blocks", value_parser = real)]
+    #[arg(long, value_name = "X", value_parser = real)]
     density: Option<f64>,
 }
 
 #[derive(Args)]
+#[command(group(ArgGroup::new("entry count").required(true).args(["entries", "density"])))]
 pub(super) struct UniformArgs {
     #[command(flatten)]
     common: CommonArgs,
@@ -151,10 +154,10 @@ pub(super) struct UniformArgs {
     #[arg(long, value_name = "N,..", value_delimiter = ',', required = true, value_parser = size)]
     shape: Vec<u64>,
     /// The exact number of entries
-    #[arg(long, value_name = "N", required_unless_present = "density", value_parser = whole::<u64>)]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     entries: Option<u64>,
     /// The probability of an entry at each coordinate
-    #[arg(long, value_name = "X", conflicts_with = "entries", value_parser = real)]
+    #[arg(long, value_name = "X", value_parser = real)]
     density: Option<f64>,
 }
 

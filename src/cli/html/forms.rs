@@ -40,7 +40,7 @@ fn forms_of(loops: &StageLoops, executable: &Executable) -> Vec<Section> {
     let section = |title: &str, text: String| Section { title: title.to_owned(), text };
     let draft = loops.draft(executable.mode());
     let mut forms = vec![
-        section("C to read", reading_text(draft.function())),
+        section("C to read", reading_text(&draft.function_to_read())),
         section("Notation", notation::print(&loops.source_program)),
     ];
     if loops.source_program != *loops.program {

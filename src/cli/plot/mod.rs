@@ -16,7 +16,7 @@ mod svg;
 mod tests;
 
 use super::bar::Bar;
-use super::convert::header_note;
+use super::convert::edge_list_notes;
 use super::failure::CommandFailure;
 use super::plan::{note, repetition_note};
 use super::values::mode;
@@ -145,8 +145,8 @@ pub(super) fn plot(args: &Args, memory: &Memory, out: &mut impl Write) -> Result
     let scene = draw(&opened.tensor, args, Caption { name: &name, shape: &shape })?;
     write_file(&file, &format.encode(&scene))?;
     bar.clear();
-    header_note(&args.file, &opened.info).iter().for_each(|text| note(text));
-    repetition_note(&args.file, opened.repeated).iter().for_each(|text| note(text));
+    edge_list_notes(&args.file, &opened.info).iter().for_each(|text| note(text));
+    repetition_note(&args.file, opened.repeated, &opened.info).iter().for_each(|text| note(text));
     Ok(writeln!(out, "{}    {} of {shape} {}", file.display(), args.kind, opened.tensor.ty().dtype)?)
 }
 

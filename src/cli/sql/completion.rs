@@ -19,22 +19,23 @@ pub(super) struct NameCompleter {
 }
 
 impl NameCompleter {
-    /// Reads the names of all tables and columns of a session, except those of
+    /// Returns the completer of the names of all tables and columns of a session, except those of
     /// `information_schema`.
-    pub(super) async fn update(&mut self, database: &Database) {
-        self.names.clear();
+    pub(super) async fn of(database: &Database) -> NameCompleter {
+        let mut names = BTreeSet::new();
         let context = database.context();
         for catalog in context.catalog_names().iter().filter_map(|name| context.catalog(name)) {
             for schema in catalog.schema_names().iter().filter(|name| *name != "information_schema") {
                 let Some(schema) = catalog.schema(schema) else { continue };
                 for name in schema.table_names() {
                     if let Ok(Some(table)) = schema.table(&name).await {
-                        self.names.extend(table.schema().fields().iter().map(|field| field.name().clone()));
+                        names.extend(table.schema().fields().iter().map(|field| field.name().clone()));
                     }
-                    self.names.insert(name);
+                    names.insert(name);
                 }
             }
         }
+        NameCompleter { names, ..NameCompleter::default() }
     }
 
     /// Returns the start of the word before `end`, and the words that continue it.
@@ -100,6 +101,15 @@ impl Validator for NameCompleter {}
 mod tests {
     use super::*;
     use rustyline::history::MemHistory;
+
+    /// Asserts that a new completer has the tables and columns of its session.
+    #[tokio::test]
+    async fn tables_of_the_session_are_completed() {
+        let database = crate::Session::default().database();
+        database.sql("CREATE TABLE orders (price BIGINT) AS VALUES (1)").await.unwrap();
+        let completer = NameCompleter::of(&database).await;
+        assert_eq!(completer.names.iter().map(String::as_str).collect::<Vec<_>>(), ["orders", "price"]);
+    }
 
     /// Asserts the completions of names, keywords, commands and files.
     #[test]

@@ -14,7 +14,11 @@ impl From<DataFusionError> for CommandFailure {
 }
 
 /// Parts of messages, with the hint for each. The first part that a message contains decides.
-const HINTS: [(&str, &str); 9] = [
+const HINTS: [(&str, &str); 12] = [
+    (
+        "Parser error: the file",
+        "columns may be declared: `CREATE EXTERNAL TABLE t (NAME TEXT, ..) STORED AS CSV LOCATION 'FILE'`",
+    ),
     ("Expected: HEADER, found: (", "the options of `COPY` are written as `OPTIONS (NAME 'VALUE', ..)`"),
     ("Expected: end of statement or ;, found: (", "options are written as `OPTIONS (NAME 'VALUE', ..)`"),
     ("Expected: fileformat", "`CREATE EXTERNAL TABLE` makes a table of a file"),
@@ -23,6 +27,11 @@ const HINTS: [(&str, &str); 9] = [
     ("unknown table function", "`FROM 'FILE'` reads a file by its extension"),
     ("' already exists", "`CREATE OR REPLACE TABLE` replaces a table, and `DROP TABLE` removes it"),
     ("' doesn't exist", "`SHOW TABLES` lists the tables"),
+    ("not implemented: TOP", "write `LIMIT N` at the end of the query for its first N rows"),
+    (
+        "Physical plan does not support logical expression AggregateFunction",
+        "`GROUP BY` and `WHERE` take no aggregates; `HAVING` compares the aggregates of groups",
+    ),
     ("Unsupported SQL statement: SHOW", "`SHOW TABLES`, `SHOW COLUMNS FROM NAME`, and `SHOW ALL` for the options"),
 ];
 
@@ -67,6 +76,8 @@ fn hint(error: &DataFusionError) -> Option<String> {
         DataFusionError::ArrowError(..) if text.contains("Csv error") => {
             "every line needs as many fields as the first; `read_csv('FILE', delim = ';')` sets the delimiter"
         }
+        // The text has the types of a plan that the message does not show.
+        DataFusionError::NotImplemented(_) if text.contains("Physical plan does not support") => return None,
         DataFusionError::Plan(_) | DataFusionError::ArrowError(..) | DataFusionError::NotImplemented(_)
             if ["type", "cast", "coerc", "signature"].iter().any(|word| text.to_lowercase().contains(word)) =>
         {

@@ -48,6 +48,11 @@ impl RowStyle {
         let max_rows = std::io::stdout().is_terminal().then_some(RowStyle::TERMINAL_ROWS);
         RowStyle { mode, null: "NULL".to_owned(), max_rows }
     }
+
+    /// Returns the number of rows that are printed of `rows` rows, if not all of them are printed.
+    pub(super) fn cut_to(&self, rows: usize) -> Option<usize> {
+        self.max_rows.filter(|max| self.mode == OutputMode::Table && rows > *max)
+    }
 }
 
 /// Number of rows that are formatted between checks for Ctrl-C.
@@ -75,7 +80,7 @@ pub(super) fn print(
     match style.mode {
         OutputMode::Table => {
             let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-            let Some(shown) = style.max_rows.filter(|max| rows > *max) else {
+            let Some(shown) = style.cut_to(rows) else {
                 return table([parts(batches.to_vec())], batches, &style.null, stop, out);
             };
             let (head, tail) = (shown.div_ceil(2), shown / 2);

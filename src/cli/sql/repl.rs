@@ -6,7 +6,7 @@ use super::StatementRuntime;
 use super::commands::{Continuation, run_command};
 use super::completion::NameCompleter;
 use super::split::{Completeness, completeness};
-use super::statements::{OutputOptions, run_text};
+use super::statements::{OutputOptions, ScriptPosition, run_part, run_text};
 use crate::sql::Database;
 use rustyline::Editor;
 use rustyline::error::ReadlineError;
@@ -15,7 +15,8 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 /// Reads statements from standard input and runs them until the end of the input. Without a
-/// terminal, the command fails if a statement has failed.
+/// terminal, failures name the statement and its line, and the command fails if a statement has
+/// failed.
 pub(super) fn repl(
     runtime: &StatementRuntime,
     database: &Database,
@@ -29,7 +30,12 @@ pub(super) fn repl(
         )
     };
     let mut editor = Editor::<NameCompleter, FileHistory>::new().map_err(failed)?;
-    editor.set_helper(Some(NameCompleter::default()));
+    let terminal = std::io::stdin().is_terminal();
+    let completer = match terminal {
+        true => runtime.block_on(NameCompleter::of(database)),
+        false => NameCompleter::default(),
+    };
+    editor.set_helper(Some(completer));
     let history = history_file();
     if let Some(file) = &history {
         let _ = file.parent().map(std::fs::create_dir_all);
@@ -38,11 +44,17 @@ pub(super) fn repl(
     }
     writeln!(out, "redpoll {}; `.help` lists the commands", env!("CARGO_PKG_VERSION"))?;
     out.flush()?;
-    let terminal = std::io::stdin().is_terminal();
     let (mut statement, mut failures) = (String::new(), 0);
+    let (mut position, mut line_count) = (ScriptPosition::default(), 0);
     loop {
         let line = match editor.readline(if statement.is_empty() { "redpoll> " } else { "    ...> " }) {
-            Ok(line) => line,
+            Ok(line) => {
+                if statement.is_empty() {
+                    position.lines = line_count;
+                }
+                line_count += 1;
+                line
+            }
             Err(ReadlineError::Interrupted) => {
                 statement.clear();
                 continue;
@@ -74,7 +86,13 @@ pub(super) fn repl(
         let _ = history.as_ref().map(|file| editor.append_history(file));
         let done = match text.trim_start().starts_with(['.', '\\']) {
             true => runtime.block_on(run_command(database, text.trim(), &mut options, out)),
-            false => runtime.block_on(run_text(database, &text, &options, out)).map(|()| Continuation::Continue),
+            false => {
+                let done = match terminal {
+                    true => runtime.block_on(run_text(database, &text, &options, out)),
+                    false => runtime.block_on(run_part(database, &text, &mut position, &options, out)),
+                };
+                done.map(|()| Continuation::Continue)
+            }
         };
         out.flush()?;
         match done {
@@ -86,8 +104,8 @@ pub(super) fn repl(
                 failure.report();
             }
         }
-        if let Some(completer) = editor.helper_mut().filter(|_| terminal) {
-            runtime.block_on(completer.update(database));
+        if terminal {
+            editor.set_helper(Some(runtime.block_on(NameCompleter::of(database))));
         }
     }
     if failures > 0 && !terminal { Err(CommandFailure::Reported) } else { Ok(()) }

@@ -6,7 +6,9 @@ use super::output::{RowStyle, print};
 use super::split::{StatementText, split_statements};
 use crate::logic::sexpr::strip_byte_order_mark;
 use crate::sql::datafusion::arrow::record_batch::RecordBatch;
+use crate::sql::datafusion::common::tree_node::TreeNodeRecursion;
 use crate::sql::datafusion::error::DataFusionError;
+use crate::sql::datafusion::logical_expr::LogicalPlan;
 use crate::sql::datafusion::sql::parser::Statement;
 use crate::sql::datafusion::sql::sqlparser::ast;
 use crate::sql::{Database, message, with_deep_stack};
@@ -36,24 +38,62 @@ enum CliStatement {
     Summarize(String),
 }
 
+/// Position of a text in a script that is read in parts.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct ScriptPosition {
+    /// Number of statements before the text.
+    pub(super) statements: usize,
+    /// Number of lines before the text.
+    pub(super) lines: u64,
+}
+
 /// Parses all statements of a text, and then runs them until one fails. Ctrl-C cancels the
-/// statement that is running or printed.
+/// statement that is running or printed. The failure of one of several statements names the
+/// statement and its line.
 pub(super) async fn run_text(
     database: &Database,
     text: &str,
     options: &OutputOptions,
     out: &mut impl Write,
 ) -> Result<(), CommandFailure> {
+    run_statements(database, text, None, options, out).await
+}
+
+/// Runs a part of a script as [`run_text`] does, and adds the number of its statements to the
+/// position. Each failure names the statement and its line in the script.
+pub(super) async fn run_part(
+    database: &Database,
+    text: &str,
+    position: &mut ScriptPosition,
+    options: &OutputOptions,
+    out: &mut impl Write,
+) -> Result<(), CommandFailure> {
+    let start = *position;
+    position.statements += split_statements(strip_byte_order_mark(text)).len();
+    run_statements(database, text, Some(start), options, out).await
+}
+
+/// Runs the statements of a text, which is a part of a script if it has a position.
+async fn run_statements(
+    database: &Database,
+    text: &str,
+    position: Option<ScriptPosition>,
+    options: &OutputOptions,
+    out: &mut impl Write,
+) -> Result<(), CommandFailure> {
     let text = strip_byte_order_mark(text);
-    let texts = split_statements(text);
+    let start = position.unwrap_or_default();
+    let mut texts = split_statements(text);
+    texts.iter_mut().for_each(|statement| statement.line += start.lines);
     let mut statements = Vec::new();
     if texts.is_empty() {
         // The text has no statement, or cannot be split.
-        statements.extend(database.statements(text)?.into_iter().map(|s| CliStatement::Sql(Box::new(s))));
+        let text = "\n".repeat(start.lines as usize) + text;
+        statements.extend(database.statements(&text)?.into_iter().map(|s| CliStatement::Sql(Box::new(s))));
     }
-    let count = texts.len();
-    let located = |failure: CommandFailure, k: usize| match texts.get(k).filter(|_| count > 1) {
-        Some(statement) => in_statement(failure, k, statement),
+    let is_located = position.is_some() || texts.len() > 1;
+    let located = |failure: CommandFailure, k: usize| match texts.get(k).filter(|_| is_located) {
+        Some(statement) => in_statement(failure, start.statements + k, statement),
         None => failure,
     };
     for (k, statement) in texts.iter().enumerate() {
@@ -72,6 +112,11 @@ fn parse(database: &Database, statement: &StatementText) -> Result<Vec<CliStatem
     if is_summary {
         return Ok(vec![CliStatement::Summarize(text["SUMMARIZE".len()..].trim().to_owned())]);
     }
+    let sql = |statements: Vec<Statement>| statements.into_iter().map(|s| CliStatement::Sql(Box::new(s))).collect();
+    if let Ok(statements) = database.statements(text) {
+        return Ok(sql(statements));
+    }
+    // Only errors need the blanks before the statement, which would slow down long scripts.
     let before = "\n".repeat(statement.line as usize - 1) + &" ".repeat(statement.column as usize - 1);
     let text = format!("{before}{text}");
     let statements = database.statements(&text).map_err(|error| {
@@ -81,7 +126,7 @@ fn parse(database: &Database, statement: &StatementText) -> Result<Vec<CliStatem
             failure => failure,
         }
     })?;
-    Ok(statements.into_iter().map(|statement| CliStatement::Sql(Box::new(statement))).collect())
+    Ok(sql(statements))
 }
 
 /// Returns the hint on a text that is a command of sessions, and no statement.
@@ -122,7 +167,8 @@ fn explained_query(statement: &CliStatement) -> Option<&Statement> {
     }
 }
 
-/// Returns the reasons why aggregates of a query are not claimed, without repetitions.
+/// Returns the reasons why aggregates of a query are not claimed, without repetitions. A query that
+/// joins tables or has windows, but no aggregates, has one reason.
 async fn unclaimed_reasons(database: &Database, query: Statement) -> Result<Vec<String>, DataFusionError> {
     let plan = database.execute(query).await?.into_optimized_plan()?;
     let unclaimed = database.unclaimed_aggregates(&plan);
@@ -132,7 +178,23 @@ async fn unclaimed_reasons(database: &Database, query: Statement) -> Result<Vec<
             reasons.push(reason);
         }
     }
+    if lacks_aggregate(&plan)? {
+        reasons
+            .push("redpoll runs aggregates (sums, counts, minima, ..) over joins, and the query has none".to_owned());
+    }
     Ok(reasons)
+}
+
+/// Returns whether a query joins tables or has windows, but no aggregates and no claimed region.
+fn lacks_aggregate(plan: &LogicalPlan) -> Result<bool, DataFusionError> {
+    let (mut has_work, mut has_aggregate) = (false, false);
+    plan.apply_with_subqueries(|node| {
+        has_work |= matches!(node, LogicalPlan::Join(_) | LogicalPlan::Window(_));
+        // A claimed region is an extension.
+        has_aggregate |= matches!(node, LogicalPlan::Aggregate(_) | LogicalPlan::Extension(_));
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(has_work && !has_aggregate)
 }
 
 /// Runs a statement and prints its rows.
@@ -178,7 +240,9 @@ async fn run_statement(
     }
     warm.sort_unstable();
     if options.timing {
-        let rows = batches.iter().map(RecordBatch::num_rows).sum();
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        // The note on a cut table has the number of rows.
+        let rows = Some(rows).filter(|rows| options.rows.cut_to(*rows).is_none());
         out.flush()?;
         // Errors in writing to standard error are ignored.
         let _ = writeln!(std::io::stderr(), "{}", timing_line(rows, cold, &warm));
@@ -240,9 +304,13 @@ async fn run(database: &Database, statement: CliStatement) -> Result<Vec<RecordB
     }
 }
 
-fn timing_line(rows: usize, cold: Duration, warm: &[Duration]) -> String {
-    let rows = format!("{rows} row{}", if rows == 1 { "" } else { "s" });
-    let first = format!("{rows} in {cold:.3?}");
+/// Returns the line with the times of a statement, and with the number of its rows if that is
+/// given.
+fn timing_line(rows: Option<usize>, cold: Duration, warm: &[Duration]) -> String {
+    let first = match rows {
+        Some(rows) => format!("{rows} row{} in {cold:.3?}", if rows == 1 { "" } else { "s" }),
+        None => format!("time: {cold:.3?}"),
+    };
     match warm {
         [] => first,
         warm => format!("{first}, warm {:.3?} (median of {})", warm[warm.len() / 2], warm.len()),

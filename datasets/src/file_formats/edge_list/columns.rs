@@ -60,6 +60,20 @@ impl ColumnLayout {
         self.dictionaries.len()
     }
 
+    /// Returns the column with a role, counted from 0.
+    pub(super) fn column(&self, role: ColumnRole) -> Option<usize> {
+        self.roles.iter().position(|&other| other == role)
+    }
+
+    /// Returns the names of the columns of coordinates, mode by mode, and of the column of values;
+    /// an empty list if the header lacks one of them.
+    pub(super) fn names(&self, header: &[Cow<'_, [u8]>]) -> Vec<String> {
+        let coordinates = (0..self.rank()).map(ColumnRole::Coordinate);
+        let columns = coordinates.chain([ColumnRole::Value]).filter_map(|role| self.column(role));
+        let name = |column: usize| header.get(column).map(|name| String::from_utf8_lossy(name).into_owned());
+        columns.map(name).collect::<Option<_>>().unwrap_or_default()
+    }
+
     /// Returns whether there is a column of values.
     pub(super) fn has_values(&self) -> bool {
         self.roles.contains(&ColumnRole::Value)
@@ -83,7 +97,7 @@ pub(super) fn detect_columns(
         true => detect_coordinates(sample, value),
     };
     if coordinates.is_empty() {
-        let found = "none; `redpoll convert --coordinates` names the columns of coordinates";
+        let found = "none; name the columns of coordinates (`redpoll convert --coordinates`, `FileScan::columns`)";
         return Err(Fault::malformed("a column of coordinates before the column of values", found));
     }
     if coordinates.len() > MAX_RANK {
@@ -93,7 +107,8 @@ pub(super) fn detect_columns(
     let mut roles = vec![ColumnRole::Unread; sample.columns];
     for (mode, &column) in coordinates.iter().enumerate() {
         if roles[column] != ColumnRole::Unread || Some(column) == value {
-            return Err(Fault::malformed("distinct columns", format!("column {} twice", column + 1)));
+            let found = format!("column {} twice; name each column once", sample.column_text(column));
+            return Err(Fault::malformed("distinct columns of coordinates and values", found));
         }
         roles[column] = ColumnRole::Coordinate(mode);
     }
@@ -171,7 +186,8 @@ fn find_column(column: &Column, sample: &RecordSample<'_>) -> Result<usize, Faul
 fn unknown_column(name: &str, header: &[Cow<'_, [u8]>]) -> Fault {
     let expected = format!("a column named `{name}`");
     if header.is_empty() {
-        let found = "no header; `redpoll convert --header true` reads the first record as the header";
+        let found = "no header; `redpoll convert --header true` (`EdgeListOptions::header`) reads the first record \
+                     as the header";
         return Fault::malformed(expected, found);
     }
     let names: Vec<Cow<'_, str>> = header.iter().map(|field| String::from_utf8_lossy(field)).collect();

@@ -35,6 +35,9 @@
 //!   the comment, two columns of coordinates are edges of one set of vertices: the matrix is
 //!   square, and names have one dictionary. With [`Vertices::PerMode`], or another number of
 //!   columns, the size of each mode is determined by its coordinates.
+//!   [`Info::separate_names`](crate::Info) reports two such columns that share no name.
+//!   The comment `# names per mode` says that the columns are different sets; the writer adds it to
+//!   square matrices with different names in each mode.
 //! - **Values** are `i64` if all are integers that fit. They are `u64` if all are nonnegative
 //!   integers below 2^64 and some exceed `i64`, and otherwise `f64`. The values of a file without
 //!   entries are `f64`.
@@ -46,9 +49,12 @@ mod read;
 mod sniff;
 mod write;
 
-pub use options::{Column, Delimiter, Dictionary, EdgeListOptions, HeaderGuess, Ids, Vertices, Weight};
+pub use options::{Column, Delimiter, Dictionary, EdgeListOptions, HeaderGuess, Ids, SeparateNames, Vertices, Weight};
 
 use crate::file_format::FileFormat;
+
+/// The comment of a file whose columns of names are different sets.
+const NAMES_PER_MODE: &str = "names per mode";
 
 pub(crate) static CSV: FileFormat = FileFormat {
     name: "CSV edge list",

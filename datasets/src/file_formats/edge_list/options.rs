@@ -52,6 +52,23 @@ impl fmt::Display for HeaderGuess {
     }
 }
 
+/// Two columns of names that are numbered as one set of vertices, although no name occurs in both.
+/// They are probably two sets, such as users and items; [`Vertices::PerMode`] separates them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SeparateNames {
+    /// The names of the columns, quoted for messages, or their numbers, counted from 1.
+    pub columns: [String; 2],
+    /// The number of names in both columns.
+    pub names: usize,
+}
+
+impl fmt::Display for SeparateNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SeparateNames { columns: [first, second], names } = self;
+        write!(f, "columns {first} and {second} share no name, but are numbered as one set of {names} names")
+    }
+}
+
 /// Delimiter of fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delimiter {

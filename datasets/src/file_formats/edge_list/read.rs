@@ -2,7 +2,7 @@
 
 use super::columns::{ColumnLayout, ColumnRole, detect_columns, is_number};
 use super::sniff::{Fields, RecordSample, Records, sample_records};
-use super::{Dictionary, EdgeListOptions};
+use super::{Dictionary, EdgeListOptions, NAMES_PER_MODE, SeparateNames, Vertices};
 use crate::content::{Data, Info, Layout, MAX_DIMENSION};
 use crate::error::{Fault, LocatedFault, Location, StreamError};
 use crate::file_format::{FileFormat, ParsedFile};
@@ -43,6 +43,9 @@ pub(super) fn read(
         return Err(fault.at(Location::File));
     }
     let dims = comments(bytes, b"#%").find_map(parse_dims);
+    let is_per_mode = comments(bytes, b"#%").any(|comment| comment.trim_ascii() == NAMES_PER_MODE.as_bytes());
+    let vertices = if is_per_mode { Vertices::PerMode } else { options.vertices };
+    let options = &EdgeListOptions { vertices, ..options.clone() };
     let first_line = Records::new(bytes).next().map_or(Location::File, |(line, _)| Location::Line(line));
     let Some(sample) = sample_records(bytes, options)? else {
         let expected = format!("a record, or a comment `# {DIMS} ..` and a header");
@@ -58,6 +61,11 @@ pub(super) fn read(
     let reader =
         RecordReader { columns: &columns, dims: dims.as_deref(), first: options.first, count: sample.columns, memory };
     let entries = reader.read(bytes, &sample)?;
+    let separate_names = match dims {
+        None => separate_names(&columns, &sample, &entries, memory).map_err(|fault| fault.at(Location::File))?,
+        Some(_) => None,
+    };
+    let has_shape_comment = dims.is_some();
     let shape = match dims {
         Some(shape) => shape,
         None if columns.one_set => vec![entries.min_shape.iter().copied().max().unwrap_or(0); 2],
@@ -74,10 +82,41 @@ pub(super) fn read(
     let fill = Scalar::zero(values.prim());
     let info = Info::of_entries(file_format, Layout::Coordinate, (shape, stored as u64), fill);
     Ok(ParsedFile {
-        info: Info { header_guess: sample.guess, ..info },
+        info: Info {
+            columns: columns.names(sample.header.as_deref().unwrap_or_default()),
+            header_guess: sample.guess,
+            separate_names,
+            has_shape_comment,
+            ..info
+        },
         data: Data::Triples { coordinates: entries.coordinates, values },
         dictionaries: if named { mode_dictionaries.collect() } else { Vec::new() },
     })
+}
+
+/// Returns the two columns of names that are numbered as one set, if no name occurs in both.
+fn separate_names(
+    columns: &ColumnLayout,
+    sample: &RecordSample<'_>,
+    entries: &ParsedEntries,
+    memory: &Memory,
+) -> Result<Option<SeparateNames>, Fault> {
+    let ([Some(first), Some(second)], [rows, others]) = (&columns.dictionaries[..], &entries.coordinates[..]) else {
+        return Ok(None);
+    };
+    let names = entries.dictionaries[*first].len();
+    if first != second || names == 0 {
+        return Ok(None);
+    }
+    memory.charge("names", names as u64)?;
+    let mut is_row = vec![false; names];
+    rows.iter().for_each(|&row| is_row[row as usize] = true);
+    if others.iter().any(|&column| is_row[column as usize]) {
+        return Ok(None);
+    }
+    let column =
+        |mode| sample.column_text(columns.column(ColumnRole::Coordinate(mode)).expect("each mode has a column"));
+    Ok(Some(SeparateNames { columns: [column(0), column(1)], names }))
 }
 
 /// A reader of records whose form has been detected.
@@ -143,7 +182,7 @@ impl RecordReader<'_> {
         if found != self.count {
             let expected = format!("{} fields as in the first record", self.count);
             let found = format!(
-                "{found}: {}; correct the line, or choose the delimiter by `redpoll convert --delimiter`",
+                "{found}: {}; correct the line, or choose the delimiter by `redpoll convert --delimiter` (`EdgeListOptions::delimiter`)",
                 quote(record)
             );
             return Err(Fault::malformed(expected, found).at(Location::Line(line)));
@@ -206,8 +245,8 @@ fn coordinate_fault(field: &[u8]) -> Fault {
     } else {
         "a number, as in the first records of this column"
     };
-    let found = quote_field(field);
-    Fault::malformed(expected, format!("{found}; `redpoll convert --names` reads coordinates as names"))
+    let step = "`redpoll convert --names` (`EdgeListOptions::ids`) reads coordinates as names";
+    Fault::malformed(expected, format!("{}; {step}", quote_field(field)))
 }
 
 /// Quotes a field for messages.
@@ -293,7 +332,7 @@ fn value_fault(field: &[u8]) -> Fault {
     let point: Vec<u8> = field.iter().map(|&b| if b == b',' { b'.' } else { b }).collect();
     let step = match is_number(&point) {
         true => "write a decimal point",
-        false => "`redpoll convert --value` selects another column, or `none`",
+        false => "choose another column of values (`redpoll convert --value`, `FileScan::values`), or none",
     };
     Fault::malformed("a number", format!("{}; {step}", quote_field(field)))
 }

@@ -146,9 +146,14 @@ pub(super) struct RecordSample<'a> {
 impl RecordSample<'_> {
     /// Returns the position of a field in a line; the column is counted from 0.
     pub(super) fn location(&self, line: u64, column: usize) -> Location {
+        Location::Field(line, self.column_text(column))
+    }
+
+    /// Returns the quoted name of a column, or its number, counted from 1. `column` is counted from
+    /// 0.
+    pub(super) fn column_text(&self, column: usize) -> String {
         let name = self.header.as_ref().and_then(|header| header.get(column)).filter(|name| !name.is_empty());
-        let column = name.map_or_else(|| (column + 1).to_string(), |name| quote(name));
-        Location::Field(line, column)
+        name.map_or_else(|| (column + 1).to_string(), |name| quote(name))
     }
 }
 

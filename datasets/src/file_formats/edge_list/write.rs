@@ -1,7 +1,7 @@
 //! Writer of edge lists: a header, then coordinates from 0 or names, and values unless they are
 //! booleans.
 
-use super::{Delimiter, Dictionary};
+use super::{Delimiter, Dictionary, NAMES_PER_MODE};
 use crate::content::{Content, Layout};
 use crate::error::{Fault, WriteError};
 use crate::file_format::WriteOptions;
@@ -35,6 +35,13 @@ pub(super) fn write(
     if detected != *shape || names.iter().any(Option::is_some) {
         let dimensions = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
         writeln!(out, "# {DIMS} {dimensions}")?;
+    }
+    // The columns of a square matrix are read as one set otherwise.
+    if let ([rows, columns], [row_names, column_names]) = (&shape[..], &options.dictionaries[..])
+        && rows == columns
+        && row_names != column_names
+    {
+        writeln!(out, "# {NAMES_PER_MODE}")?;
     }
     let mut header: Vec<String> = match shape.len() {
         2 => vec!["row".into(), "column".into()],

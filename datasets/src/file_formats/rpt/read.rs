@@ -59,6 +59,9 @@ impl FileHeader {
             symmetry: Symmetry::General,
             stored: self.tensor.stored,
             header_guess: None,
+            columns: Vec::new(),
+            separate_names: None,
+            has_shape_comment: false,
         }
     }
 }

@@ -40,7 +40,11 @@ impl ExprBuilder<'_> {
             None => self.summed(value)?,
         };
         if let Some(index) = indices.iter().find(|index| !expr.info().fields.contains(index)) {
-            return Err(Error::Syntax(format!("index `{index}` is on the left, but no tensor on the right has it")));
+            let message = format!(
+                "index `{index}` is on the left, but no tensor on the right has it; remove `{index}` from the left, or \
+                 use it on the right"
+            );
+            return Err(Error::Syntax(message));
         }
         if expr.info().fields == *indices { Ok(expr) } else { expr.reorder(indices.iter().cloned()) }
     }

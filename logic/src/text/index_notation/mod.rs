@@ -309,7 +309,13 @@ mod tests {
         check("y(i) = C(i,j)", &expect!["error: line 1, column 8: unknown tensor `C`; did you mean `A`, `B` or `S`?"]);
         check(
             "y(k) = x(j)",
-            &expect!["error: line 1, column 1: index `k` is on the left, but no tensor on the right has it"],
+            &expect![
+                "error: line 1, column 1: index `k` is on the left, but no tensor on the right has it; remove `k` from the left, or use it on the right"
+            ],
+        );
+        check(
+            "y(i) == b(i)",
+            &expect!["error: line 1, column 7: expected a value, found `=`; an assignment is written with one `=`"],
         );
         check("y(i) foo= b(i)", &expect!["error: line 1, column 6: unknown operator `foo`"]);
         check(

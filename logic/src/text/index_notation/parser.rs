@@ -98,6 +98,9 @@ impl<'t> StatementParser<'t> {
             word => Some(operator(word).map_err(|e| e.with_position(op_at.line, op_at.column))?),
         };
         self.cursor.advance();
+        if self.cursor.peek() == Some('=') {
+            return Err(self.expected_with("a value", "; an assignment is written with one `=`"));
+        }
         let value = self.value()?;
         self.skip_blanks();
         if self.cursor.peek().is_some_and(|c| c != ';' && c != '\n') {
