@@ -328,6 +328,8 @@ fn preconditions() {
             (v, product, "(split i j ii 2)"),
             (v, product, "(collapse j i p)"),
             (v, triangle, "(collapse i j p)"),
+            (v, product, "(collapse i j p) (parallel p)"),
+            (v, product, "(collapse i j p) (split p po pi 4) (unroll pi 2)"),
             (v, product, "(bound i 6)"),
             (v, triangle, "(bound j 5)"),
             (v, product, "(bound i (at-most 4))"),
