@@ -61,12 +61,14 @@ mod schedule;
 mod scopes;
 mod sections;
 mod single_rounds;
+mod stored_block;
 mod tables;
 mod text;
 mod types;
 mod verify;
 mod visit;
 mod wrapperize;
+mod write_path;
 
 pub(crate) use bounds::index_ranges;
 pub use bounds::{BoundsCheck, Ranges, bounds_checks, prove_bounds};
