@@ -68,10 +68,53 @@ pub enum Join {
     Shared,
     /// Each chunk writes a range of the coordinates of the outermost level, in order; its arrays
     /// are appended to those of the chunk before.
-    Appended,
+    Appended(RoundCoordinates),
     /// Each chunk folds starting from the fill value; the results are folded by the same operator,
     /// in the order of the chunks.
     Folded(Op),
+}
+
+/// The coordinates that each round writes in the outermost mode of an appended output: those from
+/// `factor * round + constant` on, before those of the next round.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RoundCoordinates {
+    factor: i64,
+    constant: i64,
+}
+
+impl RoundCoordinates {
+    /// Maximum of the factor and of the absolute constant, so that [`RoundCoordinates::max_round`]
+    /// is beyond all coordinates.
+    const MAX: i64 = 1 << 31;
+
+    /// The coordinates of rounds that write the coordinate of their own number.
+    pub const ROUND: RoundCoordinates = RoundCoordinates { factor: 1, constant: 0 };
+
+    /// Returns the coordinates of rounds that write `width` coordinates from
+    /// `factor * round + constant` on; `None` if rounds are not ascending and disjoint.
+    fn of_span(CoordinateSpan { factor, constant, width }: CoordinateSpan) -> Option<RoundCoordinates> {
+        let fits = (1..=RoundCoordinates::MAX).contains(&factor) && width <= factor;
+        let offsets = -RoundCoordinates::MAX..=RoundCoordinates::MAX;
+        (fits && offsets.contains(&constant)).then_some(RoundCoordinates { factor, constant })
+    }
+
+    /// Returns the greatest number of a round whose coordinates are computed without overflow. The
+    /// rounds of chunks, which may begin and end far outside of the loop ([`ALL_ROUNDS`]), are
+    /// limited to its range in both directions.
+    pub fn max_round(self) -> i64 {
+        (ALL_ROUNDS.end - RoundCoordinates::MAX) / self.factor
+    }
+
+    /// Returns the factor and the constant.
+    pub fn form(self) -> (i64, i64) {
+        (self.factor, self.constant)
+    }
+
+    /// Returns the first coordinate of a round.
+    pub fn first(self, round: i64) -> i64 {
+        let max = self.max_round();
+        self.factor * round.clamp(-max, max) + self.constant
+    }
 }
 
 /// A reason why the outermost loop of a program cannot be cut. The names in the variants are names
@@ -92,8 +135,8 @@ pub enum Obstacle {
     /// Several rounds may write one element of this output, and the writes are not folds by one
     /// operator that can be regrouped by chunks.
     NotFolded(String),
-    /// This output is appended to, and its outermost coordinate is not the index of the loop, or
-    /// the outputs of chunks cannot be concatenated.
+    /// This output is appended to, and its outermost coordinate is neither the index of the loop nor
+    /// within blocks of a given size, or the outputs of chunks cannot be concatenated.
     Appended(String),
 }
 
@@ -113,7 +156,12 @@ impl fmt::Display for Obstacle {
                 )
             }
             Obstacle::Appended(output) => {
-                write!(f, "`{output}` is appended to, and its outermost coordinate is not the index of this loop")
+                write!(
+                    f,
+                    "`{output}` is appended to, and its outermost coordinate is neither the index of this loop nor \
+                     the index of a loop over blocks of a given number of rounds, as in `split(i, io, ii, 64)`; blocks \
+                     of stored entries or of a product can be parallel if `{output}` is dense"
+                )
             }
         }
     }
@@ -278,9 +326,13 @@ fn output_join(
     }
     let written = kernel_format(&ty.format);
     let concatenated = written.levels.iter().all(|l| level(l.kind).concatenation() != Concatenation::None);
-    let plain_index = Some(CoordinateSpan { factor: 1, constant: 0, width: 1 });
-    if decl.pattern.is_none() && *written == ty.format && concatenated && rank > 0 && disjoint_span(0) == plain_index {
-        return Some(Join::Appended);
+    if decl.pattern.is_none()
+        && *written == ty.format
+        && concatenated
+        && rank > 0
+        && let Some(coordinates) = disjoint_span(0).and_then(RoundCoordinates::of_span)
+    {
+        return Some(Join::Appended(coordinates));
     }
     fold_operator(decl, &mut writes.iter().map(|(_, write)| *write), mode).map(Join::Folded)
 }

@@ -74,7 +74,7 @@ pub(crate) use bounds::index_ranges;
 pub use bounds::{BoundsCheck, Ranges, bounds_checks, prove_bounds};
 pub use concordize::concordize;
 pub use cut::{ALL_ROUNDS, MAX_CHUNKS};
-pub use cut::{Cut, Join, Obstacle, cut, verify_parallel};
+pub use cut::{Cut, Join, Obstacle, RoundCoordinates, cut, verify_parallel};
 pub use dense_values::{DenseValues, dense_values, value_index};
 pub use dimensionalize::dimensionalize;
 pub use empty_loops::drop_empty_loops;

@@ -58,7 +58,8 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
         effect: "allows chunks of the loop to run in parallel",
         precondition: "the loop is the outermost one and has a constant extent, such as a loop over `into(N)` blocks; \
                        no two rounds write one entry, unless all writes of that entry fold by an operator whose order \
-                       does not matter; results do not depend on the number of threads",
+                       does not matter; the outermost coordinate of a result that is appended to is the index of \
+                       the loop, or of a loop over its blocks of a given number of rounds; results do not depend on the number of threads",
     },
     TransformationText {
         forms: &["lanes(i, 4)"],
