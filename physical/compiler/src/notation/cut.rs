@@ -136,8 +136,10 @@ pub enum Obstacle {
     /// operator that can be regrouped by chunks.
     NotFolded(String),
     /// This output is appended to, and its outermost coordinate is neither the index of the loop nor
-    /// within blocks of a given size, or the outputs of chunks cannot be concatenated.
+    /// within blocks of a given size.
     Appended(String),
+    /// This output is appended to, and arrays of its format cannot be concatenated.
+    NotConcatenated(String),
 }
 
 impl fmt::Display for Obstacle {
@@ -155,12 +157,19 @@ impl fmt::Display for Obstacle {
                      that can be regrouped"
                 )
             }
+            Obstacle::NotConcatenated(output) => {
+                write!(
+                    f,
+                    "`{output}` is appended to, and its format cannot be put together from chunks; give it dense and \
+                     sparse-list levels, such as csr"
+                )
+            }
             Obstacle::Appended(output) => {
                 write!(
                     f,
                     "`{output}` is appended to, and its outermost coordinate is neither the index of this loop nor \
                      the index of a loop over blocks of a given number of rounds, as in `split(i, io, ii, 64)`; blocks \
-                     of stored entries or of a product can be parallel if `{output}` is dense"
+                     of stored entries and blocks of a product do not append in chunks"
                 )
             }
         }
@@ -197,7 +206,8 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
         let join = output_join(decl, &own, &|at| writes.span(at, index), mode);
         let obstacle = || match decl.appended_levels() {
             0 => Obstacle::NotFolded(decl.name.clone()),
-            _ => Obstacle::Appended(decl.name.clone()),
+            _ if is_concatenated(decl) => Obstacle::Appended(decl.name.clone()),
+            _ => Obstacle::NotConcatenated(decl.name.clone()),
         };
         outputs.push((id, join.ok_or_else(obstacle)?));
     }
@@ -324,17 +334,20 @@ fn output_join(
     if is_dense(decl) && (0..rank).any(|k| disjoint_span(k).is_some()) {
         return Some(Join::Shared);
     }
-    let written = kernel_format(&ty.format);
-    let concatenated = written.levels.iter().all(|l| level(l.kind).concatenation() != Concatenation::None);
-    if decl.pattern.is_none()
-        && *written == ty.format
-        && concatenated
+    if is_concatenated(decl)
         && rank > 0
         && let Some(coordinates) = disjoint_span(0).and_then(RoundCoordinates::of_span)
     {
         return Some(Join::Appended(coordinates));
     }
     fold_operator(decl, &mut writes.iter().map(|(_, write)| *write), mode).map(Join::Folded)
+}
+
+/// Returns whether an output is made by concatenation of arrays that chunks append to.
+fn is_concatenated(TensorDecl { ty, pattern, .. }: &TensorDecl) -> bool {
+    let written = kernel_format(&ty.format);
+    let levels = || written.levels.iter().all(|l| level(l.kind).concatenation() != Concatenation::None);
+    pattern.is_none() && *written == ty.format && levels()
 }
 
 /// Returns the operator by which all these writes fold into an output, if partial folds that start

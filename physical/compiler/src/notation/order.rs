@@ -122,9 +122,9 @@ impl<'a> WriteOrderVerifier<'a> {
         let path = WritePath { levels, loops };
         if !tensor.write_paths.iter().all(|earlier| earlier.is_same(&path) || earlier.is_before(&path)) {
             return self.fail(format!(
-                "`{name}` is written by a second statement over other loops or by another subscript, and not always \
-                 after the first; if these are copies that `unroll` made, unroll a loop with a constant number of \
-                 rounds whose index alone is the coordinate, but {}",
+                "`{name}` is written by a second statement over other loops or by another subscript, but {}; \
+                 copies that `unroll` makes append in order if their loop has a constant number of rounds and its \
+                 index is a coordinate",
                 self.append_rule(lhs.tensor)
             ));
         }

@@ -37,7 +37,9 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
         effect: "names the product p of two loops, so that split can cut it into blocks that begin and end within \
                  the rounds of the outer loop; inside of a block both loops keep their names, and the rounds of a \
                  block can be split again; either loop may be a product itself",
-        precondition: "one loop is directly inside of the other, both extents are constant",
+        precondition: "one loop is directly inside of the other, both extents are constant; blocks of a product do not \
+                       append to a sparse result, since a row may lie in two blocks: precompute into a workspace, or \
+                       give the result a dense format",
     },
     TransformationText {
         forms: &["bound(i, 64)", "bound(i, at-most(64))"],
@@ -71,6 +73,7 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
         effect: "repeats the body once for each round, or this many times per round; remaining rounds are guarded \
                  if the number of rounds is computed at run time; a loop from one stored entry to the next handles \
                  this many entries per round",
-        precondition: "without a number of copies, the number of rounds has a constant bound",
+        precondition: "without a number of copies, the number of rounds has a constant bound; where the loop appends to \
+                       a result, the number is constant and the index is a coordinate of the result",
     },
 ];

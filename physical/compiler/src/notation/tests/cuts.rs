@@ -88,6 +88,9 @@ fn blocks_of_rows_are_appended() {
     ] {
         assert_eq!(how(&[MATRIX], &body, FloatMode::Relaxed), expected, "{body}");
     }
+    let runs = "(output R (type (shape 4 5) f64 0.0 (dense (run-length (element)))))";
+    let refused = how(&[runs], "(for i (for j (= (R i j) (A i j))))", FloatMode::Relaxed);
+    assert!(refused.contains("`R` is appended to, and its format cannot be put together from chunks"), "{refused}");
 }
 
 #[test]
