@@ -14,8 +14,8 @@ use super::{LoweringOptions, MeanLengths};
 use crate::assembly::build::{self, add, and, int, is_cheap, is_register_only, lt, mul, not, split};
 use crate::assembly::{Buffer, BufferDecl, CompareOp, Expr, Local, LocalDecl, Status, Stmt};
 use crate::notation::{
-    BoundsCheck, Cut, Index, Join, Program, Role, Rounds, Site, Stmt as Notation, TensorId, Var, Write, bounds_checks,
-    index_ranges,
+    BoundsCheck, Cut, Index, Join, Program, Role, RoundCoordinates, Rounds, Site, Stmt as Notation, TensorId, Var,
+    Write, bounds_checks, index_ranges,
 };
 use redpoll_logic::{FloatMode, Prim, Special};
 use std::cell::OnceCell;
@@ -356,9 +356,27 @@ impl<'p> Cx<'p> {
     /// Cuts the next loop to a chunk.
     pub(crate) fn set_chunk(&mut self, chunk: (Local, Local), cut: &Cut) {
         self.chunk = Some(chunk);
-        for (tensor, _) in cut.outputs.iter().filter(|(_, join)| *join == Join::Appended) {
-            self.tensors[tensor.index()].chunk = Some(chunk);
+        for (tensor, join) in &cut.outputs {
+            if let Join::Appended(coordinates) = join {
+                let written = match *coordinates == RoundCoordinates::ROUND {
+                    true => chunk,
+                    false => {
+                        (self.first_coordinate(*coordinates, chunk.0), self.first_coordinate(*coordinates, chunk.1))
+                    }
+                };
+                self.tensors[tensor.index()].chunk = Some(written);
+            }
         }
+    }
+
+    /// Emits the first coordinate that a round writes, as [`RoundCoordinates::first`] computes it.
+    fn first_coordinate(&mut self, coordinates: RoundCoordinates, round: Local) -> Local {
+        let (factor, constant) = coordinates.form();
+        let limit = int(coordinates.max_round());
+        let round = build::max(&build::min(&Expr::Local(round), &limit), &int(-coordinates.max_round()));
+        let first = self.new_local("first", Prim::I64);
+        self.assign(first, add(&mul(&int(factor), &round), &int(constant)));
+        first
     }
 
     /// Takes the bounds of the chunk to which the next loop is cut.

@@ -68,10 +68,53 @@ pub enum Join {
     Shared,
     /// Each chunk writes a range of the coordinates of the outermost level, in order; its arrays
     /// are appended to those of the chunk before.
-    Appended,
+    Appended(RoundCoordinates),
     /// Each chunk folds starting from the fill value; the results are folded by the same operator,
     /// in the order of the chunks.
     Folded(Op),
+}
+
+/// The coordinates that each round writes in the outermost mode of an appended output: those from
+/// `factor * round + constant` on, before those of the next round.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RoundCoordinates {
+    factor: i64,
+    constant: i64,
+}
+
+impl RoundCoordinates {
+    /// Maximum of the factor and of the absolute constant, so that [`RoundCoordinates::max_round`]
+    /// is beyond all coordinates.
+    const MAX: i64 = 1 << 31;
+
+    /// The coordinates of rounds that write the coordinate of their own number.
+    pub const ROUND: RoundCoordinates = RoundCoordinates { factor: 1, constant: 0 };
+
+    /// Returns the coordinates of rounds that write `width` coordinates from
+    /// `factor * round + constant` on; `None` if rounds are not ascending and disjoint.
+    fn of_span(CoordinateSpan { factor, constant, width }: CoordinateSpan) -> Option<RoundCoordinates> {
+        let fits = (1..=RoundCoordinates::MAX).contains(&factor) && width <= factor;
+        let offsets = -RoundCoordinates::MAX..=RoundCoordinates::MAX;
+        (fits && offsets.contains(&constant)).then_some(RoundCoordinates { factor, constant })
+    }
+
+    /// Returns the greatest number of a round whose coordinates are computed without overflow. The
+    /// rounds of chunks, which may begin and end far outside of the loop ([`ALL_ROUNDS`]), are
+    /// limited to its range in both directions.
+    pub fn max_round(self) -> i64 {
+        (ALL_ROUNDS.end - RoundCoordinates::MAX) / self.factor
+    }
+
+    /// Returns the factor and the constant.
+    pub fn form(self) -> (i64, i64) {
+        (self.factor, self.constant)
+    }
+
+    /// Returns the first coordinate of a round.
+    pub fn first(self, round: i64) -> i64 {
+        let max = self.max_round();
+        self.factor * round.clamp(-max, max) + self.constant
+    }
 }
 
 /// A reason why the outermost loop of a program cannot be cut. The names in the variants are names
@@ -92,9 +135,11 @@ pub enum Obstacle {
     /// Several rounds may write one element of this output, and the writes are not folds by one
     /// operator that can be regrouped by chunks.
     NotFolded(String),
-    /// This output is appended to, and its outermost coordinate is not the index of the loop, or
-    /// the outputs of chunks cannot be concatenated.
+    /// This output is appended to, and its outermost coordinate is neither the index of the loop nor
+    /// within blocks of a given size.
     Appended(String),
+    /// This output is appended to, and arrays of its format cannot be concatenated.
+    NotConcatenated(String),
 }
 
 impl fmt::Display for Obstacle {
@@ -112,8 +157,20 @@ impl fmt::Display for Obstacle {
                      that can be regrouped"
                 )
             }
+            Obstacle::NotConcatenated(output) => {
+                write!(
+                    f,
+                    "`{output}` is appended to, and its format cannot be put together from chunks; give it dense and \
+                     sparse-list levels, such as csr"
+                )
+            }
             Obstacle::Appended(output) => {
-                write!(f, "`{output}` is appended to, and its outermost coordinate is not the index of this loop")
+                write!(
+                    f,
+                    "`{output}` is appended to, and its outermost coordinate is neither the index of this loop nor \
+                     the index of a loop over blocks of a given number of rounds, as in `split(i, io, ii, 64)`; blocks \
+                     of stored entries and blocks of a product do not append in chunks"
+                )
             }
         }
     }
@@ -149,7 +206,8 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
         let join = output_join(decl, &own, &|at| writes.span(at, index), mode);
         let obstacle = || match decl.appended_levels() {
             0 => Obstacle::NotFolded(decl.name.clone()),
-            _ => Obstacle::Appended(decl.name.clone()),
+            _ if is_concatenated(decl) => Obstacle::Appended(decl.name.clone()),
+            _ => Obstacle::NotConcatenated(decl.name.clone()),
         };
         outputs.push((id, join.ok_or_else(obstacle)?));
     }
@@ -276,13 +334,20 @@ fn output_join(
     if is_dense(decl) && (0..rank).any(|k| disjoint_span(k).is_some()) {
         return Some(Join::Shared);
     }
-    let written = kernel_format(&ty.format);
-    let concatenated = written.levels.iter().all(|l| level(l.kind).concatenation() != Concatenation::None);
-    let plain_index = Some(CoordinateSpan { factor: 1, constant: 0, width: 1 });
-    if decl.pattern.is_none() && *written == ty.format && concatenated && rank > 0 && disjoint_span(0) == plain_index {
-        return Some(Join::Appended);
+    if is_concatenated(decl)
+        && rank > 0
+        && let Some(coordinates) = disjoint_span(0).and_then(RoundCoordinates::of_span)
+    {
+        return Some(Join::Appended(coordinates));
     }
     fold_operator(decl, &mut writes.iter().map(|(_, write)| *write), mode).map(Join::Folded)
+}
+
+/// Returns whether an output is made by concatenation of arrays that chunks append to.
+fn is_concatenated(TensorDecl { ty, pattern, .. }: &TensorDecl) -> bool {
+    let written = kernel_format(&ty.format);
+    let levels = || written.levels.iter().all(|l| level(l.kind).concatenation() != Concatenation::None);
+    pattern.is_none() && *written == ty.format && levels()
 }
 
 /// Returns the operator by which all these writes fold into an output, if partial folds that start

@@ -5,14 +5,17 @@
 //! outermost to the last appended one. The loops that resolve these levels are the outermost ones,
 //! in the order of the levels. Each coordinate ascends with the loops that resolve its level, and
 //! all other repeated loops lie inside of them. Several writes of one tensor reach its entries by
-//! the same loops. Random writes need a workspace: a local with levels that take them, such as
+//! the same loops, or by paths that ascend from one write to the next (`write_path`). Random writes
+//! need a workspace: a local with levels that take them, such as
 //! dense, hash or byte-map levels. The optimizer inserts a workspace wherever a plan needs one.
 
 use super::linear::{Atom, Linear};
+use super::stored_block::StoredBlock;
 use super::verify::{ProgramRule, location};
+use super::write_path::{PathLevel, RepeatedLoop, WritePath, ascend};
 use super::{Access, Expr, Index, Program, Stmt, TensorId, Var};
 use crate::Error;
-use redpoll_logic::is_ascending_mixed_radix;
+use redpoll_logic::LevelKind;
 use redpoll_logic::op::{Builtin, Op};
 use std::collections::HashMap;
 
@@ -30,22 +33,12 @@ enum EnclosingBinder<'a> {
     While,
 }
 
-/// A loop that may run more than once.
-struct RepeatedLoop {
-    /// The number of the binder.
-    binder: usize,
-    index: Index,
-    /// The maximum number of rounds, if it is constant.
-    rounds: Option<i64>,
-}
-
 /// A tensor with appended levels, between its declaration and its freeze.
 struct AppendedTensor {
     /// The number of binders outside of the declaration.
     start_depth: usize,
-    /// The path of the first write: for each level that is written in order, its subscript, and the
-    /// loop inside of the declaration that resolves the subscript.
-    write_path: Option<Vec<(Option<Index>, Linear)>>,
+    /// The different paths of the writes so far.
+    write_paths: Vec<WritePath>,
 }
 
 struct WriteOrderVerifier<'a> {
@@ -67,7 +60,10 @@ impl<'a> WriteOrderVerifier<'a> {
         self.binders.extend(binder);
         match stmt {
             Stmt::Declare(t) if self.appended_levels(*t) > 0 => {
-                drop(self.tensors.insert(*t, AppendedTensor { start_depth: self.binders.len(), write_path: None }));
+                drop(
+                    self.tensors
+                        .insert(*t, AppendedTensor { start_depth: self.binders.len(), write_paths: Vec::new() }),
+                );
             }
             Stmt::Thaw(t) if self.appended_levels(*t) > 0 => {
                 let name = &self.program.tensors[t.index()].name;
@@ -95,16 +91,15 @@ impl<'a> WriteOrderVerifier<'a> {
             return self
                 .fail(format!("every round of a `while` writes `{name}` again, but {}", self.append_rule(lhs.tensor)));
         }
-        let repeated = self.repeated_loops(binders);
-        let loops: Vec<(Index, Option<i64>)> = repeated.iter().map(|l| (l.index, l.rounds)).collect();
-        let (mut resolved, mut write_path) = (0, Vec::new());
+        let loops = self.repeated_loops(binders);
+        let (mut resolved, mut levels) = (0, Vec::new());
         for (mode, subscript) in lhs.subscripts.iter().take(self.appended_levels(lhs.tensor)).enumerate() {
             let form = Linear::of(&subscript.at).and_then(|form| self.expand(form, tensor.start_depth));
             let next = form.as_ref().and_then(|form| advance(form, &loops, resolved));
             let (Some(form), Some(next)) = (form, next) else {
                 let what = match loops.get(resolved) {
-                    Some((index, _)) => {
-                        let index = &self.program.indices[index.index()];
+                    Some(l) => {
+                        let index = &self.program.indices[l.index.index()];
                         format!("its coordinate of level {mode} does not ascend with the loop of `{index}`")
                     }
                     None => format!("its coordinate of level {mode} is not proved to ascend"),
@@ -112,68 +107,50 @@ impl<'a> WriteOrderVerifier<'a> {
                 return self
                     .fail(format!("`{name}` is written out of order: {what}, but {}", self.append_rule(lhs.tensor)));
             };
-            let (resolved_by, outside) = resolution(&subscript.at, &form, binders, &repeated);
-            if let Some((index, _)) = loops[next..].first().filter(|_| outside > next) {
-                let index = &self.program.indices[index.index()];
+            let (resolved_by, outside) = resolution(&subscript.at, &form, binders, &loops);
+            if let Some(l) = loops[next..].first().filter(|_| outside > next) {
+                let index = &self.program.indices[l.index.index()];
                 let what = format!("each round of the loop of `{index}` repeats its coordinate of level {mode}");
                 return self
                     .fail(format!("`{name}` is written out of order: {what}, but {}", self.append_rule(lhs.tensor)));
             }
-            write_path.push((resolved_by, form));
+            let format = &self.program.tensors[lhs.tensor.index()].ty.format.levels[mode];
+            let is_list = matches!(format.kind, LevelKind::Dense | LevelKind::SparseList) && format.unique;
+            levels.push(PathLevel { resolved_by, form, resolved: next, is_list });
             resolved = next;
         }
-        match &tensor.write_path {
-            Some(first) if *first != write_path => self.fail(format!(
-                "`{name}` is written by a second statement over other loops or by another subscript, but {}",
+        let path = WritePath { levels, loops };
+        if !tensor.write_paths.iter().all(|earlier| earlier.is_same(&path) || earlier.is_before(&path)) {
+            return self.fail(format!(
+                "`{name}` is written by a second statement over other loops or by another subscript, but {}; \
+                 copies that `unroll` makes append in order if their loop has a constant number of rounds and its \
+                 index is a coordinate",
                 self.append_rule(lhs.tensor)
-            )),
-            Some(_) => Ok(()),
-            None => {
-                self.tensors.get_mut(&lhs.tensor).expect("it was found above").write_path = Some(write_path);
-                Ok(())
-            }
+            ));
         }
+        if !tensor.write_paths.iter().any(|earlier| earlier.is_same(&path)) {
+            self.tensors.get_mut(&lhs.tensor).expect("it was found above").write_paths.push(path);
+        }
+        Ok(())
     }
 
-    /// Returns the loops among the binders that may run more than once. A loop over blocks of
-    /// stored entries directly around the loop over the rounds of a block is left out, since the
-    /// coordinates of both together ascend like those of one loop.
+    /// Returns the loops among the binders that may run more than once. Loops over blocks of stored
+    /// entries, and over parts of a block, directly around the loop over the rounds of a block or
+    /// part are left out, since the coordinates of all of them ascend like those of one loop.
     fn repeated_loops(&self, binders: &[EnclosingBinder<'_>]) -> Vec<RepeatedLoop> {
         let mut loops: Vec<RepeatedLoop> = Vec::new();
         for (binder, enclosing) in binders.iter().enumerate() {
             let Some((index, rounds)) = self.rounds(enclosing) else { continue };
-            if let (Some(outer), EnclosingBinder::Loop { extent, .. }) = (loops.last(), enclosing)
-                && self.is_block(extent, outer.index)
+            let mut blocks = Vec::new();
+            if let EnclosingBinder::Loop { extent, .. } = enclosing
+                && let Some(block) = StoredBlock::of(self.program, extent)
             {
-                loops.pop();
+                let over_blocks = loops_over_blocks(&block, &loops, binders);
+                blocks = loops.drain(loops.len() - over_blocks..).flat_map(RepeatedLoop::into_indices).collect();
             }
-            loops.push(RepeatedLoop { binder, index, rounds });
+            loops.push(RepeatedLoop { binder, index, rounds, blocks });
         }
         loops
-    }
-
-    /// Returns whether an extent is the block of stored entries whose number is the outer index.
-    fn is_block(&self, (lo, hi): &(Expr, Expr), outer: Index) -> bool {
-        // The first block begins at 0 in fibers that are not stored, too.
-        let is_first = Expr::call(Builtin::Eq, [Expr::Index(outer), Expr::int(0)]);
-        let lo = match lo {
-            Expr::Call(Op::Builtin(Builtin::IfElse), args) if args[0] == is_first && args[1].as_int() == Some(0) => {
-                &args[2]
-            }
-            lo => lo,
-        };
-        let (Expr::Access(begin), Expr::Access(end)) = (lo, hi) else { return false };
-        let is_bound = self.program.block_inputs.iter().any(|inputs| inputs.begins == begin.tensor);
-        let (Some((number, fiber)), Some((next, other))) = (begin.subscripts.split_last(), end.subscripts.split_last())
-        else {
-            return false;
-        };
-        is_bound
-            && begin.tensor == end.tensor
-            && fiber == other
-            && !fiber.iter().any(|s| s.at.atoms().contains(&Atom::Index(outer)))
-            && number.at == Expr::Index(outer)
-            && Linear::distance(&number.at, &next.at) == Some(1)
     }
 
     /// Returns a loop that may run more than once, or whose begin is not a linear form, with the
@@ -186,8 +163,8 @@ impl<'a> WriteOrderVerifier<'a> {
 
     /// Returns the form over the loops inside of the declaration that run more than once, and over
     /// variables with values that are no linear forms, such as values that were read. Atoms bound
-    /// outside of the declaration are constant inside, so they are omitted. Returns `None` if the
-    /// begin of a loop is not a linear form, or a coefficient overflows.
+    /// outside of the declaration are constant inside. Returns `None` if the begin of a loop is not
+    /// a linear form, or a coefficient overflows.
     fn expand(&self, form: Linear, start_depth: usize) -> Option<Linear> {
         let mut sum = Linear::constant(form.constant);
         for (atom, factor) in form.terms {
@@ -208,9 +185,8 @@ impl<'a> WriteOrderVerifier<'a> {
                 }),
                 _ => None,
             });
-            if let Some(inner) = inner {
-                sum = sum.plus(&inner?.times(factor)?)?;
-            }
+            let inner = inner.unwrap_or_else(|| Some(Linear::atom(atom)));
+            sum = sum.plus(&inner?.times(factor)?)?;
         }
         Some(sum)
     }
@@ -254,34 +230,88 @@ fn resolution(
     (index, outside)
 }
 
-/// Returns the maximum number of rounds from `lo` to `hi`, if a constant maximum is proved. A `min`
-/// of ends is at most each end, and a `max` of begins is at least each begin.
+/// Returns the maximum number of rounds from `lo` to `hi`, if a constant maximum is proved. A `max`
+/// of begins is at least each begin.
 pub(super) fn max_rounds(lo: &Expr, hi: &Expr) -> Option<i64> {
-    let least = |bounds: &mut dyn Iterator<Item = Option<i64>>| bounds.flatten().min();
-    match (lo, hi) {
-        (_, Expr::Call(Op::Builtin(Builtin::Min), ends)) => least(&mut ends.iter().map(|hi| max_rounds(lo, hi))),
-        (Expr::Call(Op::Builtin(Builtin::Max), begins), _) => least(&mut begins.iter().map(|lo| max_rounds(lo, hi))),
-        _ => Linear::distance(lo, hi),
+    if let Expr::Call(Op::Builtin(Builtin::Max), begins) = lo {
+        return begins.iter().filter_map(|lo| max_rounds(lo, hi)).min();
+    }
+    let begin = Linear::of(lo)?.times(-1)?;
+    upper_bounds(hi).iter().filter_map(|end| end.plus(&begin)?.as_constant()).min()
+}
+
+/// Returns linear forms that are upper bounds of an expression. A `min` is at most each of its
+/// arguments.
+fn upper_bounds(expr: &Expr) -> Vec<Linear> {
+    if let Some(form) = Linear::of(expr) {
+        return vec![form];
+    }
+    match expr {
+        Expr::Call(Op::Builtin(Builtin::Min), args) => args.iter().flat_map(upper_bounds).collect(),
+        Expr::Call(Op::Builtin(Builtin::Add), args) => {
+            args.iter().map(upper_bounds).fold(vec![Linear::constant(0)], |sums, bounds| {
+                sums.iter().flat_map(|sum| bounds.iter().filter_map(|bound| sum.plus(bound))).collect()
+            })
+        }
+        Expr::Call(Op::Builtin(Builtin::FloorDiv), args) => {
+            let Some(by) = args[1].as_int().filter(|by| *by > 0) else { return Vec::new() };
+            let constants = upper_bounds(&args[0]).into_iter().filter_map(|bound| bound.as_constant());
+            constants.map(|bound| Linear::constant(bound.div_euclid(by))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the number of innermost loops that iterate, together with a loop over rounds of a block
+/// of stored entries, over the rounds of several blocks in order. The loops over the numbers of
+/// blocks come first, then those over parts of a block.
+fn loops_over_blocks(block: &StoredBlock<'_>, loops: &[RepeatedLoop], binders: &[EnclosingBinder<'_>]) -> usize {
+    let step = |form: &Linear, l: &RepeatedLoop| form.coefficient(Atom::Index(l.index));
+    let is_fiber = |l: &RepeatedLoop| block.fiber.iter().any(|s| s.at.atoms().contains(&Atom::Index(l.index)));
+    let over_parts =
+        loops.iter().rev().take_while(|l| step(&block.skipped, l) != 0 && step(&block.number, l) == 0).count();
+    let (outer, parts) = loops.split_at(loops.len() - over_parts);
+    let over_blocks =
+        outer.iter().rev().take_while(|l| step(&block.number, l) != 0 && step(&block.skipped, l) == 0).count();
+    let blocks = &outer[outer.len() - over_blocks..];
+    // The rounds of a part are not before those of its block.
+    let is_not_negative = |(atom, step): &(Atom, i64)| {
+        *step > 0
+            && binders.iter().any(|binder| match binder {
+                EnclosingBinder::Loop { index, extent } => {
+                    *atom == Atom::Index(*index) && extent.0.as_int().is_some_and(|lo| lo >= 0)
+                }
+                _ => false,
+            })
+    };
+    let is_within = block.skipped.constant >= 0 && block.skipped.terms.iter().all(is_not_negative);
+    let steps = |form: &Linear, loops: &[RepeatedLoop]| -> Vec<(i64, Option<i64>)> {
+        loops.iter().map(|l| (step(form, l), l.rounds)).collect()
+    };
+    let mut part_steps = steps(&block.skipped, parts);
+    part_steps.extend((!parts.is_empty()).then_some((1, block.rounds)));
+    let ascends = is_within && ascend(&part_steps) && ascend(&steps(&block.number, blocks));
+    match ascends && !blocks.iter().chain(parts).any(is_fiber) {
+        true => over_parts + over_blocks,
+        false => 0,
     }
 }
 
 /// Returns the number of loops that resolve the levels up to this one, given that the first
 /// `resolved` loops resolve the levels above. Returns `None` if the next loops are not those of
 /// this level, or its coordinate does not ascend with them.
-fn advance(form: &Linear, loops: &[(Index, Option<i64>)], resolved: usize) -> Option<usize> {
-    let step = |index: Index| form.coefficient(Atom::Index(index));
-    let count = loops[resolved..].iter().filter(|(index, _)| step(*index) != 0).count();
+fn advance(form: &Linear, loops: &[RepeatedLoop], resolved: usize) -> Option<usize> {
+    let step = |l: &RepeatedLoop| form.coefficient(Atom::Index(l.index));
+    let count = loops[resolved..].iter().filter(|l| step(l) != 0).count();
     let (mut own, mut next) = (Vec::new(), resolved);
     while own.len() < count {
-        let (index, rounds) = loops[next];
+        let l = &loops[next];
         next += 1;
-        match step(index) {
-            0 if rounds.is_some_and(|n| n <= 1) => {}
+        match step(l) {
+            0 if l.rounds.is_some_and(|n| n <= 1) => {}
             0 => return None,
-            step => own.push((step, rounds)),
+            step => own.push((step, l.rounds)),
         }
     }
-    let digits: Vec<_> =
-        own.into_iter().map(|(step, rounds)| (step, rounds.map(|n| n.max(1).cast_unsigned()))).collect();
-    is_ascending_mixed_radix(&digits).then_some(next)
+    ascend(&own).then_some(next)
 }

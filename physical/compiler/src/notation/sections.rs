@@ -59,7 +59,7 @@ pub fn find_sections(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Se
         let own: Vec<_> = writes.iter().filter(|(lhs, _)| lhs.tensor == *id).collect();
         let decl = &program.tensors[id.index()];
         match join {
-            Join::Appended => return None,
+            Join::Appended(_) => return None,
             Join::Folded(_) => {}
             Join::Shared if determines(&own, &[cut.index, inner_index]) => {}
             Join::Shared => {

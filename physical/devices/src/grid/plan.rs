@@ -85,7 +85,8 @@ impl GridPlan {
                 TeamSize::Exact(n) => map_to(&function, spaces, n.min(MAX_TEAM_LANES), &walks),
             }
         };
-        let appends = lowered.cut.as_ref().is_ok_and(|cut| cut.outputs.iter().any(|(_, join)| *join == Join::Appended));
+        let appends =
+            lowered.cut.as_ref().is_ok_and(|cut| cut.outputs.iter().any(|(_, join)| matches!(join, Join::Appended(_))));
         let count = appends.then(|| {
             let written = written_buffers(lowered);
             let counting = to_counting_function(function, &written);
@@ -129,7 +130,7 @@ fn memory_spaces(program: &Program, lowered: &LoweredFunction) -> Vec<MemorySpac
         cut.outputs.iter().all(|(id, join)| match join {
             Join::Shared => true,
             Join::Folded(_) => is_folded_in_place(program, lowered, *id),
-            Join::Appended => false,
+            Join::Appended(_) => false,
         })
     });
     let space = |(decl, binding): (&BufferDecl, &Binding)| match binding {
@@ -143,7 +144,7 @@ fn memory_spaces(program: &Program, lowered: &LoweredFunction) -> Vec<MemorySpac
             Some(Join::Shared) => MemorySpace::Shared,
             Some(Join::Folded(_)) if is_folded_in_place(program, lowered, *tensor) => MemorySpace::Shared,
             Some(Join::Folded(_)) => MemorySpace::Chunk,
-            Some(Join::Appended) => space_of_appended(program, *tensor, binding),
+            Some(Join::Appended(_)) => space_of_appended(program, *tensor, binding),
         },
     };
     lowered.function.buffers.iter().zip(&lowered.bindings).map(space).collect()

@@ -17,11 +17,11 @@ use folds::FoldKernels;
 use outputs::OutputAssembly;
 use redpoll_compiler::assembly::{Buffer, Buffers, Counts, Function, Status, Stmt};
 use redpoll_compiler::lower::{Binding, Draft};
-use redpoll_compiler::notation::{ALL_ROUNDS, Cut, Join, Sections};
+use redpoll_compiler::notation::{ALL_ROUNDS, Cut, Join, RoundCoordinates, Sections};
 use redpoll_kernels::Error;
 use redpoll_kernels::backend::{Backend, Code};
 use redpoll_kernels::kernel::{
-    Kernel, MergeKernels, Outcome, PositionSpan, Shares, WorkShare, coordinates, element_count,
+    Kernel, MergeKernels, Outcome, PositionSpan, Shares, WorkShare, coordinate_span, element_count,
 };
 use redpoll_kernels::run::{Invocation, Limits, Workers};
 use redpoll_storage::levels::{Concatenation, level};
@@ -368,9 +368,21 @@ impl GridRun<'_> {
         let levels = ty.format.levels.iter().zip(ty.format.storage_shape(&ty.shape)).take(depth);
         let full =
             levels.filter(|(l, _)| level(l.kind).concatenation() == Concatenation::Full).map(|(_, n)| n as usize);
+        let join = self
+            .kernel
+            .draft()
+            .lowered()
+            .cut
+            .as_ref()
+            .ok()
+            .and_then(|cut| cut.outputs.iter().find(|(output, _)| *output == id).map(|(_, join)| join));
+        let coordinates = match join {
+            Some(Join::Appended(coordinates)) => *coordinates,
+            _ => RoundCoordinates::ROUND,
+        };
         let mut span: Option<PositionSpan> = None;
         for n in full {
-            span = Some(span.map_or_else(|| coordinates(chunk, n), |span| span.times(n)));
+            span = Some(span.map_or_else(|| coordinate_span(coordinates, chunk, n), |span| span.times(n)));
         }
         let positions = span.map_or(0..1, |span| span.own);
         // The end of the list of position `p` is at `p + 1`.

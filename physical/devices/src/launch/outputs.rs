@@ -5,8 +5,8 @@ use super::folds::{FoldedOutput, Partials, is_matrix_row};
 use crate::grid::{Gather, GatherPiece, LaunchResult, MemorySpace, ResultWindow};
 use redpoll_compiler::assembly::{Buffer, Status};
 use redpoll_compiler::lower::{Binding, Draft};
-use redpoll_compiler::notation::{ALL_ROUNDS, Join, TensorId};
-use redpoll_kernels::kernel::{PositionSpan, assemble_output, coordinates, element_count};
+use redpoll_compiler::notation::{ALL_ROUNDS, Join, RoundCoordinates, TensorId};
+use redpoll_kernels::kernel::{PositionSpan, assemble_output, coordinate_span, element_count};
 use redpoll_kernels::{Error, backend};
 use redpoll_logic::op::Op;
 use redpoll_logic::{FloatMode, Prim, Scalar};
@@ -67,7 +67,7 @@ impl<'a> OutputAssembly<'a> {
                     }
                 })
             }
-            Join::Appended => self.append(id),
+            Join::Appended(coordinates) => self.append(id, *coordinates),
         }
     }
 
@@ -209,7 +209,7 @@ impl<'a> OutputAssembly<'a> {
     }
 
     /// Makes an output by appending the windows of chunks.
-    fn append(&self, id: TensorId) -> Result<Tensor, Error> {
+    fn append(&self, id: TensorId, coordinates: RoundCoordinates) -> Result<Tensor, Error> {
         let (draft, chunks) = (self.run.kernel.draft(), self.run.chunks);
         let ty = draft.program().tensors[id.index()].ty.clone();
         let sizes = ty.format.storage_shape(&ty.shape);
@@ -220,7 +220,9 @@ impl<'a> OutputAssembly<'a> {
                 draft.buffers(|b| matches!(b, Binding::Level { tensor, level, .. } if (*tensor, *level) == (id, k)));
             let n = n as usize;
             spans = match level(format.kind).concatenation() {
-                Concatenation::Full if k == 0 => chunks.iter().map(|chunk| coordinates(chunk, n)).collect(),
+                Concatenation::Full if k == 0 => {
+                    chunks.iter().map(|chunk| coordinate_span(coordinates, chunk, n)).collect()
+                }
                 Concatenation::Full => spans.iter().map(|span| span.times(n)).collect(),
                 Concatenation::List => {
                     let [ptr, entries @ ..] = &arrays[..] else { unreachable!("a list has ends") };

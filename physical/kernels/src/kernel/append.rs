@@ -7,7 +7,7 @@ use crate::Error;
 use crate::run::{Invocation, Workers};
 use redpoll_compiler::assembly::{Buffer, Buffers, Status};
 use redpoll_compiler::lower::Binding;
-use redpoll_compiler::notation::TensorId;
+use redpoll_compiler::notation::{RoundCoordinates, TensorId};
 use redpoll_logic::Prim;
 use redpoll_storage::levels::{Concatenation, level};
 use std::ops::Range;
@@ -64,7 +64,7 @@ struct ElementMove<'a> {
 /// width.
 pub(super) fn append(
     kernel: &Kernel,
-    id: TensorId,
+    (id, coordinates): (TensorId, RoundCoordinates),
     parts: &mut [KernelPart],
     workers: &Workers,
 ) -> Result<Vec<(Buffer, usize)>, Error> {
@@ -78,7 +78,9 @@ pub(super) fn append(
             kernel.draft.buffers(|b| matches!(b, Binding::Level { tensor, level, .. } if (*tensor, *level) == (id, k)));
         let n = n as usize;
         spans = match level(format.kind).concatenation() {
-            Concatenation::Full if k == 0 => appender.parts.iter().map(|part| coordinates(&part.rounds, n)).collect(),
+            Concatenation::Full if k == 0 => {
+                appender.parts.iter().map(|part| coordinate_span(coordinates, &part.rounds, n)).collect()
+            }
             Concatenation::Full => spans.iter().map(|span| span.times(n)).collect(),
             Concatenation::List => appender.lists(&arrays, &spans, k == 0)?,
             Concatenation::Entry => {
@@ -96,9 +98,10 @@ pub(super) fn append(
     Ok(appender.lengths)
 }
 
-/// Returns the span of the coordinates of some rounds in a mode of size `n`.
-pub fn coordinates(rounds: &Range<i64>, n: usize) -> PositionSpan {
-    let [start, end] = [rounds.start, rounds.end].map(|i| usize::try_from(i).unwrap_or(0).min(n));
+/// Returns the span of the coordinates that some rounds write in a mode of size `n`.
+pub fn coordinate_span(coordinates: RoundCoordinates, rounds: &Range<i64>, n: usize) -> PositionSpan {
+    let bound = |round: i64| usize::try_from(coordinates.first(round)).unwrap_or(0).min(n);
+    let [start, end] = [rounds.start, rounds.end].map(bound);
     PositionSpan { own: start..end, start }
 }
 

@@ -14,7 +14,7 @@ mod decisions;
 mod merge;
 mod parallel;
 
-pub use append::{PositionSpan, coordinates};
+pub use append::{PositionSpan, coordinate_span};
 pub use bounds::{Shares, WorkShare};
 pub use collect::assemble_output;
 pub use merge::MergeKernels;

@@ -262,7 +262,7 @@ impl ParallelRun<'_> {
     /// written.
     fn appended(&self, invocation: &Invocation) -> Result<Vec<(Buffer, usize)>, Error> {
         let (program, lowered) = (self.kernel.draft.program(), self.kernel.draft.lowered());
-        let appended = self.cut.outputs.iter().filter(|(_, join)| *join == Join::Appended);
+        let appended = self.cut.outputs.iter().filter(|(_, join)| matches!(join, Join::Appended(_)));
         let used = appended.map(|(id, _)| collect::lengths_of_output(program, lowered, invocation, *id));
         Ok(used.collect::<Result<Vec<_>, _>>()?.concat())
     }
@@ -341,8 +341,8 @@ fn join(
                 let used: Vec<_> = leaf_buffers(kernel, *id).into_iter().map(|b| (b, element_count)).collect();
                 collect::output_tensor(program, lowered, (*id, &used), (&mut shared, inputs))?
             }
-            Join::Appended => {
-                let used = append::append(kernel, *id, &mut finished.parts, &limits.workers)?;
+            Join::Appended(coordinates) => {
+                let used = append::append(kernel, (*id, *coordinates), &mut finished.parts, &limits.workers)?;
                 let output = collect::output_tensor(
                     program,
                     lowered,

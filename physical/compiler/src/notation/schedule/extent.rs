@@ -5,7 +5,8 @@ use super::super::linear::Linear;
 use super::super::{Atom, Expr};
 use redpoll_logic::op::Builtin;
 
-fn form_expr(form: &Linear) -> Expr {
+/// Returns a linear form as an expression.
+pub(super) fn form_expr(form: &Linear) -> Expr {
     form.to_expr(&|atom: Atom| atom)
 }
 

@@ -65,6 +65,7 @@ fn apply(
     transformation: &Transformation,
     mode: FloatMode,
 ) -> Result<Program, String> {
+    check_single_loops(&program, products, transformation)?;
     let product = |name: &String| products.iter().position(|p| p.name == *name);
     match transformation {
         Transformation::Split { index, outer, inner, blocks, stored } => {
@@ -112,6 +113,34 @@ fn apply(
             Ok(Program { body, ..program })
         }
         Transformation::Unroll { index, copies } => unroll::unroll(program, index, *copies),
+    }
+}
+
+/// Checks that a transformation of single loops does not name a product of loops.
+fn check_single_loops(
+    program: &Program,
+    products: &[LoopProduct],
+    transformation: &Transformation,
+) -> Result<(), String> {
+    let loops: Vec<&String> = match transformation {
+        Transformation::Split { .. } | Transformation::Collapse { .. } => return Ok(()),
+        Transformation::Reorder(loops) => loops.iter().collect(),
+        Transformation::Precompute { over, .. } => over.iter().map(|[index, ..]| index).collect(),
+        Transformation::Bound { index, .. }
+        | Transformation::Parallel(index)
+        | Transformation::Lanes { index, .. }
+        | Transformation::Unroll { index, .. } => vec![index],
+    };
+    let named = |product: &&LoopProduct| loops.contains(&&product.name) && check_unused(program, &product.name).is_ok();
+    match products.iter().find(named) {
+        Some(product) => {
+            let (name, loops) = (&product.name, product.loops().join("`, `"));
+            Err(format!(
+                "`{name}` is the product of the loops `{loops}` and not a loop; name one of these loops, or split the \
+                 product, as in `split({name}, {name}_o, {name}_i, into(4))`, and name the loop over blocks"
+            ))
+        }
+        None => Ok(()),
     }
 }
 

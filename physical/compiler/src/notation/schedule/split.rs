@@ -1,10 +1,11 @@
 //! Transformations `split` and `collapse`: blocks of the rounds of a loop, or of a product of
 //! loops.
 
+use super::super::linear::Linear;
 use super::super::{Expr, Index, Program, Rounds, Stmt};
 use super::extent::{div_ceil, div_floor, max, min, minus, plus, times};
 use super::nest::{ForLoop, find, replace, replace_once, unwrap_block};
-use super::stored::{StoredBounds, add_block_inputs, stored_bounds};
+use super::stored::{StoredBounds, StoredSplit, stored_split};
 use super::{check_unused, new_index};
 use crate::lower::seeded_fault::SeededFault;
 use redpoll_logic::op::Builtin;
@@ -19,14 +20,19 @@ pub(super) fn split(
 ) -> Result<Program, String> {
     let at = find(&program, name)?;
     let count = new_index(&mut program, outer)?;
-    let inputs = stored.map(|of| add_block_inputs(&mut program, of, &[at], (outer, blocks))).transpose()?;
-    let split = BlockSplit { blocks, inputs };
-    let stored = split.stored_bounds(&program, &[at], count)?;
+    let (stored, around) = match stored {
+        Some(of) => stored_split(&mut program, of, at, (outer, blocks)).map(|(split, around)| (Some(split), around))?,
+        None => (None, None),
+    };
+    let split = BlockSplit { blocks, stored };
+    let stored = split.stored_bounds(&program, &[at], (around.as_ref(), count))?;
     rename(&mut program, at, inner)?;
     replace_once(program, at, |_, l| {
         let (lo, hi) = &l.extent;
+        // The bounds of stored entries are rounds of the loop before it was split.
+        let first = if stored.is_some() { Expr::int(0) } else { lo.clone() };
         let BlockBounds { begin, end, blocks, is_even } = split.cut_block(&minus(hi, lo), stored, count)?;
-        let (begin, end) = (plus(lo, &begin), plus(lo, &end));
+        let (begin, end) = (plus(&first, &begin), plus(&first, &end));
         let end = if is_even || SeededFault::LastBlock.is_active() { end } else { min(end, hi.clone()) };
         let (outside, within) = l.rounds.split_modes();
         let inside = ForLoop { extent: (begin, end), rounds: within, ..l };
@@ -118,17 +124,24 @@ pub(super) fn split_product(
     check_unused(&program, inner)?;
     let at = product.loops.iter().map(|l| find(&program, l)).collect::<Result<Vec<_>, _>>()?;
     let count = new_index(&mut program, outer)?;
-    if stored.is_some() && !product.splits.is_empty() {
-        return Err(format!(
-            "`{}` is part of a product that was split before; split it by stored entries first",
-            product.name
-        ));
-    }
-    let inputs = stored.map(|of| add_block_inputs(&mut program, of, &at, (outer, blocks))).transpose()?;
+    let stored = match (stored, product.splits.last()) {
+        (None, _) => None,
+        (Some(of), None) => Some(StoredSplit::whole(&mut program, of, &at, (outer, blocks))?),
+        (Some(of), Some((_, BlockSplit { stored: Some(previous), .. }))) => {
+            Some(previous.divided(&mut program, of, (outer, blocks))?)
+        }
+        (Some(of), Some(_)) => {
+            return Err(format!(
+                "`{}` is a block of rounds; split the whole product by the stored entries of `{of}` first, and its \
+                 blocks by a number of rounds",
+                product.name
+            ));
+        }
+    };
     let mut counts: Vec<Index> =
         product.splits.iter().map(|(name, _)| find(&program, name)).collect::<Result<_, _>>()?;
     counts.push(count);
-    product.splits.push((outer.to_owned(), BlockSplit { blocks, inputs }));
+    product.splits.push((outer.to_owned(), BlockSplit { blocks, stored }));
     let range = product.range(&program, &at, &counts)?;
     let body = replace(program.body, at[0], &mut |l| {
         let changed = || format!("the loops of `{}` have changed since it was collapsed", product.name);
@@ -169,8 +182,14 @@ impl LoopProduct {
     fn range(&self, program: &Program, loops: &[Index], counts: &[Index]) -> Result<ProductRange, String> {
         let all = Expr::int(self.rounds(0)?);
         let mut range = ProductRange { begin: Expr::int(0), end: all, blocks: Expr::int(1) };
+        let mut around: Option<Linear> = None;
         for ((_, split), count) in self.splits.iter().zip(counts) {
-            let stored = split.stored_bounds(program, loops, *count)?;
+            let stored = split.stored_bounds(program, loops, (around.as_ref(), *count))?;
+            around = stored.as_ref().map(|bounds| bounds.number.clone());
+            // The bounds of stored entries are rounds of the whole product.
+            if stored.is_some() {
+                range.begin = Expr::int(0);
+            }
             let BlockBounds { begin, end, blocks, is_even } =
                 split.cut_block(&minus(&range.end, &range.begin), stored, *count)?;
             let last = plus(&range.begin, &end);
@@ -211,16 +230,20 @@ struct BlockBounds {
 /// A split of a loop or a product of loops into blocks.
 struct BlockSplit {
     blocks: BlockPartition,
-    /// For blocks of stored entries, the number in [`Program::block_inputs`] of the inputs with
-    /// their bounds.
-    inputs: Option<usize>,
+    /// The blocks of stored entries, unless blocks have a number of rounds.
+    stored: Option<StoredSplit>,
 }
 
 impl BlockSplit {
     /// Returns the bounds of block `count` of the rounds of loops, if the blocks are of stored
-    /// entries.
-    fn stored_bounds(&self, program: &Program, loops: &[Index], count: Index) -> Result<Option<StoredBounds>, String> {
-        self.inputs.map(|inputs| stored_bounds(program, inputs, loops, count)).transpose()
+    /// entries. `around` is the number of the block that is split, if there is one.
+    fn stored_bounds(
+        &self,
+        program: &Program,
+        loops: &[Index],
+        (around, count): (Option<&Linear>, Index),
+    ) -> Result<Option<StoredBounds>, String> {
+        self.stored.map(|split| split.bounds(program, loops, (around, count))).transpose()
     }
 
     /// Returns the block of number `count` out of the given number of rounds.
@@ -228,7 +251,7 @@ impl BlockSplit {
         let number = |n: u64| {
             i64::try_from(n).ok().filter(|n| *n > 0).ok_or("the size and the number of blocks must be at least 1")
         };
-        if let Some(StoredBounds { begin, end, count }) = stored {
+        if let Some(StoredBounds { begin, end, count, .. }) = stored {
             let blocks = match (count, self.blocks) {
                 (Some(count), _) => count,
                 (None, BlockPartition::Into(n) | BlockPartition::Of(n)) => Expr::int(number(n)?),

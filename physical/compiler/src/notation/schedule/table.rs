@@ -37,7 +37,9 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
         effect: "names the product p of two loops, so that split can cut it into blocks that begin and end within \
                  the rounds of the outer loop; inside of a block both loops keep their names, and the rounds of a \
                  block can be split again; either loop may be a product itself",
-        precondition: "one loop is directly inside of the other, both extents are constant",
+        precondition: "one loop is directly inside of the other, both extents are constant; blocks of a product do not \
+                       append to a sparse result, since a row may lie in two blocks: precompute into a workspace, or \
+                       give the result a dense format",
     },
     TransformationText {
         forms: &["bound(i, 64)", "bound(i, at-most(64))"],
@@ -58,7 +60,8 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
         effect: "allows chunks of the loop to run in parallel",
         precondition: "the loop is the outermost one and has a constant extent, such as a loop over `into(N)` blocks; \
                        no two rounds write one entry, unless all writes of that entry fold by an operator whose order \
-                       does not matter; results do not depend on the number of threads",
+                       does not matter; the outermost coordinate of a result that is appended to is the index of \
+                       the loop, or of a loop over its blocks of a given number of rounds; results do not depend on the number of threads",
     },
     TransformationText {
         forms: &["lanes(i, 4)"],
@@ -70,6 +73,7 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
         effect: "repeats the body once for each round, or this many times per round; remaining rounds are guarded \
                  if the number of rounds is computed at run time; a loop from one stored entry to the next handles \
                  this many entries per round",
-        precondition: "without a number of copies, the number of rounds has a constant bound",
+        precondition: "without a number of copies, the number of rounds has a constant bound; where the loop appends to \
+                       a result, the number is constant and the index is a coordinate of the result",
     },
 ];

@@ -17,9 +17,11 @@ use std::convert::Infallible;
 pub(super) fn unroll(mut program: Program, name: &str, copies: Option<u64>) -> Result<Program, String> {
     let at = find(&program, name)?;
     let count = Index(program.indices.len() as u32);
-    program.indices.push(name.to_owned());
+    let round = Index(count.0 + 1);
+    program.indices.extend([name.to_owned(), format!("{name}_copy")]);
     replace_once(program, at, |program, l| {
-        let mut unroller = LoopUnroller { program, name, copied: false };
+        let round = Some(round).filter(|_| appends(program, &l));
+        let mut unroller = LoopUnroller { program, name, copied: false, round };
         let iterates_entries = unroller.iterates_entries(&l);
         match l.length() {
             _ if iterates_entries && copies != Some(1) => unroll_entries(l, copies),
@@ -35,6 +37,9 @@ struct LoopUnroller<'a> {
     name: &'a str,
     /// True once a copy uses the locals of the original body.
     copied: bool,
+    /// The index of the loops of one round that hold the copies, if the rounds append to a tensor.
+    /// The coordinates that copies append are then resolved one after the other.
+    round: Option<Index>,
 }
 
 impl LoopUnroller<'_> {
@@ -120,11 +125,31 @@ impl LoopUnroller<'_> {
     fn copies(&mut self, l: &ForLoop, from: &Expr, count: u64) -> Stmt {
         let copy = |k: u64| {
             let at = plus(from, &Expr::int(k as i64));
-            let body = (*l.body).clone().with_index(l.index, &at);
+            let body = match self.round {
+                Some(index) => {
+                    let body = Box::new((*l.body).clone().with_index(l.index, &Expr::Index(index)));
+                    ForLoop { index, extent: (at.clone(), plus(&at, &Expr::int(1))), rounds: Rounds::default(), body }
+                        .into()
+                }
+                None => (*l.body).clone().with_index(l.index, &at),
+            };
             if std::mem::replace(&mut self.copied, true) { rename_locals(self.program, body) } else { body }
         };
         Stmt::block((0..count).map(copy))
     }
+}
+
+/// Returns whether the rounds of a loop write different coordinates of a level that is appended to.
+fn appends(program: &Program, l: &ForLoop) -> bool {
+    let mut found = false;
+    let depends = |atom: &Atom| matches!(atom, Atom::Var(_)) || *atom == Atom::Index(l.index);
+    l.body.walk(&mut |s| {
+        if let Stmt::Assign { lhs, .. } = s {
+            let appended = program.tensors[lhs.tensor.index()].appended_levels();
+            found |= lhs.subscripts.iter().take(appended).any(|s| s.at.atoms().iter().any(depends));
+        }
+    });
+    found
 }
 
 /// Replaces the locals declared in a copy of a body by new ones.

@@ -27,7 +27,12 @@ fn how(outputs: &[&str], body: &str, mode: FloatMode) -> String {
         let name = &program.tensors[id.index()].name;
         match join {
             Join::Shared => format!("{name} shared"),
-            Join::Appended => format!("{name} appended"),
+            Join::Appended(coordinates) => match coordinates.form() {
+                (1, 0) => format!("{name} appended"),
+                (factor, constant) => {
+                    format!("{name} appended from {factor} {} + {constant} on", program.indices[found.index.index()])
+                }
+            },
             Join::Folded(op) => format!("{name} folded by {}", op.name()),
         }
     });
@@ -67,6 +72,25 @@ fn rounds_over_tiles_are_apart() {
     ] {
         assert_eq!(how(&[COLUMNS], &body, FloatMode::Relaxed), expected, "{body}");
     }
+}
+
+/// Rounds of loops over blocks append ranges of rows, unless the ranges overlap or descend.
+#[test]
+fn blocks_of_rows_are_appended() {
+    let rows = |first: &str, end: &str| {
+        format!("(for b (range 0 2) (for i (range {first} {end}) (for j (init (C i j) (* (A i j) (x j))))))")
+    };
+    for (body, expected) in [
+        (rows("(* 2 b)", "(+ (* 2 b) 2)"), "b: C appended from 2 b + 0 on"),
+        (rows("(* 3 b)", "(min (+ (* 3 b) 3) 4)"), "b: C appended from 3 b + 0 on"),
+        (rows("(* 3 b)", "(+ (* 3 b) 1)"), "b: C appended from 3 b + 0 on"),
+        (rows("(+ (* 2 b) 1)", "(min (+ (* 2 b) 3) 4)"), "b: C appended from 2 b + 1 on"),
+    ] {
+        assert_eq!(how(&[MATRIX], &body, FloatMode::Relaxed), expected, "{body}");
+    }
+    let runs = "(output R (type (shape 4 5) f64 0.0 (dense (run-length (element)))))";
+    let refused = how(&[runs], "(for i (for j (= (R i j) (A i j))))", FloatMode::Relaxed);
+    assert!(refused.contains("`R` is appended to, and its format cannot be put together from chunks"), "{refused}");
 }
 
 #[test]

@@ -474,6 +474,10 @@ fn appended_levels_are_written_in_order() {
         "(for j (range 0 5) (= (C (p 1) j) 1.0))",
         "(let v (p 2) (for j (range 0 2) (= (y (+ v j)) 1.0)))",
         "(for i (range 0 4) (= (C i (p i)) 1.0))",
+        // Loops of one round whose coordinates ascend from each to the next.
+        "(for i (range 0 4) (for s (range 1 2) (= (C i s) 1.0)) (for s (range 3 4) (= (C i s) 1.0)))",
+        "(for j (range 0 3) (for s (range (* 2 j) (+ (* 2 j) 1)) (= (y s) 1.0))
+            (for s (range (+ (* 2 j) 1) (+ (* 2 j) 2)) (= (y s) 1.0))) (for s (range 7 8) (= (y s) 1.0))",
     ];
     for body in accepted {
         normalize(program(&text(body))).unwrap_or_else(|e| panic!("{body}: {e}"));
@@ -490,6 +494,16 @@ fn appended_levels_are_written_in_order() {
         ("(for j (range 0 5) (for i (range 0 4) (= (C i j) 1.0)))", "level 0 does not ascend with the loop of `j`"),
         (
             "(for j (range 0 5) (= (y j) 1.0)) (for j (range 5 9) (= (y j) 1.0))",
+            "by a second statement over other loops",
+        ),
+        (
+            "(for j (range 0 4) (for s (range (* 2 j) (+ (* 2 j) 1)) (= (y s) 1.0))
+                (for s (range (+ (* 2 j) 2) (+ (* 2 j) 3)) (= (y s) 1.0)))",
+            "by a second statement over other loops",
+        ),
+        ("(for j (range 0 4) (= (y (* 2 j)) 1.0) (= (y (+ (* 2 j) 1)) 1.0))", "or by another subscript"),
+        (
+            "(for j (range 0 4) (= (y (* 2 j)) 1.0)) (for s (range 6 7) (= (y s) 1.0))",
             "by a second statement over other loops",
         ),
         (

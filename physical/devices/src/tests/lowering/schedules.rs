@@ -122,7 +122,54 @@ fn blocks_of_rows_are_appended() {
             "(split i io ii (into 3 (stored A)))",
             "(split i io ii (of 4 (stored A)))",
             "(split j jo ji (of 2 (stored A)))",
+            "(split i io ii (into 2 (stored A))) (split ii i1 i2 2)",
+            "(split i io ii (of 6 (stored A))) (split ii i1 i2 2)",
+            "(split j jo ji (of 3 (stored A))) (split ji j1 j2 2)",
+            "(split j jo ji (into 2 (stored A))) (split ji j1 j2 3)",
+            "(split i io ii (into 2 (stored A))) (split ii i1 i2 (into 2 (stored A)))",
+            "(split j jo ji (of 4 (stored A))) (split ji j1 j2 (of 2 (stored A)))",
+            "(split j jo ji (of 4 (stored A))) (split ji j1 j2 (of 1 (stored A))) (split j2 j3 j4 2)",
         ],
+        20,
+    );
+}
+
+/// Chunks of blocks append ranges of rows, with a shorter last block, and with blocks that are empty.
+#[test]
+fn chunks_of_blocks_of_rows_are_appended() {
+    for (rows, format) in [(0, "csr"), (1, "csr"), (2, "dcsr"), (5, "csr"), (5, "dcsr"), (5, "csf"), (7, "csr")] {
+        check(
+            &format!(
+                "(input A (type (shape {rows} 7) f64 0.0 csr)) (input B (type (shape {rows} 7) f64 0.0 csr))
+                 (output C (type (shape {rows} 7) f64 0.0 {format}))"
+            ),
+            "(for i (for j (= (C i j) (* (A i j) (B i j)))))",
+            &[
+                "(split i io ii 2) (parallel io)",
+                "(split i io ii 3) (parallel io)",
+                "(split i io ii 1) (parallel io)",
+                "(split i io ii 32) (parallel io)",
+                "(split i io ii (into 2)) (parallel io)",
+                "(split i io ii 4) (split ii i1 i2 2) (parallel io)",
+            ],
+            12,
+        );
+    }
+}
+
+/// Copies of an unrolled loop append one after the other.
+#[test]
+fn copies_of_bodies_are_appended() {
+    check(
+        "(input A (type (shape 5 7) f64 0.0 dense)) (output C (type (shape 5 7) f64 0.0 csr))",
+        "(for i (for j (= (C i j) (A i j))))",
+        &["(unroll i 2)", "(unroll i 3)", "(unroll i)", "(unroll j 3)", "(unroll j)", "(unroll j 2) (unroll i 2)"],
+        20,
+    );
+    check(
+        "(input A (type (shape 5 7) f64 0.0 csr)) (output C (type (shape 5 7) f64 0.0 dcsr))",
+        "(for i (for j (= (C i j) (A i j))))",
+        &["(unroll i 2)", "(unroll i 3)", "(unroll i)", "(unroll j 3)"],
         20,
     );
 }
@@ -139,6 +186,11 @@ fn entries_of_tensors_are_cut() {
             "(collapse i j p) (split p po pi (of 3 (stored T)))",
             "(collapse j k p) (split p po pi (of 3 (stored T))) (parallel i)",
             "(split k ko ki (of 2 (stored T)))",
+            "(split k ko ki (of 4 (stored T))) (split ki k1 k2 (of 2 (stored T)))",
+            "(split k ko ki (into 2 (stored T))) (split ki k1 k2 (into 3 (stored T)))",
+            "(collapse i j p) (collapse p k q) (split q qo qi (of 6 (stored T))) (split qi qm qj (of 3 (stored T)))",
+            "(collapse i j p) (collapse p k q) (split q qo qi (of 6 (stored T))) (split qi qm qj (of 3 (stored T))) (split qj qk ql 2)",
+            "(collapse j k p) (split p po pi (into 2 (stored T))) (split pi pm pj (into 2 (stored T)))",
             "(split j jo ji (into 2 (stored T))) (split k ko ki (into 2 (stored T)))",
         ],
         30,
@@ -296,6 +348,14 @@ fn preconditions() {
             invalid program, at `(split i j ii 2)`: a loop of `j` already exists; choose another name
             invalid program, at `(collapse j i p)`: the only statement in the loop of `j` must be the loop of `i`
             invalid program, at `(collapse i j p)`: the loop of `j` has no constant extent
+            invalid program, at `(parallel p)`: `p` is the product of the loops `i`, `j` and not a loop; name one of these loops, or split the product, as in `split(p, p_o, p_i, into(4))`, and name the loop over blocks
+            invalid program, at `(split pi pm pj (of 3 (stored A)))`: the loop is a block of stored entries of `A` already; split it by `of(M, stored(A))` with a divisor M of 8, or by a number of rounds
+            invalid program, at `(split pi pm pj (into 2 (stored A)))`: the loop is a block of stored entries of `A` already; split it by `of(M, stored(A))` with a divisor M of 8, or by a number of rounds
+            invalid program, at `(split pi pm pj (of 2 (stored A)))`: `pi` is a block of rounds; split the whole product by the stored entries of `A` first, and its blocks by a number of rounds
+            invalid program, at `(split ii i1 i2 (of 2 (stored A)))`: the loop is a block of stored entries of `A` already; a round may have several entries, so split it by a number of rounds
+            invalid program, at `(split ji j1 j2 (of 2 (stored A)))`: the loop is a block of stored entries of `A` already; split it by `into(M, stored(A))` or by a number of rounds
+            invalid program, at `(split ii i1 i2 (into 9000 (stored A)))`: 81000000 blocks exceed the maximum of 1048576
+            invalid program, at `(unroll pi 2)`: `pi` is the product of the loops `i`, `j` and not a loop; name one of these loops, or split the product, as in `split(pi, pi_o, pi_i, into(4))`, and name the loop over blocks
             invalid program, at `(bound i 6)`: the loop of `i` has 5 rounds
             invalid program, at `(bound j 5)`: the number of rounds of the loop of `j` is computed at run time; give an upper bound, `at-most(N)`
             invalid program, at `(bound i (at-most 4))`: the loop of `i` has 5 rounds
@@ -328,6 +388,14 @@ fn preconditions() {
             (v, product, "(split i j ii 2)"),
             (v, product, "(collapse j i p)"),
             (v, triangle, "(collapse i j p)"),
+            (v, product, "(collapse i j p) (parallel p)"),
+            (v, product, "(collapse i j p) (split p po pi (of 8 (stored A))) (split pi pm pj (of 3 (stored A)))"),
+            (v, product, "(collapse i j p) (split p po pi (of 8 (stored A))) (split pi pm pj (into 2 (stored A)))"),
+            (v, product, "(collapse i j p) (split p po pi 8) (split pi pm pj (of 2 (stored A)))"),
+            (v, product, "(split i io ii (of 8 (stored A))) (split ii i1 i2 (of 2 (stored A)))"),
+            (v, product, "(split j jo ji (into 8 (stored A))) (split ji j1 j2 (of 2 (stored A)))"),
+            (v, product, "(split i io ii (into 9000 (stored A))) (split ii i1 i2 (into 9000 (stored A)))"),
+            (v, product, "(collapse i j p) (split p po pi 4) (unroll pi 2)"),
             (v, product, "(bound i 6)"),
             (v, triangle, "(bound j 5)"),
             (v, product, "(bound i (at-most 4))"),
