@@ -95,7 +95,9 @@ impl<'a> WriteOrderVerifier<'a> {
         let (mut resolved, mut levels) = (0, Vec::new());
         for (mode, subscript) in lhs.subscripts.iter().take(self.appended_levels(lhs.tensor)).enumerate() {
             let form = Linear::of(&subscript.at).and_then(|form| self.expand(form, tensor.start_depth));
-            let next = form.as_ref().and_then(|form| advance(form, &loops, resolved));
+            // A variable is constant in the loops inside of it, and may have any value in others.
+            let is_constant = |form: &&Linear| loops_around_variables(form, binders, &loops) <= resolved;
+            let next = form.as_ref().filter(is_constant).and_then(|form| advance(form, &loops, resolved));
             let (Some(form), Some(next)) = (form, next) else {
                 let what = match loops.get(resolved) {
                     Some(l) => {
@@ -107,7 +109,7 @@ impl<'a> WriteOrderVerifier<'a> {
                 return self
                     .fail(format!("`{name}` is written out of order: {what}, but {}", self.append_rule(lhs.tensor)));
             };
-            let (resolved_by, outside) = resolution(&subscript.at, &form, binders, &loops);
+            let (resolved_by, outside) = resolution(&subscript.at, binders, &loops);
             if let Some(l) = loops[next..].first().filter(|_| outside > next) {
                 let index = &self.program.indices[l.index.index()];
                 let what = format!("each round of the loop of `{index}` repeats its coordinate of level {mode}");
@@ -207,27 +209,25 @@ impl<'a> WriteOrderVerifier<'a> {
 }
 
 /// Returns the innermost loop among the binders whose index occurs in a subscript, and the number
-/// of repeated loops outside of the subscript: up to this loop, and up to the innermost variable of
-/// the expanded form.
-fn resolution(
-    subscript: &Expr,
-    form: &Linear,
-    binders: &[EnclosingBinder<'_>],
-    repeated: &[RepeatedLoop],
-) -> (Option<Index>, usize) {
+/// of repeated loops up to it.
+fn resolution(subscript: &Expr, binders: &[EnclosingBinder<'_>], repeated: &[RepeatedLoop]) -> (Option<Index>, usize) {
     let atoms = subscript.atoms();
     let mentioned = |binder: &EnclosingBinder<'_>| match binder {
         EnclosingBinder::Loop { index, .. } => atoms.contains(&Atom::Index(*index)),
-        EnclosingBinder::Let { var, .. } => form.terms.iter().any(|(atom, _)| *atom == Atom::Var(*var)),
-        EnclosingBinder::While => false,
+        _ => false,
     };
-    let index = binders.iter().rev().find_map(|binder| match binder {
-        EnclosingBinder::Loop { index, .. } if mentioned(binder) => Some(*index),
-        _ => None,
-    });
-    let outside =
-        binders.iter().rposition(mentioned).map_or(0, |at| repeated.iter().filter(|l| l.binder <= at).count());
-    (index, outside)
+    let Some(at) = binders.iter().rposition(mentioned) else { return (None, 0) };
+    let EnclosingBinder::Loop { index, .. } = binders[at] else { unreachable!("only loops are mentioned") };
+    (Some(index), repeated.iter().filter(|l| l.binder <= at).count())
+}
+
+/// Returns the number of repeated loops around the innermost variable of an expanded form.
+fn loops_around_variables(form: &Linear, binders: &[EnclosingBinder<'_>], repeated: &[RepeatedLoop]) -> usize {
+    let is_in_form = |binder: &EnclosingBinder<'_>| match binder {
+        EnclosingBinder::Let { var, .. } => form.terms.iter().any(|(atom, _)| *atom == Atom::Var(*var)),
+        _ => false,
+    };
+    binders.iter().rposition(is_in_form).map_or(0, |at| repeated.iter().filter(|l| l.binder <= at).count())
 }
 
 /// Returns the maximum number of rounds from `lo` to `hi`, if a constant maximum is proved. A `max`

@@ -486,11 +486,9 @@ fn appended_levels_are_written_in_order() {
         ("(for i (range 0 4) (for j (range 0 5) (+= (y j) (A i j))))", "level 0 does not ascend with the loop of `i`"),
         ("(for j (range 0 5) (= (y (- 9 j)) 1.0))", "level 0 does not ascend with the loop of `j`"),
         ("(for o (range 0 3) (for i (range 0 5) (= (y (+ (* 3 o) i)) 1.0)))", "level 0 does not ascend"),
-        ("(for j (range 0 5) (= (y (p j)) 1.0))", "each round of the loop of `j` repeats its coordinate of level 0"),
-        (
-            "(for i (range 0 4) (for j (range 0 5) (= (C (p i) j) 1.0)))",
-            "each round of the loop of `i` repeats its coordinate of level 0",
-        ),
+        ("(for j (range 0 5) (= (y (p j)) 1.0))", "level 0 does not ascend with the loop of `j`"),
+        ("(for j (range 0 5) (let v (p j) (= (y (+ v j)) 1.0)))", "level 0 does not ascend with the loop of `j`"),
+        ("(for i (range 0 4) (for j (range 0 5) (= (C (p i) j) 1.0)))", "level 0 does not ascend with the loop of `i`"),
         ("(for j (range 0 5) (for i (range 0 4) (= (C i j) 1.0)))", "level 0 does not ascend with the loop of `j`"),
         (
             "(for j (range 0 5) (= (y j) 1.0)) (for j (range 5 9) (= (y j) 1.0))",
