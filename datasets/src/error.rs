@@ -126,7 +126,7 @@ pub enum Location {
     Line(u64),
     /// A field of an edge list: the line, counted from 1, and the column, as its quoted name or its
     /// number, counted from 1.
-    Field(u64, String),
+    Field(u64, Box<str>),
     /// An array of an archive, by name.
     Array(String),
     /// An entry of an array, counted from 0.

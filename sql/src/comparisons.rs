@@ -12,7 +12,7 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery};
+use datafusion::logical_expr::expr::{Between, Case, Cast, InList, InSubquery};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::sql::unparser::expr_to_sql;
@@ -192,6 +192,10 @@ fn sql_of(expr: &Expr) -> String {
             Some(Some(text)) => format!("'{text}'"),
             _ => value.to_string(),
         },
+        // DataFusion has no SQL for the type of times.
+        Expr::Cast(Cast { expr, field }) if matches!(field.data_type(), DataType::Time32(_) | DataType::Time64(_)) => {
+            format!("CAST({} AS TIME)", sql_of(expr))
+        }
         expr => expr_to_sql(expr).map_or_else(|_| expr.to_string(), |sql| sql.to_string()),
     }
 }

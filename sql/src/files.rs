@@ -226,7 +226,7 @@ impl Database {
             let (option, input) = (changed_option(&plan), declared_input(&plan));
             let frame = self.context().execute_logical_plan(plan).await;
             frame.map_err(|error| match (option, input) {
-                (Some(option), _) => self.with_option(&option, error),
+                (Some(option), _) => self.with_option(&option, &error),
                 (None, Some(input)) => name_input(&input, error),
                 (None, None) => error,
             })

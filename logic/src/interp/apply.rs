@@ -213,7 +213,8 @@ fn apply_polynomial(b: Builtin, args: &[&Approx]) -> Option<Option<Approx>> {
 
 /// Applies any operator by sampling. If arguments are inexact, evaluates the operator at points on
 /// the surface of the box given by their bounds ([`corners`]), and at zero if the box contains
-/// zero; the largest deviation bounds the error. A result that is no float is don't-care unless it is equal at all these points.
+/// zero; the largest deviation bounds the error. A result that is no float is don't-care unless it
+/// is equal at all these points.
 fn apply_by_sampling(op: &Op, args: &[BoundedValue]) -> Result<BoundedValue, Fault> {
     let center = scalars(args);
     let value = op.eval_in(&center, FloatMode::Relaxed)?;

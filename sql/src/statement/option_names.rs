@@ -14,12 +14,12 @@ const NOT_SHOWN: &str = "' is not a variable which can be viewed with 'SHOW'";
 impl Database {
     /// Names an option, and similar options if it does not exist, in the error of a statement that
     /// has set the option.
-    pub(crate) fn with_option(&self, option: &str, error: DataFusionError) -> DataFusionError {
+    pub(crate) fn with_option(&self, option: &str, error: &DataFusionError) -> DataFusionError {
         let state = self.context().state();
         let entries = state.config_options().entries().into_iter().chain(state.runtime_env().config_entries());
         let names: Vec<String> = entries.map(|entry| entry.key).collect();
         if names.iter().any(|name| name == option) {
-            let text = message(&error);
+            let text = message(error);
             let text = if text.contains(option) { text } else { format!("option `{option}`: {text}") };
             return DataFusionError::Plan(text);
         }
@@ -38,7 +38,7 @@ impl Database {
     pub(super) fn with_similar_options(&self, error: DataFusionError) -> DataFusionError {
         let DataFusionError::Plan(text) = error.find_root() else { return error };
         match text.strip_prefix('\'').and_then(|rest| rest.strip_suffix(NOT_SHOWN)).map(str::to_owned) {
-            Some(option) => self.with_option(&option, error),
+            Some(option) => self.with_option(&option, &error),
             None => error,
         }
     }

@@ -146,7 +146,7 @@ pub(super) struct RecordSample<'a> {
 impl RecordSample<'_> {
     /// Returns the position of a field in a line; the column is counted from 0.
     pub(super) fn location(&self, line: u64, column: usize) -> Location {
-        Location::Field(line, self.column_text(column))
+        Location::Field(line, self.column_text(column).into())
     }
 
     /// Returns the quoted name of a column, or its number, counted from 1. `column` is counted from

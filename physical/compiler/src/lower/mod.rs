@@ -39,6 +39,7 @@ mod stmt;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod to_read;
 mod tree;
 mod unfilled;
 mod unfurl;
@@ -47,8 +48,8 @@ mod value;
 pub use draft::Draft;
 pub use lists::ListLengths;
 pub use options::{LoweringOptions, PositionWidth};
-pub use sizes::lower_to_read;
 pub use storage::{Binding, InputLayout, ParamSource};
+pub use to_read::lower_to_read;
 
 pub use crate::assembly::build::{self, *};
 pub use {

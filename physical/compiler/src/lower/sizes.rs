@@ -1,38 +1,10 @@
 //! Names of sizes for readers: a size has the name of the index that iterates over it, while equal
 //! sizes share one parameter in the code that runs.
 
-use super::{InputLayout, LevelId, LoweringOptions, Purpose, lower, lower_with};
-use crate::assembly::{Expr as Code, Function, Param, Stmt as CodeStmt};
+use super::LevelId;
 use crate::notation::{Expr, Index, Program, Stmt, TensorId};
 use redpoll_logic::Scalar;
 use std::collections::HashMap;
-
-/// Lowers a program like [`lower`], with a parameter for each index, such as `n_i`. A storage mode
-/// that no loop iterates over from end to end has a parameter of its own, such as `A_n0`. If such
-/// parameters would change the code, the function is the one of `lower`.
-pub fn lower_to_read(program: &Program, layouts: &[Option<InputLayout>], options: LoweringOptions) -> Function {
-    let shared = lower(program, layouts, options);
-    let named = lower_with(program, layouts, options, Purpose::Text(SizeNames::of(program)));
-    let shared_param = |param: Param| {
-        let source = &named.params[param.index()];
-        let at = shared.params.iter().position(|p| p == source).expect("both functions have the same sizes");
-        Code::Param(Param(at as u32))
-    };
-    let mut body = named.function.body.clone();
-    replace_params(&mut body, &shared_param);
-    if body == shared.function.body { named.function } else { shared.function }
-}
-
-fn replace_params(body: &mut [CodeStmt], with: &dyn Fn(Param) -> Code) {
-    let replaced = |e: &Code| match e {
-        Code::Param(param) => Some(with(*param)),
-        _ => None,
-    };
-    for stmt in body {
-        stmt.for_each_expr_mut(&mut |e| *e = e.replace(&replaced));
-        stmt.bodies_mut().into_iter().flatten().for_each(|body| replace_params(body, with));
-    }
-}
 
 /// The names of sizes. Modes that are accessed by one index have one name, and so have the indices
 /// that access one mode.
@@ -43,7 +15,7 @@ pub(crate) struct SizeNames {
 
 impl SizeNames {
     /// Returns the names for a program in normal form.
-    fn of(program: &Program) -> SizeNames {
+    pub(super) fn of(program: &Program) -> SizeNames {
         let accesses = full_accesses(program);
         // Each index has the class of the least index with the same name.
         let mut class: Vec<usize> = (0..program.indices.len()).collect();

@@ -94,7 +94,7 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
                 let (condition, buffer) = (self.dialect.store_condition(*active), self.buffer(*buffer));
                 self.line(&format!("{condition}{buffer}[{at}] = {value};"));
             }
-            Stmt::If { cond, then, other } => self.branch("if", cond, (then, other)),
+            Stmt::If { cond, then, other } => self.branch("if", cond, [then, other]),
             Stmt::While { cond, body } => {
                 D::before_loop(self, stmt);
                 self.exprs.facts.forget_assigned(body);
@@ -129,13 +129,13 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
     }
 
     /// Writes an `if`, or an `else if` after the closing brace of the branch before it.
-    fn branch(&mut self, head: &str, cond: &Expr, (then, other): (&[Stmt<D::Extension>], &[Stmt<D::Extension>])) {
+    fn branch(&mut self, head: &str, cond: &Expr, [then, other]: [&[Stmt<D::Extension>]; 2]) {
         let cond = self.exprs.value(cond);
         let facts = self.exprs.facts.clone();
         self.nest(&format!("{head} ({cond})"), |s| s.block(then));
         self.exprs.facts = facts.clone();
         match other {
-            [Stmt::If { cond, then, other }] if D::ELSE_IF => self.branch("} else if", cond, (then, other)),
+            [Stmt::If { cond, then, other }] if D::ELSE_IF => self.branch("} else if", cond, [then, other]),
             [] => self.line("}"),
             other => {
                 self.nest("} else", |s| s.block(other));

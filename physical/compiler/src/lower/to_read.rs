@@ -1,0 +1,33 @@
+//! Lowering to code for readers, with a size parameter for each index.
+
+use super::sizes::SizeNames;
+use super::{InputLayout, LoweringOptions, Purpose, lower, lower_with};
+use crate::assembly::{Expr as Code, Function, Param, Stmt as CodeStmt};
+use crate::notation::Program;
+
+/// Lowers a program like [`lower`], with a parameter for each index, such as `n_i`. A storage mode
+/// that no loop iterates over from end to end has a parameter of its own, such as `A_n0`. If such
+/// parameters would change the code, the function is the one of `lower`.
+pub fn lower_to_read(program: &Program, layouts: &[Option<InputLayout>], options: LoweringOptions) -> Function {
+    let shared = lower(program, layouts, options);
+    let named = lower_with(program, layouts, options, Purpose::Text(SizeNames::of(program)));
+    let shared_param = |param: Param| {
+        let source = &named.params[param.index()];
+        let at = shared.params.iter().position(|p| p == source).expect("both functions have the same sizes");
+        Code::Param(Param(at as u32))
+    };
+    let mut body = named.function.body.clone();
+    replace_params(&mut body, &shared_param);
+    if body == shared.function.body { named.function } else { shared.function }
+}
+
+fn replace_params(body: &mut [CodeStmt], with: &dyn Fn(Param) -> Code) {
+    let replaced = |e: &Code| match e {
+        Code::Param(param) => Some(with(*param)),
+        _ => None,
+    };
+    for stmt in body {
+        stmt.for_each_expr_mut(&mut |e| *e = e.replace(&replaced));
+        stmt.bodies_mut().into_iter().flatten().for_each(|body| replace_params(body, with));
+    }
+}
