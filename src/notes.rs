@@ -1,6 +1,6 @@
 //! Notes on a prepared plan or program: results that become dense, operators whose values in the
-//! default float mode differ from IEEE 754, copies in other formats, checked coordinates, and scanned
-//! inputs.
+//! default float mode differ from IEEE 754, copies in other formats, checked coordinates, and
+//! scanned inputs.
 
 use crate::engine::{Stage, StageWork};
 use crate::prepare::{CompiledKind, CompiledPlan, CompiledProgram, Prepared};

@@ -138,8 +138,8 @@ impl Values {
     }
 
     /// Converts the values to `prim`. An integer type must represent each value exactly. A float
-    /// type may round values, but must not round a finite value to infinity. Booleans represent only
-    /// 0 and 1.
+    /// type may round values, but must not round a finite value to infinity. Booleans represent
+    /// only 0 and 1.
     ///
     /// # Errors
     /// Returns the index and the value of the first value that does not fit.

@@ -8,8 +8,8 @@
 //! - In `x NOT IN (SELECT y .. WHERE y = x ..)`, the subquery returns no NULL, so `NOT IN` is `NOT
 //!   EXISTS`. DataFusion takes the condition `y = x` for the equality of `NOT IN` itself, drops the
 //!   condition, and then finds NULLs in rows that the condition excludes.
-//! - In `x IN (SELECT k FROM t)`, `k` may be a column of the outer query, if `t` has no such column.
-//!   DataFusion cannot plan such a subquery, which is in most cases a mistake in the name.
+//! - In `x IN (SELECT k FROM t)`, `k` may be a column of the outer query, if `t` has no such
+//!   column. DataFusion cannot plan such a subquery, which is in most cases a mistake in the name.
 //! - DataFusion reads the column `k` of a right or full join `USING (k)` from the left table, where
 //!   the column is NULL in rows without a match. [`crate::statement`] rewrites such joins to
 //!   `ON` where possible; the other such joins are refused here.

@@ -4,8 +4,8 @@
 //! those within quotes. Then a column of numbers beside a column of such values is a column of
 //! texts.
 //!
-//! Arrow infers numbers from codes with leading zeros, such as postal codes, and the zeros are lost.
-//! Such a column is a column of texts, as in DuckDB.
+//! Arrow infers numbers from codes with leading zeros, such as postal codes, and the zeros are
+//! lost. Such a column is a column of texts, as in DuckDB.
 
 use crate::open_quotes::{Quoting, has_line_breaks};
 use crate::row_format::TextFormat;
@@ -63,8 +63,8 @@ impl TextFormat {
         Ok((Schema::new(fields.collect::<Vec<_>>()), read))
     }
 
-    /// Returns the names of the columns of numbers that have a code with a leading zero in the first
-    /// rows.
+    /// Returns the names of the columns of numbers that have a code with a leading zero in the
+    /// first rows.
     fn codes(self, schema: &Schema, text: impl Read, rows: usize) -> Result<BTreeSet<String>, ArrowError> {
         let fields = schema.fields().iter().enumerate();
         let numbers: Vec<usize> =

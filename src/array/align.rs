@@ -42,8 +42,8 @@ pub(crate) fn align(states: &[ArrayState]) -> Result<(Vec<Expr>, ModeStyle), Cau
     Ok((exprs, ModeStyle::Named))
 }
 
-/// Checks that modes of one name have equal sizes in all expressions. `states` has the operands from
-/// which the expressions were made.
+/// Checks that modes of one name have equal sizes in all expressions. `states` has the operands
+/// from which the expressions were made.
 pub(crate) fn check_sizes(exprs: &[Expr], states: &[ArrayState]) -> Result<(), Cause> {
     for (k, expr) in exprs.iter().enumerate() {
         for (name, size) in expr.info().fields.iter().zip(&expr.info().dimensions) {

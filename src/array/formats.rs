@@ -36,9 +36,9 @@ formats! {
 }
 
 impl Array {
-    /// Stores the array in a format, whose modes are the modes of the array in order. A sparse format
-    /// may also store computed values that equal the fill value, such as the difference of equal
-    /// values; [`Array::drop_fills`] drops them.
+    /// Stores the array in a format, whose modes are the modes of the array in order. A sparse
+    /// format may also store computed values that equal the fill value, such as the difference of
+    /// equal values; [`Array::drop_fills`] drops them.
     ///
     /// ```
     /// use redpoll::logic::Format;

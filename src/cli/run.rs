@@ -38,9 +38,9 @@ pub(super) struct Args {
     #[arg(long, conflicts_with_all = ["json", "repeat"])]
     print: bool,
 
-    /// Write result NAME to FILE, in the file format of its extension. With FORMAT, a shorthand such
-    /// as csr or a level list, the file stores the result in this format; by default, in the format
-    /// of the result
+    /// Write result NAME to FILE, in the file format of its extension. With FORMAT, a shorthand
+    /// such as csr or a level list, the file stores the result in this format; by default, in the
+    /// format of the result
     #[arg(long, value_name = "NAME=FILE[:FORMAT]")]
     out: Vec<OutArg>,
 }

@@ -14,7 +14,8 @@ use std::str::FromStr;
 #[derive(clap::Args)]
 pub(super) struct StandInArgs {
     /// Store table NAME, which has no file, in FORMAT; by default, vectors are dense, matrices csr,
-    /// and tensors csf. NAME may also be a result of a plan, whose format redpoll chooses by default
+    /// and tensors csf. NAME may also be a result of a plan, whose format redpoll chooses by
+    /// default
     #[arg(long, value_name = "NAME=FORMAT")]
     format: Vec<Named<String>>,
 

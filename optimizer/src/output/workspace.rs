@@ -60,8 +60,8 @@ pub(crate) fn write_destination(
 
 /// Returns the number of outermost loops including this level's loops, if these are next in the
 /// order and the coordinate ascends with them. A level whose fields are all bound has a single
-/// coordinate per iteration. If the coordinate is computed, it is computed in the innermost loop, so
-/// that further loops would repeat it.
+/// coordinate per iteration. If the coordinate is computed, it is computed in the innermost loop,
+/// so that further loops would repeat it.
 fn next_depth(at: &ModeCoordinate, sizes: &Sizes, order: &[Field], depth: usize) -> Option<usize> {
     let fields = at.fields();
     let count = fields.iter().filter(|f| !order[..depth].contains(f)).count();

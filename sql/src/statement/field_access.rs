@@ -1,5 +1,5 @@
-//! Errors on `boat.id` within a subquery over a table that has a column `boat`. DataFusion takes the
-//! name for a field of this column, although it names a column of the outer table `boat`.
+//! Errors on `boat.id` within a subquery over a table that has a column `boat`. DataFusion takes
+//! the name for a field of this column, although it names a column of the outer table `boat`.
 
 use super::{normalized, visit};
 use datafusion::error::DataFusionError;

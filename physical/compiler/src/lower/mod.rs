@@ -208,14 +208,6 @@ fn lower_with<'p>(
     }
 }
 
-fn param_name(source: &ParamSource) -> String {
-    match source {
-        ParamSource::Dimension(n) => format!("n{n}"),
-        ParamSource::Length { tensor, level, array } => format!("len{}_{level}_{array}", tensor.0),
-        ParamSource::Positions(tensor) => format!("positions{}", tensor.0),
-    }
-}
-
 /// Sets to 0 the position counters of tensors whose declarations reset memory, so that the first
 /// declaration finds nothing to clear.
 fn reset_counters(cx: &mut Cx<'_>) {

@@ -1,7 +1,7 @@
 //! Names of sizes for readers: a size has the name of the index that iterates over it, while equal
 //! sizes share one parameter in the code that runs.
 
-use super::LevelId;
+use super::level::LevelId;
 use crate::notation::{Expr, Index, Program, Stmt, TensorId};
 use redpoll_logic::Scalar;
 use std::collections::HashMap;

@@ -4,7 +4,6 @@ use super::build::{int, load, local, max, min, mul, plus};
 use super::cx::Cx;
 use super::level::{AssembleMode, LevelId, Parents, lowering};
 use super::options::PositionWidth;
-use super::param_name;
 use super::seeded_fault::SeededFault;
 use super::sizes::SizeNames;
 use super::state::{AccessCursor, Accumulator, Fiber};
@@ -532,5 +531,13 @@ impl Cx<'_> {
             let fits = super::build::lt(positions, &int(1 << 31));
             self.push_if(super::build::not(&fits), vec![Stmt::Return(Status::PositionOverflow)], Vec::new());
         }
+    }
+}
+
+fn param_name(source: &ParamSource) -> String {
+    match source {
+        ParamSource::Dimension(n) => format!("n{n}"),
+        ParamSource::Length { tensor, level, array } => format!("len{}_{level}_{array}", tensor.0),
+        ParamSource::Positions(tensor) => format!("positions{}", tensor.0),
     }
 }

@@ -135,8 +135,8 @@ pub enum Obstacle {
     /// Several rounds may write one element of this output, and the writes are not folds by one
     /// operator that can be regrouped by chunks.
     NotFolded(String),
-    /// This output is appended to, and its outermost coordinate is neither the index of the loop nor
-    /// within blocks of a given size.
+    /// This output is appended to, and its outermost coordinate is neither the index of the loop
+    /// nor within blocks of a given size.
     Appended(String),
     /// This output is appended to, and arrays of its format cannot be concatenated.
     NotConcatenated(String),

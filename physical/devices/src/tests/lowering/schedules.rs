@@ -134,7 +134,8 @@ fn blocks_of_rows_are_appended() {
     );
 }
 
-/// Chunks of blocks append ranges of rows, with a shorter last block, and with blocks that are empty.
+/// Chunks of blocks append ranges of rows, with a shorter last block, and with blocks that are
+/// empty.
 #[test]
 fn chunks_of_blocks_of_rows_are_appended() {
     for (rows, format) in [(0, "csr"), (1, "csr"), (2, "dcsr"), (5, "csr"), (5, "dcsr"), (5, "csf"), (7, "csr")] {

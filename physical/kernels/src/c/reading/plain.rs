@@ -1,5 +1,5 @@
-//! Expressions and branches as a person writes them: merges compare coordinates with each other, not
-//! with their minimum, and negations are part of comparisons.
+//! Expressions and branches as a person writes them: merges compare coordinates with each other,
+//! not with their minimum, and negations are part of comparisons.
 
 use redpoll_compiler::assembly::{BinaryOp, CompareOp, Expr, Function, Local, Stmt, UnaryOp};
 use redpoll_logic::{Prim, Scalar};
