@@ -2,14 +2,45 @@
 //! the name for a field of this column, although it names a column of the outer table `boat`.
 
 use super::{normalized, visit};
-use datafusion::error::DataFusionError;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{Expr, ObjectNamePart, TableFactor, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Expr as AstExpr, ObjectNamePart, TableFactor, VisitorMut};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 /// The start of DataFusion's message on a field of a value that has no fields.
 const NO_FIELDS: &str = "Cannot access field at argument ";
+
+/// Checks that the fields that a plan accesses are those of values with fields. DataFusion checks
+/// them after planning, when the names of the statement are lost.
+///
+/// # Errors
+/// If a value has no fields.
+pub(super) fn check_fields(plan: &LogicalPlan) -> Result<()> {
+    plan.apply_with_subqueries(|node| {
+        let schema = merge_schema(&node.inputs());
+        node.apply_expressions(|expr| {
+            expr.apply(|part| match part {
+                Expr::ScalarFunction(function) if function.name() == "get_field" => match part.get_type(&schema) {
+                    Err(error) if has_no_fields(&error) => Err(error),
+                    _ => Ok(TreeNodeRecursion::Continue),
+                },
+                _ => Ok(TreeNodeRecursion::Continue),
+            })
+        })
+    })?;
+    Ok(())
+}
+
+fn has_no_fields(error: &DataFusionError) -> bool {
+    match error.find_root() {
+        DataFusionError::Plan(text) | DataFusionError::Execution(text) => text.starts_with(NO_FIELDS),
+        _ => false,
+    }
+}
 
 /// Names the column of a table that has the name of a column, in the error on a value that has no
 /// fields. Other errors are returned unchanged. `columns` are the columns of all tables of the
@@ -19,7 +50,7 @@ pub(super) fn with_outer_table(
     error: DataFusionError,
     columns: &BTreeSet<String>,
 ) -> DataFusionError {
-    if !matches!(error.find_root(), DataFusionError::Execution(text) if text.starts_with(NO_FIELDS)) {
+    if !has_no_fields(&error) {
         return error;
     }
     let mut names = QualifiedNames { tables: BTreeSet::new(), names: Vec::new() };
@@ -54,8 +85,8 @@ impl VisitorMut for QualifiedNames {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::CompoundIdentifier(parts) = expr
+    fn pre_visit_expr(&mut self, expr: &mut AstExpr) -> ControlFlow<()> {
+        if let AstExpr::CompoundIdentifier(parts) = expr
             && let [table, column] = &parts[..]
         {
             self.names.push((normalized(table), normalized(column)));

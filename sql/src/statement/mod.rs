@@ -34,7 +34,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
-use field_access::with_outer_table;
+use field_access::{check_fields, with_outer_table};
 use from_first::ColumnSelector;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -65,6 +65,10 @@ impl Database {
                 let merged = self.with_merged_columns(&statement).await?;
                 let error = match self.context().state().statement_to_plan(merged).await {
                     Ok(plan) => {
+                        if let Err(error) = check_fields(&plan) {
+                            let columns = self.columns_of(&statement).await;
+                            return Err(with_outer_table(&mut statement, error, &columns));
+                        }
                         check_dates(&plan)?;
                         let plan = with_output_mode(&self.context().state(), set_to_default(plan))?;
                         return self.complete_declaration(plan);
@@ -82,7 +86,6 @@ impl Database {
                     let is_same = |earlier: &DataFusionError| names::misses_same_name(earlier, &error);
                     let earlier = respelled_errors.into_iter().find(is_same);
                     let error = self.with_similar_tables(earlier.unwrap_or(error));
-                    let error = with_outer_table(&mut statement, error, &columns);
                     return Err(self.with_similar_options(self.with_functions(error)));
                 }
                 respelled_errors.push(error);
