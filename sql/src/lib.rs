@@ -81,6 +81,7 @@ mod summarize;
 mod table;
 mod tables;
 mod text_columns;
+mod unique_name;
 mod value_errors;
 
 pub use database::Database;

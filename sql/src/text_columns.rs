@@ -9,6 +9,7 @@
 
 use crate::open_quotes::{Quoting, has_line_breaks};
 use crate::row_format::TextFormat;
+use crate::unique_name::unique_name;
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::csv::ReaderBuilder;
 use datafusion::arrow::csv::reader::Format;
@@ -128,21 +129,12 @@ fn with_texts(schema: &Schema, columns: &BTreeSet<String>) -> Schema {
     Schema::new(fields.collect::<Vec<_>>())
 }
 
-/// Returns the names with a number after each name that occurs before, as in DuckDB: the second `a`
-/// becomes `a_1`.
+/// Returns the names, with a number after each name that occurs before.
 fn unique_names<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
     let mut taken: BTreeSet<String> = names.clone().map(str::to_owned).collect();
     let mut seen = BTreeSet::new();
-    let unique = names.map(|name| {
-        if seen.insert(name) {
-            return name.to_owned();
-        }
-        let mut numbered = (1..).map(|number| format!("{name}_{number}"));
-        let unique = numbered.find(|name| !taken.contains(name)).expect("there are more numbers than names");
-        taken.insert(unique.clone());
-        unique
-    });
-    unique.collect()
+    let unique = |name: &'n str| if seen.insert(name) { name.to_owned() } else { unique_name(name, &mut taken) };
+    names.map(unique).collect()
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! `--bind NAME=FILE[:FORMAT]`: the file of a table, and its storage format.
 
-use super::convert::edge_list_notes;
 use super::failure::{CommandFailure, did_you_mean};
-use super::plan::repetition_note;
+use super::plan::{edge_list_notes, repetition_note};
 use crate::Bindings;
 use crate::datasets::{Info, Memory, ReadOptions, open_as};
 use crate::logic::literal::read_value;

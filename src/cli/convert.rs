@@ -4,7 +4,7 @@ use super::bar::Bar;
 use super::bind::storage_format;
 use super::failure::CommandFailure;
 use super::out::{check_file, check_size, lost_dtype};
-use super::plan::{note, repetition_note};
+use super::plan::{edge_list_notes, note, repetition_note};
 use super::values::dtype;
 use crate::datasets::file_formats::FileFormat;
 use crate::datasets::file_formats::edge_list::{Column, Delimiter, EdgeListOptions, Ids, Vertices, Weight};
@@ -193,19 +193,6 @@ fn check_output(from: &Path, to: &Path) -> Result<(), CommandFailure> {
         return Err(CommandFailure::new(message, "choose another name for the output"));
     }
     check_file("", to)
-}
-
-/// Returns the notes on the doubtful meaning of an edge list: its first record may be the header or
-/// an entry, and its columns of names may be one set of vertices or two.
-pub(super) fn edge_list_notes(file: &Path, info: &Info) -> Vec<String> {
-    let file = file.display();
-    let header = info.header_guess.as_ref().map(|guess| {
-        let (header, role) = if guess.is_header() { (false, "an entry") } else { (true, "the header") };
-        format!("{file}: {guess}; `redpoll convert --header {header}` reads it as {role}")
-    });
-    let separate = info.separate_names.as_ref();
-    let separate = separate.map(|names| format!("{file}: {names}; `redpoll convert --bipartite` keeps them apart"));
-    header.into_iter().chain(separate).collect()
 }
 
 /// Writes a tensor in a storage format.

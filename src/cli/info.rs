@@ -1,10 +1,9 @@
 //! `redpoll info`: the content of a file, its structure, and its size in each format.
 
 use super::bar::Bar;
-use super::convert::edge_list_notes;
 use super::failure::CommandFailure;
 use super::json::scalar;
-use super::plan::{note, repetition_note};
+use super::plan::{edge_list_notes, note, repetition_note};
 use super::structure::FormatReport;
 use crate::datasets::{Compression, Info, Memory, ReadOptions, Symmetry, info_within, open};
 use crate::logic::Scalar;

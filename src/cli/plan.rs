@@ -311,6 +311,19 @@ fn subject_parser() -> impl TypedValueParser<Value = Subject> {
         .map(move |name| named(name).expect("the parser accepts only names of subjects"))
 }
 
+/// Returns the notes on the doubtful meaning of an edge list: its first record may be the header or
+/// an entry, and its columns of names may be one set of vertices or two.
+pub(super) fn edge_list_notes(file: &Path, info: &Info) -> Vec<String> {
+    let file = file.display();
+    let header = info.header_guess.as_ref().map(|guess| {
+        let (header, role) = if guess.is_header() { (false, "an entry") } else { (true, "the header") };
+        format!("{file}: {guess}; `redpoll convert --header {header}` reads it as {role}")
+    });
+    let separate = info.separate_names.as_ref();
+    let separate = separate.map(|names| format!("{file}: {names}; `redpoll convert --bipartite` keeps them apart"));
+    header.into_iter().chain(separate).collect()
+}
+
 /// Returns the note on a file with repeated coordinates; `None` if no coordinates are repeated.
 pub(super) fn repetition_note(file: &Path, repeated: usize, info: &Info) -> Option<String> {
     let (file, entries) = (file.display(), plural(repeated as u64, "entry has", "entries have"));

@@ -325,7 +325,10 @@ fn may_be_equal(args: &[Scalar], reach: &[f64]) -> bool {
     let leaves: Vec<f64> = args.iter().flat_map(Scalar::flatten).filter_map(|leaf| leaf.to_f64()).collect();
     let (first, second) = leaves.split_at(leaves.len() / 2);
     leaves.len() == reach.len()
-        && (first.iter().zip(second).zip(reach.iter().zip(&reach[first.len()..])))
+        && first
+            .iter()
+            .zip(second)
+            .zip(reach.iter().zip(&reach[first.len()..]))
             .all(|((x, y), (x_reach, y_reach))| (x - y).abs() <= x_reach + y_reach)
 }
 

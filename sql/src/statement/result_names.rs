@@ -5,6 +5,7 @@
 //! repeated name.
 
 use super::{normalized, visit};
+use crate::unique_name::unique_name;
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, Expr, Ident, Select, SelectItem, SetExpr, VisitorMut, visit_expressions};
@@ -105,17 +106,4 @@ fn own_name(expr: &Expr) -> String {
         Expr::CompoundIdentifier(parts) => parts.last().map(normalized).unwrap_or_default(),
         expr => expr.to_string(),
     }
-}
-
-/// Returns a name that is not among `names`, by adding a number if necessary, and adds it to
-/// `names`.
-fn unique_name(name: &str, names: &mut BTreeSet<String>) -> String {
-    let mut unique = name.to_owned();
-    for number in 1.. {
-        if names.insert(unique.clone()) {
-            break;
-        }
-        unique = format!("{name}_{number}");
-    }
-    unique
 }

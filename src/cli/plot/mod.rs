@@ -16,9 +16,8 @@ mod svg;
 mod tests;
 
 use super::bar::Bar;
-use super::convert::edge_list_notes;
 use super::failure::CommandFailure;
-use super::plan::{note, repetition_note};
+use super::plan::{edge_list_notes, note, repetition_note};
 use super::values::mode;
 use crate::datasets::{Memory, ReadOptions, open, write_file};
 use crate::storage::{Histogram, Tensor};

@@ -4,6 +4,7 @@ use super::super::failure::CommandFailure;
 use super::keywords::keyword_hint;
 use super::output::{RowStyle, print};
 use super::split::{StatementText, split_statements};
+use crate::logic::plural;
 use crate::logic::sexpr::strip_byte_order_mark;
 use crate::sql::datafusion::arrow::record_batch::RecordBatch;
 use crate::sql::datafusion::common::tree_node::TreeNodeRecursion;
@@ -308,7 +309,7 @@ async fn run(database: &Database, statement: CliStatement) -> Result<Vec<RecordB
 /// given.
 fn timing_line(rows: Option<usize>, cold: Duration, warm: &[Duration]) -> String {
     let first = match rows {
-        Some(rows) => format!("{rows} row{} in {cold:.3?}", if rows == 1 { "" } else { "s" }),
+        Some(rows) => format!("{rows} {} in {cold:.3?}", plural(rows as u64, "row", "rows")),
         None => format!("time: {cold:.3?}"),
     };
     match warm {

@@ -66,7 +66,7 @@ impl Conversion<'_, '_> {
     /// Converts a bound of a loop. A bound above 1 that is the size of a storage mode becomes the
     /// parameter for that size. A large bound slightly below a size becomes the parameter minus a
     /// constant, so that loops that leave out margins, as in a stencil, share code for all sizes.
-    /// Of equal sizes, the one with the name of the loop's index is chosen.
+    /// If several sizes are equal, the parameter is the one named after the index of the loop.
     fn bound(&mut self, index: Index, e: &Expr) -> TreeTerm {
         let Expr::Literal(Scalar::I64(n)) = e else { return self.term(e) };
         let margin = |p: &ParamSource| match *p {

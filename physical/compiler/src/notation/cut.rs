@@ -55,6 +55,11 @@ pub struct Cut {
 }
 
 impl Cut {
+    /// Returns the join of an output; `None` for other tensors.
+    pub fn join(&self, output: TensorId) -> Option<&Join> {
+        self.outputs.iter().find(|(id, _)| *id == output).map(|(_, join)| join)
+    }
+
     /// Returns the numbers of the inputs that determine the positions of the cuts.
     pub fn cut_inputs(&self) -> impl Iterator<Item = usize> {
         self.drivers.iter().map(|(number, _)| number).chain(&self.followers).chain(&self.repeated).copied()

@@ -121,10 +121,7 @@ fn written_buffers(lowered: &LoweredFunction) -> HashSet<Buffer> {
 /// Returns the memory space of each buffer. If the outermost loop is not cut, one chunk writes all
 /// outputs.
 fn memory_spaces(program: &Program, lowered: &LoweredFunction) -> Vec<MemorySpace> {
-    let join = |id: TensorId| {
-        let cut = lowered.cut.as_ref().ok()?;
-        cut.outputs.iter().find(|(output, _)| *output == id).map(|(_, join)| join)
-    };
+    let join = |id: TensorId| lowered.cut.as_ref().ok()?.join(id);
     // The program determines the lengths of outputs that all chunks share.
     let are_shared = lowered.cut.as_ref().is_ok_and(|cut| {
         cut.outputs.iter().all(|(id, join)| match join {

@@ -368,16 +368,8 @@ impl GridRun<'_> {
         let levels = ty.format.levels.iter().zip(ty.format.storage_shape(&ty.shape)).take(depth);
         let full =
             levels.filter(|(l, _)| level(l.kind).concatenation() == Concatenation::Full).map(|(_, n)| n as usize);
-        let join = self
-            .kernel
-            .draft()
-            .lowered()
-            .cut
-            .as_ref()
-            .ok()
-            .and_then(|cut| cut.outputs.iter().find(|(output, _)| *output == id).map(|(_, join)| join));
-        let coordinates = match join {
-            Some(Join::Appended(coordinates)) => *coordinates,
+        let coordinates = match self.kernel.draft().lowered().cut.as_ref().map(|cut| cut.join(id)) {
+            Ok(Some(Join::Appended(coordinates))) => *coordinates,
             _ => RoundCoordinates::ROUND,
         };
         let mut span: Option<PositionSpan> = None;

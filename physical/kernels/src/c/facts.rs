@@ -8,13 +8,41 @@
 use redpoll_compiler::assembly::{BinaryOp, BufferClass, Expr, Extension, Function, Local, Stmt};
 use redpoll_logic::Prim;
 
+/// The `i64` locals that are equal to the minimum of two others, at a point of a function.
+#[derive(Clone, Default)]
+pub struct Minima(Vec<[Local; 3]>);
+
+impl Minima {
+    /// Records an assignment.
+    pub fn assign(&mut self, function: &Function, local: Local, value: &Expr) {
+        self.forget(local);
+        if let Expr::Binary(BinaryOp::Min, a, b) = value
+            && let (Expr::Local(a), Expr::Local(b)) = (&**a, &**b)
+            && function.locals[local.index()].prim == Prim::I64
+            && *a != local
+            && *b != local
+        {
+            self.0.push([local, *a, *b]);
+        }
+    }
+
+    /// Discards what is known about a local.
+    pub fn forget(&mut self, local: Local) {
+        self.0.retain(|minimum| !minimum.contains(&local));
+    }
+
+    /// Iterates over the minima, each as the local and the two others.
+    pub fn iter(&self) -> impl Iterator<Item = [Local; 3]> {
+        self.0.iter().copied()
+    }
+}
+
 /// The facts at a point of a function.
 #[derive(Clone)]
 pub struct LocalFacts {
     /// For each local, whether it is never negative wherever it is read.
     non_negative: Vec<bool>,
-    /// Locals that are equal to the minimum of two others.
-    minima: Vec<[Local; 3]>,
+    minima: Minima,
     /// For each local, whether its value is always computed from positions and coordinates, so that
     /// sums do not overflow.
     positions: Vec<bool>,
@@ -30,7 +58,7 @@ impl LocalFacts {
             largest_subset(function, non_negative, &|locals, value| is_non_negative(function, locals, value));
         let positions = function.locals.iter().map(|l| l.prim == Prim::I64).collect();
         let positions = largest_subset(function, positions, &|locals, value| is_position(function, locals, value));
-        LocalFacts { non_negative, minima: Vec::new(), positions }
+        LocalFacts { non_negative, minima: Minima::default(), positions }
     }
 
     /// Returns whether an `i64` is computed from positions, coordinates, parameters, small
@@ -45,9 +73,9 @@ impl LocalFacts {
         let (Expr::Local(a), Expr::Local(b)) = (a, b) else { return None };
         let sides = |x: Local, least: Local| {
             self.minima.iter().find_map(|[minimum, y, z]| match () {
-                () if *minimum != least => None,
-                () if *y == x => Some((x, *z)),
-                () if *z == x => Some((x, *y)),
+                () if minimum != least => None,
+                () if y == x => Some((x, z)),
+                () if z == x => Some((x, y)),
                 () => None,
             })
         };
@@ -57,20 +85,12 @@ impl LocalFacts {
 
     /// Records an assignment.
     pub fn assign(&mut self, function: &Function, local: Local, value: &Expr) {
-        self.forget(local);
-        if let Expr::Binary(BinaryOp::Min, a, b) = value
-            && let (Expr::Local(a), Expr::Local(b)) = (&**a, &**b)
-            && function.locals[local.index()].prim == Prim::I64
-            && *a != local
-            && *b != local
-        {
-            self.minima.push([local, *a, *b]);
-        }
+        self.minima.assign(function, local, value);
     }
 
     /// Discards the facts about a local.
     pub fn forget(&mut self, local: Local) {
-        self.minima.retain(|fact| !fact.contains(&local));
+        self.minima.forget(local);
     }
 
     /// Discards the facts about all locals that statements assign.

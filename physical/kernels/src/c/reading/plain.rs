@@ -1,27 +1,27 @@
 //! Expressions and branches as a person writes them: merges compare coordinates with each other,
 //! not with their minimum, and negations are part of comparisons.
 
+use super::super::facts::Minima;
 use redpoll_compiler::assembly::{BinaryOp, CompareOp, Expr, Function, Local, Stmt, UnaryOp};
 use redpoll_logic::{Prim, Scalar};
 
 /// Rewrites the expressions and branches of a function.
 pub(super) fn write_plainly(function: &mut Function) {
     let body = std::mem::take(&mut function.body);
-    function.body = block(function, body, &mut Facts::default());
+    function.body = block(function, body, &mut BranchFacts::default());
 }
 
-/// Facts about `i64` locals at a point of a function.
+/// BranchFacts about `i64` locals at a point of a function.
 #[derive(Clone, Default)]
-struct Facts {
-    /// Locals that are equal to the minimum of two others.
-    minima: Vec<[Local; 3]>,
+struct BranchFacts {
+    minima: Minima,
     /// Comparisons that are true.
     compared: Vec<(CompareOp, Local, Local)>,
 }
 
-impl Facts {
+impl BranchFacts {
     fn forget(&mut self, local: Local) {
-        self.minima.retain(|fact| !fact.contains(&local));
+        self.minima.forget(local);
         self.compared.retain(|(_, a, b)| *a != local && *b != local);
     }
 
@@ -32,18 +32,11 @@ impl Facts {
     /// Records an assignment.
     fn assign(&mut self, function: &Function, local: Local, value: &Expr) {
         self.forget(local);
-        if let Expr::Binary(BinaryOp::Min, a, b) = value
-            && let (Expr::Local(a), Expr::Local(b)) = (&**a, &**b)
-            && function.locals[local.index()].prim == Prim::I64
-            && *a != local
-            && *b != local
-        {
-            self.minima.push([local, *a, *b]);
-        }
+        self.minima.assign(function, local, value);
     }
 
     /// Returns these facts and a comparison, if there is one.
-    fn with(&self, comparison: Option<(CompareOp, Local, Local)>) -> Facts {
+    fn with(&self, comparison: Option<(CompareOp, Local, Local)>) -> BranchFacts {
         let mut facts = self.clone();
         facts.compared.extend(comparison);
         facts
@@ -61,14 +54,14 @@ impl Facts {
 
     /// Returns the local whose value a minimum has, if the facts decide that.
     fn least(&self, minimum: Local) -> Option<Local> {
-        let [_, a, b] = *self.minima.iter().find(|[m, ..]| *m == minimum)?;
+        let [_, a, b] = self.minima.iter().find(|[m, ..]| *m == minimum)?;
         self.at_most(a, b).map(|first| if first { a } else { b })
     }
 
     /// Returns `x <= y` for the comparison `x == min(x, y)`.
     fn with_other_side(&self, a: &Expr, b: &Expr) -> Option<Expr> {
         let (Expr::Local(a), Expr::Local(b)) = (a, b) else { return None };
-        let (x, y) = self.minima.iter().find_map(|&[minimum, x, y]| match () {
+        let (x, y) = self.minima.iter().find_map(|[minimum, x, y]| match () {
             () if [minimum, x] == [*a, *b] || [minimum, x] == [*b, *a] => Some((x, y)),
             () if [minimum, y] == [*a, *b] || [minimum, y] == [*b, *a] => Some((y, x)),
             () => None,
@@ -124,7 +117,7 @@ fn negated(function: &Function, e: Expr) -> Expr {
     }
 }
 
-fn block(function: &Function, body: Vec<Stmt>, facts: &mut Facts) -> Vec<Stmt> {
+fn block(function: &Function, body: Vec<Stmt>, facts: &mut BranchFacts) -> Vec<Stmt> {
     let mut out = Vec::new();
     for mut stmt in body {
         if matches!(stmt, Stmt::While { .. } | Stmt::For { .. } | Stmt::Lanes(_)) {
@@ -150,7 +143,12 @@ fn block(function: &Function, body: Vec<Stmt>, facts: &mut Facts) -> Vec<Stmt> {
 
 /// Rewrites an `if` whose condition is rewritten. The branches of `a <= b` with a branch on
 /// `b <= a` become branches on `a == b` and `a < b`.
-fn branch(function: &Function, cond: Expr, (mut then, other): (Vec<Stmt>, Vec<Stmt>), facts: &mut Facts) -> Vec<Stmt> {
+fn branch(
+    function: &Function,
+    cond: Expr,
+    (mut then, other): (Vec<Stmt>, Vec<Stmt>),
+    facts: &mut BranchFacts,
+) -> Vec<Stmt> {
     if let Expr::Const(Scalar::Bool(taken)) = cond {
         return block(function, if taken { then } else { other }, facts);
     }
