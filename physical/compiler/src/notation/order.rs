@@ -6,8 +6,8 @@
 //! in the order of the levels. Each coordinate ascends with the loops that resolve its level, and
 //! all other repeated loops lie inside of them. Several writes of one tensor reach its entries by
 //! the same loops, or by paths that ascend from one write to the next (`write_path`). Random writes
-//! need a workspace: a local with levels that take them, such as dense, hash or byte-map levels. The
-//! optimizer inserts a workspace wherever a plan needs one.
+//! need a workspace: a local with levels that take them, such as dense, hash or byte-map levels.
+//! The optimizer inserts a workspace wherever a plan needs one.
 
 use super::linear::{Atom, Linear};
 use super::stored_block::StoredBlock;
