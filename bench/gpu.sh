@@ -1,10 +1,10 @@
 #!/bin/sh
 # Builds, checks and measures redpoll on a CUDA device. Runs all plans of `tests/files`, then random
 # plans and programs for `REDPOLL_SOAK_MINUTES` (one by default). Then measures the kernels of the
-# suite, and the peers of these kernels. Arguments are passed to the suite (`--entries 100000000`,
-# `--only spmm`, ..). Without a device, each step reports that there is none. `--dry --entries 1500`
-# tests the script with the interpreter of grids instead of a device. SciPy, and PyTorch on the
-# host, then replace the peers.
+# suite, and the same computations in the peers (CuPy and PyTorch). Arguments are passed to the
+# suite (`--entries 100000000`, `--only spmm`, ..). Without a device, each step reports that there
+# is none. `--dry --entries 1500` tests the script without a device: the interpreter of grids
+# replaces the device, SciPy replaces CuPy, and PyTorch runs on the host.
 #
 # `bench/gpu.sh build` only builds into `target/gpu`; a machine without Rust can run the programs
 # there.

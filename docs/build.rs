@@ -1,4 +1,5 @@
-//! Turns the Rust blocks of each page into a function, which `tests/rust/main.rs` includes.
+//! Turns the Rust blocks of each page, and the Rust expressions in its tables, into a function.
+//! `tests/rust/main.rs` includes these functions.
 #![allow(clippy::print_stdout, reason = "cargo reads the output of a build script")]
 
 #[path = "../tests/golden/markdown.rs"]

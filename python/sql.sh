@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Builds the wheel with SQL in `target/wheels-with-sql`, or in the folder of the first argument, and
-# tests the wheel as `check.sh` does. This build takes several times as long as the build of the
-# wheel without SQL, which CI runs. Fails if the wheel is larger than `largest` bytes, the limit for
-# a wheel with SQL.
+# Builds the wheel with SQL in `target/wheels-with-sql`, or in the folder that the first argument
+# names, and tests the wheel with `check.sh`. CI builds only the wheel without SQL, because the
+# build with SQL takes several times as long. Fails if the wheel is larger than `largest` bytes.
 set -euo pipefail
 package=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-$package/../target/wheels-with-sql}

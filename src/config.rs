@@ -53,8 +53,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks the environment variable for the number of threads, if the workers are those of the
-    /// process.
+    /// Checks the environment variable for the number of threads, if the session uses the workers
+    /// of the process.
     pub(crate) fn check_environment(&self) -> Result<(), Error> {
         match Arc::ptr_eq(&self.workers, Workers::host()) {
             true => Workers::from_environment().map(drop).map_err(Error::Environment),

@@ -1,4 +1,4 @@
-//! Dumps of every phase of a plan to a folder, and loading of edited C text from there.
+//! Dumps of every phase of a plan to a folder, and loading of edited C text from such a folder.
 
 use crate::config::Config;
 use crate::error::Error;

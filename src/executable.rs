@@ -30,7 +30,8 @@ pub(crate) struct Executable {
     pub(crate) optimizing_tier: Arc<OptimizingTier>,
     /// Number of completed runs.
     runs: AtomicU64,
-    /// The reason why the chosen device does not run the stages, once the device has failed.
+    /// The failure of the device that [`Target::AUTO`] chose. After a failure, the CPU runs the
+    /// stages.
     device_failure: OnceLock<String>,
     /// The names of the results, in order.
     pub(crate) produces: Vec<Alias>,
@@ -115,7 +116,7 @@ impl Executable {
     pub(crate) fn compile(&self) -> Result<(), Error> {
         match self.config.target {
             Target::OPTIMIZING => self.optimizing_tier.compile(&self.stages),
-            // Edited text must run, so the optimizing tier is compiled at once.
+            // Only the optimizing tier runs edited text, so this tier is compiled at once.
             Target::CPU | Target::AUTO if self.optimizing_tier.edited_text.is_some() => {
                 self.optimizing_tier.compile(&self.stages)
             }
@@ -165,12 +166,13 @@ impl Executable {
         })
     }
 
-    /// Returns the target that runs the stages on these inputs, after compiling what this target
-    /// needs. [`Target::AUTO`] is replaced by a device or [`Target::CPU`].
+    /// Returns the target that runs the stages on these inputs. [`Target::AUTO`] is replaced by a
+    /// device or [`Target::CPU`]. Compiles the kernels of the optimizing tier if it is the target,
+    /// and the kernels of a device that replaces [`Target::AUTO`].
     pub(crate) fn prepare_target(&self, target: Target, bindings: &Bindings) -> Result<Target, Error> {
         match target {
             Target::AUTO => self.prepare_target(self.resolve_auto(bindings), bindings),
-            // Edited text must run.
+            // Only the optimizing tier runs edited text.
             Target::CPU if self.optimizing_tier.edited_text.is_some() => {
                 self.prepare_target(Target::OPTIMIZING, bindings)
             }
@@ -257,7 +259,7 @@ impl Executable {
         if is_ready && !is_slower { Target::OPTIMIZING } else { Target::INSTANT }
     }
 
-    /// Returns the choices between the tiers that have been made, in the order of the stages.
+    /// Returns the tier choices of the trials that have ended, in the order of the stages.
     pub(crate) fn tier_choices(&self) -> Vec<TierChoice> {
         self.stages.iter().filter_map(Stage::loops).filter_map(StageLoops::tier_choice).collect()
     }

@@ -158,8 +158,8 @@ impl Prepared {
     /// ```
     ///
     /// # Errors
-    /// Fails if an input was on a device that lost it, or if the requested code of the kernels
-    /// cannot be generated.
+    /// Fails if a device has lost an input, or if the requested code of the kernels cannot be
+    /// generated.
     pub fn explain(&self, detail: Detail) -> Result<Explanation, Error> {
         let form = self.current();
         let mut sections = match &form.kind {
@@ -245,7 +245,7 @@ impl Prepared {
         Ok(sections)
     }
 
-    /// Returns the placement, and the choices between the tiers that have been made.
+    /// Returns the placement, and the tier choices of the trials that have ended.
     fn engine_sections(&self) -> Vec<Section> {
         let choices: String = self.tier_choices().iter().map(|choice| format!("{choice}\n")).collect();
         let tiers = (!choices.is_empty()).then(|| section("tiers", choices));
@@ -253,8 +253,8 @@ impl Prepared {
     }
 }
 
-/// Describes how coordinates are bounded: the inputs whose ranges were read, and the remaining
-/// checks.
+/// Describes how coordinates stay in bounds: lists the inputs whose values were scanned, and the
+/// checks at run time.
 fn describe_bounds(compiled: &CompiledProgram, program: &notation::Program) -> String {
     let mut lines: Vec<String> = scanned_inputs(compiled).iter().map(ToString::to_string).collect();
     for check in bounds_checks(program) {

@@ -12,12 +12,12 @@
 //! let session = Session::default();
 //! let edges = session.sample("karate")?.astype(Prim::I64);
 //!
-//! // As in NumPy, modes by position ..
+//! // Operators can match modes by position, as in NumPy.
 //! let paths = edges.matmul(&edges);
 //! let friends_of_friends = paths.greater(0).logical_and(edges.equal(0)).count_nonzero(1);
 //! assert_eq!(friends_of_friends.argmax(0).item::<i64>()?, 19);
 //!
-//! // .. or by name: the triangles, each counted six times.
+//! // Operators can also match modes by name. The sum counts each triangle six times.
 //! let triangles = (edges.at(["i", "j"]) * edges.at(["j", "k"]) * edges.at(["i", "k"])).sum(..) / 6;
 //! assert_eq!(triangles.item::<f64>()?, 45.0);
 //! # Ok(())

@@ -82,7 +82,7 @@ impl OutputProfile {
 impl Prepared {
     /// Runs the plan and reports the time of each phase and query, and the stored sizes. The
     /// interpreter of Logic runs the plan as a whole and reports no queries. A program is reported
-    /// like one query.
+    /// as one query.
     ///
     /// ```
     /// use redpoll::Target;
@@ -95,8 +95,7 @@ impl Prepared {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Prepared::run_with`]; also if an input or an output was on a device that
-    /// lost it.
+    /// The errors of [`Prepared::run_with`]; also fails if a device has lost an input or an output.
     pub fn profile(&self, target: Target) -> Result<Profile, Error> {
         let mut queries = Vec::new();
         let run = self.run_observed(target, &mut |completed| {

@@ -90,10 +90,10 @@ impl Session {
 
     /// Returns the same session with a callback for the progress of its runs. The callback is
     /// called when a query starts and after each chunk of a query that runs in chunks. A call is
-    /// left out if the last call, or the start of the run, is less than the interval ago. Calls
-    /// come from the threads of the run, and the calls of one run do not overlap. A call should be
-    /// short, because its thread does not continue the run until the call returns. To stop the run,
-    /// set `cancel` of [`Session::limits`].
+    /// skipped if less than `interval` has passed since the last call or the start of the run.
+    /// Calls come from the threads of the run, and the calls of one run do not overlap. A call
+    /// should be short, because its thread does not continue the run until the call returns. To
+    /// stop the run, set `cancel` of [`Session::limits`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -185,9 +185,10 @@ impl Session {
     }
 
     /// Compiles a plan or program like [`Session::prepare`], with transformed loops. A schedule
-    /// names loops as `explain` shows them, and the query that has the loops in the optimized plan.
-    /// Without a name, the schedule is for the query of the only result. A schedule never changes
-    /// results beyond the order in which floats are added or multiplied in the relaxed mode.
+    /// names a query of the optimized plan, and loops of this query as `explain` shows them. A
+    /// schedule without a query name applies to the query of the only result. In the relaxed mode,
+    /// a schedule may change the order in which floats are added or multiplied; results do not
+    /// change otherwise.
     /// `(schedule ..)` forms after the plan in the text are applied first. A plan with schedules is
     /// not adapted in its first run.
     ///
@@ -221,8 +222,8 @@ impl Session {
         self.prepare_read_plan((text, plan), bindings, schedules, timings)
     }
 
-    /// Compiles a plan that was read from a text, with the schedules in the text and further ones.
-    /// `timings` has the times of the phases before.
+    /// Compiles a plan that was read from a text, with the schedules in the text followed by
+    /// `schedules`. `timings` has the times of the earlier phases.
     pub(crate) fn prepare_read_plan(
         &self,
         (text, plan): (&str, Plan),
@@ -268,8 +269,8 @@ impl Session {
         prepare(self, (request, &Schedules::from(schedules)), bindings, Timings::default())
     }
 
-    /// Replaces the constants of a plan by inputs and binds their values. Plans that differ only in
-    /// constants share a compiled form.
+    /// Replaces constants of a plan by inputs and binds their values. Plans that differ only in
+    /// constants of one class share a compiled form; see [`Plan::lift_constants`].
     ///
     /// # Errors
     /// Fails if an expression is not well-formed in the float mode, or a value cannot be allocated.

@@ -77,9 +77,9 @@ pub(crate) const TARGET_COUNT: usize = {
     count
 };
 
-/// The name of an interpreter, a tier, a device, or a choice between them, by which users choose
-/// what runs a prepared plan. All targets agree on the results; the interpreters are meant for
-/// tests and small data.
+/// The name by which users choose what runs a prepared plan: an interpreter, a tier, a device, or a
+/// choice between them. All targets agree on the results; the interpreters are meant for tests and
+/// small data.
 ///
 /// In text, a target is its name, and a device also has a number:
 /// ```
@@ -231,7 +231,7 @@ impl Target {
     }
 }
 
-/// Returns whether two texts are equal, in constants.
+/// Returns whether two texts are equal. Unlike `==`, this function can run in constants.
 const fn is_equal(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut k = 0;

@@ -35,7 +35,7 @@ fn check(root: &Path, page: &Page) -> Result<(), Failed> {
     Ok(page.check(&outputs)?)
 }
 
-/// Runs the commands of a block, and returns the block with their true outputs.
+/// Runs the commands of a block, and returns the block with their actual outputs.
 fn run_console(block: &str, folder: &Path) -> Result<String, Failed> {
     let mut text = String::new();
     let mut lines = block.lines().peekable();

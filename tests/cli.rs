@@ -1,4 +1,4 @@
-//! The binary from the user's side: results, messages, exit codes, files.
+//! Tests of the binary as users run it: results, messages, exit codes, files.
 
 use std::fs;
 use std::io::Write;
@@ -84,7 +84,7 @@ fn triangles_of_a_real_graph_are_counted() {
     assert_eq!(result.err, "");
 }
 
-/// Float modes of the command line differ in quotients, with a note about the difference.
+/// The float modes of the command line give different quotients, and a note reports the difference.
 #[test]
 fn quotients_of_zeros_are_zero_unless_strict() {
     let sandbox = Sandbox::new();
@@ -99,7 +99,7 @@ fn quotients_of_zeros_are_zero_unless_strict() {
     assert_eq!(result.code, Some(0), "{}", result.err);
 }
 
-/// Formats change only the storage of tensors.
+/// The format of a tensor does not change results.
 #[test]
 fn every_shorthand_gives_the_same_result() {
     let (plan, data) = (repository("plans/triangles.rp"), repository("datasets/data/karate.mtx"));
@@ -560,7 +560,8 @@ fn copies_and_checks_have_notes() {
     assert!(result.err.contains(&note), "{}", result.err);
 }
 
-/// A small case of each kind of generated data, with a unique size.
+/// Small cases of each kind of generated data: the arguments, and the beginning of the description
+/// that `generate` prints.
 const KINDS: &[(&str, &str)] = &[
     ("rmat --scale 6 --edges 200 --noise 0.05 --undirected", "64 x 64 bool"),
     ("erdos-renyi --vertices 50 --degree 4", "50 x 50 bool"),
@@ -573,8 +574,8 @@ const KINDS: &[(&str, &str)] = &[
     ("image --height 11 --width 13 --blobs 3", "11 x 13 u8, 143 elements"),
 ];
 
-/// Every kind is written in one of the formats, which take turns, and read by `info`. The seed
-/// determines the bytes.
+/// Each case of generated data is written in one of the file formats, in rotation, and read by
+/// `info`. The seed determines the bytes.
 #[test]
 fn data_are_generated_into_every_format() {
     let sandbox = Sandbox::new();
@@ -585,7 +586,7 @@ fn data_are_generated_into_every_format() {
             let args: Vec<&str> = ["generate"].into_iter().chain(kind.split(' ')).collect();
             let result = sandbox.run(&[&args[..], &["--seed", seed, "--out", file]].concat());
             assert_eq!(result.code, Some(0), "{kind}: {}", result.err);
-            // A note says that the file is read in another dtype, exactly if this is so.
+            // A note appears exactly if reading the file gives another dtype than was written.
             let written = expected.split([' ', ',']).nth(3);
             let read = sandbox.run(&["info", file, "--header"]).out;
             let read = read.lines().find_map(|line| line.strip_prefix("dtype     "));
@@ -940,7 +941,7 @@ fn index_notation_needs_no_file() {
     }
 }
 
-/// `explain --analyze` measures each query; graphs are drawn.
+/// `explain --analyze` measures each query, and `--output` prints graphs.
 #[test]
 fn explain_measures_and_draws() {
     let sandbox = Sandbox::new();
@@ -1094,7 +1095,7 @@ fn signals_leave_no_partial_files() {
             .current_dir(sandbox.dir.path())
             .spawn()
             .unwrap();
-        // Writing has started and takes seconds more.
+        // Waits until the output file appears; writing the rest takes seconds.
         while sandbox.files() == before {
             assert!(child.try_wait().unwrap().is_none(), "the process ended before the signal");
             std::thread::yield_now();

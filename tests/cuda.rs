@@ -1,6 +1,7 @@
-//! Every program file on a CUDA device, if there is one. A device gives the values of the CPU or
-//! declines the program for a reason in the table of `physical/devices/README.md`. Without a device
-//! the CUDA text is still emitted, so that declined programs are found on any machine.
+//! Runs every program file on a CUDA device, if the machine has a device. A device gives the values
+//! of the CPU, or declines the program for a reason in the table of `physical/devices/README.md`.
+//! Without a device, the CUDA text is still emitted, so the test finds declined programs on any
+//! machine.
 
 use redpoll::devices::cuda::Cuda;
 use redpoll::{Detail, Prepared, Target};

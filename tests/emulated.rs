@@ -19,14 +19,14 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// The device, with the folder of its libraries. Tests that let the device fail lock the device
+/// The device, with the folder of its libraries. Tests that make the device fail lock the device
 /// exclusively.
 static DEVICE: LazyLock<RwLock<(EmulatedDevice, TempDir)>> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     RwLock::new((EmulatedDevice::load(folder.path()).unwrap(), folder))
 });
 
-/// Every program file gives the values of the CPU.
+/// Every program file gives the values of the CPU on the device.
 #[test]
 fn program_files_give_the_values_of_the_host() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
@@ -42,10 +42,10 @@ fn program_files_give_the_values_of_the_host() {
 
 /// The default seeds of random plans; `REDPOLL_SEEDS=LOW..HIGH` selects other seeds.
 const SEEDS: Range<u64> = 0..16;
-/// The least number of plans of the default seeds that run on the device.
+/// Least number of plans of the default seeds that must run on the device.
 const MIN_RUN: usize = 9;
 
-/// Random plans on a device give the values of the definition.
+/// Random plans on a device give the values of the reference interpreter.
 #[test]
 fn random_plans_give_the_values_of_the_definition() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +78,7 @@ fn random_plans_give_the_values_of_the_definition() {
     assert!(equal > 0 && (seeds != SEEDS || run_plans >= MIN_RUN), "{equal} equal in {run_plans} plans");
 }
 
-/// Returns a square matrix with `size` rows, in which one of five coordinates is stored.
+/// Returns a square matrix with `size` rows, in which one in five coordinates is stored.
 fn matrix(size: u64) -> Tensor {
     let value = |k: u64| if k % 5 == k / size % 5 { (k % 9 + 1) as f64 } else { 0.0 };
     let values: Vec<f64> = (0..size * size).map(value).collect();
@@ -92,8 +92,8 @@ fn matrix(size: u64) -> Tensor {
 const PLAN: &str = "(plan (query C (reformat csr (aggregate + 0 (mapjoin * (table A i k) (table A k j)) k)))
     (query D (reformat coo (mapjoin * (table C i j) 2))) (query y (aggregate + 0 (table D i j) j)) (produces D y))";
 
-/// A product of dense matrices, which the emulation runs faster than [`PLAN`]. `auto` chooses a
-/// device only for large amounts of work.
+/// A plan for tests of `auto`, which chooses a device only for large amounts of work. The emulation
+/// runs this product of dense matrices faster than [`PLAN`].
 const DENSE_PLAN: &str = "(plan (query B (reformat dense (table A i j)))
     (query C (aggregate + 0 (mapjoin * (table B i k) (table B k j)) k))
     (query D (reformat coo (mapjoin * (table C i j) 2))) (query y (aggregate + 0 (table D i j) j)) (produces C D y))";
@@ -159,7 +159,7 @@ fn kept_tensors_stay_on_the_device() {
     assert_eq!(found, expected);
 }
 
-/// Devices have separate numbers, and a missing number is an error.
+/// A number selects a device, and a number without a device is an error.
 #[test]
 fn devices_are_selected_by_number() {
     let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
@@ -255,7 +255,7 @@ fn used_by_small_input(device: &EmulatedDevice) -> u64 {
 }
 
 /// Runs a plan repeatedly on a device that fails after 0, `step`, 2 `step`, .. calls, until a run
-/// ends before the device fails. Returns the outcomes of the runs before that run.
+/// ends before the device fails. Returns the outcomes of all earlier runs.
 fn run_with_failures<T>(
     device: &EmulatedDevice,
     target: Target,
@@ -291,7 +291,7 @@ fn device_failures_are_reported() {
     let outcomes = run_with_failures(&device.0, Target::cuda(0), (PLAN, 30, 1), Prepared::run);
     let mut failed = 0;
     for (calls, run) in outcomes.into_iter().enumerate() {
-        // Failed calls that free memory at the end do not fail the run.
+        // If calls that free memory at the end fail, the run still succeeds.
         let result = run.map(|run| assert_eq!(results(&run), expected, "{calls}")).map_err(|error| error.to_string());
         let names_the_device = |result: &String| result.contains("on CUDA device 0: an illegal memory access");
         assert!(result.as_ref().err().is_none_or(names_the_device), "{calls}: {result:?}");

@@ -1,5 +1,5 @@
-//! Prepared plans on all targets, through the library: equal results, reported errors, memory
-//! limits, and cached plans.
+//! Tests of prepared plans on all targets, through the library: equal results, reported errors,
+//! memory limits, and cached plans.
 
 use redpoll::kernels::run::Workers;
 use redpoll::logic::{Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, TensorType};
@@ -68,7 +68,8 @@ fn lost_inputs_are_reported() {
             let prepared = session.prepare(plan, &bindings).unwrap();
             let mut failures = vec![("profile", prepared.profile(Target::INSTANT).err())];
             failures.extend(Target::ALL.map(|target| (target.name(), prepared.run_with(target).err())));
-            // The type determines the number of values of a dense matrix.
+            // `flow` and `explain` do not read a dense matrix, because its type determines the
+            // number of its values.
             if format != Format::dense(2) {
                 failures.push(("flow", prepared.flow().err()));
                 failures.push(("explain", prepared.explain(Detail::Assembly).err()));
@@ -107,8 +108,8 @@ fn conversions_of_any_target_store_the_same() {
     }
 }
 
-/// A result that exceeds the memory limit is an error of its query, in the phase that runs the
-/// query.
+/// If a result exceeds the memory limit, the run fails with an error that names the query and the
+/// phase `Run`.
 #[test]
 fn memory_limits_apply() {
     let session = Session::new(Config { memory_limit: Some(100), ..Config::default() });
@@ -243,8 +244,9 @@ fn congruent_plans_are_optimized_once() {
     assert!(is_optimized(&plan("A", "B"), &dense), "another format");
 }
 
-/// Results share the level arrays of an operand, narrow or wide, on all targets that run over
-/// stored tensors, with several threads, and as inputs of later queries.
+/// Results share the level arrays of an operand, whose positions are narrow or wide. The test
+/// covers all targets that run over stored tensors, several threads, and results that later queries
+/// read.
 #[test]
 fn scaled_matrices_share_the_arrays_of_their_levels() {
     let text = "(plan (query B (mapjoin * (table A i j) (table x i))) (query C (mapjoin * B (table x i)))
@@ -304,7 +306,8 @@ fn expensive_plans_prefer_a_device() {
     assert!(matches!(little.reason, Reason::LittleWork { .. }), "{little}");
 }
 
-/// Sizes whose product exceeds the range of positions are an error before anything is allocated.
+/// If the product of sizes exceeds the range of positions, the run fails before it allocates
+/// anything.
 #[test]
 fn sizes_do_not_wrap_around() {
     let vector = |n: u64| matrix([1, n], 0.0, &Format::dense(2)).to_dense_scalars().unwrap();

@@ -57,7 +57,7 @@ fn inputs(skewed: bool, seed: u64) -> Bindings {
     bindings.with("A", matrix(0.02, 0)).with("B", matrix(0.05, 1)).with("C", matrix(0.01, 2))
 }
 
-/// Returns the estimate, the bound and the true size of a join.
+/// Returns the estimate, the bound and the true size of a join projected to `fields`.
 fn sizes(join: &str, fields: &str, inputs: &Bindings) -> (f64, f64, f64) {
     let all = ["i", "j", "k", "l"];
     let remaining_fields: Vec<&str> = fields.split(' ').collect();

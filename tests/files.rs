@@ -1,8 +1,8 @@
-//! Every plan file through every engine, over combinations of formats, sizes, data and float modes.
+//! Runs every plan file in every engine, with combinations of formats, sizes, data and float modes.
 //!
-//! A failure prints the plan, formats, sizes and seed of the first few cases. `cargo test --test
-//! files NAME` runs one file again, with the same cases. The optimizing tier runs a sample of the
-//! kernels of each file, since a C compiler takes longer than everything else. With
+//! A failure prints the plan, formats, sizes and seed of the first few failing cases. `cargo test
+//! --test files NAME` runs one file again, with the same cases. The optimizing tier runs a sample
+//! of the kernels of each file, since a C compiler takes longer than everything else. With
 //! `REDPOLL_OPTIMIZED=N`, all kernels of the first N cases of each file run in this tier.
 //! `REDPOLL_COMBINATIONS` sets the number of combinations of formats.
 
@@ -103,8 +103,8 @@ fn check_file(file: &ProgramFile) -> Result<(), Failed> {
     Err(format!("{count} failures in {cases} cases:\n{}\n{}", failures.join("\n"), details.join("\n")).into())
 }
 
-/// Returns the runs of a file: its own combinations of formats at all sizes in both float modes,
-/// then the random combinations, each at one size.
+/// Returns the runs of a file. The combinations of formats in its header run at all sizes, with
+/// several kinds of data and both float modes. Random combinations of formats run at one size each.
 fn case_choices(file: &ProgramFile) -> Vec<CaseChoice> {
     let mut rng = rng::named(&file.name, 1);
     let mut choices = Vec::new();

@@ -1,5 +1,6 @@
-//! Files in redpoll's own format that are cut or changed while they are open. Every use returns the
-//! values that the file had when it was opened, or an error; the process does not crash.
+//! Tests with files in redpoll's own format that are cut or changed while they are open. Every use
+//! returns the values that the file had when it was opened, or an error; the process does not
+//! crash.
 #![allow(clippy::print_stdout, reason = "the child process of a test reports by its output")]
 #![cfg(all(target_os = "linux", feature = "files"))]
 
@@ -38,7 +39,7 @@ fn sum(session: &Session, path: &Path) -> Result<f64, redpoll::Error> {
 /// Name of the environment variable with the path of the file that a child process reads.
 const CHILD: &str = "REDPOLL_TEST_MAPPED_FILE";
 
-/// Runs kernels on a file until one fails, and prints the error.
+/// Runs kernels on a file until a run fails, and prints the error.
 fn run_until_error(path: &Path) {
     let session = Session::default();
     let matrix = session.read(path).unwrap();

@@ -1,5 +1,5 @@
-//! Operators over every structure: a matrix of operators x pairs of level kinds x protocols x fill
-//! values x ranks, through all engines. Also every level kind at every depth.
+//! Tests operators over every structure: all combinations of an operator, a pair of level kinds,
+//! protocols, fill values and a rank, in all engines. Also tests every level kind at every depth.
 //!
 //! Each row of [`OPERATORS`] gives one test for vectors and one test for matrices; `cargo test
 //! --test matrix NAME` runs one test again, with the same cases. The verifier of physical plans
@@ -130,7 +130,7 @@ const PROTOCOLS: [[Protocol; 2]; 6] = {
     [[Walk, Walk], [Gallop, Gallop], [Follow, Follow], [Walk, Follow], [Follow, Walk], [Walk, Gallop]]
 };
 
-/// Number of pairs of protocols for each pair of matrices; vectors have all pairs.
+/// Number of pairs of protocols for each pair of matrices; vectors are tested with all pairs.
 const MATRIX_PROTOCOLS: usize = 3;
 /// Number of failures that are shown in full.
 const MAX_SHOWN: usize = 3;
@@ -225,7 +225,8 @@ fn matrix(op: &Operator, rank: usize) -> Result<(), Failed> {
     tally.finish(&format!("{} of rank {rank}", op.name))
 }
 
-/// Returns a format whose innermost level has the given kind.
+/// Returns a format whose innermost level has the given kind; `shift` selects the kind of the outer
+/// level.
 fn format(kinds: &[LevelKind], inner: LevelKind, rank: usize, shift: usize) -> Format {
     let outer: Vec<LevelKind> = kinds.iter().copied().filter(|kind| *kind != LevelKind::Singleton).collect();
     match (inner, rank) {
@@ -297,7 +298,7 @@ fn check_pair(
     Ok(())
 }
 
-/// Makes a plan read each level of a tensor by a protocol if the verifier accepts it.
+/// Makes a plan read each level of a tensor by a protocol if the verifier accepts the changed plan.
 fn set_protocol(plan: &mut PhysicalPlan, name: &str, protocol: Protocol) {
     let mut levels = 0;
     for_each_access(plan, &mut |access| levels = levels.max(access.protocols.len()));
@@ -341,7 +342,7 @@ fn for_each_access(plan: &mut PhysicalPlan, f: &mut dyn FnMut(&mut Access)) {
     }
 }
 
-/// Draws random values in runs, and removes the values that the levels cannot store.
+/// Draws random values in runs, without values that the levels cannot store.
 fn draw(rng: &mut Rng, ty: &TensorType, [low, high]: [i64; 2]) -> DenseTensor {
     let elements: u64 = ty.shape.iter().product();
     let prim = ty.dtype.prim().expect("a primitive");
@@ -359,9 +360,9 @@ fn draw(rng: &mut Rng, ty: &TensorType, [low, high]: [i64; 2]) -> DenseTensor {
     DenseTensor { shape: ty.shape.clone(), values }
 }
 
-/// Removes values that the levels from `depth` on cannot store, for formats in the order of the
-/// modes. A level that is not general retains one coordinate per fiber, or one run of equal values
-/// if the level is innermost and stores runs.
+/// Replaces the values that the levels from `depth` on cannot store by the fill value. The levels
+/// must be in the order of the modes. A level that is not general keeps one coordinate per fiber,
+/// or one run of equal values if the level is innermost and stores runs.
 fn restrict_to_levels(rng: &mut Rng, ty: &TensorType, (values, depth): (&mut [Scalar], usize)) {
     let Some(level) = ty.format.levels.get(depth) else { return };
     let n = ty.shape[depth] as usize;

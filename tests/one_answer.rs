@@ -1,8 +1,9 @@
-//! In the default float mode, results depend on the values of operands, not on their formats.
+//! Tests that in the default float mode, results depend on the values of operands, not on their
+//! formats.
 //!
-//! Two matrices combine all pairs of values, including infinities and NaN, stored and not stored.
-//! Every operator with an annihilator is applied to these matrices: in every pair of formats for
-//! `f64`, and in equal formats for the other dtypes.
+//! At the coordinates of two matrices, all pairs of values occur, including infinities and NaN. The
+//! values are stored or are fill values. Every operator with an annihilator is applied to these
+//! matrices: in every pair of formats for `f64`, and in equal formats for the other dtypes.
 
 use redpoll::{Bindings, Config, Note, Session, Target};
 use redpoll_logic::interp::{DenseTensor, Exactness, interpret};
@@ -31,8 +32,8 @@ const FLOAT_FILLS: &[[f64; 2]] =
 const NUMBER_FILLS: &[[f64; 2]] = &[[0.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [127.0, -128.0]];
 const BOOL_FILLS: &[[f64; 2]] = &[[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]];
 
-/// Returns a matrix in which all entries of a row, or of a column, have one value. Also returns the
-/// values of the matrix at all coordinates, row-major.
+/// Returns a matrix in which all entries of a row, or of a column, have the same value. Also
+/// returns the values of the matrix at all coordinates, row-major.
 fn matrix(values: &[Option<f64>], by_row: bool, (prim, fill): (Prim, f64), format: &str) -> (Tensor, Vec<Scalar>) {
     let n = values.len() as u64;
     let of = |v: f64| Scalar::F64(v).cast(prim).unwrap();
@@ -60,7 +61,7 @@ fn all_values(tensor: &Tensor) -> Vec<Scalar> {
     (0..count).map(|k| dense.leaf()[0].scalar(k)).collect()
 }
 
-/// Compares values; zeros of both signs are equal, and so are all NaNs.
+/// Returns whether two values are equal. Zeros of both signs are equal, and all NaNs are equal.
 fn is_equal(a: &Scalar, b: &Scalar) -> bool {
     a == b || a.is_nan() && b.is_nan() || a.to_f64() == Some(0.0) && b.to_f64() == Some(0.0)
 }
@@ -76,8 +77,8 @@ fn session(target: Target, mode: FloatMode) -> Session {
     Session::new(config)
 }
 
-/// Returns the binary operators of a dtype for which at least one of `values` determines the
-/// result, except checked operators of integers.
+/// Returns the binary operators of a dtype for which at least one of `values`, as an argument,
+/// determines the result. Checked operators of integers are excluded.
 fn annihilated_operators(prim: Prim, values: &[Option<f64>]) -> Vec<Builtin> {
     let dtypes = [DType::Prim(prim), DType::Prim(prim)];
     let has_annihilator = |b: &&Builtin| {
@@ -97,8 +98,8 @@ fn annihilated_operators(prim: Prim, values: &[Option<f64>]) -> Vec<Builtin> {
     Builtin::ALL.iter().filter(has_annihilator).copied().collect()
 }
 
-/// Returns whether the result is undetermined: a sum of opposite infinities, each of which is an
-/// annihilator.
+/// Returns whether the result is undetermined: a sum of opposite infinities, or a difference of
+/// equal infinities. Each infinity is an annihilator.
 fn is_undetermined(b: Builtin, x: &Scalar, y: &Scalar) -> bool {
     let (Some(x), Some(y)) = (x.to_f64(), y.to_f64()) else { return false };
     let sign = if matches!(b, Builtin::Sub | Builtin::SubSat | Builtin::SubChecked) { -1.0 } else { 1.0 };
@@ -173,8 +174,8 @@ fn integers_and_booleans() {
     check_operators(Prim::Bool, BOOLS, BOOL_FILLS, &equal_formats);
 }
 
-/// Products with poles are zero if a factor is zero, with fill values derived through several
-/// operators.
+/// Products with poles are zero if a factor is zero, even if the fill value is computed through
+/// several operators.
 #[test]
 fn products_with_poles_are_zero_if_a_factor_is_zero() {
     let values: &[Option<f64>] = &[None, Some(0.0), Some(1.0), Some(2.0), Some(0.5), None];
@@ -214,7 +215,8 @@ fn products_with_poles_are_zero_if_a_factor_is_zero() {
     }
 }
 
-/// Results of folds lie within the bound of the interpreter, in every pair of formats.
+/// Results of folds stay within the error bound of the reference interpreter, in every pair of
+/// formats.
 #[test]
 fn folds_stay_within_the_bound_of_the_interpreter() {
     let queries = [
@@ -274,7 +276,7 @@ fn folds_stay_within_the_bound_of_the_interpreter() {
     );
 }
 
-/// Quotients of two sparse matrices store the entries of the dividend.
+/// Quotients of two sparse matrices store at most the entries of the dividend.
 #[test]
 fn quotients_of_sparse_matrices_are_sparse() {
     let n = 20_000u64;
@@ -310,8 +312,8 @@ fn quotients_of_sparse_matrices_are_sparse() {
     }
 }
 
-/// Quotients of zeros are NaN in the strict mode. In the default mode, such quotients have a note,
-/// unless the format stores all elements.
+/// Quotients of zeros are NaN in the strict mode. In the default mode, the prepared plan has a note
+/// about such quotients, unless the format stores all elements.
 #[test]
 fn quotients_of_zeros_are_nan_if_strict_and_noted_otherwise() {
     let values: &[Option<f64>] = &[None, Some(0.0), Some(2.0)];
@@ -342,7 +344,7 @@ fn quotients_of_zeros_are_nan_if_strict_and_noted_otherwise() {
     }
 }
 
-/// Folds count more coordinates than 64 bits can represent.
+/// Folds are correct over more coordinates than 64 bits can count.
 #[test]
 fn folds_count_more_coordinates_than_64_bits() {
     let n = 1u64 << 33;

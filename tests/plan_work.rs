@@ -1,7 +1,7 @@
-//! The work of optimized plans, compared with an expert's loops and with unoptimized plans. The
-//! interpreter of Assembly counts rounds.
+//! Compares the work of optimized plans with the work of an expert's loops and of unoptimized
+//! plans. The interpreter of Assembly counts rounds of loops.
 //!
-//! The optimizer has tests of the shapes of these plans; these tests run the plans on data.
+//! Tests of the optimizer check the form of these plans; the tests here run the plans on data.
 
 use redpoll::Config;
 use redpoll_logic::{Format, Scalar};
@@ -15,8 +15,8 @@ use std::collections::BTreeSet;
 struct Expert {
     /// The number of rounds of the innermost loops that an expert would write.
     rounds: u64,
-    /// The minimum rounds of the unoptimized plan, as a multiple of the rounds of the optimized
-    /// plan; 0 if the unoptimized plan would take too long.
+    /// The minimum ratio of the rounds of the unoptimized plan to the rounds of the optimized plan;
+    /// 0 if the unoptimized plan would take too long.
     gain: f64,
 }
 
@@ -52,7 +52,7 @@ fn aggregate(factors: &str, over: &str) -> String {
     format!("(plan (query R (aggregate + 0.0 (mapjoin * {factors}) {over})) (produces R))")
 }
 
-/// Returns an undirected graph without loops, with about `edges` edges.
+/// Returns an undirected graph without self-loops, with about `edges` edges.
 fn graph(vertices: u64, edges: u64) -> (BTreeSet<(u64, u64)>, Tensor) {
     let mut rng = Rng::new(vertices);
     let mut found = BTreeSet::new();
@@ -74,7 +74,7 @@ fn pairs(a: &[[u64; 2]], b: &[[u64; 2]]) -> u64 {
     a.iter().map(|p| in_row(p[1])).sum()
 }
 
-/// Returns the cost of the cheapest order of a chain of products, by the dynamic program over
+/// Returns the cost of the cheapest order of a chain of products, by dynamic programming over
 /// intervals.
 fn cheapest_chain(sizes: &[u64]) -> u64 {
     let count = sizes.len() - 1;
@@ -134,8 +134,8 @@ fn triangles_and_four_cliques_visit_each_set_of_vertices_once() {
     let (edges, tensor) = graph(60, 400);
     let below = |v: u64| edges.range((v, 0)..(v, v)).map(|(_, w)| *w);
     let is_edge = |v: u64, w: u64| edges.contains(&(v, w));
-    // Lists with lookups are copied to workspaces: the lists of i, and for cliques of four also the
-    // lists of j.
+    // Lists that are searched by coordinate are copied to workspaces: the lists of i, and for
+    // cliques of four also the lists of j.
     let degree = |v: u64| edges.range((v, 0)..(v + 1, 0)).count() as u64;
     let (mut triangles, mut cliques, mut copied) = (0, 0, 0);
     for i in 0..60 {
@@ -169,14 +169,15 @@ fn aggregates_over_one_join_take_the_rounds_of_its_tables() {
         (query q (aggregate + 0.0 (mapjoin * (table A k j) (table B j l) (table B j l)) j l))
         (produces s n q))";
     let inputs = [("A", matrix([n, n], &a, Format::csr())), ("B", matrix([n, n], &b, Format::csr()))];
-    // Half of the entries and `n` starts of rows, because `check` allows twice these rounds. Three
-    // passes would exceed the limit.
+    // One pass over both tables has a round for each entry, and for each of the 2 `n` starts of
+    // rows. `check` allows twice `rounds`, so `rounds` is half of this number. Three passes would
+    // exceed the limit.
     let rounds = (a.len() + b.len()) as u64 / 2 + n;
     check("sum, count and sum of squares", text, &inputs, &Expert { rounds, gain: 2.0 });
 }
 
-/// A quadratic form over a symmetric matrix reads each pair once, and each entry of the diagonal
-/// once.
+/// A quadratic form over a symmetric matrix reads each pair of equal entries once, and each entry
+/// of the diagonal once.
 #[test]
 fn symmetric_forms_take_the_rounds_of_a_triangle_with_its_diagonal() {
     let (edges, _) = graph(60, 700);
@@ -223,7 +224,8 @@ fn sums_are_distributed_if_cheaper() {
         (table x k)) k)) (produces y))";
     let inputs = [("B", sparse()), ("u", dense(&[n])), ("v", dense(&[n])), ("x", dense(&[n]))];
     check("rank 1", text, &inputs, &Expert { rounds: coordinates.len() as u64 + 2 * n, gain: 8.0 });
-    // A product with a sum of two matrices with equal patterns is one product with their sum.
+    // For two matrices with equal patterns, a product with their sum is computed as one product,
+    // not as two.
     let text = "(plan (query R (aggregate + 0.0 (mapjoin * (table A i k) (mapjoin + (table B k j) (table C k j))) k))
         (produces R))";
     let inputs = [("A", sparse()), ("B", sparse()), ("C", sparse())];

@@ -1,4 +1,4 @@
-//! The plans of the folder `plans` through every engine, over the formats and sizes in their
+//! Runs the plans of the folder `plans` in every engine, with the formats and sizes in their
 //! headers.
 
 use redpoll_logic::FloatMode;

@@ -1,6 +1,6 @@
-//! The programs of the folder `programs` on random graphs and samples, through every target that
-//! runs programs and in several formats, compared with plain loops. Also checks the work of a
-//! search at sizes n and 4n.
+//! Runs the programs of the folder `programs` on random graphs and samples, on every target that
+//! runs programs, and in several formats. Compares the results with plain loops. Also checks the
+//! work of a search at sizes n and 4n.
 
 use redpoll::datasets::{read_bytes, sample};
 use redpoll::logic::text::parse_format;
@@ -37,7 +37,7 @@ impl Rng {
 }
 
 impl TestGraph {
-    /// Returns a graph of random edges, which may be loops. With few edges the graph is not
+    /// Returns a graph of random edges, which may be self-loops. With few edges, the graph is not
     /// connected.
     fn random(n: u64, edges: u64, rng: &mut Rng) -> TestGraph {
         let edges = (0..edges).map(|_| (rng.below(n), rng.below(n))).collect();
@@ -49,7 +49,7 @@ impl TestGraph {
         self
     }
 
-    /// Returns a square grid with edges to the neighbours.
+    /// Returns a square grid of vertices, with edges between neighbours.
     fn grid(side: u64) -> TestGraph {
         let at = |r: u64, c: u64| r * side + c;
         let right = (0..side).flat_map(|r| (1..side).map(move |c| (at(r, c - 1), at(r, c))));
@@ -73,7 +73,8 @@ impl TestGraph {
         self.edges.range((v, 0)..(v + 1, 0)).map(|(_, b)| *b)
     }
 
-    /// Returns the smallest parent of each vertex in a search, and the number of levels.
+    /// Returns the smallest parent of each vertex in a breadth-first search, and the number of
+    /// levels.
     fn parents(&self, source: i64) -> (Vec<i64>, i64) {
         let mut parent = vec![-1; self.n as usize];
         if !(0..self.n as i64).contains(&source) {
@@ -131,7 +132,8 @@ impl TestGraph {
     }
 }
 
-/// Returns the depth of each vertex, which is its distance from the root; -1 without a parent.
+/// Returns the depth of each vertex, which is its distance from the root; -1 for a vertex without a
+/// parent.
 fn levels_of(parent: &[i64]) -> Vec<i64> {
     let level = |v: usize| {
         let up = |v: &usize| (parent[*v] != *v as i64).then(|| parent[*v] as usize);
@@ -178,7 +180,8 @@ fn check_runs(session: &Session, name: &str, bindings: impl Fn(&str) -> Bindings
     }
 }
 
-/// Returns graphs of several kinds: empty, with one vertex, sparse and dense, with loops.
+/// Returns graphs of several kinds: without edges, with one vertex, sparse and dense, with
+/// self-loops.
 fn graphs(seed: u64) -> Vec<TestGraph> {
     let mut rng = Rng(seed);
     let mut all = vec![TestGraph { n: 1, edges: BTreeSet::new() }, TestGraph { n: 6, edges: BTreeSet::new() }];
@@ -463,8 +466,8 @@ fn index(values: &[i64]) -> Tensor {
 
 const SCATTER: &str = "(program (input I (shape m)) (output y (shape 3) f64)\n  (for i\n    (+= (y (I i)) 1)))";
 
-/// A run that reaches a coordinate out of bounds ends with an error that has the position in the
-/// text, on every target. The session can be used again.
+/// On every target, a run that reaches a coordinate out of bounds ends with an error that names the
+/// line and column. The session can be used again.
 #[test]
 fn coordinates_out_of_bounds_are_errors() {
     let program = Program::new(SCATTER).unwrap();
@@ -490,7 +493,8 @@ fn coordinates_out_of_bounds_are_errors() {
     }
 }
 
-/// An index tensor within bounds needs no checks, and `explain` lists the remaining checks.
+/// Subscripts that an index tensor computes need no checks if its values are in bounds; `explain`
+/// lists the remaining checks.
 #[test]
 fn index_tensors_are_checked_once() {
     let program = Program::new(SCATTER).unwrap();
@@ -545,7 +549,8 @@ fn programs_are_compiled_once() {
     assert!(!is_cached(&text("max"), path(), "csr"));
 }
 
-/// No program of the folder needs checks: loops and conditions prove all coordinates.
+/// No program of the folder needs checks: loops and conditions prove that all coordinates are in
+/// bounds.
 #[test]
 fn programs_need_no_bounds_checks() {
     let graph = TestGraph::grid(3);

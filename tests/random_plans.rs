@@ -1,4 +1,4 @@
-//! Random plans over random formats and data through every engine, with assertions about coverage.
+//! Runs random plans, with random formats and data, in every engine. The test also checks coverage.
 //!
 //! A failure prints the seed and the smallest failing part of its plan, with inputs and formats. A
 //! seed gives the same case on every machine; `REDPOLL_SEEDS=LOW..HIGH` selects other seeds. A C
@@ -28,7 +28,7 @@ const HITS: u64 = 50;
 /// Number of failures that are shown in full.
 const MAX_SHOWN: usize = 8;
 
-/// Covered items in addition to the items of plans and data.
+/// Constructs that must be covered, in addition to [`Coverage::expected`].
 const CONSTRUCTS: &[&str] = &[
     "read Dense",
     "read SparseList",

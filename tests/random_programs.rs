@@ -1,4 +1,4 @@
-//! Random programs, with random schedules, formats and data, run in every engine. The test also
+//! Runs random programs, with random schedules, formats and data, in every engine. The test also
 //! checks coverage.
 //!
 //! The interpreter of Notation gives the expected results: it runs the program over dense tensors,
@@ -166,7 +166,7 @@ fn report_failures(failures: &mut [(u64, PhaseFailure)]) {
     }
     std::panic::set_hook(Box::new(|_| {}));
     optimizing::select_kernels(KernelSelection::None);
-    // Shows one failure of each phase first.
+    // Show one failure of each phase first.
     let mut phases: Vec<&str> = Vec::new();
     let (mut first_of_phase, mut others): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
     for (label, failure) in failures.iter() {

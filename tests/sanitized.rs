@@ -1,6 +1,7 @@
-//! Kernels of the C tier under GCC's sanitizers, over buffers of exact sizes: kernels of plan
-//! files, of program files, of random programs, and of programs with coordinates out of bounds. If
-//! a check is removed from a kernel, the sanitizer reports the access that the check prevents.
+//! Runs kernels of the optimizing tier under GCC's sanitizers, with buffers of exactly the sizes
+//! that the kernels may access: kernels of plan files, of program files, of random programs, and of
+//! programs with coordinates out of bounds. If a check is removed from a kernel, the sanitizer
+//! reports the access that the check prevents.
 
 use redpoll_compiler::Error;
 use redpoll_compiler::assembly::{Status, Stmt};

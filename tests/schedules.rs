@@ -58,7 +58,7 @@ fn session(config: &redpoll::optimizer::OptimizerConfig, threads: usize) -> Sess
     Session::new(Config { target: Target::INSTANT, optimizer: config.clone(), workers, ..Config::default() })
 }
 
-/// Returns the outcome of a preparation, or `None` if a schedule does not apply.
+/// Returns the prepared plan, or `None` if the schedule does not apply.
 fn accepted(prepared: Result<Prepared, Error>) -> Result<Option<Prepared>, Error> {
     match prepared {
         Err(Error::Query { phase: Phase::Notation, .. }) => Ok(None),

@@ -23,7 +23,7 @@ fn load(file: &str, format: Option<Format>) -> Option<Tensor> {
     Some(loaded.into_tensor(format).expect("the tensor fits into memory").0)
 }
 
-/// Returns the entries as coordinates and numbers.
+/// Returns the entries of a tensor as coordinates and numbers.
 fn entries(tensor: &Tensor) -> Vec<(Vec<u64>, f64)> {
     let triples = tensor.to_triples().expect("the tensor fits into memory");
     (0..triples.len()).map(|k| (triples.coordinates_of(k), triples.values.get(k).to_f64().expect("a number"))).collect()

@@ -1,4 +1,5 @@
-//! `redpoll sql` and the REPL from the user's side: rows, formats, files, messages, exit codes.
+//! Tests of `redpoll sql` and the REPL as users see them: rows, formats, files, messages, exit
+//! codes.
 //!
 //! These tests need the feature `sql` of the package, which `cargo test --workspace` enables and
 //! plain `cargo test` does not.
@@ -102,7 +103,7 @@ fn triangles_of_a_real_graph_are_counted() {
     contains_all(&explained, &["RedpollExec", "tensor a(", "count(*)"]);
 }
 
-/// A file of each kind is written by one statement and read as a table by another.
+/// A file of each kind is written by one statement, and read as a table by another statement.
 #[test]
 fn every_kind_of_file_is_a_table() {
     let sandbox = Sandbox::new();
@@ -118,7 +119,7 @@ fn every_kind_of_file_is_a_table() {
     }
 }
 
-/// Rows are printed in each of the three formats, also if there are no rows.
+/// Rows are printed in each of the three formats, even if there are no rows.
 #[test]
 fn rows_are_printed_in_the_requested_format() {
     let sandbox = Sandbox::new();
@@ -175,7 +176,7 @@ fn damaged_files_are_errors() {
             [0, 5, bytes.len() / 2, bytes.len() - 1].iter().map(|&end| bytes[..end].to_vec()).collect();
         for k in 0..24 {
             let mut damaged = bytes.clone();
-            // The end has the footer, the start has the first blocks.
+            // The end of the file has the footer, and the start has the first blocks.
             let at = if k % 2 == 0 { bytes.len() - 1 - k * 11 } else { k * 37 };
             let end = (at + 6).min(damaged.len());
             damaged[at..end].fill(if k % 3 == 0 { 0xff } else { 0x7f });
@@ -359,7 +360,7 @@ fn errors_name_the_cause_and_the_next_step() {
     contains_all(&usage.err, &["a.mtx", "NAME=FILE"]);
 }
 
-/// Columns without `AS` are named by their SQL, and each has a name of its own.
+/// Columns without `AS` are named by their SQL, and all columns of a result have different names.
 #[test]
 fn columns_without_names_are_named_by_their_sql() {
     let sandbox = Sandbox::new();
@@ -376,7 +377,7 @@ fn columns_without_names_are_named_by_their_sql() {
     }
 }
 
-/// Mistakes of a first statement have a message or a hint with the next step.
+/// Common mistakes in first statements give an error whose message or hint names the next step.
 #[test]
 fn first_mistakes_have_a_next_step() {
     let sandbox = Sandbox::new();
@@ -484,7 +485,8 @@ fn files_of_declarations_and_copies_are_checked() {
     let mut files: Vec<_> = fs::read_dir(sandbox.dir.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
     files.sort_unstable();
     assert_eq!(files, ["a.mtx", "t.csv"]);
-    // A target without an extension is a file, unless an option asks for a folder.
+    // A target without an extension is a file, unless it ends with a slash, is an existing folder,
+    // or an option asks for a folder.
     sandbox.sql(&["COPY (SELECT 1 AS i) TO 'out' STORED AS CSV"]).expect_success();
     assert_eq!(fs::read_to_string(sandbox.dir.path().join("out")).unwrap(), "i\n1\n");
     sandbox
@@ -702,7 +704,7 @@ fn commands_of_the_repl() {
             "none",
         ],
     );
-    // The note on the cut table has the number of rows, so the line with the time does not.
+    // The note on the cut table names the number of rows, so the line with the time does not.
     assert!(result.err.contains("time: ") && !result.err.contains("20 rows in"), "{}", result.err);
     // Statements that have run are in the history.
     let history = fs::read_to_string(sandbox.dir.path().join("state/redpoll/history")).unwrap();

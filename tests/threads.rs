@@ -1,5 +1,5 @@
-//! Threads: results have the same bits on any number of threads and in every run. Runs on threads
-//! can be cancelled, stay within their memory limit, and report their progress.
+//! Tests of runs on threads: results have the same bits on any number of threads and in every run,
+//! and runs can be cancelled, stay within their memory limit, and report their progress.
 
 use redpoll::kernels::run::Workers;
 use redpoll::storage::{Status, Tensor};
@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Plans over a skewed matrix `A` with enough entries for several chunks, and a small matrix `B`.
-/// The results are vectors over rows or columns, matrices, and numbers.
+/// Plans over a skewed matrix `A` with enough entries for several chunks, and a matrix `B` with few
+/// entries. The results are vectors over rows or columns, matrices, and numbers.
 const PLANS: [&str; 9] = [
     "(plan (query y (aggregate + 0 (mapjoin * (table A i k) (table A k i)) k)) (produces y))",
     "(plan (query y (aggregate + 0 (table A i k) k)) (produces y))",
@@ -106,8 +106,8 @@ fn memory_limits_apply_on_threads() {
     assert_eq!(session.limits().memory.used(), 0);
 }
 
-/// Runs that append lists take at most twice the bytes of their results, apart from the buffer of
-/// one row in each thread. This holds for the first run and for runs that reuse the sizes of the
+/// Runs that append lists allocate at most twice the bytes of their results, apart from the buffer
+/// of one row in each thread. This holds for the first run and for runs that reuse the sizes of the
 /// previous run.
 #[test]
 fn lists_appended_by_threads_take_at_most_twice_their_bytes() {

@@ -1,5 +1,5 @@
-//! The tiers: the optimizing tier takes over with the same bits, the instant tier continues without
-//! a compiler, and kernels are dumped, edited and run.
+//! Tests of the tiers: the optimizing tier takes over with the same bits, the instant tier
+//! continues without a compiler, and dumped kernels can be edited and run.
 
 use redpoll::kernels::CacheFolder;
 use redpoll::kernels::c::{Toolchain, ToolchainOptions};

@@ -1,5 +1,5 @@
-//! Work and memory of plans, counted by the interpreter of Assembly at sizes n and 4n, grow in
-//! proportion to the work that the structure of the inputs requires.
+//! Tests that the work and memory of plans grow in proportion to the work that the structure of the
+//! inputs requires. The interpreter of Assembly counts work and memory at sizes n and 4n.
 //!
 //! In most tests, the number of entries grows with n, and dimensions grow with n^2 or faster, so
 //! that a loop over a dimension is detected.
@@ -530,7 +530,7 @@ fn complements_and_positions_restrict_the_visited_coordinates() {
 
 #[test]
 fn strict_floats_visit_coordinates_that_relaxed_ones_skip() {
-    // 0 * x is not 0 if x is infinite or NaN.
+    // In the strict mode, 0 * x is NaN if x is infinite or NaN.
     let n = SIZES[1];
     let (x, y) = (vector(n, (0..n).step_by(20), list()), vector(n, 0..n, Format::dense(1)));
     let iterations = [FloatMode::Relaxed, FloatMode::StrictIeee].map(|float_mode| {

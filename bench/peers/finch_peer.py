@@ -1,9 +1,9 @@
 """finch-tensor: Finch in Python, compiled through Numba. (Its other compiler is Finch.jl, which
 needs Julia.)
 
-Version 0.7.0 compiles again in every call, returns dense results, and rejects 32-bit indices. Sums
-of two sparse matrices, and folds over a whole matrix, were wrong in some cases, so operations with
-them are left out.
+Version 0.7.0 compiles again in every call, returns dense results, and rejects 32-bit indices. Some
+sums of two sparse matrices, and some folds over a whole matrix, were wrong, so workloads that need
+these operations are left out.
 """
 
 from importlib.metadata import version as version_of

@@ -22,7 +22,7 @@ ROUNDS = 9
 MAX_SECONDS = 10
 # Number of entries of a tensor that are processed together.
 CHUNK = 1 << 24
-# The targets: time relative to cuSPARSE, and share of the bandwidth of a copy.
+# The targets: largest time relative to cuSPARSE, and smallest share of the bandwidth of a copy.
 TARGETS = (1.0, 0.8)
 
 
@@ -33,7 +33,7 @@ class Coords:
         self.shape, self.coords, self.values = shape, coords, values
 
     def chunks(self):
-        """Splits the entries into chunks whose temporaries fit a device."""
+        """Splits the entries into chunks whose temporaries fit into the memory of a device."""
         for first in range(0, len(self.values), CHUNK):
             chunk = slice(first, first + CHUNK)
             yield Coords(self.shape, self.coords[:, chunk], self.values[chunk])
@@ -69,7 +69,8 @@ def time_on_host(work):
 
 
 class Products:
-    """The kernels as products of sparse matrices, which have the same names in SciPy and CuPy."""
+    """The kernels as products of sparse matrices, by functions with the same names in SciPy and
+    CuPy."""
 
     def work(self, kernel, inputs):
         if kernel == "spmv":

@@ -77,7 +77,8 @@ def mttkrp(inputs, _):
     x, b, c = inputs["X"], inputs["B"].array, inputs["C"].array
     i, j, k = x.coords
     count = len(i)
-    # One column for each entry: the product sums the gathered products of factors by rows.
+    # The matrix has one column for each entry of X. Its product with the matrix of rows
+    # `b[j] * c[k]` sums these rows by `i`.
     entries = sp.csr_array((x.values, (i, np.arange(count))), shape=(x.shape[0], count))
     return lambda: entries @ (b[j] * c[k])
 

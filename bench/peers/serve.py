@@ -1,4 +1,4 @@
-"""The server of a peer in Python: `serve.py NAME` handles requests from the standard input, a line
+"""The server of a peer in Python: `serve.py NAME` reads requests from the standard input, one line
 of JSON each.
 
 The module `NAME_peer` has `version()`, optionally `set_threads(n)`, and `OPERATIONS`. `OPERATIONS`
@@ -64,7 +64,7 @@ def run(state, request):
     for _ in range(request["repeat"]):
         results = compute()
     seconds = (time.perf_counter() - start) / request["repeat"]
-    # The time measured by the engine itself, if a call cannot exclude reading and compiling.
+    # An engine whose calls also read and compile measures the time of the computation itself.
     seconds = getattr(results, "seconds", seconds)
     state["results"] = results if isinstance(results, list) else [results]
     return {"is": "ran", "seconds": seconds, "kernel": None}

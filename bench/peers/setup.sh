@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Creates the Python environment of the peers, in the folder REDPOLL_PEERS or else in `peers` of the
-# target folder. Packages that cannot be installed are reported and skipped; the harness skips their
-# peers.
+# Creates the Python environment of the peers, in the folder that REDPOLL_PEERS names, by default
+# `peers` in the target folder. Packages that cannot be installed are reported and skipped; the
+# harness skips their peers.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${REDPOLL_PEERS:-${CARGO_TARGET_DIR:-$here/../../target}/peers}

@@ -1,8 +1,8 @@
 """TACO: the program `taco` prints a kernel, the C compiler translates it with the flags of TACO,
 and calls are timed here.
 
-The program measures its kernels itself with `-time`, but in this mode, it cannot compile the
-kernels that it prints.
+The program can also measure kernels (`-time`), but then it cannot compile the kernels that it
+prints.
 """
 
 import ctypes
@@ -153,7 +153,7 @@ class Levels:
 
 
 def describe(levels):
-    """Returns the tensor of the interface, and the objects that it points to."""
+    """Returns a tensor of the C interface, and the objects that the tensor points to."""
     rank = len(levels.kinds)
     integers = lambda values: (ctypes.c_int32 * max(rank, 1))(*values)
     dimensions, ordering = integers(levels.shape), integers(levels.order)

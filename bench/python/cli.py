@@ -23,7 +23,7 @@ from sides import NAMES, Side, load, version_of
 from workload import Workload, start
 from workloads import WORKLOADS
 
-#: The largest time that the threads of a side may run, relative to the time of the side's turns.
+#: The largest accepted CPU time of a side's turns, relative to their elapsed time.
 MAX_CPU_SHARE = 1.05
 
 #: The longest first call of a peer whose later calls are measured, in seconds.
@@ -139,7 +139,10 @@ def copy_bandwidth() -> float:
 def measure_one(
     one: Workload, inputs: Case, sides: dict[str, Side], budget: float, results: Results, total: dict[str, list[float]]
 ) -> None:
-    """Check the results of a workload on all sides, and measure the sides with right results."""
+    """Check the results of a workload on all sides, and measure the sides that return a result.
+
+    A side with a wrong result is recorded as a failure, but measured all the same.
+    """
     calls, skipped = {}, {}
     ours: Any = None
     for name, side in sides.items():
@@ -206,5 +209,5 @@ def first_calls(
 
 
 def progress(line: str) -> None:
-    """Show what is measured."""
+    """Print a line about the progress."""
     print(line, file=sys.stderr, flush=True)

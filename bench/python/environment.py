@@ -1,4 +1,4 @@
-"""The process of a measurement: one thread for all libraries, and the threads that compile."""
+"""The threads of a measurement: limits libraries to one thread, and waits for compiler threads."""
 
 import os
 import time
@@ -14,7 +14,7 @@ THREAD_VARIABLES = (
     "BLIS_NUM_THREADS",
 )
 
-#: The name of the threads of redpoll that compile kernels in the background, as Linux truncates it.
+#: The name of redpoll's threads that compile kernels in the background. Linux shows 15 characters.
 _COMPILER = "redpoll-compile"
 
 #: The longest time to wait for these threads, in seconds.
@@ -63,7 +63,10 @@ def is_compiling() -> bool:
 
 
 def wait_for_compilers() -> None:
-    """Wait until redpoll compiles no kernels in the background."""
+    """Wait until redpoll compiles no kernels in the background.
+
+    Systems other than Linux do not list threads; wait half a second there.
+    """
     if not Path("/proc/self/task").is_dir():
         time.sleep(0.5)
     end = time.perf_counter() + _PATIENCE

@@ -31,7 +31,7 @@ class FirstCall(NamedTuple):
 
 def run_here(workload: Workload, case_name: str, side_name: str, *, quick: bool) -> FirstCall:
     """Run a workload twice on one side in this process, which has not imported the library."""
-    # A generated case imports only NumPy and SciPy; a case from a file imports redpoll.
+    # Only generated cases give right import times: a case from a file already imports redpoll here.
     inputs = case(case_name, quick=quick)
     assert inputs is not None, "cases without data are left out"
     operands = [inputs[name] for name in workload.operands]

@@ -1,6 +1,6 @@
 """The inputs of the suite: random and power-law matrices of several sizes, and real data.
 
-An operand is an array of NumPy, or a sparse array of SciPy, which the sides convert once.
+An operand is an array of NumPy or a sparse array of SciPy. Each library converts an operand once.
 """
 
 import os
@@ -41,7 +41,7 @@ class Case:
         return self._matrix.nnz
 
     def random(self, operand: str) -> np.random.Generator:
-        """Return the generator of an operand, the same in every process."""
+        """Return the random numbers for an operand, the same in every process."""
         return np.random.default_rng([len(self.name), *map(ord, operand)])
 
     def with_values(self, operand: str, pattern: sp.csr_array, draw: Callable[..., Any]) -> sp.csr_array:
@@ -123,8 +123,8 @@ def uniform(size: int, stored: int, seed: int) -> sp.csr_array:
 
 
 def power_law(size: int, stored: int, seed: int) -> sp.csr_array:
-    """Return a square matrix whose lengths of rows and columns follow a power law, in random
-    order."""
+    """Return a square matrix whose numbers of elements per row and per column follow a power law,
+    with rows and columns in random order."""
     random = np.random.default_rng(seed)
     rows, columns = random.permutation(size), random.permutation(size)
 

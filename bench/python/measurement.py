@@ -1,4 +1,4 @@
-"""The measurement of a workload: calls in turns over the same data, with their times."""
+"""The measurement of a workload: the sides call their functions in turns, over the same data."""
 
 import gc
 import math
@@ -11,14 +11,15 @@ from environment import wait_for_compilers
 #: The shortest time of a turn, in seconds; shorter calls are repeated.
 TURN = 0.005
 
-#: The least and the largest number of rounds; between them, as many run as fit into the budget.
+#: The smallest and the largest number of rounds. Between these limits, the budget decides.
 MIN_ROUNDS, MAX_ROUNDS = 7, 31
 
-#: The number of first rounds in which a slow side takes part, and the duration of a call, in
-#: seconds, above which a side is slow.
+#: A side whose calls take longer than `SLOW` seconds takes part only in the first `SLOW_ROUNDS`
+#: rounds.
 SLOW_ROUNDS, SLOW = 3, 1.0
 
-#: Calls after which redpoll compiles a plan by the C compiler, and calls that compare its tiers.
+#: The number of calls after which redpoll compiles a plan with the C compiler, and the number of
+#: calls in which redpoll then compares its tiers.
 _CALLS_BEFORE, _CALLS_AFTER = 205, 40
 
 #: Calls shorter than this many seconds run once unmeasured before each turn.
@@ -33,16 +34,16 @@ class Times:
 
     #: The time of a call in each round, in seconds, by the clock of the measurement.
     rounds: list[float] = field(default_factory=list)
-    #: The time of all turns, and the time that all threads of the process ran in them.
+    #: The elapsed time of all turns, and the CPU time of all threads during these turns.
     wall: float = 0.0
     cpu: float = 0.0
 
 
 def measure(calls: Mapping[str, Call], budget: float, *, clock: str = "wall") -> dict[str, Times]:
-    """Measure calls in rounds in which each side has a turn; the side that begins differs by round.
+    """Measure calls in rounds with one turn for each side. Rounds begin with different sides.
 
-    `budget` is the time for all rounds, in seconds. The clock is `wall`, or `cpu` for the time of
-    all threads of the process, which is the better clock on a machine that is not quiet.
+    `budget` is the time for all rounds, in seconds. The clock is `wall`, or `cpu` for the CPU time
+    of all threads of the process. On a busy machine, `cpu` is the better clock.
     """
     durations = {name: warmed(call) for name, call in calls.items()}
     sides = list(calls)
@@ -84,15 +85,15 @@ def _turn(turn: tuple[Call, int, float], times: Times, clock: str) -> None:
 
 
 def warmed(call: Call) -> float:
-    """Call until the code that runs in all later calls is compiled; return the time of a call.
+    """Call until all code of later calls is compiled; return the time of a call.
 
-    Redpoll compiles a plan in the background after 200 calls or 50 ms, and then compares the
-    compiled kernels in a few calls with those of the first calls.
+    After 200 calls or 50 ms of calls, redpoll compiles a plan in the background. During the next
+    calls, redpoll compares the new kernels with those of the first calls.
     """
     start = time.perf_counter()
     for _ in range(_CALLS_BEFORE):
         call()
-        # Two calls of this length are enough, and further calls of slow sides would take long.
+        # For slow sides, this call and the next one are enough.
         if time.perf_counter() - start > 0.25:
             break
     call()

@@ -8,7 +8,8 @@ from summaries import geometric_mean
 
 PEERS = NAMES[1:]
 
-#: Workloads in which SciPy or redpoll takes at least this time, in seconds, count for the aim.
+#: A workload counts for the aim about SciPy if SciPy or redpoll takes at least this time, in
+#: seconds.
 LONG = 100e-6
 
 
@@ -54,10 +55,10 @@ def _header(results: Results) -> str:
         "",
         "A ratio is the time of a peer divided by that of redpoll, the median over rounds: above 1, redpoll is faster.",
         f"- Versions: {', '.join(results.versions.values())}.",
-        f"- Threads: {', '.join(f'{name} {count}' for name, count in results.threads.items())}; threads of the process "
-        + "ran "
+        f"- Threads: {', '.join(f'{name} {count}' for name, count in results.threads.items())}; CPU time of "
+        + "all threads relative to the elapsed time of the turns: "
         + ", ".join(f"{share:.2f} ({name})" for name, share in results.cpu_shares.items())
-        + " of the time of the turns.",
+        + ".",
         f"- Clock: {results.clock}.",
         f"- A copy moves {results.copy_bandwidth / 1e9:.1f} GB/s.",
     ]
@@ -108,7 +109,7 @@ def _aims(results: Results) -> list[Sequence[str]]:
 #: The cases in which the overhead of a call is most of its time.
 TINY = ("ten", "uniform/1e3")
 
-#: The small results of the aims.
+#: The workloads of the aim about small results.
 SMALL_RESULTS = (
     "calls/sum of two",
     "calls/product with a number",
@@ -147,8 +148,8 @@ def _groups(results: Results) -> Iterable[Sequence[str]]:
 
 
 def _behind(results: Results) -> Iterable[Sequence[str]]:
-    """Yield the workloads in which PyData/Sparse is faster, and the long ones in which SciPy is
-    faster."""
+    """Yield the workloads in which PyData/Sparse is faster, and the long workloads in which SciPy
+    is faster."""
     for one in _computed(results):
         for peer in ("scipy", "sparse"):
             if peer not in one.rounds or (peer == "scipy" and not is_long(one)):
@@ -179,8 +180,8 @@ def _first(results: Results) -> Iterable[Sequence[str]]:
 
 
 def _skipped(results: Results) -> Iterable[str]:
-    """Yield the reasons for which peers could not compute workloads, with the numbers of
-    workloads."""
+    """Yield the reasons why peers could not compute workloads, with the names or the number of
+    these workloads."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for one in results.measured:
         for side, reason in one.skipped.items():

@@ -1,4 +1,4 @@
-"""Results of a run as data, which are written as JSON and from which reports are made."""
+"""The results of a run. They are written as JSON, and reports are made from them."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -46,9 +46,9 @@ class Results:
     #: The sides that are not installed, with the reasons.
     missing: dict[str, str] = field(default_factory=dict)
     threads: dict[str, int] = field(default_factory=dict)
-    #: The time of threads in all turns of a side, divided by the time of the turns.
+    #: The CPU time of all threads in the turns of a side, divided by the elapsed time of the turns.
     cpu_shares: dict[str, float] = field(default_factory=dict)
-    #: The bytes that a copy moves in a second, reads and writes counted.
+    #: The bytes that a copy reads and writes in a second.
     copy_bandwidth: float = 0.0
     measured: list[Measured] = field(default_factory=list)
     #: First calls by workload, case and side.

@@ -1,5 +1,5 @@
-"""The libraries as sides of a workload: the conversion of operands to arrays of a library, and of
-its results to arrays of NumPy or matrices of SciPy."""
+"""The sides of a workload: one for each library. A side converts operands to arrays of the library,
+and results to arrays of NumPy or matrices of SciPy."""
 
 import importlib
 from importlib.metadata import version
@@ -25,7 +25,7 @@ class Side(Protocol):
         of this kind or size. `layout` is the preferred format of sparse arrays."""
 
     def finish(self, result: Any, format: str | None) -> Any:
-        """Compute a result, in a format if one is given. The time of this call is measured."""
+        """Compute a result, in the given format if any. The time of this call is measured."""
 
     def to_host(self, result: Any) -> Any:
         """Return a result as an array of NumPy or a matrix of SciPy. This call is not measured."""
@@ -40,7 +40,7 @@ class Redpoll:
         self.module = importlib.import_module("redpoll")
 
     def convert(self, operand: Any, layout: str) -> Any:
-        # Indices and masks stay arrays of NumPy, as users have them.
+        # Indices and masks stay arrays of NumPy, because users pass them as such arrays.
         if isinstance(operand, np.ndarray) and operand.dtype.kind in "bi":
             return operand
         return self.module.asarray(operand)

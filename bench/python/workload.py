@@ -29,7 +29,8 @@ class Workload:
     format: str | None = None
     #: The layout of sparse matrices in PyData/Sparse.
     layout: str = "coo"
-    #: The bytes that must be moved: each operand read once, and the result written once.
+    #: The bytes that every algorithm must move, if known: each operand read once, and the result
+    #: written once.
     moved: Callable[[Case], int] | None = None
     #: Whether the result stays lazy; lazy results are neither computed nor checked.
     is_lazy: bool = False
@@ -90,13 +91,12 @@ def start(function: Function) -> Function:
 
 
 def bytes_of(*operands: str) -> Callable[[Case], int]:
-    """Return the function that gives the bytes of operands, each once."""
+    """Return a function that sums the bytes of operands, each once."""
     return lambda case: sum(_bytes(case[name]) for name in operands)
 
 
 def streamed(operand: str, passes: int = 2) -> Callable[[Case], int]:
-    """Return the function that gives the bytes of the values of an operand, times the number of
-    passes."""
+    """Return a function that multiplies the bytes of an operand's values by `passes`."""
     return lambda case: passes * case[operand].data.nbytes
 
 

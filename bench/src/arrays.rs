@@ -1,6 +1,6 @@
 //! Sparse arrays for hand-written loops, with conversion to tensors.
 //!
-//! Index widths are those of redpoll's narrow layout: `i32` positions and `u32` coordinates.
+//! Positions are `i32` and coordinates `u32`, as in redpoll's narrow layout.
 
 use anyhow::{Result, bail};
 use redpoll::datasets::{Content, Data, Values};
@@ -75,7 +75,7 @@ impl Csr {
         (0..self.rows).flat_map(move |i| self.idx[row(i)].iter().map(move |j| (i as u32, *j)))
     }
 
-    /// Returns the undirected graph: both directions of every edge, no loops, values 1.
+    /// Returns the undirected graph: both directions of every edge, no self-loops, values 1.
     pub fn to_undirected(&self) -> Csr {
         let mut coordinates: Vec<(u32, u32)> =
             self.coordinates().filter(|(i, j)| i != j).flat_map(|(i, j)| [(i, j), (j, i)]).collect();

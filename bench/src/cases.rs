@@ -1,5 +1,5 @@
-//! The cases of the table: kernels next to hand-written loops over the same arrays, with equal
-//! results.
+//! The cases of the table of ratios. Each case has a kernel and a hand-written loop over the same
+//! arrays, and checks that their results are equal.
 
 use crate::arrays::{Csf3, Csr, dense};
 use crate::bound_kernel::{BoundKernel, f64_values};
@@ -25,7 +25,8 @@ pub struct KernelCase {
     pub kernel: BoundKernel,
     /// The hand-written loop.
     pub by_hand: Box<dyn Fn()>,
-    /// The best time of a bare gather over the same indices, for kernels that gather.
+    /// The best time of a loop that only gathers elements at the same indices, for kernels that
+    /// gather.
     pub gather: Option<Duration>,
 }
 
@@ -48,7 +49,7 @@ impl CaseSize {
     }
 }
 
-/// A function that creates a case; `None` if its data set is missing.
+/// A function that creates a case. It returns `None` if the data set is missing.
 pub type CaseMaker = fn(CaseSize) -> Result<Option<KernelCase>>;
 
 /// All cases with their names. Cases over real data return `None` if the data sets are missing.
@@ -177,8 +178,8 @@ fn triangles(data: &str, graph: &Csr) -> Result<Option<KernelCase>> {
     triangle_case("triangles", data, edges, kernel, found)
 }
 
-/// Returns the case that counts triangles in the undirected graph, with the order of the vertices
-/// as a mask.
+/// Returns the case that counts triangles in the undirected graph, each once by the mask
+/// `i < j < k`.
 fn masked_triangles(data: &str, graph: &Csr) -> Result<Option<KernelCase>> {
     let edges = graph.to_undirected();
     let text = format!(

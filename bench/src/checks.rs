@@ -23,9 +23,9 @@ pub struct Sums {
     pub weighted: f64,
 }
 
-/// Returns the weight of the coordinate with row-major number `number`. Weights are multiples of
-/// `2^-20` below 1, so that their products with small integers are exact. Numbers are hashed from
-/// 1, so that a scalar does not get weight 0.
+/// Returns the weight of the coordinates with row-major number `number`, a hash of `number + 1`.
+/// Weights are multiples of `2^-20` below 1, so that their products with small integers are exact.
+/// The addition of 1 avoids weight 0 for the value of a scalar, whose number is 0.
 pub fn weight(number: u64) -> f64 {
     ((number.wrapping_add(1)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44) as f64 / f64::from(1 << 20)
 }
@@ -63,7 +63,8 @@ impl Sums {
         Ok(sums)
     }
 
-    /// Adds a value that differs from the fill value, at row-major number `number`.
+    /// Adds a value that differs from the fill value; `number` is the row-major number of its
+    /// coordinates.
     pub fn add(&mut self, value: f64, number: u64) {
         self.count += 1;
         self.sum += value;

@@ -1,7 +1,7 @@
 //! Data of benchmarks: seeded generators, and real data sets if available.
 //!
-//! Values are small integers unless a file has others, so that every order of additions gives the
-//! same bits.
+//! Values are small integers, except in files with other values. Sums of small integers have the
+//! same bits in every order of additions.
 
 use crate::files::dataset;
 use crate::workload::MakeOutcome;
@@ -73,7 +73,8 @@ pub fn with_fill(content: Content, fill: impl Into<Scalar>) -> Content {
     Content { fill: fill.into(), ..content }
 }
 
-/// Returns the undirected graph of a matrix: both directions of every edge, no loops, value `true`.
+/// Returns the undirected graph of a matrix: both directions of every edge, no self-loops, value
+/// `true`.
 ///
 /// # Errors
 /// If the tensor is dense or not a matrix.
@@ -105,7 +106,8 @@ fn graph(n: u64, edges: &[(u64, u64)]) -> Content {
     sparse_of(&[n, n], coordinates, Values::Bool(vec![true; edges.len()]))
 }
 
-/// Returns the graph with weights from 1 to 9 that depend on the seed, and with fill value 0.
+/// Returns the graph with fill value 0 and random weights from 1 to 9. The seed determines the
+/// weights.
 ///
 /// # Errors
 /// If the graph is dense.

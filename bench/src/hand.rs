@@ -1,9 +1,9 @@
-//! Hand-written loops, optimized as a Rust programmer would: with the algorithms, formats, index
-//! widths and guarantees of the kernels they are compared with.
+//! Hand-written loops, optimized as a Rust programmer would optimize them. The loops have the same
+//! algorithms, formats, index widths and guarantees as the kernels that they are compared with.
 //!
 //! Like kernels, the loops over matrices trust that matrices are valid, and read elements without
-//! bounds checks. The loops over tensors check all bounds but those of the ranges of fibers, and
-//! the function [`gather`] checks all. Outputs are allocated in the call; outputs of unknown size
+//! bounds checks. The loops over tensors check all bounds except when they read the range of a
+//! fiber. [`gather`] checks all bounds. Outputs are allocated in the call; outputs of unknown size
 //! grow.
 
 pub mod c;

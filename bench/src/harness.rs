@@ -1,4 +1,5 @@
-//! Measures workloads: all sides on the same data, in turns.
+//! Measures workloads. A side is an engine, or one execution mode of redpoll. All sides run on the
+//! same data, in turns.
 
 use crate::checks::Sums;
 use crate::peers::{PEERS, Peer, start_server};
@@ -11,11 +12,12 @@ use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Longest wait for the threads of one side to become idle; longer than any known runtime spins.
+/// Longest wait for the threads of one side to become idle. All known runtimes spin for a shorter
+/// time.
 const MAX_IDLE_WAIT: Duration = Duration::from_millis(500);
 
-/// Largest total length of the unmeasured calls before a measurement; a side whose call takes
-/// longer has no unmeasured calls. The calls give the processor time to reach its full speed, and
+/// Largest total time of the unmeasured calls before a measurement. If a single call takes longer,
+/// there are no unmeasured calls. These calls give the processor time to reach its full speed, and
 /// refill caches with the data of the side.
 const WARM_UP_TIME: Duration = Duration::from_millis(20);
 
@@ -29,7 +31,8 @@ pub struct Budget {
     /// Time for the rounds of a workload. A side stops early when its measured calls have taken
     /// half of this time.
     pub round_time: Duration,
-    /// Number of rounds that run even if the time is exceeded, without sides that stopped early.
+    /// Smallest number of rounds, even if they exceed `round_time`. Sides that stopped early take
+    /// no part.
     pub min_rounds: usize,
     /// Largest number of rounds.
     pub max_rounds: usize,
@@ -151,7 +154,7 @@ impl Harness {
                 outcome.variants = variants;
                 task
             }
-            // `Verify` generates tiny data; the real data may be missing on this machine.
+            // `Verify` needs only tiny data. The full data may be missing on this machine.
             ServerReply::Unsupported { reason } => {
                 outcome.skipped = Some(reason);
                 return Ok(());
@@ -175,8 +178,8 @@ impl Harness {
             run.side.peak = sides.peak_memory(&run.side.peer);
         }
         for RunningSide { side, .. } in runs {
-            // A peer that fails or exceeds the time limit does not fail the workload, whereas a
-            // peer with other results does.
+            // The workload fails if any side has other results, or if redpoll fails or exceeds the
+            // time limit. Errors and timeouts of peers are not failures of the workload.
             let failure = match &side.status {
                 SideStatus::Mismatch(message) => Some(message),
                 SideStatus::Failed(message) | SideStatus::Slow(message) if side.is_redpoll() => Some(message),
@@ -315,8 +318,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Runs every side, and compares its results with those of the first side that ran. Except in
-    /// cold modes, runs the side again to choose how often short calls are repeated.
+    /// Runs every side, and compares its results with the results of the first side that ran.
+    /// Except in cold modes, runs the side again to choose the number of calls per measurement.
     fn warm_up(&mut self, task: &WorkloadTask, runs: &mut [RunningSide]) {
         let mut expected: Option<Vec<Sums>> = None;
         for run in runs.iter_mut().filter(|run| run.is_active()) {
@@ -343,8 +346,8 @@ impl Sides<'_> {
             if run.side.mode.starts_with("cold") {
                 continue;
             }
-            // The first run may have compiled something, so the second one estimates the time of a
-            // run.
+            // The first run may include compilation, so the second run estimates the time of a
+            // call.
             match self.run(&run.side, 1) {
                 Ok(again) if again.seconds > self.budget.round_time.as_secs_f64() => {
                     run.side.seconds.push(again.seconds);
@@ -367,7 +370,7 @@ impl Sides<'_> {
         }
     }
 
-    /// Runs all sides in turns, starting each round with another side.
+    /// Runs all sides in turns. Successive rounds start with different sides.
     fn run_rounds(&mut self, runs: &mut [RunningSide]) {
         let start = Instant::now();
         for round in 0..self.budget.max_rounds {

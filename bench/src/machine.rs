@@ -50,8 +50,8 @@ pub fn processor() -> String {
     format!("{} ({}), {cores} cores", name.unwrap_or("unknown processor"), std::env::consts::ARCH)
 }
 
-/// Returns the gathers per second of a bare loop over uniform indices into an array of `array`
-/// values of `f64`.
+/// Returns the number of elements per second that a loop gathers, at uniform indices into an array
+/// of `array` values of `f64`.
 pub fn gathers(array: usize) -> f64 {
     let mut random = Random::new(1, 0);
     let indices: Vec<u32> = (0..1 << 22).map(|_| random.below(array as u64) as u32).collect();
@@ -87,7 +87,7 @@ fn date(seconds: u64) -> String {
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // Years begin in March here.
+    // Up to here, years begin in March.
     let month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let (year, month) = if month < 10 { (0, month + 3) } else { (1, month - 9) };

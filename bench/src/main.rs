@@ -17,7 +17,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The allocator of the program `redpoll`.
+/// The same allocator as in the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -161,8 +161,8 @@ fn serve_engine(engine: &str) -> Result<()> {
 }
 
 /// Runs this command again in a process with a limited number of threads, and returns whether that
-/// process succeeded. Returns `None` if this process is the limited one. Kernels read their number
-/// of threads from the environment when the process starts.
+/// process succeeded. Returns `None` if this process is the limited one. A new process is needed,
+/// because redpoll reads the environment variable for its number of threads only once.
 #[cfg(feature = "sql")]
 fn run_limited(threads: usize) -> Result<Option<bool>> {
     const THREADS_VARIABLE: &str = "BENCH_THREADS";
@@ -191,8 +191,8 @@ fn measure_sessions(args: SessionArgs) -> Result<bool> {
     Ok(measured.iter().all(|session| session.fault.is_none()))
 }
 
-/// Measures the claiming of queries, and prints or writes the report. Returns whether all results
-/// agree.
+/// Measures the gains and costs of claiming, and prints or writes the report. Returns whether all
+/// results agree.
 #[cfg(feature = "sql")]
 fn measure_claims(args: ClaimsArgs) -> Result<bool> {
     use redpoll_bench::claims;
@@ -219,7 +219,7 @@ fn write_report(json: &Path, out: &Path) -> Result<()> {
 }
 
 /// Runs or lists the selected workloads, and writes the files that the arguments name. Returns
-/// whether no workload failed.
+/// `false` if a workload failed.
 fn run_workloads(args: &RunArgs) -> Result<bool> {
     let selected: Vec<(&Workload, &str)> = workloads::all()
         .filter(|(workload, _)| args.suite.is_none_or(|suite| workload.suite == suite))

@@ -1,4 +1,4 @@
-//! NumPy files, in which peers receive data.
+//! Writers of NumPy files, from which peers read their inputs.
 
 use anyhow::{Context, Result};
 use redpoll::datasets::{Content, Data, Values};
@@ -56,7 +56,8 @@ fn write<const N: usize>(path: &Path, code: &str, shape: &[u64], numbers: impl I
     let mut file = BufWriter::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?);
     let sizes: String = shape.iter().map(|d| format!("{d}, ")).collect();
     let mut header = format!("{{'descr': '{code}', 'fortran_order': False, 'shape': ({sizes}), }}");
-    // The magic, the header length and the header together take a multiple of 64 bytes.
+    // The magic string, the version, the header length and the header together take a multiple of
+    // 64 bytes.
     let padding = (64 - (11 + header.len()) % 64) % 64;
     header.extend(std::iter::repeat_n(' ', padding));
     header.push('\n');

@@ -1,4 +1,5 @@
-//! Interleaved pairs of measurements, so that noise of the machine affects both sides alike.
+//! Pairs of measurements of two sides in turns, so that noise of the machine affects both sides
+//! alike.
 
 use std::time::{Duration, Instant};
 
@@ -36,12 +37,12 @@ impl Pairs {
         self.times.len()
     }
 
-    /// Returns the median of the ratios of the first side's time to that of the second side.
+    /// Returns the median over rounds of the first side's time divided by the second side's time.
     pub fn median_ratio(&self) -> f64 {
         median(self.times.iter().map(|(a, b)| a.as_secs_f64() / b.as_secs_f64()))
     }
 
-    /// Returns the ratio of the best time of the first side to that of the second side.
+    /// Returns the best time of the first side divided by the best time of the second side.
     pub fn best_ratio(&self) -> f64 {
         self.best().0.as_secs_f64() / self.best().1.as_secs_f64()
     }

@@ -5,8 +5,8 @@
 //! ; sizes m=7 n=5 | ..
 //! ; formats A=csr x=(sparse-list (element)) | ..
 //! ```
-//! Dimensions are numbers or letters joined by `x`. Of the alternatives in lines of sizes and
-//! formats, the first is used. Inputs without a format are dense.
+//! Dimensions are numbers or letters joined by `x`. A bar separates alternatives of sizes and
+//! formats; only the first alternative is used. Inputs without a format are dense.
 
 use anyhow::{Context, Result};
 use redpoll::Bindings;

@@ -1,5 +1,5 @@
-//! Redpoll as a server of the protocol: generates the data of workloads, and runs them in each
-//! tier, cold and warm.
+//! Redpoll as a server of the protocol: generates the data of workloads, and runs the workloads in
+//! each tier, cold and warm.
 
 use crate::checks::Sums;
 use crate::npy::write_input;
@@ -260,7 +260,8 @@ fn make_task(choice: &WorkloadChoice, problem: &WorkloadProblem) -> WorkloadTask
     };
     let name = choice.id.split('/').nth(1).unwrap_or_default();
     WorkloadTask {
-        // Servers without SQL select programs by name, and no program is named after a query.
+        // Servers without SQL select a program by this name. No program has the name of a query, so
+        // these servers reply that the task is not supported.
         operation: if problem.query.is_some() { format!("query {name}") } else { name.into() },
         folder: choice.folder.clone(),
         inputs: problem.inputs.iter().map(file).collect(),
@@ -320,7 +321,8 @@ fn verify(choice: &WorkloadChoice) -> Result<ServerReply> {
     Ok(ServerReply::Checked { sums: all })
 }
 
-/// Checks that the two halves of verified sums agree.
+/// Checks that the sums of the kernels, which are the first half, agree with those of the
+/// reference.
 ///
 /// # Errors
 /// If the halves differ; the error has the first difference.

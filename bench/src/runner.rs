@@ -1,5 +1,5 @@
-//! The runner of the programs of workloads: a session that also sums up the times of runs after
-//! their preparation.
+//! The runner of the programs of workloads: a session that also sums up the times of runs, without
+//! the times of their preparation.
 
 use anyhow::{Context, Result};
 use redpoll::{Array, Bindings, Config, Prepared, Program, Run, Session, Target};

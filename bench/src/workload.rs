@@ -21,7 +21,7 @@ pub enum Suite {
     Linear,
     /// Tensors of three modes.
     Tensor,
-    /// Element-wise functions, slices, folds of other operators.
+    /// Element-wise functions, slices, folds with operators other than addition.
     Array,
     /// Graph algorithms as algebra.
     Graph,
@@ -116,7 +116,7 @@ pub struct WorkloadProblem {
     pub tolerance: f64,
     /// The work that every algorithm has to do.
     pub work: RequiredWork,
-    /// The SQL query that redpoll and the engines of SQL run, instead of a program.
+    /// The SQL query that redpoll and the other engines with SQL run, instead of a program.
     pub query: Option<SqlQuery>,
     /// Variants that are compared with each other instead of with peers; the first is the baseline.
     /// A problem with variants has no program of its own.
@@ -257,7 +257,8 @@ impl WorkloadProblem {
         self
     }
 
-    /// Returns the problem with the bytes and operations that every algorithm has to do.
+    /// Returns the problem with the work that every algorithm has to do: bytes moved, and
+    /// operations.
     #[must_use]
     pub fn work(mut self, bytes: f64, operations: f64) -> WorkloadProblem {
         self.work = RequiredWork { bytes, operations };
@@ -267,7 +268,7 @@ impl WorkloadProblem {
     /// Returns the problem as the outcome of making it.
     ///
     /// # Errors
-    /// Never; the makers of problems return a `Result`.
+    /// Never. The type is a `Result` because the makers of problems return one.
     pub fn into_outcome(self) -> Result<MakeOutcome> {
         Ok(MakeOutcome::Problem(Box::new(self)))
     }

@@ -1,5 +1,5 @@
-//! The harness from end to end on tiny data: without peers, and with a peer whose results are wrong
-//! and a peer that is missing.
+//! Tests of the harness from end to end on tiny data: without peers, and with two peers, one with
+//! wrong results and one that is missing.
 
 use redpoll_bench::harness::{Budget, Harness};
 use redpoll_bench::peers::Peer;
@@ -9,7 +9,7 @@ use redpoll_bench::workload::DataSize;
 use redpoll_bench::{report, workloads};
 use std::process::Command;
 
-/// A peer in shell script, whose results are wrong.
+/// The shell script of a peer whose results are wrong.
 const WRONG_PEER: &str = r#"while read request; do case "$request" in
   *'"do":"hello"'*) echo '{"is":"hello","name":"wrong","version":"1"}';;
   *'"do":"load"'*) echo '{"is":"loaded","load":0.5,"build":0.25}';;

@@ -29,7 +29,7 @@ const TABLE: [CompressionRow; 2] = [
     CompressionRow { compression: Compression::Zstd, name: "zstd", extension: "zst", magic: &[0x28, 0xb5, 0x2f, 0xfd] },
 ];
 
-/// The level of zstd: a good ratio at the speed of a disk.
+/// The compression level of zstd. It combines a good ratio with about the throughput of a disk.
 const ZSTD_LEVEL: i32 = 3;
 
 impl Compression {
@@ -84,8 +84,8 @@ impl Compression {
         }
     }
 
-    /// Returns the error of a failed stream: that of the decoder, or that of the system if there is
-    /// no decoder.
+    /// Returns the error of a failed stream: an error of the decoder, or of the system if the
+    /// stream is not compressed.
     pub(crate) fn stream_error(self, path: &Path, source: io::Error) -> Error {
         match self {
             Compression::None => Error::Io { path: path.into(), source },

@@ -42,7 +42,7 @@ impl fmt::Display for Layout {
     }
 }
 
-/// Symmetry of a matrix, by which its file omits entries.
+/// Symmetry of a matrix. A file omits the entries that follow from the symmetry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Symmetry {
     /// No symmetry.
@@ -79,20 +79,22 @@ pub struct Info {
     pub storage: Option<Format>,
     /// The type of the values.
     pub dtype: DType,
-    /// The fill value: zero, unless the file states another one.
+    /// The fill value: zero, unless the file gives a fill value.
     pub fill: Scalar,
     /// The symmetry by which entries are omitted.
     pub symmetry: Symmetry,
-    /// The number of entries in the file: for a symmetric matrix, those of one triangle; for blocks
-    /// and diagonals, including the padding.
+    /// The number of entries in the file. A symmetric matrix has the entries of one triangle;
+    /// blocks and diagonals include the padding.
     pub stored: u64,
-    /// The decision whether the first record of an edge list is the header, if it is a guess.
-    /// `None` for other formats, and if the first records or the options leave no doubt.
+    /// The guess whether the first record of an edge list is the header. `None` for other formats,
+    /// and if the first records or the options decide it.
     pub header_guess: Option<HeaderGuess>,
-    /// The names of the columns of an edge list that are read: those of the coordinates, mode by
-    /// mode, then that of the values. Empty for other formats, and without a header.
+    /// The names of the columns that are read from an edge list: first the columns of coordinates,
+    /// mode by mode, then the column of values. Empty for other formats, and if the file has no
+    /// header.
     pub columns: Vec<String>,
-    /// Two columns of names in an edge list that are numbered as one set though they share no name.
+    /// Two columns of names in an edge list that are numbered as one set, although they share no
+    /// name.
     pub separate_names: Option<SeparateNames>,
     /// True if a comment such as `# dims 3 4` in a text file gives the shape.
     pub has_shape_comment: bool,

@@ -8,7 +8,7 @@ use redpoll_logic::{Format, LeafKind, Prim};
 use redpoll_storage::{Array, Tensor};
 use std::path::PathBuf;
 
-/// Cause of a failure to store entries, or to list those of a tensor.
+/// Cause of a failure to store entries as a tensor, or to list the entries of a tensor.
 pub(crate) enum StoreError {
     Storage(Box<redpoll_storage::Error>),
     Memory(Fault),
@@ -49,7 +49,7 @@ pub(crate) fn entries_of_tensor(tensor: &Tensor, memory: &Memory) -> Result<Data
     let ty = tensor.ty();
     let prim = ty.dtype.prim().expect("the values are primitives");
     let stored = tensor.count_stored()?;
-    // Two words per coordinate, and each value twice.
+    // Vectors of coordinates grow to up to twice their length, and values are copied once.
     let bytes = stored.saturating_mul((16 * ty.shape.len() + 2 * prim.bytes()) as u64);
     memory.charge("the entries of the tensor", bytes)?;
     if ty.format == Format::dense(ty.shape.len()) {

@@ -168,7 +168,7 @@ pub enum Fault {
         /// The coordinate as written.
         coordinate: u64,
         /// The smallest coordinate of the file: 0 or 1, unless the options of an edge list give
-        /// another one.
+        /// another number.
         first: u64,
         /// The size of the mode.
         dimension: u64,

@@ -49,7 +49,7 @@ pub struct FileFormat {
     pub(crate) info: fn(&mut dyn Read, &Memory) -> Result<Info, StreamError>,
     /// Writes a tensor.
     pub(crate) write: fn(&Content, &WriteOptions, &mut dyn Write) -> Result<(), WriteError>,
-    /// Reads and writes the arrays of tensors, if files of the format contain them.
+    /// The functions for the arrays of tensors, if files of the format contain such arrays.
     pub(crate) stored: Option<StoredFormat>,
 }
 
@@ -106,15 +106,16 @@ impl fmt::Display for FileFormat {
 pub struct ReadOptions {
     /// The file format, which overrides the name and the first bytes.
     pub file_format: Option<&'static FileFormat>,
-    /// The dtype of the values, by default that of the file. A value that does not fit is an error;
-    /// only 0 and 1 fit `bool`.
+    /// The dtype of the values, by default the dtype in the file. A value that does not fit is an
+    /// error; only 0 and 1 fit `bool`.
     pub dtype: Option<Prim>,
     /// Options of edge lists; other formats ignore them.
     pub edge_list: EdgeListOptions,
-    /// The memory limit for reading the file, for its entries while they live, and for storing the
-    /// entries as a tensor.
+    /// The memory limit for reading the file, for the entries as long as they exist, and for
+    /// storing the entries as a tensor.
     pub memory: Memory,
-    /// The records of validated files; formats without arrays of a tensor ignore them.
+    /// The records of validated files. Only formats whose files contain the arrays of a tensor use
+    /// them.
     pub records: RecordFolder,
 }
 
@@ -123,7 +124,7 @@ pub struct ReadOptions {
 pub struct WriteOptions {
     /// The file format, which overrides the extension.
     pub file_format: Option<&'static FileFormat>,
-    /// The layout, by default the one closest to the storage of the tensor.
+    /// The layout, by default the layout closest to the storage of the tensor.
     pub layout: Option<Layout>,
     /// The symmetry by which entries are omitted; the tensor must have it. Only Matrix Market
     /// supports symmetries.
@@ -139,7 +140,7 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// Rejects symmetries, for file formats without them.
+    /// Rejects every symmetry, because the file format supports none.
     pub(crate) fn check_general(&self, file: &str) -> Result<(), Fault> {
         match self.symmetry {
             Symmetry::General => Ok(()),

@@ -2,8 +2,8 @@
 //!
 //! - [`read`] returns the entries of a file of any format and compression;
 //!   [`LoadedFile::into_tensor`] stores them.
-//! - [`open`] returns a file as a tensor. `.rpt` files contain a tensor as it is stored; the
-//!   entries of other files are stored in a format.
+//! - [`open`] returns a file as a tensor. A `.rpt` file contains the arrays of the tensor; the
+//!   entries of other files are stored in a format that the caller may choose.
 //! - [`write()`] writes a tensor to a file atomically.
 //! - [`info`] reads only a header, if the format has one.
 //! - [`mod@generate`] generates data of any size.

@@ -1,4 +1,4 @@
-//! Limits of the memory of reading, storing and writing.
+//! Memory limits for reading, storing and writing.
 //!
 //! All memory that grows with a file is requested here before it is allocated: the file and its
 //! decompressed bytes, entries while they are read, sorted and stored, and dense arrays to be
@@ -15,8 +15,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Memory {
     budget: Arc<MemoryBudget>,
-    /// The budget of the limit: `budget`, or the memory around the scope of `budget`. Its bytes in
-    /// use include those of all scopes.
+    /// The budget that messages report. It is `budget` itself, or, if `budget` belongs to a scope,
+    /// the budget around all scopes, whose bytes in use include the bytes of every scope.
     outermost: Arc<MemoryBudget>,
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn bytes_of(elements: usize, element_bytes: usize) -> u64 {
     (elements as u64).saturating_mul(element_bytes as u64)
 }
 
-/// Memory charged during some work and released on drop.
+/// Memory that is charged within a scope, and released when the scope is dropped.
 #[derive(Debug)]
 pub(crate) struct MemoryScope(Memory);
 
@@ -164,8 +164,8 @@ pub(crate) fn read_all(stream: &mut dyn Read, purpose: &'static str, memory: &Me
     read_expected(stream, purpose, memory, 1 << 16)
 }
 
-/// Reads all bytes of a stream. The buffer begins with `capacity` bytes, which should exceed the
-/// length of the stream.
+/// Reads all bytes of a stream. The first capacity of the buffer is `capacity` bytes. It should
+/// exceed the length of the stream, so that the buffer does not grow.
 pub(crate) fn read_expected(
     stream: &mut dyn Read,
     purpose: &'static str,

@@ -1,5 +1,5 @@
-//! Opening of files as tensors. A file that contains the arrays of a tensor gives this tensor as it
-//! is stored; the entries of other files are stored in a format.
+//! Opening of files as tensors. If a file contains the arrays of a tensor, the tensor keeps its
+//! storage format by default; the entries of other files are stored in a given or default format.
 
 use crate::content::Info;
 use crate::error::{Error, Fault, Location};
@@ -64,7 +64,8 @@ pub fn open_as<E: From<Error>>(
 /// Returns a file that contains the arrays of a tensor and is not compressed; `None` for other
 /// files, and if a dtype is requested.
 fn stored_file(path: &Path, options: &ReadOptions) -> io::Result<Option<(File, &'static StoredFormat)>> {
-    // Values of another dtype are converted entry by entry. A pipe can be read only once.
+    // Values are converted to another dtype entry by entry. A pipe cannot be read again after
+    // detection.
     if options.dtype.is_some() || !std::fs::metadata(path)?.is_file() {
         return Ok(None);
     }
@@ -77,8 +78,8 @@ fn stored_file(path: &Path, options: &ReadOptions) -> io::Result<Option<(File, &
     Ok(stored.map(|stored| (file, stored)))
 }
 
-/// Opens a file like [`open`], from its bytes. `name` is used like the name of a file, and is
-/// reported in errors.
+/// Opens a file like [`open`], from its bytes. `name` determines the format like the name of a
+/// file, and appears in errors.
 ///
 /// # Errors
 /// The errors of [`open`].

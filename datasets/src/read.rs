@@ -67,8 +67,8 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<LoadedFile,
     read_bytes(path, &bytes, options)
 }
 
-/// Reads a file like [`read`], from its bytes. `name` is used like the name of a file, and is
-/// reported in errors.
+/// Reads a file like [`read`], from its bytes. `name` determines the format like the name of a
+/// file, and appears in errors.
 ///
 /// # Errors
 /// The errors of [`read`].
@@ -265,17 +265,17 @@ fn check_not_empty(content: &[u8]) -> Result<(), LocatedFault> {
     }
 }
 
-/// Returns the fault of a file whose first bytes are those of another format than its name says, in
-/// place of the fault that the reader of the named format finds at the start of the file. `None` if
-/// the first bytes do not identify another format.
+/// Returns the fault that replaces `fault` if the file is of another format than its name says.
+/// This is the case if the reader of the named format fails at the start of the file, and the first
+/// bytes identify another format. Otherwise returns `None`.
 fn wrong_name_fault(named: &FileFormat, content: &[u8], fault: &LocatedFault) -> Option<LocatedFault> {
     let at_start = matches!(fault.location, Location::File | Location::Line(1) | Location::Field(1, _));
     let start = &content[..content.len().min(DETECTION_BYTES as usize)];
     if !at_start || fault.fault.is_out_of_memory() || (named.sniff)(start) {
         return None;
     }
-    // Formats without a header are similar to each other, and a text that begins with a comment
-    // may be FROSTT.
+    // Formats without a header are similar to each other, and any text that begins with a comment
+    // looks like FROSTT, so their detection is not certain.
     let found = FileFormat::of_content(start)?;
     let is_certain = found.has_header || (named.has_header && *found != FROSTT);
     // An archive of Binsparse is also an archive of NumPy.
@@ -334,8 +334,9 @@ fn convert_fill(fill: &Scalar, dtype: Prim) -> Result<Scalar, LocatedFault> {
         .map_err(|(_, value)| overflow_fault(&value, dtype).at(Location::Array("fill_value".into())))
 }
 
-/// Converts the values. `location` returns the position of the value of an entry, from the
-/// coordinates of all entries, which are empty for all elements of an array.
+/// Converts the values to a dtype. `location` returns the position of a value in the file. Its
+/// arguments are the number of the entry and the coordinates of all entries, which are empty for
+/// dense data.
 fn convert(data: Data, dtype: Prim, location: &dyn Fn(usize, &[Vec<u64>]) -> Location) -> Result<Data, LocatedFault> {
     let converted = |values: Values, coordinates: &[Vec<u64>]| {
         let fault = |(entry, value)| overflow_fault(&value, dtype).at(location(entry, coordinates));
@@ -368,7 +369,7 @@ fn value_location(content: &FileContent<'_>, info: &Info, coordinates: &[Vec<u64
         let is_comment = |line: &[u8]| line.first().is_none_or(|byte| b"#%".contains(byte));
         let lines = content.bytes().split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
         let mut records = (1..).zip(lines).filter(|(_, line)| !is_comment(line));
-        // Records before the entries are those of the header.
+        // The records before the entries belong to the header.
         let header = records.clone().count().saturating_sub(info.stored as usize);
         if let Some((line, _)) = records.nth(header + record) {
             return Location::Line(line);

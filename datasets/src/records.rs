@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Largest number of records; the oldest ones are removed first.
+/// Largest number of records. If there are more, only the newest half of this number is kept.
 const MAX_RECORDS: usize = 4096;
 
 /// Largest length of a record, in bytes.
@@ -27,7 +27,7 @@ const END: &str = "end";
 /// The folder of the records of validated files.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum RecordFolder {
-    /// The folder `files` below `REDPOLL_CACHE`, or else below the user's folder of caches. There
+    /// The folder `files` below `REDPOLL_CACHE`, or else below the cache folder of the user. There
     /// are no records if `REDPOLL_CACHE` is `off`.
     #[default]
     User,
@@ -46,7 +46,7 @@ pub(crate) struct FileRecord {
     pub(crate) header: blake3::Hash,
     /// The special values that the tensor contains.
     pub(crate) special: Special,
-    /// The hash of each array; `None` for those that are mapped.
+    /// The hash of each array; `None` for a mapped array.
     pub(crate) arrays: Vec<Option<blake3::Hash>>,
 }
 
@@ -59,7 +59,7 @@ impl RecordFolder {
         }
     }
 
-    /// Returns the record of a file, if there is one that only this user can have written.
+    /// Returns the record of a file, if there is a record that only this user can have written.
     pub(crate) fn find(&self, file: &Path) -> Option<FileRecord> {
         let folder = self.path()?;
         let record = folder.join(record_name(file));
@@ -93,7 +93,7 @@ fn record_name(file: &Path) -> String {
     blake3::hash(file.as_os_str().as_encoded_bytes()).to_hex().to_string()
 }
 
-/// Removes the older half of the records if there are too many.
+/// Removes all but the newest `MAX_RECORDS / 2` records if there are more than `MAX_RECORDS`.
 fn remove_oldest(folder: &Path) {
     let is_record = |name: &str| name.len() == 2 * blake3::OUT_LEN && name.bytes().all(|b| b.is_ascii_hexdigit());
     let found = fs::read_dir(folder).into_iter().flatten().flatten();

@@ -17,7 +17,7 @@ impl LoadedFile {
     /// Returns the format that is closest to the file:
     /// - the format in the file, if it contains the arrays of a tensor
     /// - dense for arrays
-    /// - CSR, CSC or blocks for matrices stored in that way, CSR for coordinates and diagonals
+    /// - CSR, CSC or blocks for matrices in these layouts, CSR for coordinates and diagonals
     /// - compressed in every mode for `.tns` files, for ranks other than 2, and for matrices in
     ///   which the pointers of all fibers would far outnumber the entries
     pub fn default_format(&self) -> Format {
@@ -103,8 +103,8 @@ fn hypersparse(fibers: u64, entries: u64) -> bool {
     fibers > entries.saturating_mul(16).saturating_add(1 << 24)
 }
 
-/// Stores entries, adding and counting those with repeated coordinates. The tensor is charged to
-/// the memory while it lives.
+/// Stores entries. Adds the values of entries with repeated coordinates, and counts such entries.
+/// The tensor is charged to the memory while it lives.
 fn store(
     shape: Vec<u64>,
     fill: Scalar,
@@ -136,8 +136,8 @@ fn store(
     Ok((tensor.charged(budget).ok_or_else(fault)?, duplicates))
 }
 
-/// Returns the bytes needed to sort entries: coordinates and values before and after, the keys
-/// twice, and the order.
+/// Returns the bytes needed to sort entries: coordinates and values before and after the sort, the
+/// keys twice, and the order.
 fn sort_bytes(ty: &TensorType, data: &Data) -> u64 {
     if matches!(data, Data::Dense(_)) && ty.format == Format::dense(ty.shape.len()) {
         return 0;

@@ -1,7 +1,8 @@
-//! A cursor over the bytes of a numeric text file, which tracks its line.
+//! A cursor over the bytes of a numeric text file, which tracks the line number.
 //!
-//! Files have millions of lines, so passes over the bytes are avoided: lines are not split off
-//! before they are tokenized, and coordinates are accumulated while they are scanned.
+//! Files have millions of lines, so the cursor avoids extra passes over the bytes. It tokenizes
+//! without splitting the text into lines first, and computes coordinates while it scans their
+//! digits.
 
 use crate::error::{Fault, LocatedFault, Location};
 use redpoll_logic::Prim;
@@ -42,7 +43,7 @@ impl<'a> TextCursor<'a> {
         fault.at(self.location())
     }
 
-    /// Skips blanks, line ends and comments, and returns whether anything follows.
+    /// Skips blanks, line ends and comments, and returns whether a token follows.
     #[inline]
     pub(crate) fn next_record(&mut self) -> bool {
         while let Some(&byte) = self.bytes.get(self.at) {

@@ -119,7 +119,7 @@ impl Values {
         match_values!(self, v => Scalar::from(v[k]))
     }
 
-    /// Returns the values at the given indices, in their order.
+    /// Returns the values at the given indices, in the order of the indices.
     pub(crate) fn gather(&self, indices: &[usize]) -> Values {
         map_values!(self, v => indices.iter().map(|&k| v[k]).collect())
     }

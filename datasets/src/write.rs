@@ -52,7 +52,7 @@ pub(crate) fn write_data(path: &Path, data: &WrittenData<'_>, options: &WriteOpt
     Ok(())
 }
 
-/// Writes the bytes of a file of any kind, such as a picture, as atomically as [`write_content`].
+/// Writes the bytes of a file of any kind, such as a picture, atomically like [`write_content`].
 ///
 /// # Errors
 /// Fails if the system refuses an operation.
@@ -161,12 +161,12 @@ fn lock_unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes all unfinished files of this process and blocks the start of further ones. Call this
-/// function only when the process is about to exit, for example on a signal.
+/// Removes all unfinished files of this process, and blocks threads that start to write further
+/// files. Call this function only when the process is about to exit, for example on a signal.
 pub fn remove_unfinished() {
     let files = lock_unfinished();
     for file in &*files {
-        // A file that was completed in between has been renamed, so the removal fails.
+        // A file that was completed in the meantime has been renamed, so the removal fails.
         let _ = std::fs::remove_file(file);
     }
     std::mem::forget(files);

@@ -42,7 +42,7 @@ fn degrees(content: &Content, mode: usize) -> Vec<u64> {
     degrees
 }
 
-/// Returns the coordinate with the most entries in a mode.
+/// Returns the coordinate of a mode that has the most entries.
 fn busiest(content: &Content, mode: usize) -> usize {
     let mut degrees = vec![0; content.shape[mode] as usize];
     coordinates(content)[mode].iter().for_each(|&i| degrees[i as usize] += 1);
@@ -76,7 +76,8 @@ fn cases() -> Vec<(&'static str, Box<dyn Generator>)> {
     ]
 }
 
-/// Asserts hashes (FNV-1a) of the written text, which are the same on every machine.
+/// Asserts that equal seeds give equal content. The FNV-1a hashes of the written text are the same
+/// on every machine.
 #[test]
 fn equal_seeds_give_equal_bytes() {
     let mut lines = String::new();
@@ -128,7 +129,8 @@ fn entries_are_sorted_without_repetitions() {
     }
 }
 
-/// Asserts that the requested values do not change the positions of entries.
+/// Asserts that the requested dtype and distribution of values do not change the coordinates of
+/// entries.
 #[test]
 fn values_do_not_change_the_coordinates() {
     for (name, generator) in cases() {
@@ -169,7 +171,7 @@ fn rmat_is_skewed_and_optionally_undirected() {
 fn erdos_renyi_has_binomial_degrees() {
     let graph = generate_default(&ErdosRenyi::with_degree(5000, 20.0));
     let entries = pairs(&graph).len();
-    // The tolerance is six deviations of a binomial count of 100000.
+    // The tolerance is six standard deviations of a binomial count with mean 100000.
     assert!(entries.abs_diff(100_000) < 1900, "{entries} entries");
     assert!(pairs(&graph).iter().all(|(i, j)| i != j));
     let degrees = degrees(&graph, 1);
@@ -189,7 +191,7 @@ fn erdos_renyi_has_binomial_degrees() {
 fn grids_are_laplacians() {
     let grid = |extents: &[u64], stencil| generate_default(&Grid { extents: extents.to_vec(), stencil });
     let star = grid(&[10, 7], Stencil::Star);
-    // The entries are all points, and all edges of the grid in both directions.
+    // The matrix has one entry per point of the grid, and two per edge.
     assert_eq!((star.shape.clone(), pairs(&star).len()), (vec![70, 70], 70 + 2 * (9 * 7 + 10 * 6)));
     let centre: Vec<u64> = pairs(&star).into_iter().filter(|(i, _)| *i == 30).map(|(_, j)| j).collect();
     assert_eq!(centre, [23, 29, 30, 31, 37]);
@@ -212,7 +214,8 @@ fn bands_have_their_width() {
     let entries = pairs(&generate_default(&sparse));
     assert!(entries.iter().all(|(i, j)| i.abs_diff(*j) <= 10));
     assert_eq!(entries.iter().filter(|(i, j)| i == j).count(), 4000);
-    // Each row has 20 positions beside the diagonal. The tolerance is six deviations.
+    // The band has 20 off-diagonal coordinates in each row. The tolerance is six standard
+    // deviations.
     assert!((entries.len() - 4000).abs_diff(24_000) < 850, "{} entries", entries.len());
     let wide = Banded { rows: 3, columns: 5, below: u64::MAX, above: u64::MAX, density: 1.0 };
     assert_eq!(pairs(&generate_default(&wide)).len(), 15);
@@ -236,8 +239,8 @@ fn uniform_tensors_have_their_entries() {
     let exact = Uniform { shape: vec![100, 90, 80, 3], entries: Amount::Count(20_000) };
     let content = generate_default(&exact);
     assert_eq!(content.data.values().len(), 20_000);
-    // Each coordinate of the last mode has a third of the entries. The tolerance is six deviations
-    // of a binomial count.
+    // Each coordinate of the last mode has a third of the entries. The tolerance is six standard
+    // deviations of a binomial count.
     assert!(degrees(&content, 3).iter().all(|&d| d.abs_diff(6667) < 400), "{:?}", degrees(&content, 3));
     assert!(reals(&content).iter().all(|x| (0.0..1.0).contains(x)));
     let density = Uniform { shape: vec![300, 200], entries: Amount::Density(0.25) };

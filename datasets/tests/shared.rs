@@ -18,7 +18,8 @@ fn folder() -> PathBuf {
     std::env::var_os("REDPOLL_DATASETS").map_or_else(beside, PathBuf::from)
 }
 
-/// Returns the rows of the manifest of the given kinds, or none without the collection.
+/// Returns the rows of the manifest that have one of the given kinds, or no rows if the collection
+/// is missing.
 fn rows(folder: &Path, kinds: &[&str]) -> Vec<ManifestRow> {
     let Ok(manifest) = std::fs::read_to_string(folder.join("MANIFEST.tsv")) else {
         eprintln!("no data sets in {}: nothing to check", folder.display());

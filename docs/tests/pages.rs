@@ -1,4 +1,4 @@
-//! The pages of the book: every page is in the summary, every link leads somewhere, and sentences
+//! Tests of the pages of the book: every page is in the summary, every link resolves, and sentences
 //! are short.
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
@@ -46,7 +46,7 @@ fn headings(page: &Page) -> Vec<String> {
     found
 }
 
-/// Every page of the book is in the summary once, and the summary has no other pages.
+/// Asserts that the summary lists every page of the book once, and no other pages.
 #[test]
 fn the_summary_has_every_page() {
     let (summaries, pages): (Vec<Page>, Vec<Page>) =
@@ -59,7 +59,8 @@ fn the_summary_has_every_page() {
     assert_eq!(listed.len(), written.len(), "a page is listed twice");
 }
 
-/// Every relative link leads to a file of the repository, and its fragment to a heading.
+/// Asserts that every relative link names a file of the repository, and its fragment names a
+/// heading.
 #[test]
 fn links_resolve() {
     let pages = pages();
@@ -97,7 +98,7 @@ fn normalized(path: &Path) -> PathBuf {
     found
 }
 
-/// Returns whether a page has a heading with this fragment, as GitHub and mdBook name them.
+/// Returns whether a heading of a page has this fragment in the naming scheme of GitHub and mdBook.
 fn has_heading(page: &Page, fragment: &str) -> bool {
     let name = |heading: &String| -> String {
         let kept = heading.to_lowercase().replace(' ', "-");
@@ -109,7 +110,7 @@ fn has_heading(page: &Page, fragment: &str) -> bool {
 /// The largest number of words in a sentence, as for the other texts of the repository.
 const SENTENCE_WORDS: usize = 35;
 
-/// Sentences outside of code and tables are short.
+/// Asserts that sentences outside of code and tables are short.
 #[test]
 fn sentences_are_short() {
     for page in pages() {
@@ -125,7 +126,7 @@ fn sentences_are_short() {
     }
 }
 
-/// Each page has one title, and code blocks have a language.
+/// Asserts that each page has a title, and each code block a language.
 #[test]
 fn pages_have_a_title() {
     for page in pages() {

@@ -281,8 +281,8 @@ impl Subscript {
     }
 
     /// Returns inclusive bounds of the value, where every field and parameter ranges over
-    /// `0..size`. Returns `None` if a field has no size, if a field or parameter has size zero, if
-    /// a bound exceeds `i64`, or if the block size of a remainder does.
+    /// `0..size`. Returns `None` if a field has no size, if a field or parameter has size zero, or
+    /// if a bound or the block size of [`Subscript::Inner`] exceeds `i64`.
     pub fn range(&self, size: &dyn Fn(&Field) -> Option<u64>) -> Option<(i64, i64)> {
         let (mut low, mut high) = (i128::from(self.form().constant), i128::from(self.form().constant));
         let parameters = self.form().parameters.iter().map(|(parameter, c)| (Some(parameter.size), c));
@@ -327,9 +327,9 @@ impl fmt::Display for Subscript {
     }
 }
 
-/// Returns whether a mixed-radix number ascends in the lexicographic order of its digits: the step
-/// of each digit exceeds the largest number that the digits after it can form. Takes the step and
-/// the number of values of each digit, the outermost digit first. The number of values of the
+/// Returns whether mixed-radix numbers ascend if their digits ascend lexicographically: the step of
+/// each digit exceeds the largest number that the digits after it can form. `digits` has the step
+/// and the number of values of each digit, the outermost digit first. The number of values of the
 /// outermost digit does not matter. If the number of values of another digit is unknown, the result
 /// is false.
 ///

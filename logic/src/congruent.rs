@@ -1,5 +1,5 @@
-//! Congruence of plans: equality up to the names of inputs, under which compiled plans can be
-//! shared.
+//! Congruence of plans: equality up to the names of inputs. Congruent plans can share a compiled
+//! plan.
 
 use crate::affine::{Parameter, Subscript};
 use crate::expr::{Expr, IndexMap, Node};
@@ -255,7 +255,8 @@ mod tests {
         assert_eq!(plan(&product("B", "A")).inputs(), ["B", "A"].map(Alias::from));
     }
 
-    /// A shared subexpression is visited once, so that the time is not exponential in the depth.
+    /// Asserts that a shared subexpression is visited once, so that the time is not exponential in
+    /// the depth.
     #[test]
     fn shared_subexpressions_are_visited_once() {
         let mut plan = plan("(plan (query R (mapjoin + (table A i k) (table B k j))) (produces R))");

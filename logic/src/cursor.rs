@@ -1,4 +1,4 @@
-//! The cursor of the readers of text: characters with their lines and columns.
+//! The text cursor of the parsers, which tracks lines and columns.
 
 /// A position in a text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -9,7 +9,7 @@ pub struct TextPosition {
     pub column: usize,
 }
 
-/// A text that is read from its start to its end.
+/// A cursor that reads a text from its start to its end.
 #[derive(Clone, Debug)]
 pub struct TextCursor<'t> {
     rest: &'t str,
@@ -19,7 +19,7 @@ pub struct TextCursor<'t> {
 /// The fault of a quoted string.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QuoteFault {
-    /// The end of the text before the closing quote.
+    /// A missing closing quote.
     Open,
     /// A `\` without a valid escape after it.
     Escape,
@@ -57,24 +57,24 @@ impl<'t> TextCursor<'t> {
         Some(c)
     }
 
-    /// Reads the next `len` bytes, which end at the end of a character.
+    /// Reads the next `len` bytes, which must end at a character boundary.
     pub fn take(&mut self, len: usize) -> &'t str {
         let taken = &self.rest[..len];
         taken.chars().for_each(|_| _ = self.advance());
         taken
     }
 
-    /// Reads characters up to the first that does not pass a test.
+    /// Reads characters as long as they pass a test.
     pub fn take_while(&mut self, test: impl Fn(char) -> bool) -> &'t str {
         self.take(self.rest.find(|c| !test(c)).unwrap_or(self.rest.len()))
     }
 
-    /// Reads a string in quotes; the next character is the opening quote. `escape` reads the escape
-    /// after a `\` and returns the character that the escape stands for; `None` if there is no
-    /// valid escape.
+    /// Reads a string in quotes; the next character is the opening quote. `escape` reads the text
+    /// after a `\` and returns the character that the escape stands for, or `None` if the escape is
+    /// invalid.
     ///
     /// # Errors
-    /// Returns the fault if the string does not end or has a `\` without an escape.
+    /// Returns the fault if the string has no closing quote or an invalid escape.
     pub fn quoted(&mut self, escape: impl Fn(&mut TextCursor<'t>) -> Option<char>) -> Result<String, QuoteFault> {
         self.advance();
         let mut text = String::new();

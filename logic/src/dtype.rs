@@ -1,8 +1,8 @@
 //! Dtypes of values: machine primitives and structs of them.
 //!
 //! [`Prim`] is the type of a machine register or an Arrow buffer; [`DType`] is the type of a
-//! tensor's values, a primitive or a struct of dtypes with named members. Code below the level of
-//! structs takes `Prim`, so that it never has to handle a struct.
+//! tensor's values, a primitive or a struct of dtypes with named members. Functions that handle
+//! only primitives take a `Prim`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -158,8 +158,8 @@ impl DType {
         }
     }
 
-    /// Returns the leaf primitives of the dtype, depth first. Each has a buffer of its own in the
-    /// leaf level, and a register of its own.
+    /// Returns the leaf primitives of the dtype, depth first. Each primitive has its own buffer in
+    /// the leaf level, and its own register.
     pub fn prims(&self) -> Vec<Prim> {
         match self {
             DType::Prim(p) => vec![*p],

@@ -148,7 +148,7 @@ pub enum Error {
         /// Description of the mismatch.
         problem: String,
     },
-    /// A tensor or the extent of a fold that is too large for an engine that computes densely.
+    /// A tensor, or the extent of a fold, that is too large for the dense interpreter.
     #[error("{tensor} has {entries} entries, above the limit of the dense interpreter, {limit}")]
     TooLarge {
         /// Description of the tensor.
@@ -171,8 +171,8 @@ impl Error {
     }
 
     /// Creates the error for an unknown name, with up to three known names that are similar to it.
-    /// If some known names differ from the name only in upper and lower case, the others are left
-    /// out. Words are not compared with other names, such as `+`.
+    /// If some known names differ from the name only in upper and lower case, only they are
+    /// suggested. A word is never suggested for a symbol such as `+`, nor a symbol for a word.
     pub fn unknown<'a>(kind: &'static str, name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Error {
         let limit = name.chars().count().div_ceil(3).max(1);
         let steps = |k: &str| if k.eq_ignore_ascii_case(name) { 0 } else { strsim::osa_distance(name, k) };

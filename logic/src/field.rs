@@ -86,5 +86,5 @@ macro_rules! define_name {
     };
 }
 
-define_name!(Field, "A named index of a Logic table; equal names join.");
+define_name!(Field, "A named index of a Logic table; tables join on equal names.");
 define_name!(Alias, "The name of a tensor: an input, or the result of a query.");

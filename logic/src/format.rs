@@ -89,9 +89,9 @@ impl StorageMode {
 pub struct Format {
     /// Levels, outermost first.
     pub levels: Vec<LevelFormat>,
-    /// The coordinate that each level stores, one for each of `levels`. Every tensor mode occurs
-    /// once whole, or once skewed by a mode that is stored whole, or once as outer and, further in,
-    /// once as inner with the same block.
+    /// The coordinate that each level stores, one for each of `levels`. Every tensor mode is stored
+    /// once: whole, skewed by a mode that is stored whole, or split into an outer part and, at a
+    /// deeper level, an inner part with the same block.
     pub modes: Vec<StorageMode>,
     /// Storage below the last level.
     pub leaf: LeafKind,
@@ -123,7 +123,7 @@ impl Format {
         Format::of_kinds(&vec![LevelKind::Dense; rank], LeafKind::Element)
     }
 
-    /// Returns whether all levels are dense, whatever the order of modes and the leaf.
+    /// Returns whether all levels are dense. The order of the modes and the leaf do not matter.
     pub fn is_dense(&self) -> bool {
         self.levels.iter().all(|level| level.kind == LevelKind::Dense)
     }

@@ -89,7 +89,7 @@ pub enum FormatError {
         fill: Scalar,
     },
     /// A pattern leaf that has no level above it, or that lies below a level that also stores
-    /// coordinates with the fill value. All these coordinates would be `true`.
+    /// coordinates with the fill value. All these coordinates would read as `true`.
     #[error("a pattern leaf requires a level above it that lists coordinates, found {found}; use an element leaf")]
     PatternLevel {
         /// Description of the level above the leaf.
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(found, expect);
     }
 
-    /// Rejects nestings of levels that lowering cannot read.
+    /// Asserts that nestings of levels that lowering cannot read are rejected.
     #[test]
     fn formats_are_checked() {
         let list = LevelFormat::new(SparseList);
@@ -288,8 +288,8 @@ mod tests {
         check(&[dense.non_unique()], &[i], "level 0 is a dense level, which cannot be non-unique");
     }
 
-    /// A pattern leaf is rejected below levels that store coordinates with the fill value, because
-    /// these coordinates would read as `true`.
+    /// Asserts that a pattern leaf is rejected below levels that store coordinates with the fill
+    /// value, because these coordinates would read as `true`.
     #[test]
     fn a_pattern_requires_a_level_that_lists_coordinates() {
         let pattern = |format: Format| Format { leaf: LeafKind::Pattern, ..format };

@@ -19,16 +19,17 @@ pub enum Lookup {
 /// The method by which a level takes writes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum WriteMethod {
-    /// Fiber by fiber, each coordinate once, ascending.
+    /// Writes fiber by fiber, each coordinate once, in ascending order.
     Append,
-    /// In any order, each at the position of its coordinate.
+    /// Writes in any order, each at the position of its coordinate.
     Array,
-    /// In any order, each at the position of its coordinate, with a flag that marks it as stored.
+    /// Writes in any order, each at the position of its coordinate, with a flag that marks the
+    /// coordinate as stored.
     Flags {
         /// True if the level lists the written coordinates of all fibers; freeze sorts the list.
         listed: bool,
     },
-    /// In any order, into a hash table that freeze sorts.
+    /// Writes in any order, into a hash table that freeze sorts.
     HashTable,
 }
 
@@ -58,7 +59,7 @@ pub struct LevelTraits {
     pub general: bool,
     /// True if every coordinate is stored.
     pub full: bool,
-    /// True if each position has exactly one entry below it (no `ptr`).
+    /// True if each position of the level above has exactly one position in this level (no `ptr`).
     pub branchless: bool,
     /// True if positions have no gaps, and each position belongs to one coordinate.
     pub compact: bool,
@@ -107,7 +108,7 @@ const RUNS: LevelTraits = LevelTraits { compact: false, runs: true, ..LIST };
 ///
 /// A row is the documentation, the name in Rust, the name in text forms, the base traits, and the
 /// traits that differ from the base. [`LevelKind::all`] returns the kinds in the order of the rows.
-/// Random tests draw kinds by their place in this order, so append new rows.
+/// Random tests draw kinds by their index in this order, so append new rows.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! level_kinds {
@@ -244,7 +245,7 @@ impl LevelFormat {
         LevelFormat { unique: false, ..self }
     }
 
-    /// Returns how a given coordinate is found in a fiber of this level.
+    /// Returns the method that finds a given coordinate in a fiber of this level.
     pub fn lookup(self) -> Lookup {
         match self.kind.traits().lookup {
             Lookup::Search if !self.ordered || !self.unique => Lookup::Unsupported,
@@ -257,7 +258,7 @@ impl LevelFormat {
 mod tests {
     use super::*;
 
-    /// Each kind is found by its name, and no other kind has that name.
+    /// Asserts that each kind is found by its name, and that no other kind has that name.
     #[test]
     fn kinds_have_unique_names() {
         for kind in LevelKind::all() {

@@ -151,7 +151,7 @@ mod tests {
     use crate::scalar::Scalar;
     use crate::text::{Catalog, parse};
 
-    /// Contradictory masks are rejected, and satisfiable masks are accepted.
+    /// Asserts that contradictory masks are rejected, and satisfiable masks are accepted.
     #[test]
     fn contradictory_masks_are_rejected() {
         let fill = Scalar::Bool(false);

@@ -21,16 +21,16 @@ pub enum FloatMode {
     /// | `inf + x`, `inf - x`, `x - inf`, the same with `-inf` | the infinity with its sign in the sum, also for NaN |
     /// | `min(-inf, x)`, `max(inf, x)` | the infinity, also for NaN |
     ///
-    /// A sparse matrix with some empty rows therefore stays as sparse as before when its rows are
-    /// normalized. The fill value of a result is the operator applied to the fill values of its
+    /// Normalizing the rows of a sparse matrix therefore keeps its sparsity, even if some rows are
+    /// empty. The fill value of a result is the operator applied to the fill values of its
     /// arguments, by the same table.
     ///
     /// # Unspecified values
     /// The following values may differ between engines and between formats; the reference
     /// interpreter marks them as don't-care:
-    /// - Rounding: sums and products may be regrouped, distributed, and integrated over runs,
-    ///   within the error bound of the interpreter. A comparison or a cast to an integer that
-    ///   depends on a rounding error may go either way.
+    /// - Rounding: sums and products may be regrouped and distributed, and a fold over a run may
+    ///   become a product or power, within the error bound of the interpreter. A comparison or a
+    ///   cast to an integer that depends on a rounding error may go either way.
     /// - The sign of a zero, and therefore the sign of `x / 0`: a fill value may be +0 where a
     ///   computed zero is -0.
     /// - `inf - inf`, where both infinities decide the sum. Values that regrouping may turn into

@@ -100,7 +100,7 @@ impl Sexpr {
     /// Parses the number in an atom.
     ///
     /// # Errors
-    /// Returns the error `expected .., found ..` if the expression is no number of that type.
+    /// Returns the error `expected .., found ..` if the expression is not a number of type `T`.
     pub fn number<T: std::str::FromStr>(&self, expected: &str) -> Result<T, Error> {
         self.word(expected)?.parse().map_err(|_| self.error(format!("expected {expected}, found {self}")))
     }
@@ -178,9 +178,9 @@ pub fn strip_byte_order_mark(text: &str) -> &str {
 
 /// A list whose end is not read yet.
 struct OpenList {
-    /// Position of its parenthesis.
+    /// Position of the opening parenthesis.
     start: TextPosition,
-    /// `true` if the parenthesis is the first of its line.
+    /// `true` if the parenthesis is the first token on its line.
     starts_line: bool,
     /// The items so far.
     items: Vec<Sexpr>,
@@ -196,7 +196,8 @@ pub fn read(text: &str) -> Result<Vec<Sexpr>, Error> {
     let mut done: Vec<Sexpr> = Vec::new();
     // The line of the last item or parenthesis.
     let mut last_line = 0;
-    // The first open list followed by a line that is not indented as part of it, and that line.
+    // The start of an open list, and the number of the first later line that begins at the column
+    // of the list or left of this column. The `)` of the list is probably missing before that line.
     let mut unindented: Option<(TextPosition, usize)> = None;
     let mut cursor = TextCursor::new(strip_byte_order_mark(text));
     while let Some(c) = cursor.peek() {

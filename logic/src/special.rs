@@ -84,7 +84,7 @@ impl Special {
         Special(self.0 & values.0)
     }
 
-    /// Returns the special values of the negated values.
+    /// Exchanges infinity and minus infinity, as negation does.
     pub fn negated(self) -> Special {
         Special(self.0 & 4 | self.0 >> 1 & 1 | self.0 << 1 & 2)
     }

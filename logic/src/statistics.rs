@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// A set of storage modes of one tensor, restricted to the outermost 64.
+/// A set of storage modes of one tensor. Only the outermost 64 modes can be members.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct ModeSet(u64);
 
@@ -246,7 +246,7 @@ impl<'a> Statistics<'a> {
     }
 
     /// Returns how the distinct coordinates in the storage modes `of` are distributed over the
-    /// coordinates of `mode`; `None` if unknown, which callers take for a uniform distribution.
+    /// coordinates of `mode`; `None` if unknown, for which callers assume a uniform distribution.
     pub fn marginal(&self, tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Weights> {
         let key = (tensor.clone(), of, mode);
         if let Some(answer) = self.marginals.borrow().get(&key) {

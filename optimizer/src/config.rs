@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 pub struct OptimizerConfig {
     /// Float mode: the algebraic laws that hold for floats.
     pub float_mode: FloatMode,
-    /// Effect of a `reorder` written directly around the argument of an aggregate on the loops.
+    /// Effect that a `reorder` directly around the argument of an aggregate has on the loops.
     pub reorder_policy: ReorderPolicy,
     /// Loop orders by query. The named fields keep this order among themselves; other fields may go
     /// anywhere.
@@ -31,8 +31,8 @@ pub struct OptimizerConfig {
     /// Enabled subjects of optimization: the rules that rewrite terms, and the layout. By default
     /// all are enabled.
     pub subjects: Subjects,
-    /// Lowest cost of a query, in steps along a list, for which rules are tried. More of the equal
-    /// terms are planned as the cost rises above this threshold.
+    /// Lowest cost of a query, in steps along a list, for which rules are tried. The further the
+    /// cost exceeds this threshold, the more of the equal terms are planned.
     pub rewrite_threshold: CostThreshold,
     /// Choice among the equal terms that the rules find.
     pub choice: Choice,
@@ -99,21 +99,23 @@ impl Default for CostThreshold {
     }
 }
 
-/// A subject of optimization. All but the last one are sets of rules of the algebra.
+/// A subject of optimization. All except [`Subject::Layout`] are sets of rules of the algebra.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
-    /// Aggregates: merged, split, replaced by a multiple where one value repeats, and folded
-    /// separately over fills and other values. Nested calls of one operator: flattened.
+    /// Rules that merge and split aggregates, replace the aggregate of a repeated value by a
+    /// multiple, and fold fills and other values separately. These rules also flatten nested calls
+    /// of one operator.
     Aggregates,
-    /// Aggregates pulled out of products and pushed to the factors that depend on their fields.
+    /// Rules that pull aggregates out of products, and push aggregates to the factors that depend
+    /// on their fields.
     Elimination,
-    /// Products over sums, distributed and factored.
+    /// Rules that distribute products over sums, and factor products out of sums.
     Distribution,
-    /// Aggregates over symmetric tensors, restricted to one order of their coordinates.
+    /// Rules that restrict aggregates over symmetric tensors to one order of the coordinates.
     Symmetry,
-    /// Redundant arguments, and arguments that undo each other.
+    /// Rules that remove redundant arguments, and arguments that undo each other.
     Identities,
-    /// Factors filtered, before they are joined, by the coordinates at which other factors are not
+    /// Rules that filter a factor before a join, by the coordinates at which another factor is not
     /// fill.
     Filters,
     /// Layout: loop orders and formats of all queries, chosen together. This subject has no rules.
@@ -173,7 +175,7 @@ impl Subjects {
     }
 }
 
-/// Effect of a `reorder` in the plan on the loops of its query.
+/// Effect that a `reorder` has on the loops of its query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ReorderPolicy {
     /// Pins the loop order: `(aggregate + 0 (reorder (mapjoin * A B) i k j) k)` runs i, k, j.

@@ -25,8 +25,8 @@
 //! | `plan` | the driver, which holds the facts, the plan so far and the report |
 //!
 //! Three types hold what planning needs. `Facts` answers questions about tensors; most passes take
-//! neither of the other two types. `PlanState` is the plan so far and the nests that remain to be
-//! planned. [`Report`] explains the result.
+//! only this type. `PlanState` is the plan so far and the nests that remain to be planned.
+//! [`Report`] explains the result.
 //!
 //! Invariants of every physical plan:
 //! - Every output is written once, before it is read; produced aliases are written.

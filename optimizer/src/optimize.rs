@@ -89,7 +89,7 @@ pub fn optimize_plain(
 /// Makes a physical plan that can be adapted: after its first queries have run, the remaining ones
 /// can be planned again with the measured sizes. See [`AdaptivePlan`] for an example.
 ///
-/// The plan is that of [`optimize`].
+/// The plan equals the plan of [`optimize`].
 ///
 /// # Errors
 /// Returns the errors of [`optimize`].

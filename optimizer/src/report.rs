@@ -198,8 +198,8 @@ pub(crate) fn total_cost<'d>(decisions: impl IntoIterator<Item = &'d Decision>) 
     without_copies(decisions).map(|d| d.cost).sum()
 }
 
-/// Returns the decisions without those for copies, whose work is part of the queries that read
-/// them.
+/// Returns the decisions except for copies. The work of a copy is part of the queries that read the
+/// copy.
 fn without_copies<'d>(decisions: impl IntoIterator<Item = &'d Decision>) -> impl Iterator<Item = &'d Decision> {
     decisions.into_iter().filter(|d| d.origin != Origin::Copy)
 }

@@ -2,8 +2,8 @@
 //! of the Logic plans and pass the verifier.
 //!
 //! Plans join tensors of up to three modes, with folds (also inside maps), index maps, masks,
-//! several queries, requested formats and pinned loop orders. A least number of plans with each
-//! feature is asserted.
+//! several queries, requested formats and pinned loop orders. The test asserts a least number of
+//! plans with each feature.
 
 mod common;
 
@@ -210,7 +210,7 @@ impl Generator {
                 arg.permissive(field.clone(), (-by, size - by), outside)
             }
             _ => {
-                // Renames `i` to `j` if `i` is the only field and the two have one size.
+                // Renames `i` to `j` if `i` is the only field and both fields have the same size.
                 let fields = arg.info().fields.clone();
                 let renamed: Vec<Field> = fields
                     .iter()

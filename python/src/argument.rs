@@ -7,7 +7,7 @@ use redpoll::Axes;
 use redpoll::logic::Field;
 use redpoll::logic::op::Op;
 
-/// Axes of an operation: all (`None`), one, or several, by number or by name.
+/// The axes of an operation, unless the argument is `None`: one or several, by number or by name.
 #[derive(FromPyObject)]
 enum AxisArgument {
     Number(i64),
@@ -41,7 +41,7 @@ pub(crate) fn operator(name: &str) -> PyResult<Op> {
         .ok_or_else(|| PyValueError::new_err(format!("there is no operator '{name}'; see `redpoll.operator_names()`")))
 }
 
-/// An operator as an argument: its name, or an object.
+/// An operator as an argument: its name, or an object of the class [`Operator`].
 #[derive(FromPyObject)]
 pub(crate) enum OperatorArgument<'py> {
     Name(String),
@@ -52,7 +52,7 @@ impl OperatorArgument<'_> {
     /// Returns the operator.
     ///
     /// # Errors
-    /// Raises `ValueError` if there is no operator of the name.
+    /// Raises `ValueError` if there is no operator with this name.
     pub(crate) fn find(&self) -> PyResult<Op> {
         match self {
             OperatorArgument::Name(name) => operator(name),

@@ -27,7 +27,7 @@ pub(crate) struct Core {
     /// The primitive of the dtype; `None` for a struct.
     pub(crate) prim: Option<Prim>,
     pub(crate) bounds: Bounds,
-    /// The work of [`Core::bounds`].
+    /// The work of computing the array, as in [`Core::bounds`].
     pub(crate) work: u64,
 }
 
@@ -37,8 +37,8 @@ pub(crate) struct Core {
 pub(crate) struct Array(RwLock<Arc<Core>>);
 
 impl Array {
-    /// Returns the array of an operation on operands of the given work. The array may store every
-    /// element.
+    /// Returns the result of an operation whose operands have the given work. The result may store
+    /// every element.
     ///
     /// # Errors
     /// Raises the exception of an operation that could not be applied.
@@ -46,7 +46,8 @@ impl Array {
         Array::bounded(inner, |shape| Bounds::new(shape, operand_work, u64::MAX))
     }
 
-    /// Returns the array of an operation, with bounds for its shape.
+    /// Returns the result of an operation. `bounds` returns the bounds of a result with the given
+    /// shape.
     ///
     /// # Errors
     /// Raises the exception of an operation that could not be applied.
@@ -65,8 +66,9 @@ impl Array {
         Array::bounded(inner, |shape| Bounds::stored(shape, tensor.positions()))
     }
 
-    /// Records that the array is computed, so that its bounds are those of its tensor. With a
-    /// memory limit the bounds stay, because the tensor may be evicted and computed again.
+    /// Records that the array is computed, and sets its bounds to the bounds of its tensor. If the
+    /// session has a memory limit, the old bounds stay, because the tensor may be evicted and
+    /// computed again.
     pub(crate) fn note_computed(&self, core: &Arc<Core>, tensor: &storage::Tensor) {
         if core.inner.session().config().memory_limit.is_some() {
             return;
@@ -93,13 +95,13 @@ impl Array {
 }
 
 impl Core {
-    /// Returns the array of an operation on this array alone, which may store every element.
+    /// Returns the result of an operation on this array alone. The result may store every element.
     pub(crate) fn derived<'py>(&self, py: Python<'py>, inner: redpoll::Array) -> PyResult<Bound<'py, PyAny>> {
         Array::new(inner, self.work.saturating_add(self.bounds.stored))?.into_python(py)
     }
 
-    /// Returns the array of an operation on this array alone, which stores at most as many elements
-    /// as this array.
+    /// Returns the result of an operation on this array alone. The result stores at most as many
+    /// elements as this array.
     pub(crate) fn rearranged<'py>(&self, py: Python<'py>, inner: redpoll::Array) -> PyResult<Bound<'py, PyAny>> {
         let Bounds { stored, .. } = self.bounds;
         let visited = self.work.saturating_add(stored);
@@ -117,8 +119,8 @@ impl Core {
         self.rearranged(py, promotion::apply(op.into(), &self.inner, vec![operand])?)
     }
 
-    /// Applies a binary operator with this array on the left; returns `NotImplemented` for objects
-    /// that are no operands.
+    /// Applies a binary operator with this array on the left; returns `NotImplemented` for an
+    /// object that is not an operand.
     fn left<'py>(&self, op: Builtin, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = other.py();
         let Some(other) = OperandValue::beside(self, other)? else { return not_implemented(py) };
@@ -168,7 +170,7 @@ impl Array {
     fn assign(&self, other: &Bound<'_, Array>) {
         let core = other.get().core();
         let previous = std::mem::replace(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), core);
-        // Tensors may be dropped with the previous array, after the lock is released.
+        // The drop may free tensors, so it happens after the lock is released.
         drop(previous);
     }
 
@@ -226,7 +228,7 @@ impl Array {
         core.rearranged(py, core.inner.by_position(names))
     }
 
-    /// Applies the operator of the given name to this array, and other arrays or numbers.
+    /// Applies the operator of the given name to this array and to other arrays or numbers.
     #[pyo3(signature = (operator, *others))]
     fn apply<'py>(&self, operator: &str, others: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let (op, core) = (self::operator(operator)?, self.core());
@@ -237,7 +239,7 @@ impl Array {
         Array::bounded(result, |shape| Bounds::elementwise(shape, bounds.into_iter()))?.into_python(others.py())
     }
 
-    /// Casts the values to the dtype of the given name. Floats saturate, integers wrap.
+    /// Casts the values to the dtype of the given name. Floats saturate, and integers wrap.
     fn cast<'py>(&self, py: Python<'py>, dtype: &str) -> PyResult<Bound<'py, PyAny>> {
         let core = self.core();
         core.rearranged(py, core.inner.astype(prim_of(dtype)?))

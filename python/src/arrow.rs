@@ -1,9 +1,9 @@
 //! Import and export of tables by the PyCapsule interface of Arrow.
 //!
 //! [`read_table`] reads any object with `__arrow_c_stream__`, such as a frame of pandas, Polars,
-//! pyarrow or DuckDB, and [`ArrowTable`] is such an object. [`import_table`] makes a tensor of a
-//! table whose columns are coordinates and values, and [`export_table`] makes a table of a tensor.
-//! Coordinates that are not integers have [`labels`].
+//! pyarrow or DuckDB, and [`ArrowTable`] is such an object. [`import_table`] makes a tensor from a
+//! table whose columns are coordinates and values, and [`export_table`] makes a table from a
+//! tensor. Coordinates that are not integers have [`labels`].
 
 pub(crate) mod labels;
 
@@ -101,8 +101,8 @@ impl ArrowTable {
     }
 }
 
-/// Reads the record batches of an object with `__arrow_c_stream__` as one batch. The columns of a
-/// stream of one batch are shared.
+/// Reads the record batches of an object with `__arrow_c_stream__` as one batch. If the stream has
+/// one batch, the columns are shared, not copied.
 ///
 /// # Errors
 /// Raises `TypeError` if the object has no such method, and `ValueError` if the stream fails.
@@ -143,12 +143,13 @@ pub(crate) fn read_batches(object: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, Ve
     Ok((schema, batches.map_err(arrow_exception)?))
 }
 
-/// Makes a tensor of the rows of a table, and the labels of each mode, or `None` for a mode whose
-/// coordinates are the integers of its column.
+/// Makes a tensor from the rows of a table. Also returns the labels of each mode, or `None` for a
+/// mode whose column has the coordinates as integers.
 ///
-/// `labels` has one item for each coordinate column: `None`, `True` for labels of a column of
-/// integers, or [`Labels`] in which the names of a column are looked up. A size of `None` means the
-/// number of labels, or the largest coordinate plus 1.
+/// `labels` has one item for each coordinate column. `None` makes labels unless the column has
+/// integers, and `True` makes labels in any case. If the item is [`Labels`], the names of the
+/// column are looked up in them. A size of `None` means the number of labels, or without labels the
+/// largest coordinate plus 1.
 #[pyfunction]
 #[pyo3(signature = (table, coordinates, values, labels, shape, fill, format, duplicates, nulls))]
 #[expect(clippy::too_many_arguments, reason = "arguments of a function of the Python layer")]
@@ -229,8 +230,8 @@ pub(crate) fn import_table<'py>(
     Ok((Tensor(tensor), found))
 }
 
-/// The name of the column of values, in the batch that a tensor is made of. No column of a user has
-/// this name.
+/// The name of the column of values, in the batch that a tensor is made from. No column of a user
+/// has this name.
 const VALUES: &str = "\u{0}values";
 
 fn column<'a>(batch: &'a RecordBatch, name: &str) -> PyResult<&'a ArrayRef> {
@@ -243,7 +244,8 @@ fn column<'a>(batch: &'a RecordBatch, name: &str) -> PyResult<&'a ArrayRef> {
 /// Returns a copy of a column of coordinates, and the largest coordinate plus 1. The import reports
 /// negative coordinates.
 ///
-/// The column may share memory with an array of NumPy, which could change after the validation.
+/// Without the copy, the column may share memory with an array of NumPy, which could change after
+/// the validation.
 fn owned(column: &ArrayRef) -> (ArrayRef, u64) {
     fn of<T: ArrowPrimitiveType<Native: Into<i128>>>(column: &ArrayRef) -> (ArrayRef, u64) {
         let column = column.as_primitive::<T>();
@@ -264,8 +266,8 @@ fn owned(column: &ArrayRef) -> (ArrayRef, u64) {
     }
 }
 
-/// Makes a table of the stored elements of a tensor: a column of coordinates for each mode, which
-/// is a dictionary if the mode has labels, and a column of values.
+/// Makes a table from the stored elements of a tensor. The table has a column of coordinates for
+/// each mode, and a column of values. If a mode has labels, its column is a dictionary.
 #[pyfunction]
 pub(crate) fn export_table(
     tensor: &Bound<'_, Tensor>,

@@ -1,7 +1,7 @@
 //! Memory shared with Python by its buffer protocol, without copies.
 //!
 //! [`values_of`] reads the buffer of a Python object, such as a NumPy array, as an array of
-//! redpoll, and [`SharedBuffer`] gives an array of redpoll to Python as a read-only buffer.
+//! redpoll, and [`SharedBuffer`] exports an array of redpoll to Python as a read-only buffer.
 //!
 //! Kernels trust validated coordinates and booleans, and would read out of bounds if Python changed
 //! them later. So coordinates and booleans are copied, unless they belong to a [`SharedBuffer`] or
@@ -42,9 +42,9 @@ pub(crate) fn coordinates_of(object: &Bound<'_, PyAny>) -> PyResult<Array> {
     if is_frozen(object) { shared(prim, buffer) } else { copied(prim, &buffer) }
 }
 
-/// Returns whether nobody can write to the memory of an object. Such memory belongs to a
-/// [`SharedBuffer`] or to `bytes`, maybe through arrays of NumPy and memory views. The flag
-/// `writeable` of an array of NumPy proves nothing, because another array may have the same memory.
+/// Returns whether the memory of an object is immutable. Such memory belongs to a [`SharedBuffer`]
+/// or to `bytes`, possibly through arrays of NumPy and memory views. The flag `writeable` of an
+/// array of NumPy proves nothing, because another array may write to the same memory.
 fn is_frozen(object: &Bound<'_, PyAny>) -> bool {
     let Ok(ndarray) = object.py().import("numpy").and_then(|numpy| numpy.getattr("ndarray")) else { return false };
     let mut owner = object.clone();
@@ -107,7 +107,7 @@ fn shared(prim: Prim, buffer: PyUntypedBuffer) -> PyResult<Array> {
         .ok_or_else(|| PyBufferError::new_err("the buffer is not aligned to its elements; copy it first"))
 }
 
-/// Returns a copy of the present elements of a buffer.
+/// Returns a copy of the current elements of a buffer.
 fn copied(prim: Prim, buffer: &PyUntypedBuffer) -> PyResult<Array> {
     let (len, bytes) = (buffer.item_count(), buffer.len_bytes());
     let mut memory = MutableBuffer::from_len_zeroed(bytes);
@@ -126,14 +126,14 @@ const MAX_VIEWS: usize = 8;
 #[pyclass(frozen, module = "redpoll._core")]
 pub(crate) struct SharedBuffer {
     array: Array,
-    /// The number of elements, to which buffers point as their shape.
+    /// The number of elements. The shape of an exported buffer points to this field.
     len: ffi::Py_ssize_t,
-    /// The bytes of an element, to which buffers point as their stride.
+    /// The bytes of an element. The stride of an exported buffer points to this field.
     stride: ffi::Py_ssize_t,
 }
 
 impl SharedBuffer {
-    /// Returns the buffer of an array, whose elements are on the host.
+    /// Returns the buffer of an array. The elements must be in the memory of the host.
     pub(crate) fn new(array: Array) -> SharedBuffer {
         let (len, stride) = (array.len() as ffi::Py_ssize_t, array.prim().bytes() as ffi::Py_ssize_t);
         SharedBuffer { array, len, stride }
@@ -155,7 +155,7 @@ impl SharedBuffer {
     /// Exports the elements.
     ///
     /// # Safety
-    /// `view` points to memory for a buffer, which the interpreter guarantees.
+    /// `view` points to memory for a buffer; the interpreter guarantees this.
     unsafe fn __getbuffer__(slf: Bound<'_, SharedBuffer>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         if view.is_null() {
             return Err(PyBufferError::new_err("the view is null"));

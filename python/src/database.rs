@@ -56,10 +56,10 @@ pub(crate) mod _sql {
 #[pyclass(frozen, module = "redpoll._core._sql")]
 pub(crate) struct Database {
     inner: redpoll::sql::Database,
-    /// The session that computes functions, which follow IEEE 754 as DataFusion does.
+    /// The session that computes functions of SQL. Its floats follow IEEE 754, as DataFusion's do.
     strict: redpoll::Session,
-    /// The tables of arrays of earlier calls. An array keeps its table, because the database finds
-    /// encoded regions by their tables.
+    /// The tables that earlier calls made from arrays. The next call gets the same table for an
+    /// array, because the database finds the encoded rows of a region by its tables.
     arrays: Mutex<Vec<ArrayTable>>,
 }
 
@@ -72,7 +72,7 @@ struct ArrayTable {
 
 #[pymethods]
 impl Database {
-    /// Makes a database without tables, whose regions run in `session`.
+    /// Makes a database without tables. Its regions run in `session`.
     #[new]
     fn new(session: &Bound<'_, Session>) -> Database {
         let session = session.get().0.clone();

@@ -1,4 +1,4 @@
-//! Names of dtypes as NumPy has them, and conversions of numbers.
+//! NumPy's names of dtypes, and conversions of numbers.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
@@ -44,9 +44,9 @@ pub(crate) fn dtype_name(dtype: &DType) -> String {
     dtype.prim().map_or_else(|| dtype.to_string(), |prim| name_of(prim).to_owned())
 }
 
-/// Returns a Python number as the number of redpoll that is combined with arrays of `prim`, or
-/// `None` for any other object. Only the classes `bool`, `int` and `float` are numbers: a scalar
-/// of NumPy has a dtype, although `numpy.float64` derives from `float`.
+/// Converts a Python number to the scalar that is combined with arrays of `prim`. Returns `None`
+/// for any other object. Only the classes `bool`, `int` and `float` are numbers: a scalar of NumPy
+/// has a dtype, although `numpy.float64` derives from `float`.
 ///
 /// # Errors
 /// Raises `OverflowError` if the number is an integer outside of the range of `prim`.
@@ -77,7 +77,7 @@ pub(crate) fn number(value: &Bound<'_, PyAny>, prim: Option<Prim>) -> PyResult<O
 /// Returns a Python number, or a scalar of NumPy, as a value of `prim`.
 ///
 /// # Errors
-/// Raises `OverflowError` as [`number`] does, and `TypeError` if the object is no number.
+/// Raises `OverflowError` as [`number`] does, and `TypeError` if the object is not a number.
 pub(crate) fn scalar(value: &Bound<'_, PyAny>, prim: Prim) -> PyResult<Scalar> {
     let number = match number(value, Some(prim))? {
         Some(number) => number,

@@ -29,8 +29,8 @@ pub(crate) fn exception(error: Error) -> PyErr {
     }
 }
 
-/// Returns the exception for an operation that cannot be applied. The traceback of Python has the
-/// line, so the message leaves out the line of this crate.
+/// Returns the exception for an operation that cannot be applied. The message leaves out the line
+/// of Rust code, because the traceback of Python has the line of the user.
 fn array_exception(error: &ArrayError) -> PyErr {
     let ArrayError { operation, cause, .. } = error;
     let message = format!("{operation}: {cause}");

@@ -1,9 +1,10 @@
 //! The extension module `redpoll._core` of the Python package.
 //!
 //! The module has arrays (`array.rs`), sessions (`session.rs`), tensors (`tensor.rs`) and the
-//! buffers that they share with Python (`buffer.rs`). With the feature `sql` it has databases
-//! (`database.rs`), too. Operators are applied by their names, so the module needs no function for
-//! each operator; the functions of the Python Array API standard are in the Python layer.
+//! buffers that tensors share with Python (`buffer.rs`). With the feature `sql`, the module also
+//! has databases (`database.rs`). Operators are applied by their names, so the module needs no
+//! function for each operator. The functions of the Python Array API standard are in the Python
+//! layer.
 #![allow(clippy::needless_pass_by_value, reason = "functions of Python receive their arguments by value")]
 
 mod argument;
@@ -30,7 +31,7 @@ mod tensor;
 mod work;
 
 /// The allocator of the module. The system's allocator returns the memory of large results to the
-/// system, whose fresh pages then cost the next result more than its computation.
+/// system. The page faults of the next result would then take longer than its computation.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

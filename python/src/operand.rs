@@ -17,14 +17,14 @@ struct PythonLayer {
     /// The function that converts foreign operands: `convert(object)` returns an array, or
     /// `NotImplemented`.
     convert: Py<PyAny>,
-    /// The class of errors of axes.
+    /// The class of exceptions for axes out of range.
     axis_error: Py<PyType>,
 }
 
 static PYTHON_LAYER: PyOnceLock<PythonLayer> = PyOnceLock::new();
 
-/// Registers the class of arrays, the conversion of foreign operands and the class of errors of
-/// axes. The package calls this function once, when it is imported.
+/// Registers the class of arrays, the conversion of foreign operands, and the class of exceptions
+/// for axes out of range. The package calls this function once, when it is imported.
 #[pyfunction]
 pub(crate) fn register(py: Python<'_>, array: Py<PyType>, convert: Py<PyAny>, axis_error: Py<PyType>) -> PyResult<()> {
     let layer = PythonLayer { array, convert, axis_error };
@@ -40,7 +40,8 @@ pub(crate) fn python_array<'py>(py: Python<'py>, array: Array) -> PyResult<Bound
     }
 }
 
-/// Returns the exception for an axis out of range, which is a `ValueError` and an `IndexError`.
+/// Returns the exception for an axis out of range, which is both a `ValueError` and an
+/// `IndexError`.
 pub(crate) fn axis_error(message: String) -> PyErr {
     Python::attach(|py| match PYTHON_LAYER.get(py) {
         Some(layer) => PyErr::from_type(layer.axis_error.bind(py).clone(), message),
@@ -74,7 +75,7 @@ impl OperandValue {
     /// Returns an operand as [`OperandValue::beside`] does.
     ///
     /// # Errors
-    /// Raises `TypeError` for an object that is no operand.
+    /// Raises `TypeError` for an object that is not an operand.
     pub(crate) fn required(array: &Core, value: &Bound<'_, PyAny>) -> PyResult<OperandValue> {
         OperandValue::beside(array, value)?
             .ok_or_else(|| PyTypeError::new_err(format!("expected an array or a number, found {}", class_name(value))))

@@ -1,4 +1,4 @@
-//! Operators as functions. The operator is looked up by its name once, before any call.
+//! Operators as functions of Python. The name of an operator is looked up once, before any call.
 
 use crate::argument::operator;
 use crate::array::{Array, elementwise};

@@ -1,5 +1,5 @@
 //! Operations that depend on the order of values, or whose result shapes depend on the data. These
-//! operations are computed at once.
+//! operations are not lazy: each call computes its result.
 
 use crate::argument::axes;
 use crate::array::Array;
@@ -41,7 +41,7 @@ pub(crate) fn sort<'py>(array: &Bound<'py, Array>, axis: i64, descending: bool) 
     Ok(sorted)
 }
 
-/// Returns the coordinates that sort the values along an axis. Equal values stay in their order.
+/// Returns the coordinates that sort the values along an axis. The sort is stable.
 #[pyfunction]
 pub(crate) fn argsort<'py>(array: &Bound<'py, Array>, axis: i64, descending: bool) -> PyResult<Bound<'py, PyAny>> {
     let [sorted] = at_once(array, None, move |a, _| Ok([a.argsort(axis, order(descending))?]))?;
@@ -54,8 +54,8 @@ pub(crate) fn top_k<'py>(array: &Bound<'py, Array>, k: u64, axis: i64) -> PyResu
     at_once(array, None, move |a, _| a.top_k(k, axis).map(<[_; 2]>::from))
 }
 
-/// Returns the distinct values, their first indices, their counts and the index of the value of
-/// each element.
+/// Returns the distinct values, their first indices, their counts and, for each element, the index
+/// of its value among the distinct values.
 #[pyfunction]
 pub(crate) fn unique<'py>(array: &Bound<'py, Array>) -> PyResult<[Bound<'py, PyAny>; 4]> {
     at_once(array, None, |a, _| {
@@ -87,7 +87,8 @@ pub(crate) fn searchsorted<'py>(
     Ok(found)
 }
 
-/// Returns the elements at which a mask is true; the modes of the mask are the first modes.
+/// Returns the elements at which a mask is true. The modes of the mask are the first modes of the
+/// array.
 #[pyfunction]
 pub(crate) fn select<'py>(array: &Bound<'py, Array>, mask: &Bound<'py, Array>) -> PyResult<Bound<'py, PyAny>> {
     let mask = OperandValue::Array(mask.get().core().inner.clone(), mask.get().core().bounds);

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use redpoll::logic::Prim;
 use redpoll::{Contraction, Operand};
 
-/// Returns a product of two arrays as NumPy does: the product of boolean arrays is boolean.
+/// Casts a product to booleans if both operands are boolean, as in NumPy.
 fn logical(product: redpoll::Array, operands: [&redpoll::Array; 2]) -> PyResult<redpoll::Array> {
     for operand in operands {
         if operand.dtype().map_err(exception)?.prim() != Some(Prim::Bool) {
@@ -36,7 +36,7 @@ pub(crate) fn product<'py>(
     Array::bounded(logical(a.matmul(&b), [a, &b])?, bounds)?.into_python(py)
 }
 
-/// Applies a product of two operands.
+/// Applies the function `product` to two operands.
 fn of_pair<'py>(
     a: &Bound<'py, Array>,
     b: &Bound<'py, PyAny>,

@@ -44,8 +44,8 @@ impl Program {
     }
 
     /// Runs the program on the given arrays, and returns its outputs in the order of their
-    /// declarations. A program without arrays runs in `session`, any other program in the session
-    /// of the array whose name is the first in alphabetical order.
+    /// declarations. A program without arrays runs in `session`. Any other program runs in the
+    /// session of the array whose name is the first in alphabetical order.
     fn run<'py>(
         &self,
         session: &Bound<'py, Session>,

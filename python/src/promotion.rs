@@ -1,5 +1,5 @@
-//! The dtypes in which NumPy applies an operator, where NumPy and redpoll differ. Redpoll computes
-//! with booleans as integers, and shifts in the dtype of the first operand.
+//! NumPy's rules for the dtypes of operators, where redpoll has other rules. Redpoll treats
+//! booleans as integers, and shifts in the dtype of the first operand.
 
 use crate::operand::OperandValue;
 use pyo3::exceptions::PyTypeError;
@@ -25,8 +25,8 @@ pub(crate) fn apply(op: Op, like: &redpoll::Array, values: Vec<OperandValue>) ->
     Ok(head.apply(op, values.map(cast)))
 }
 
-/// Returns the operator by which NumPy's result is computed, and the dtype to which the operands
-/// are cast, if they are cast.
+/// Returns the operator that computes NumPy's result, and the dtype that the operands are cast to;
+/// `None` if the operands are not cast.
 fn numpy_rule(op: Op, values: &[OperandValue]) -> PyResult<(Op, Option<Prim>)> {
     let Op::Builtin(builtin) = op else { return Ok((op, None)) };
     let shift = matches!(builtin, Builtin::Shl | Builtin::Shr);

@@ -10,7 +10,7 @@ use redpoll::Axes;
 /// A reduction along axes.
 type Reduction = fn(&redpoll::Array, Axes) -> redpoll::Array;
 
-/// The reductions of the standard, whose dtypes and initial values follow from their names.
+/// The reductions that have dtypes and initial values of their own, by name.
 const REDUCTIONS: [(&str, Reduction); 15] = [
     ("sum", |a, axes| a.sum(axes)),
     ("prod", |a, axes| a.prod(axes)),
@@ -29,8 +29,8 @@ const REDUCTIONS: [(&str, Reduction); 15] = [
     ("nan_mean", |a, axes| a.nan_mean(axes)),
 ];
 
-/// Folds the values along axes: by a reduction of the standard, such as `sum`, or by an operator,
-/// starting from `initial`.
+/// Folds the values along axes. Without `initial`, `operator` is the name of a reduction, such as
+/// `sum`. With `initial`, it is any operator, and the fold starts from `initial`.
 #[pyfunction]
 #[pyo3(signature = (array, operator, axis, keepdims = false, initial = None))]
 pub(crate) fn reduce<'py>(

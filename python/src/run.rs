@@ -15,15 +15,16 @@ use std::time::Duration;
 
 /// The largest work of a run on the thread of the caller; see [`Core::work`]. Once its plan is
 /// compiled, a run of this work takes a few milliseconds, and at most about 50 milliseconds with
-/// expensive operators; Ctrl-C takes effect afterwards. A thread costs 30 microseconds and cold
-/// caches.
+/// expensive operators; Ctrl-C takes effect after the run. A separate thread would cost 30
+/// microseconds and start with cold caches.
 const INLINE_WORK: u64 = 1 << 20;
 
 /// The interval between two polls for signals.
 const POLL: Duration = Duration::from_millis(20);
 
 /// The time that an interrupted run has to end. A plan that is still being compiled does not end
-/// within this time: the thread of the run goes on in the background and stops at the first kernel.
+/// within this time: the thread of the run continues in the background and stops at the first
+/// kernel.
 const GRACE: Duration = Duration::from_millis(50);
 
 /// The size of the stack of a thread that runs a plan, the same as for the main thread of a
@@ -48,7 +49,7 @@ pub(crate) fn run<T: Send + 'static>(
     }
     let (sender, receiver) = mpsc::channel();
     let flag = cancel.clone();
-    // The caller may have been interrupted and gone, so a result that nobody receives is dropped.
+    // The caller may have returned after an interrupt; then nobody receives the result.
     let thread = move || drop(sender.send(compute(&flag)));
     thread::Builder::new().name("redpoll run".to_owned()).stack_size(STACK).spawn(thread)?;
     wait(py, receiver, || cancel.store(true, Ordering::Relaxed))?.map_err(exception)

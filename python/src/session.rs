@@ -14,7 +14,8 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The work of reading a file or drawing numbers, which runs on a thread of its own.
+/// The work of reading a file or drawing random numbers. It has no known bound, so such a run gets
+/// a thread of its own.
 const UNKNOWN_WORK: u64 = u64::MAX;
 
 /// A configuration with a cache of compiled plans. Arrays of several sessions can be combined; the
@@ -45,7 +46,7 @@ impl Session {
         Ok(Session(redpoll::Session::new(config)))
     }
 
-    /// Returns an array of the values of a tensor.
+    /// Returns an array with the values of a tensor.
     fn array<'py>(&self, tensor: &Bound<'py, Tensor>) -> PyResult<Bound<'py, PyAny>> {
         let tensor_of_array = &tensor.get().0;
         Array::over(self.0.array(tensor_of_array.clone()), tensor_of_array)?.into_python(tensor.py())

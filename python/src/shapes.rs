@@ -1,5 +1,5 @@
-//! Changes of shapes, and parts and joins of arrays. These operations copy nothing: loops over the
-//! result read the array at other coordinates.
+//! Operations that change shapes, select parts of arrays, or join arrays. These operations copy
+//! nothing: loops over the result read the array at other coordinates.
 
 use crate::argument::{axes, operator};
 use crate::array::Array;
@@ -80,7 +80,7 @@ pub(crate) fn repeat<'py>(
     core.derived(array.py(), core.inner.repeat(count, axes(axis, false)?))
 }
 
-/// Repeats each element along an axis as often as the count at its coordinate says.
+/// Repeats each element along an axis. `counts` has the number of repetitions for each coordinate.
 #[pyfunction]
 pub(crate) fn repeat_each<'py>(array: &Bound<'py, Array>, counts: Vec<u64>, axis: i64) -> PyResult<Bound<'py, PyAny>> {
     let core = array.get().core();
@@ -171,9 +171,9 @@ pub(crate) fn diagonal<'py>(array: &Bound<'py, Array>, k: i64) -> PyResult<Bound
     core.rearranged(array.py(), core.inner.diagonal(k))
 }
 
-/// Combines elements with equal integers in `places` by an operator, starting from the operator's
-/// identity. The result is a vector of the given size; elements whose integer is out of range are
-/// dropped.
+/// Folds the elements into a vector of the given size. `places` has the coordinate of each element
+/// in the vector. Elements with the same coordinate are combined by the operator, starting from its
+/// identity. Elements with a coordinate out of range are dropped.
 #[pyfunction]
 pub(crate) fn scatter<'py>(
     array: &Bound<'py, Array>,

@@ -28,9 +28,9 @@ pub(crate) fn format(text: &str, rank: usize) -> PyResult<Format> {
 
 #[pymethods]
 impl Tensor {
-    /// Makes a tensor of the buffers of its levels, outermost first, and of its leaf. The leaf's
-    /// numbers are shared; coordinates and booleans are copied, unless they belong to a tensor of
-    /// redpoll.
+    /// Makes a tensor from the buffers of its levels, outermost first, and of its leaf. The leaf's
+    /// numbers are shared. Coordinates and booleans are copied, unless their memory is immutable,
+    /// such as the memory of another tensor.
     #[new]
     #[pyo3(signature = (shape, dtype, fill, format, levels, leaf))]
     fn new(
@@ -81,7 +81,7 @@ impl Tensor {
         format_to_sexpr(&self.0.ty().format).to_string()
     }
 
-    /// The levels of the format, as text for people.
+    /// The levels of the format, as readable text.
     #[getter]
     fn level_names(&self) -> String {
         FormatDisplay(&self.0.ty().format).to_string()
@@ -142,11 +142,12 @@ impl Tensor {
         py.detach(|| convert(&self.0, &format)).map(Tensor).map_err(|error| exception(error.into()))
     }
 
-    /// Counts the entries that differ from the fill value, in each cell of a grid. The rows are the
-    /// modes before the last mode, flattened in row-major order, and the columns are the last mode.
-    /// The counts are in row-major order.
+    /// Counts the entries that differ from the fill value, in each cell of a grid. The rows of the
+    /// grid divide the modes before the last mode, flattened in row-major order. The columns divide
+    /// the last mode. The counts are in row-major order.
     ///
-    /// Returns `None` if the tensor may have too many entries to be counted quickly.
+    /// Returns `None` for a tensor without modes, and for a tensor that may have too many entries
+    /// to be counted quickly.
     fn pattern(&self, py: Python<'_>, rows: usize, columns: usize) -> PyResult<Option<Vec<u64>>> {
         let ty = self.0.ty();
         let has_runs = ty.format.levels.iter().any(|level| level.kind.traits().runs);

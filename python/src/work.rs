@@ -1,18 +1,18 @@
 //! Upper bounds of the work of arrays, which decide whether a run gets a thread of its own.
 
-/// The work of an operator in addition to the elements that it visits: the number of elements that
-/// are visited in roughly the time to plan the operator.
+/// The work of an operator in addition to the elements that it visits. Planning an operator takes
+/// roughly as long as visiting this many elements.
 const OPERATOR_WORK: u64 = 1 << 12;
 
-/// Upper bounds for an array, saturating.
+/// Upper bounds for an array. Their sums and products saturate.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
-    /// The elements that the computation of the array visits, with [`OPERATOR_WORK`] for each
-    /// operator.
+    /// The number of elements that the computation of the array visits, plus [`OPERATOR_WORK`] for
+    /// each operator.
     pub(crate) work: u64,
-    /// The elements that the array stores.
+    /// The number of elements that the array stores.
     pub(crate) stored: u64,
-    /// The elements of the array, stored or not.
+    /// The number of elements, stored or not.
     pub(crate) size: u64,
 }
 
@@ -28,7 +28,7 @@ impl Bounds {
         Bounds { work: operand_work.saturating_add(OPERATOR_WORK).saturating_add(stored), stored, size }
     }
 
-    /// Returns the bounds of an array that is stored.
+    /// Returns the bounds of an array whose tensor exists already, so that it needs no work.
     pub(crate) fn stored(shape: &[u64], stored: u64) -> Bounds {
         Bounds { work: 0, ..Bounds::new(shape, 0, stored) }
     }
@@ -47,7 +47,8 @@ impl Bounds {
     }
 
     /// Returns the bounds of an elementwise product, in which an element is stored if all `sparse`
-    /// operands store an element at its coordinates. The other operands store every element.
+    /// operands store an element at its coordinates. The other operands count as storing every
+    /// element.
     pub(crate) fn product(shape: &[u64], all: &[Bounds], sparse: impl Iterator<Item = Bounds>) -> Bounds {
         let size = Bounds::new(shape, 0, u64::MAX).size;
         let mut work = all.iter().fold(0, |work: u64, operand| work.saturating_add(operand.work));
@@ -61,8 +62,9 @@ impl Bounds {
     }
 
     /// Returns the bounds of a matrix product with the given shapes of operands. The last two modes
-    /// of an operand are a matrix; a single mode is a vector. Each stored element of one operand is
-    /// multiplied by a row or a column of the other operand.
+    /// of an operand are a matrix, and a single mode is a vector. Each stored element of one
+    /// operand is multiplied by at most a row or a column of the other operand. For operands with
+    /// more than two modes, the bounds assume that every pair of stored elements is multiplied.
     pub(crate) fn matrix_product(
         shape: &[u64],
         (a, a_shape): (Bounds, &[u64]),
@@ -79,7 +81,8 @@ impl Bounds {
         Bounds::new(shape, operand_work.saturating_add(pairs), pairs)
     }
 
-    /// Returns the bounds of a sum of products of any elements of two operands.
+    /// Returns the bounds of a sum of products that may multiply every combination of stored
+    /// elements of the operands.
     pub(crate) fn contraction(shape: &[u64], operands: impl Iterator<Item = Bounds>) -> Bounds {
         let (mut work, mut pairs) = (0u64, 1u64);
         for operand in operands {

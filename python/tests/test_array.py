@@ -162,7 +162,7 @@ def test_threads_do_not_cancel_each_other():
 
 
 def test_assignment_keeps_the_fill_value() -> None:
-    """SciPy finds an assigned value among the stored elements, because it is not the fill value."""
+    """SciPy finds an assigned value among the stored elements if it is not the fill value."""
     sparse = pytest.importorskip("scipy.sparse")
     x = rp.asarray(sparse.csr_array(np.eye(3)))
     x[0, 1] = 10.0
@@ -173,7 +173,7 @@ def test_assignment_keeps_the_fill_value() -> None:
 
 
 def test_assignment_to_elements_of_a_large_array() -> None:
-    """An assignment costs what is assigned and stored, not what the shape has."""
+    """The cost of an assignment depends on the assigned and stored elements, not on the shape."""
     x = rp.zeros((10**6, 10**6))
     x[3, 5] = 2.0
     x[np.array([7, 7, 10**6 - 1]), np.array([1, 1, 0])] = np.array([1.0, 4.0, 3.0])

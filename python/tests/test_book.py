@@ -19,7 +19,8 @@ import redpoll as rp
 
 ROOT = Path(__file__).parents[2]
 COLUMN = "redpoll in Python"
-#: A word after `python` in the fence of a block: a library without which the page is skipped.
+#: A word after `python` in the fence of a block. It names a library; without this library, the page
+#: is skipped.
 NEEDS = re.compile(r"needs=(\S+)")
 BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```[^\n]*$", re.MULTILINE | re.DOTALL)
 
@@ -78,7 +79,7 @@ def pages():
 
 
 def normalized(found, expected):
-    """Return the output. A line that an expected line matches by wildcards becomes that line."""
+    """Return the output, with the expected line in place of each line that its wildcards match."""
     lines, shown = found.splitlines(), expected.splitlines()
     if len(lines) != len(shown):
         return found
@@ -95,8 +96,8 @@ def run(page, path, namespace):
     parts += [(line, code, None) for line, code in cells_of(page)]
     outputs = []
     for line, code, k in sorted(parts, key=lambda part: part[0]):
-        # The code is in a file, so that functions have a source. Lines have the numbers of the
-        # page.
+        # The code is in a file, so that functions have a source. Blank lines above the code give
+        # its lines the same numbers as in the page.
         file = Path(f"{path.stem}_{line}.py")
         file.write_text("\n" * line + code)
         code = compile(file.read_text(), file.resolve(), "exec")

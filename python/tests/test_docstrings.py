@@ -12,7 +12,7 @@ import redpoll as rp
 
 FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
 CLASSES = (rp.Array, rp.DType, rp.finfo, rp.iinfo)
-#: Classes without examples. Functions that make their objects have examples.
+#: Classes without examples. The functions that make objects of these classes have examples.
 WITHOUT_EXAMPLES = {"Array", "ArrowTable", "Labels", "Op", "QueryResult", "Session", "Tensor"}
 #: The modules that examples need, by the last word of the name of a function.
 LIBRARIES = {"graphblas": "graphblas", "networkx": "networkx", "sparse": "sparse"}

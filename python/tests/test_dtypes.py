@@ -70,7 +70,7 @@ def expected_dtype(row, names):
     expected = dtype_or_error(function, *(of_dtype(name) for name in names))
     if row.name == "round" and names == ("bool",):
         return "bool"
-    # Functions of floats give `float64` for integers of any width.
+    # Functions of floats return `float64` for integers of any width.
     return "float64" if integers and expected.startswith("float") else expected
 
 

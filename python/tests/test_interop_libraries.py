@@ -155,7 +155,7 @@ def test_changes_of_coordinates_reach_no_array():
 
 
 def test_coordinates_of_results_are_shared_again():
-    """Coordinates that belong to a tensor cannot change, so the way back copies nothing."""
+    """Coordinates that belong to a tensor cannot change, so the conversion back copies nothing."""
     array = rp.asarray(sp.random_array((50, 70), density=0.1, rng=3, format="csr"))
     matrix = array.to_scipy()
     again = rp.asarray(matrix).to_scipy()

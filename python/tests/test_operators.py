@@ -1,4 +1,4 @@
-"""Functions of users as operators: tracing, properties, reductions and semirings."""
+"""User-defined functions as operators: tracing, properties, reductions and semirings."""
 
 import math
 

@@ -1,4 +1,5 @@
-"""Child processes of `fork`, whose parent has computed before and has a thread that allocates."""
+"""Forked child processes. The parent has computed before the fork, and has a thread that
+allocates."""
 
 import multiprocessing
 import sys

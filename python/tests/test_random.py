@@ -81,8 +81,8 @@ def test_random_expressions_equal_those_of_numpy(mode, floats):
     check()
 
 
-# The tests below are minimal examples of differences from NumPy that random expressions and other
-# suites found.
+# Each test below is a minimal example of a former difference from NumPy, found by random
+# expressions or by other test suites.
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_names_of_columns(db):
         db.register("m", array, columns=["a"])
     with pytest.raises(rp.SqlError, match="occurs twice"):
         db.register("m", array, columns=["a", "a"])
-    with pytest.raises(TypeError, match="rename them there"):
+    with pytest.raises(TypeError, match="rename them in the frame"):
         db.register("m", pa.table({"a": [1]}), columns=["b"])
 
 

@@ -1,4 +1,4 @@
-"""SQL in builds without SQL: the functions exist, and say what to install."""
+"""SQL in builds without SQL: the functions exist, and their errors say what to install."""
 
 import pytest
 

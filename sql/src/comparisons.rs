@@ -1,11 +1,11 @@
 //! Comparisons of texts and dates with numbers.
 //!
-//! DataFusion compares a text with a number as two numbers. If a text is no number, the query fails
-//! while it runs, with an error that names neither the comparison nor its columns. The comparisons
-//! are added to this error.
+//! To compare a text with a number, DataFusion casts the text to a number. If a text is no number,
+//! the query fails while it runs, with an error that names neither the comparison nor its columns.
+//! This module adds the comparisons to the error.
 //!
-//! DataFusion compares a date with a number as the number of days since 1970, so that `day > 2011`
-//! is true for nearly all dates. Such comparisons are refused.
+//! To compare a date with a number, DataFusion casts the date to the number of days since 1970, so
+//! `day > 2011` is true for nearly all dates. This module refuses such comparisons.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
@@ -98,7 +98,7 @@ pub(crate) fn check_dates(plan: &LogicalPlan) -> Result<()> {
 /// An operand of a comparison.
 struct Operand<'e> {
     expr: &'e Expr,
-    /// The type, unless the expression has none before types are coerced.
+    /// The type; `None` if the expression has no type before types are coerced.
     ty: Option<DataType>,
 }
 
@@ -149,8 +149,9 @@ fn check_comparison(expr: &Expr, schema: &DFSchema) -> Result<()> {
     }
 }
 
-/// Checks that the first operand of a comparison and another operand are not a date, time or
-/// timestamp and a number; `write` writes the comparison of given operands.
+/// Checks that a comparison of the first operand with the other operands does not compare a date,
+/// time or timestamp with a number. `write` returns the text of the comparison for given texts of
+/// the operands.
 fn check_operands(operands: &[Operand<'_>], write: impl Fn(&[String]) -> String) -> Result<()> {
     let [first, others @ ..] = operands else { return Ok(()) };
     for other in others {
@@ -184,7 +185,7 @@ fn check_operands(operands: &[Operand<'_>], write: impl Fn(&[String]) -> String)
     Ok(())
 }
 
-/// Returns an expression in SQL; DataFusion's text for an expression that has no SQL.
+/// Returns an expression in SQL, or in DataFusion's own notation if the expression has no SQL form.
 fn sql_of(expr: &Expr) -> String {
     match expr {
         Expr::Column(column) => column.quoted_flat_name(),

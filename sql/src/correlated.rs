@@ -5,9 +5,10 @@
 //!   with the outer query. These columns lose the names of their tables, so `a.u` and `b.u` become
 //!   one column. The rule of this module gives the columns unique names below the condition that
 //!   reads them.
-//! - In `x NOT IN (SELECT y .. WHERE y = x ..)`, the subquery returns no NULL, so `NOT IN` is `NOT
-//!   EXISTS`. DataFusion takes the condition `y = x` for the equality of `NOT IN` itself, drops the
-//!   condition, and then finds NULLs in rows that the condition excludes.
+//! - In `x NOT IN (SELECT y .. WHERE y = x ..)`, the subquery returns no NULL, so `NOT IN` is
+//!   equivalent to `NOT EXISTS`. DataFusion takes the condition `y = x` for the equality of
+//!   `NOT IN` itself, drops the condition, and then finds NULLs in rows that the condition
+//!   excludes.
 //! - In `x IN (SELECT k FROM t)`, `k` may be a column of the outer query, if `t` has no such
 //!   column. DataFusion cannot plan such a subquery, which is in most cases a mistake in the name.
 //! - DataFusion reads the column `k` of a right or full join `USING (k)` from the left table, where
@@ -25,9 +26,9 @@ use datafusion::optimizer::AnalyzerRule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The rule that replaces `NOT IN` by `NOT EXISTS` where both are equal, gives unique names to the
-/// columns of correlated subqueries, and refuses merged columns that would lose values and
-/// subqueries of `IN` that select an outer column.
+/// The rule that replaces `NOT IN` by `NOT EXISTS` where both are equivalent, and gives unique
+/// names to the columns of correlated subqueries. The rule refuses merged columns that would lose
+/// values, and it refuses subqueries of `IN` that select an outer column.
 #[derive(Debug)]
 pub(crate) struct RenameCorrelated;
 

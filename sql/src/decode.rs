@@ -17,8 +17,8 @@ use std::sync::Arc;
 /// Returns the rows of a region from the outputs of its program.
 ///
 /// # Errors
-/// If Arrow refuses a computation, a result cannot be read, or DataFusion must compute a column,
-/// such as a mean of decimals that does not fit its type.
+/// If Arrow refuses a computation, a result cannot be read, or only DataFusion can compute a
+/// column, such as a mean of decimals that does not fit its type.
 pub(crate) fn decode(
     join: &GroupedJoin,
     encoded: &EncodedJoin,

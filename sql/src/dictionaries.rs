@@ -1,5 +1,5 @@
-//! Casts of dictionaries to views. Arrow's cast turns NULLs among the values of a dictionary into
-//! empty texts; a cast to the dtype of the values keeps the NULLs.
+//! Casts of dictionaries to views. Arrow's direct cast turns NULLs among the values of a dictionary
+//! into empty texts. A cast to the type of the values keeps the NULLs.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
@@ -11,7 +11,8 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
-/// The rule that casts dictionaries to the dtype of their values before they are cast to views.
+/// The rule that casts dictionaries to the type of their values, before the values are cast to
+/// views.
 #[derive(Debug)]
 pub(crate) struct UnpackDictionaries;
 

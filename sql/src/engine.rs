@@ -72,8 +72,8 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// Returns the same engine on the target with this name, for `SET redpoll.engine`.
     ///
     /// # Errors
-    /// If the target does not exist, or the engine cannot be moved, as with this default
-    /// implementation.
+    /// If the target does not exist, or the engine cannot run on another target. The default
+    /// implementation always fails.
     fn with_target(&self, name: &str) -> Result<Arc<dyn Engine>, RunError> {
         let message = format!(
             "the engine of this session cannot run on `{name}`; use its own target by `SET redpoll.engine = 'session'`"

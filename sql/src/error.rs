@@ -80,9 +80,9 @@ pub enum Error {
         /// The line of the opening quote, counted from 1.
         line: u64,
     },
-    /// A quoted value of delimited text contains a line break, and the file is read in parts that
-    /// may be cut there. The fault of the author of the file, or ours: the start of the file has no
-    /// such value, so that it is read in parts.
+    /// A quoted value of delimited text contains a line break, but the file is read in parts, and a
+    /// part may begin at this line break. A file is read in parts if its start has no such value.
+    /// The fault of the author of the file, or ours.
     #[error(
         "the file {file}: line {line}: a quoted value begins here and contains a line break, so that the file cannot be \
          read in parts; `SET datafusion.optimizer.repartition_file_scans = false` reads it as a whole"
@@ -160,7 +160,7 @@ pub enum FallbackReason {
         /// The values.
         values: String,
     },
-    /// The variance of values is so small that differences of sums would lose its digits.
+    /// The variance of values is so small that its computation from sums would lose digits.
     #[error("the values of {values} differ so little that sums of their squares lose digits")]
     Cancellation {
         /// The values.
@@ -198,7 +198,7 @@ pub enum FallbackReason {
     },
 }
 
-/// Returns a number of rows with its noun.
+/// Returns a number of rows as text, such as `1 row` or `2 rows`.
 pub(crate) fn row_count(rows: u128) -> String {
     format!("{rows} {}", if rows == 1 { "row" } else { "rows" })
 }
@@ -238,7 +238,7 @@ impl From<Error> for DataFusionError {
 const BUG_NOTICE: &str = "This issue was likely caused by a bug in DataFusion's code. Please help us to resolve this by filing a bug \
                    report in our issue tracker: https://github.com/apache/datafusion/issues. ";
 
-/// DataFusion's plan of `count(*)`.
+/// The call that DataFusion plans for `count(*)`.
 const COUNT_OF_ROWS: &str = "count(Int64(1))";
 
 /// The start of DataFusion's message on a file that cannot be written. The message names no cause.

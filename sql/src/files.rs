@@ -59,7 +59,8 @@ impl Database {
         replace_table(&self.context().state(), table, provider)
     }
 
-    /// Returns the table of a file, a folder or a pattern, read by `reader` or by its extension.
+    /// Returns the table of a file, a folder or a pattern. Without a `reader`, the extension
+    /// determines the format.
     ///
     /// # Errors
     /// If the file is missing, damaged or of an unknown format, or the files of a folder or pattern
@@ -235,7 +236,7 @@ impl Database {
     }
 }
 
-/// Returns the format of the rows of a file; `None` if the file has a tensor.
+/// Returns the format of the rows of a file; `None` if the file contains a tensor.
 fn row_format(extension: &str, file: &Path, reader: Option<RowReader>) -> std::io::Result<Option<RowFormat>> {
     match reader {
         Some(reader) => reader.format(extension, file).map(Some),
@@ -246,8 +247,8 @@ fn row_format(extension: &str, file: &Path, reader: Option<RowReader>) -> std::i
 /// Infers the columns of files of delimited text.
 ///
 /// # Errors
-/// The errors of [`TextFormat::infer_columns`], and an open quote in place of an error that it
-/// causes.
+/// The errors of [`TextFormat::infer_columns`]. If an open quote causes such an error, the error
+/// says where the quote is.
 pub(crate) fn columns_of_text(text: TextFormat, files: &[&Path]) -> Result<Schema> {
     text.infer_columns(files).map_err(|error| open_quote_error(files, text).unwrap_or(error))
 }
@@ -290,7 +291,7 @@ fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?', '['])
 }
 
-/// Returns whether DataFusion ignores a file: its name begins with a dot or an underscore.
+/// Returns whether DataFusion ignores a file, because its name begins with a dot or an underscore.
 fn is_hidden(file: &Path) -> bool {
     file.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with(['.', '_']))
 }

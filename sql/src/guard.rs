@@ -68,7 +68,7 @@ pub(crate) async fn guard_future<T>(input: &str, future: impl Future<Output = Re
     .await
 }
 
-/// Adds the name of the input to an error of a file reader, whose message has none.
+/// Adds the name of the input to an error of a file reader that does not name its file.
 pub(crate) fn name_input(input: &str, error: DataFusionError) -> DataFusionError {
     let damaged = |cause: String| Error::Damaged { input: input.to_owned(), cause }.into();
     match error {

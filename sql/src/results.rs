@@ -134,7 +134,7 @@ impl NumberBuffer {
         }
     }
 
-    /// Returns whether a value is not 0.
+    /// Returns whether value `k` is not 0.
     pub(crate) fn is_nonzero(&self, k: usize) -> bool {
         match self {
             NumberBuffer::I64(values) => values[k] != 0,

@@ -34,8 +34,8 @@ pub(crate) struct TextFormat {
 
 impl TextFormat {
     /// Returns the format of text with the given delimiter and comments. A text that starts with
-    /// the shape of a tensor has comments in any case. The first line is a header, unless all of
-    /// its values are numbers or empty, and not all are empty.
+    /// the shape of a tensor has comments, even if `comment` is `None`. The first line is a header,
+    /// unless it contains numbers and all its other values are empty.
     fn with_delimiter(start: &[u8], delimiter: u8, comment: Option<u8>) -> TextFormat {
         // `redpoll-datasets` writes the shape of a tensor in such a comment.
         let comment = comment.or_else(|| start.starts_with(b"# dims ").then_some(b'#'));
@@ -75,7 +75,7 @@ impl RowFormat {
         ["csv", "tsv", "tab", "psv", "txt", "ndjson", "jsonl", "json", "parquet", "arrow"];
 
     /// Returns the format of files with this extension, in upper or lower case; `None` if such a
-    /// file has a tensor. If several formats have the extension, the start of `file` decides. The
+    /// file has a tensor. If several formats share the extension, the start of `file` decides. The
     /// start also shows whether text has a header and comments.
     ///
     /// # Errors

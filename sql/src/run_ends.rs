@@ -1,9 +1,9 @@
 //! Run-end encoded columns, which DataFusion's outer joins pad with wrong values.
 //!
-//! An outer join reads the columns of an added row by `take` with a NULL index, which Arrow ignores
-//! for run-end encoded arrays: `take` returns the first value. So tables in memory store plain
-//! arrays instead. A plan is refused if an outer join that DataFusion runs still adds rows to a
-//! run-end encoded column.
+//! For a row that an outer join adds, DataFusion calls Arrow's `take` with a NULL index. For
+//! run-end encoded arrays, `take` ignores the NULL and returns the first value. So tables in memory
+//! store plain arrays instead. A plan is refused if an outer join that DataFusion runs still adds
+//! rows to a run-end encoded column.
 
 use crate::error::Error;
 use datafusion::arrow::compute::cast;
@@ -68,7 +68,7 @@ fn values_type(ty: &DataType) -> Option<&DataType> {
 }
 
 /// Checks that no outer join of a plan pads a run-end encoded column. The plan must be optimized,
-/// because in other plans, columns that no node reads count, too.
+/// because a plan before optimization also has columns that no node reads.
 ///
 /// # Errors
 /// [`Error::RunEndEncoded`] if an outer join pads such a column.

@@ -22,7 +22,7 @@ use std::time::SystemTime;
 #[derive(Debug)]
 pub(crate) struct SchemaTables {
     tables: RwLock<HashMap<String, Arc<dyn TableProvider>>>,
-    /// The tables of files that statements have named, which are not listed.
+    /// The tables of files that statements have named. The list of tables omits them.
     named_files: RwLock<HashMap<String, NamedFileTable>>,
     /// The columns of files that the session keeps.
     columns: Arc<ColumnStore>,

@@ -1,11 +1,11 @@
 //! The columns of files of delimited text, and the line breaks of their values.
 //!
-//! DataFusion infers types from parts of a file, which it cuts at line breaks, also at some of
-//! those within quotes. Then a column of numbers beside a column of such values is a column of
-//! texts.
+//! To infer types, DataFusion cuts a file into parts at line breaks, including some line breaks
+//! within quotes. A column of numbers next to a column with such line breaks then becomes a column
+//! of texts. So redpoll infers types from the first rows of the whole file.
 //!
 //! Arrow infers numbers from codes with leading zeros, such as postal codes, and the zeros are
-//! lost. Such a column is a column of texts, as in DuckDB.
+//! lost. Here, such a column is a column of texts.
 
 use crate::open_quotes::{Quoting, has_line_breaks};
 use crate::row_format::TextFormat;
@@ -55,7 +55,7 @@ impl TextFormat {
         Ok(with_texts(&schema, &self.codes(&schema, text, MAX_ROWS)?))
     }
 
-    /// Infers the columns of a text from its first rows, with numbers for codes with leading zeros.
+    /// Infers the columns of a text from its first rows; codes with leading zeros count as numbers.
     /// Also returns the number of rows that were read.
     fn infer_numbers(self, text: impl Read, rows: usize) -> Result<(Schema, usize), ArrowError> {
         let (schema, read) = self.arrow_format().infer_schema(text, Some(rows))?;
@@ -115,7 +115,7 @@ impl TextFormat {
     }
 }
 
-/// Returns whether a number is a code: its first digit of several is a zero.
+/// Returns whether a number is a code: it begins with a zero and another digit.
 fn is_code(number: &str) -> bool {
     matches!(number.as_bytes(), [b'0', second, ..] if second.is_ascii_digit())
 }
@@ -129,7 +129,7 @@ fn with_texts(schema: &Schema, columns: &BTreeSet<String>) -> Schema {
     Schema::new(fields.collect::<Vec<_>>())
 }
 
-/// Returns the names, with a number after each name that occurs before.
+/// Returns the names, with a number appended to each name that has occurred before.
 fn unique_names<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
     let mut taken: BTreeSet<String> = names.clone().map(str::to_owned).collect();
     let mut seen = BTreeSet::new();
@@ -141,7 +141,7 @@ fn unique_names<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String>
 mod tests {
     use super::*;
 
-    /// Repeated names get numbers that give no name of another column.
+    /// A repeated name gets a number such that the result is no name of another column.
     #[test]
     fn repeated_names_are_numbered() {
         let names = ["a", "a", "b", "a_1", "a"];

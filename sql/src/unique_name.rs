@@ -1,4 +1,4 @@
-//! Names of columns that no other column has.
+//! Unique names of columns.
 
 use std::collections::BTreeSet;
 

@@ -1,13 +1,14 @@
 //! Errors on values of delimited text that do not have the type of their column.
 //!
-//! Arrow's messages have the index of the column, and a line number that starts at 0 and counts
-//! from the start of the part of the file that is read.
+//! Arrow's messages give the index of the column, not its name. Their line number starts at 0, and
+//! counts from the start of the part of the file that is read.
 
 use datafusion::arrow::datatypes::Schema;
 use datafusion::arrow::error::ArrowError;
 
-/// Adds the file and the name of the column to an error on a value, and the line if the text is
-/// read from its start, as `from_start` says. Other errors are returned unchanged.
+/// Adds the file and the name of the column to an error on a value. If `from_start` is true, the
+/// text is read from its start, and the line number is added too. Other errors are returned
+/// unchanged.
 pub(crate) fn name_value(input: &str, schema: &Schema, from_start: bool, error: ArrowError) -> ArrowError {
     let ArrowError::ParseError(text) = &error else { return error };
     match placed_message(input, schema, from_start, text) {

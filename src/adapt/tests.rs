@@ -1,5 +1,5 @@
-//! Tests of adaptivity: extra work due to wrong statistics, and the part of it that adaptation
-//! saves.
+//! Tests of adaptivity: the extra work that wrong statistics cause, and the share of this work that
+//! adaptation saves.
 
 use crate::bindings::Bindings;
 use crate::config::Config;

@@ -77,8 +77,9 @@ fn broadcast(states: &[ArrayState]) -> Result<Vec<Expr>, Cause> {
 }
 
 /// Labels the modes of arrays. A mode of size 1 is broadcast, that is, read at coordinate 0, if
-/// another mode with its label has another size. The error reports the distance of the mode from
-/// the last mode, so modes of one label whose sizes may differ must have equal distances.
+/// another mode with its label has another size. The error reports a mode by its distance from the
+/// last mode. If the sizes of modes with one label may differ, these modes must therefore have
+/// equal distances.
 ///
 /// # Errors
 /// Fails if modes of one label have different sizes other than 1.

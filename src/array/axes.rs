@@ -34,7 +34,7 @@ enum Selection {
 }
 
 impl Axes {
-    /// Returns the same axes for reductions that keep the reduced modes, with size 1.
+    /// Makes reductions along these axes keep the reduced modes, with size 1.
     ///
     /// ```
     /// use redpoll::Axes;

@@ -171,8 +171,8 @@ pub(super) fn states<'a>(arrays: impl IntoIterator<Item = &'a Array>) -> Result<
 
 impl Array {
     /// Computes the array on the target of its session. The tensor belongs to the caller;
-    /// [`Array::compute`] also keeps it for later expressions. A computed array is not computed
-    /// again, unless its tensor was evicted.
+    /// [`Array::compute`] also keeps it for later expressions. An array whose tensor is kept is not
+    /// computed again, unless the tensor was evicted.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -205,8 +205,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Array::collect`]; also if the target is missing on this machine, or if the
-    /// target computes dense tensors and a tensor is too large.
+    /// The errors of [`Array::collect`]. Also fails if the target is missing on this machine, or if
+    /// the target computes dense tensors and a tensor is too large.
     pub fn collect_with(&self, target: Target) -> Result<Tensor, Error> {
         Ok(self.session.evaluate(&[self.state()?], &[], target)?.swap_remove(0))
     }
@@ -224,8 +224,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Array::collect`]; also if the dtype differs from `T`, or the dense values
-    /// exceed the limits of storage.
+    /// The errors of [`Array::collect`]. Also fails if the dtype differs from `T`, or the dense
+    /// values exceed the limits of storage.
     pub fn to_vec<T: Value>(&self) -> Result<Vec<T>, Error> {
         values(&self.collect()?)
     }
@@ -281,8 +281,8 @@ impl Array {
         Ok(explanation)
     }
 
-    /// Returns the queries that compute the array and the tensors between them. [`Flow`] prints as
-    /// text, and as a graph by [`Flow::to_dot`] and [`Flow::to_mermaid`].
+    /// Returns the queries that compute the array, and the tensors that pass between the queries.
+    /// [`Flow`] is displayed as text; [`Flow::to_dot`] and [`Flow::to_mermaid`] return a graph.
     ///
     /// ```
     /// let session = redpoll::Session::default();

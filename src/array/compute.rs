@@ -46,11 +46,12 @@ impl Array {
     /// them is dropped or computed itself. Until then, the tensor counts against the memory limit
     /// of the session. If the limit is reached, the least recently read tensors are evicted, and
     /// expressions that need an evicted tensor compute it again. For this, the inputs of the array
-    /// are kept as well. `session.array(t)` of a collected tensor `t` keeps the tensor alone.
+    /// are kept as well. To keep only a tensor, collect the array and make a new array with
+    /// [`Session::array`].
     ///
-    /// Values, dtypes, fill values and requested formats of results do not depend on the tensors
-    /// that are kept, except for the order in which floats are added. Formats that no expression
-    /// requests are chosen by their cost, as always.
+    /// Kept tensors do not change the values, dtypes, fill values and requested formats of results,
+    /// except that floats may be added in another order. Formats that no expression requests are
+    /// chosen by their cost, as always.
     ///
     /// ```
     /// let session = redpoll::Session::default();

@@ -112,7 +112,8 @@ impl Array {
 }
 
 impl Session {
-    /// Returns the coordinates at which a mask is true in row-major order, as one vector per mode.
+    /// Returns, in row-major order, the coordinates at which a mask is true, as one vector per
+    /// mode.
     pub(super) fn coordinates_where(&self, tensor: &Tensor) -> Result<Vec<Array>, Error> {
         let coordinates = match tensor.ty().fill == true.into() {
             false => {

@@ -178,7 +178,7 @@ impl FileScan {
     }
 
     /// Numbers the coordinates of an edge list separately in each mode, as for users and items. By
-    /// default, two modes are vertices of one set, and the matrix is square.
+    /// default, both modes of a matrix index the same set of vertices, so the matrix is square.
     ///
     /// [`Session::scan`] has an example.
     pub fn vertices_per_mode(mut self) -> FileScan {
@@ -228,9 +228,9 @@ impl FileScan {
     }
 
     /// Returns the array, whose file is read by the first plan that needs the values. Shape and
-    /// dtype come from the header. The file is read at once if its extension belongs to a format
-    /// without a header (`.tns`, `.csv`, `.tsv`) or is unknown, or if a file format is set. The
-    /// file is also read at once if another dtype is set and the fill value is not zero.
+    /// dtype come from the header. The file is read immediately if its extension belongs to a
+    /// format without a header (`.tns`, `.csv`, `.tsv`) or is unknown, or if a file format is set.
+    /// The file is also read immediately if another dtype is set and the fill value is not zero.
     ///
     /// The file must not change before it is read. If its shape, dtype, fill value or format has
     /// changed, computing the array fails.
@@ -251,7 +251,7 @@ impl FileScan {
     ///
     /// # Errors
     /// The errors of [`FileScan::info`]; also if the format does not match the shape. For a file
-    /// that is read at once, the errors of [`FileScan::read`].
+    /// that is read immediately, the errors of [`FileScan::read`].
     pub fn array(&self) -> Result<Array, Error> {
         let has_header = FileFormat::of_file_name(&self.path).is_some_and(|f| f.has_header);
         if !has_header || self.options.file_format.is_some() {

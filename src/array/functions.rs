@@ -93,7 +93,7 @@ functions! { binary:
     add Add "Computes the sum, as `x + y`; integers wrap." [1, 2] [10, 20] => i32: [11, 22];
     add_checked AddChecked "Computes the sum; integer overflow stops the run with an error." [1, 2] [10, 20] => i32: [11, 22];
     add_saturating AddSat "Computes the sum; integers saturate." [i8::MAX] [1i8] => i8: [127];
-    atan2 Atan2 "Computes the angle of a point. This array has the second coordinate of the point, the operand the first." [0.0] [1.0] => f64: [0.0];
+    atan2 Atan2 "Computes the angle of a point. This array holds the second coordinate of the point, and the operand holds the first." [0.0] [1.0] => f64: [0.0];
     bitwise_and BitAnd "Computes the bitwise and, as `x & y`." [6, 5] [3, 4] => i32: [2, 4];
     bitwise_left_shift Shl "Shifts the bits left, as `x << y`." [1, 3] [4, 1] => i32: [16, 6];
     bitwise_or BitOr "Computes the bitwise or, as `x | y`." [6, 5] [3, 2] => i32: [7, 7];

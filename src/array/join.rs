@@ -140,7 +140,7 @@ impl Array {
         })
     }
 
-    /// Repeats the value at each coordinate `k` of an axis `counts[k]` times.
+    /// Repeats the values along an axis: the values at coordinate `k` occur `counts[k]` times.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -241,8 +241,8 @@ pub(crate) fn along(state: &ArrayState, mode: usize, size: u64, at: Subscript) -
     Ok(state.with_expr(if expr.info().fields == fields { expr } else { expr.reorder(fields.iter().cloned())? }))
 }
 
-/// Computes `ifelse(i < n, a[i], b[i - n])`, where `n` is the size of `a`; nested for more than two
-/// arrays.
+/// Computes `ifelse(i < n, a[i], b[i - n])`, where `n` is the size of `a`. For more than two
+/// arrays, the expression is nested.
 fn concat(states: &[ArrayState], number: i64) -> Result<ArrayState, Cause> {
     let rank = states[0].require_numbered()?.rank();
     let mode = axis(number, rank)?;

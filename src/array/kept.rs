@@ -7,9 +7,9 @@
 //! the addresses of their original expressions, which arrays built before the computation contain.
 //!
 //! An origin reads the tensor of another computed array only if another owner keeps that tensor. So
-//! a loop that computes each array from the previous one keeps two tensors, not all. Origins of
-//! long loops end after [`MAX_DEPTH`] computed arrays: the next array is never computed again, and
-//! its tensor is never evicted.
+//! a loop that computes each array from the previous one keeps two tensors, not one per iteration.
+//! A chain of origins has at most [`MAX_DEPTH`] computed arrays: the array that would exceed this
+//! length is never computed again, so its tensor is never evicted.
 //!
 //! [`Array::compute`]: super::Array::compute
 
@@ -141,7 +141,7 @@ impl fmt::Debug for KeptTensor {
 
 impl KeptTensors {
     /// Returns an empty set of kept tensors, and registers the set with the budget, which evicts
-    /// from it.
+    /// tensors from the set.
     pub(crate) fn within(budget: &MemoryBudget) -> Arc<KeptTensors> {
         let kept = Arc::new_cyclic(|this| KeptTensors { by_expr: Mutex::default(), this: this.clone() });
         let evictable: Weak<KeptTensors> = Arc::downgrade(&kept);

@@ -1,5 +1,5 @@
 //! Reductions that combine several folds (means, variances, norms, coordinates of extremes),
-//! running folds, and differences, the inverse of running sums.
+//! running folds, and differences of adjacent elements.
 
 use super::error::Cause;
 use super::reduce::{along, fold, identity, to_bool, widen};
@@ -25,7 +25,7 @@ impl Array {
     }
 
     /// Computes the variance along axes, in floats: the sum of squared differences from the mean,
-    /// divided by the number of elements less `correction` (0 for a population, 1 for a sample).
+    /// divided by the number of elements minus `correction` (0 for a population, 1 for a sample).
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -76,8 +76,8 @@ impl Array {
     }
 
     /// Returns the coordinate of the smallest value along axes. If several values are smallest, the
-    /// first coordinate is returned; if there are NaN, the coordinate of the first NaN. Along
-    /// several axes, the result is the row-major index over these axes.
+    /// first coordinate is returned. If some values are NaN, the coordinate of the first NaN is
+    /// returned. Along several axes, the result is the row-major index over these axes.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

@@ -12,7 +12,7 @@ use redpoll_logic::{Affine, Expr, Field, IndexMap, Scalar, Subscript};
 /// The modes that [`Array::tensordot`] sums over.
 #[derive(Clone, Debug)]
 pub enum Contraction {
-    /// The given number of last modes of the first array and first modes of the second.
+    /// This many of the last modes of the first array, and of the first modes of the second array.
     Count(usize),
     /// Modes of the first array and of the second, pair by pair.
     Pairs(Vec<i64>, Vec<i64>),
@@ -31,9 +31,9 @@ impl<const N: usize> From<([i64; N], [i64; N])> for Contraction {
 }
 
 impl Array {
-    /// Computes the matrix product over the last mode of the first array and the last but one of
-    /// the second. A vector is a row on the left and a column on the right. Modes before the last
-    /// two are broadcast.
+    /// Computes the matrix product, a sum over the last mode of the first array and the
+    /// second-to-last mode of the second array. A vector is a row on the left and a column on the
+    /// right. Modes before the last two are broadcast.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -116,9 +116,9 @@ impl Array {
         })
     }
 
-    /// Computes the product of NumPy's `dot`, over the last mode of the first array and the last
-    /// but one of the second, or the only mode of a vector. The other modes of the first array come
-    /// before those of the second. A scalar operand multiplies each value.
+    /// Computes the product of NumPy's `dot`: a sum over the last mode of the first array and the
+    /// second-to-last mode of the second array, or the only mode of a vector. The other modes of
+    /// the first array come before those of the second. A scalar operand multiplies each value.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

@@ -10,8 +10,8 @@ impl Session {
     /// Returns a description of an array of random numbers: by default dense, of `f64`, and
     /// uniformly distributed from 0 (included) to 1 (excluded).
     ///
-    /// The same description gives the same array on every machine and in every version.
-    /// [`generate`](crate::datasets::generate) has graphs, bands, blocks and more.
+    /// The same description gives the same array on every machine and in every version. The module
+    /// [`generate`](crate::datasets::generate) generates graphs, bands, blocks and more.
     ///
     /// ```
     /// use redpoll::prelude::*;

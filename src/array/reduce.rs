@@ -68,7 +68,7 @@ fn unchanged(state: &ArrayState) -> Result<ArrayState, Cause> {
 /// Converts numbers to booleans by `x != 0`.
 ///
 /// # Errors
-/// If the values are structs.
+/// Fails if the values are structs.
 pub(crate) fn to_bool(state: &ArrayState) -> Result<ArrayState, Cause> {
     let zero = |prim| Expr::literal(Scalar::zero(prim));
     match state.prim() {

@@ -22,8 +22,8 @@ pub(super) struct Resolver<'k> {
     pub(super) kept: Vec<Arc<KeptTensor>>,
     /// Resolved expressions, by the address of the original expression.
     resolved: HashMap<usize, Expr>,
-    /// The origins of resolved tables. The origins are owned here so that no new expression gets an
-    /// address in `resolved`.
+    /// The origins of resolved tables. The origins are owned here so that no new expression reuses
+    /// an address that is a key of `resolved`.
     origins: Vec<Arc<Origin>>,
 }
 

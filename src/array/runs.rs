@@ -10,8 +10,8 @@ use std::panic::Location;
 
 impl Session {
     /// Returns a matrix of step functions, one for each row, that is stored in runs of equal
-    /// values. A run is a pair of the column at which it begins and the value from there up to the
-    /// next run or the last column. The first run of a row begins at column 0, and the runs are in
+    /// values. A run is a pair: the column at which the run begins, and its value up to the next
+    /// run or the last column. The first run of a row begins at column 0, and the runs are in
     /// ascending order.
     ///
     /// The work of a fold along the rows is proportional to the number of runs.

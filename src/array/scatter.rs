@@ -10,7 +10,7 @@ use std::ops::Range;
 
 impl Array {
     /// Folds each value of the array into a vector of `size` elements, at the coordinate that
-    /// `coordinates` has for the value. The two arrays are aligned, and coordinates outside of
+    /// `coordinates` holds for the value. The two arrays are aligned, and coordinates outside of
     /// `0..size` are ignored.
     ///
     /// `op` must have an identity, which is the result where no value is folded.

@@ -105,7 +105,7 @@ impl ScheduledArray {
     ///
     /// # Errors
     /// The errors of [`Array::prepare`]; also if a schedule applies to no query, or a
-    /// transformation does not fit the loops or would let rounds race.
+    /// transformation does not fit the loops or would cause a data race between rounds.
     pub fn prepare(&self) -> Result<Prepared, Error> {
         self.array.session.prepare_scheduled_array(&self.array, &self.schedules)
     }

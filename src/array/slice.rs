@@ -105,8 +105,8 @@ impl Array {
         })
     }
 
-    /// Reads one value of the array for each element of `indices`, which is the coordinate of the
-    /// value along `axis`. The other modes of both arrays must have equal sizes. A negative
+    /// Reads one value of the array for each element of `indices`. The element is the coordinate of
+    /// the value along `axis`. The other modes of both arrays must have equal sizes. A negative
     /// coordinate counts from the end; the value at a coordinate out of bounds is zero.
     ///
     /// ```

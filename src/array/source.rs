@@ -1,4 +1,4 @@
-//! Arrays over tensors and values.
+//! Arrays made from tensors in memory, lists of values and lists of entries.
 
 use super::Array;
 use super::error::{ArrayError, Cause};
@@ -85,7 +85,7 @@ impl Session {
         self.array_from("triples", Location::caller(), builder.tensor())
     }
 
-    /// Returns the array of a tensor, or the array that carries the error.
+    /// Returns the array of a tensor, or an array that carries the error.
     pub(crate) fn array_from(
         &self,
         operation: &'static str,

@@ -56,7 +56,7 @@ impl SharedState {
     }
 }
 
-/// The fields of the first modes of positional arrays.
+/// The fields of the first 32 modes of positional arrays, created once.
 static POSITIONS: LazyLock<Vec<Field>> = LazyLock::new(|| (0..32).map(|k| Field::from(format!("d{k}"))).collect());
 
 /// Returns the field of mode `k` of a positional array.

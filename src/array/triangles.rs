@@ -83,7 +83,8 @@ impl Array {
         })
     }
 
-    /// Reads the diagonal `column = row + k` of the last two modes, which becomes the last mode.
+    /// Reads the diagonal `column = row + k` of the last two modes. The diagonal becomes the last
+    /// mode.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

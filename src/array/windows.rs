@@ -15,8 +15,8 @@ pub enum Overlap {
     Full,
     /// One element per element of the array, on which the kernel is centered: size `n`.
     Same,
-    /// The elements where the whole kernel lies within the array: size `n - k + 1`, or 0 for a
-    /// larger kernel.
+    /// The elements where the whole kernel lies within the array: size `n - k + 1`, or 0 if the
+    /// kernel is larger than the array.
     Valid,
 }
 
@@ -88,7 +88,7 @@ impl Array {
         })
     }
 
-    /// Convolves the array with a kernel that has equally many modes:
+    /// Convolves the array with a kernel that has the same number of modes:
     /// `out[i] = sum(kernel[t] * self[i - t], t)`, where `i` starts at 0 for [`Overlap::Full`]. The
     /// array is zero beyond its bounds.
     ///
@@ -120,7 +120,8 @@ impl Array {
 }
 
 /// Returns the elements of the array at `i + first - tap`, where `first` depends on the overlap.
-/// The first modes have the elements `i` of the convolution, the last modes the taps of the kernel.
+/// The first modes range over the elements `i` of the convolution, and the last modes over the taps
+/// of the kernel.
 fn tap_windows(array: &ArrayState, taps: &[u64], overlap: Overlap) -> Result<ArrayState, Cause> {
     let rank = taps.len();
     let overflow = || {

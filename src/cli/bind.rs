@@ -64,17 +64,17 @@ pub(super) struct RequiredInput {
     pub(super) fields: Vec<String>,
     /// The dtype, if a program declares it.
     pub(super) dtype: Option<DType>,
-    /// The dtype of an input that is a number. The option has the value of such an input in place
-    /// of a file.
+    /// The dtype of an input of rank 0 of a program, or `None`. `--bind` takes the value of such an
+    /// input, not a file.
     pub(super) number: Option<DType>,
     /// The default format, as text.
     pub(super) format: Option<String>,
 }
 
 impl RequiredInput {
-    /// Returns the dtype of the number that the option has in place of a file, or `None` if the
-    /// option names a file. An input of a program that is a number always takes a number. A table
-    /// without indices takes a number, unless a file of that name exists.
+    /// Returns the dtype of the number that `bind` specifies, or `None` if `bind` names a file. An
+    /// input of rank 0 of a program always takes a number. A table without indices takes a number,
+    /// unless a file of that name exists.
     fn dtype_of_number(&self, bind: &BindArg) -> Option<DType> {
         let is_table = self.number.is_none() && self.fields.is_empty() && !bind.file.exists();
         let is_integer = || bind.file.to_str().is_some_and(|text| text.parse::<i64>().is_ok());
@@ -117,7 +117,7 @@ pub(super) fn load(
     Ok(bindings)
 }
 
-/// Adds a hint to the failure of a file that cannot be read, if the file is a number.
+/// Adds a hint to the failure to read a file, if the name of the file is a number.
 fn unreadable(bind: &BindArg, required: &RequiredInput, failure: CommandFailure) -> CommandFailure {
     let is_number = || bind.file.to_str().is_some_and(|text| text.parse::<f64>().is_ok());
     match failure {

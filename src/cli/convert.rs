@@ -178,8 +178,8 @@ pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Res
     write_summary(args, &after, out)
 }
 
-/// Rejects an output that is a folder or the input, whose columns and names may be lost, and the
-/// outputs that [`check_file`] rejects.
+/// Rejects an output that is a folder, the input file (whose column names and coordinate names
+/// could be lost), or a file that [`check_file`] rejects.
 fn check_output(from: &Path, to: &Path) -> Result<(), CommandFailure> {
     if to.is_dir() {
         let example = to.join("tensor.npz");
@@ -212,7 +212,7 @@ fn convert_tensor(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<
     bar.clear();
     edge_list_notes(&args.from, &opened.info).iter().for_each(|text| note(text));
     repetition_note(&args.from, opened.repeated, &opened.info).iter().for_each(|text| note(text));
-    // The format determines the layout.
+    // The storage format determines the layout, so another layout is not a loss.
     let before = Info { layout: after.layout, ..opened.info };
     for loss in find_losses(&before, &after, !opened.dictionaries.is_empty()) {
         note(&format!("{}: {loss}", args.to.display()));

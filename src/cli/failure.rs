@@ -125,7 +125,7 @@ pub(super) fn similar_file(path: &Path) -> Option<String> {
     let mut names = files.filter_map(|file| file.ok()?.file_name().into_string().ok()).collect::<Vec<_>>();
     names.sort_unstable();
     let name = path.file_name()?.to_str()?;
-    // The extension may be missing.
+    // The user may have left out the extension.
     let is_longer = |other: &&String| other.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
     let mut similar: Vec<String> = names.iter().filter(is_longer).take(3).cloned().collect();
     if similar.is_empty() {
@@ -140,7 +140,8 @@ pub(super) fn similar_names<'a>(name: &str, known: impl IntoIterator<Item = &'a 
     similar
 }
 
-/// Returns the question for the known names that are similar to a name, if there are any.
+/// Returns a question such as "did you mean `csr`?", or `None` if no known name is similar to
+/// `name`.
 pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     question(similar_names(name, known))
 }

@@ -1,4 +1,4 @@
-//! Handlers of signals that end the process; they remove unfinished files first.
+//! Handlers of signals that end the process. The handlers first remove unfinished files.
 
 use crate::datasets::remove_unfinished;
 use crate::kernels::c::stop_compilers;

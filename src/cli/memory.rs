@@ -30,9 +30,9 @@ pub(super) fn memory(limit: Option<usize>) -> Memory {
     limit.map_or_else(Memory::default, Memory::limited)
 }
 
-/// Returns the bytes that are left of the limit of `ulimit -v`, less a reserve for allocators and
-/// threads. The reserve is at most three quarters of these bytes. Returns `None` without such a
-/// limit.
+/// Returns the number of bytes that the process can still map under the limit of `ulimit -v`, less
+/// a reserve for allocators and threads. The reserve is at most three quarters of these bytes.
+/// Returns `None` if `ulimit -v` sets no limit.
 #[cfg(unix)]
 fn address_space() -> Option<usize> {
     use rustix::process::{Resource, getrlimit};

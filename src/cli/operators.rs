@@ -59,7 +59,7 @@ pub(super) fn operators(args: &Args, out: &mut impl Write) -> Result<(), Command
     }
     writeln!(
         out,
-        "\nPlans apply them by (mapjoin NAME ..) and fold with them by (aggregate NAME ..).\n\
+        "\nPlans apply operators by (mapjoin NAME ..) and fold with operators by (aggregate NAME ..).\n\
          In index notation, + - * / < <= > >= == != stand between values. The other operators are called, as in\n\
          max(x, 0), with `_` in place of `-` in their names. An operator before `=` folds the right side, as in\n\
          y(i) max= A(i,j)."

@@ -29,8 +29,8 @@ impl FromStr for OutArg {
     }
 }
 
-/// Minimum number of elements of a dense result that is checked for elements other than the fill
-/// value.
+/// Minimum number of elements of a dense result for which [`OutArg::density_note`] counts the
+/// elements that differ from the fill value.
 const MIN_ELEMENTS: u64 = 1000;
 
 impl OutArg {
@@ -66,8 +66,8 @@ impl OutArg {
         Ok(notes.into_iter().flatten().collect())
     }
 
-    /// Returns the note on a large dense result with few elements other than the fill value, in a
-    /// file that could have been sparse.
+    /// Returns a note if a large dense result has few elements that differ from the fill value, and
+    /// the file format could store only these elements.
     fn density_note(&self, tensor: &Tensor) -> Result<Option<String>, CommandFailure> {
         let elements = tensor.element_count();
         let may_be_sparse = |file: &FileFormat| matches!(file.extension, "mtx" | "npz" | "bsp.npz" | "rpt");
@@ -86,13 +86,13 @@ impl OutArg {
         }))
     }
 
-    /// Returns the option with a storage format.
+    /// Returns the text of this option with the given storage format.
     fn option(&self, format: &str) -> String {
         format!("--out {}={}:{format}", self.name, self.file.display())
     }
 }
 
-/// Rejects several results for one file.
+/// Rejects options that write several results to one file.
 pub(super) fn check_files(all: &[OutArg]) -> Result<(), CommandFailure> {
     for (k, out) in all.iter().enumerate() {
         if let Some(other) = all[..k].iter().find(|other| canonical_path(&other.file) == canonical_path(&out.file)) {
@@ -132,14 +132,15 @@ pub(super) fn check_file(option: &str, file: &Path) -> Result<(), CommandFailure
     ))
 }
 
-/// Returns the note on a file that will be read in another dtype than it was written in.
+/// Returns a note if reading the file gives another dtype than the dtype of the written values.
 pub(super) fn dtype_note(file: &Path, written: &DType, memory: &Memory) -> Result<Option<String>, CommandFailure> {
     let after = info_within(file, memory)?;
     let lost = lost_dtype(written, &after);
     Ok(lost.map(|loss| format!("{}: {loss}", file.display())))
 }
 
-/// Returns the loss of the dtype, from the dtype of the written values and the header of the file.
+/// Describes the loss of the dtype of the written values, or returns `None` if the header of the
+/// file has the same dtype.
 pub(super) fn lost_dtype(written: &DType, after: &Info) -> Option<String> {
     let (read, extension) = (&after.dtype, after.file_format.extension);
     (read != written).then(|| {
@@ -150,7 +151,7 @@ pub(super) fn lost_dtype(written: &DType, after: &Info) -> Option<String> {
     })
 }
 
-/// Rejects dense files of excessive size, which sparse tensors easily produce.
+/// Rejects a dense `.npy` file of more than 64 GiB, to which a sparse tensor easily expands.
 pub(super) fn check_size(file: &Path, shape: &[u64], prim: Prim) -> Result<(), CommandFailure> {
     const MAX_BYTES: u64 = 64 << 30;
     let bytes = shape.iter().try_fold(prim.bytes() as u64, |n, &d| n.checked_mul(d));

@@ -49,8 +49,8 @@ pub(super) struct PlanArgs {
 
     /// Transform the loops of a query. The schedule names the query, unless the query computes the
     /// only result: 'C: split(i, io, ii, 32) parallel(io)'; see --schedule-table, and `redpoll
-    /// explain` for the names of queries and loops. Results stay the same, but floats may be
-    /// rounded in another order, unless --strict is given. May be given several times
+    /// explain` for the names of queries and loops. Without --strict, floats may be added or
+    /// multiplied in another order; results do not change otherwise. May be given several times
     #[arg(long, value_name = "SCHEDULE")]
     schedule: Vec<String>,
 
@@ -242,7 +242,7 @@ impl PlanArgs {
         self.plan.as_ref().expect("the parser requires a plan")
     }
 
-    /// Adds the name of the file of the plan to errors in the text of the plan.
+    /// Prefixes errors in the text of the plan with the source of the text, such as the file name.
     pub(super) fn in_plan(&self, error: Error) -> CommandFailure {
         match error {
             Error::Parse(e) => CommandFailure::Error { error: format!("{}: {e}", self.source()).into(), hint: None },
@@ -311,8 +311,8 @@ fn subject_parser() -> impl TypedValueParser<Value = Subject> {
         .map(move |name| named(name).expect("the parser accepts only names of subjects"))
 }
 
-/// Returns the notes on the doubtful meaning of an edge list: its first record may be the header or
-/// an entry, and its columns of names may be one set of vertices or two.
+/// Returns notes on how an ambiguous edge list was read: whether its first record is the header or
+/// an entry, and whether its two columns of names are one set of vertices or two.
 pub(super) fn edge_list_notes(file: &Path, info: &Info) -> Vec<String> {
     let file = file.display();
     let header = info.header_guess.as_ref().map(|guess| {

@@ -46,7 +46,7 @@ const SIZE: u64 = 1000;
 /// Average number of entries for each coordinate of the first mode of a sparse table, unless the
 /// table is full or has [`MAX_ENTRIES`].
 const ENTRIES_PER_COORDINATE: u64 = 10;
-/// The greatest random number of a table of integers; the least is 1.
+/// The largest random number of a table of integers; the smallest is 1.
 const MAX_INTEGER: i64 = 9;
 /// Maximum number of random numbers of a table.
 const MAX_ENTRIES: u64 = 1 << 24;
@@ -64,8 +64,8 @@ impl StandInArgs {
         Ok(())
     }
 
-    /// Returns the formats of names that occur in the text of a plan but are not in `tables`; these
-    /// names may be results.
+    /// Returns the formats whose names may be results: names that occur in the text of a plan and
+    /// are not in `tables`. The list is empty for a program.
     pub(super) fn result_formats(&self, text: &str, tables: &[RequiredInput]) -> Vec<Named<String>> {
         let is_table = |name: &str| tables.iter().any(|table| table.name == name);
         let is_result = |named: &&Named<String>| occurs(&named.name, text) && !is_table(&named.name);

@@ -124,7 +124,7 @@ fn symmetry(of: MatrixSymmetry) -> &'static str {
 }
 
 /// Returns the candidate formats with their names: every shorthand once, blocks of the best size,
-/// sparse runs, and for booleans also each format without values, if it is valid.
+/// and sparse runs. For booleans, also includes each of these formats without values, if valid.
 fn candidates(tensor: &Tensor, survey: &Survey) -> Vec<(String, Format)> {
     let ty = tensor.ty();
     let rank = ty.shape.len();
@@ -162,7 +162,8 @@ mod tests {
     use crate::logic::{Prim, Scalar, TensorType};
     use crate::storage::{Duplicates, Triples, Values};
 
-    /// Asserts that sizes whose sum exceeds an `i64` exclude only formats of diagonals.
+    /// Asserts that formats of diagonals are left out if the sum of the sizes exceeds an `i64`, and
+    /// that other formats remain.
     #[test]
     fn sizes_may_add_up_beyond_64_bits() {
         let shape = vec![i64::MAX as u64; 2];

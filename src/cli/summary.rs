@@ -20,9 +20,9 @@ pub(super) struct StepTimes {
     pub(super) compile: Duration,
     /// Time from text to results in the first run.
     pub(super) cold: Duration,
-    /// The fastest of the later runs.
+    /// Time of the fastest later run.
     pub(super) warm_best: Option<Duration>,
-    /// The median of the later runs.
+    /// Median time of the later runs.
     pub(super) warm_median: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! Values of options, with messages that say what is expected.
+//! Parsers of option values; their error messages say which values are expected.
 
 use crate::logic::Prim;
 use std::num::NonZero;
@@ -19,12 +19,12 @@ pub(super) fn real(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| "expected a number, such as 0.5".to_owned())
 }
 
-/// Parses one of several sizes, which commas separate.
+/// Parses one size of a list separated by commas.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "expected sizes separated by commas, such as 10,20".to_owned())
 }
 
-/// Parses one of several modes, which commas separate.
+/// Parses one mode of a list separated by commas.
 pub(super) fn mode(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "expected modes, counted from 0 and separated by commas, such as 0,2".to_owned())
 }

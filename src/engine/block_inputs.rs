@@ -1,5 +1,6 @@
-//! Block inputs of programs: inputs with the bounds of blocks of the stored entries of other
-//! inputs. A stage computes its block inputs when it runs; users do not bind them.
+//! Block inputs of programs. The stored entries of an input are divided into blocks, and block
+//! inputs have the bounds of these blocks. A stage computes its block inputs when it runs; users do
+//! not bind them.
 
 use redpoll_compiler::notation::{Program, TensorId};
 use redpoll_logic::Alias;
@@ -8,7 +9,7 @@ use redpoll_storage::{Error, StoredBlocks, Tensor};
 /// The inputs of a program whose values are computed from other inputs.
 pub(crate) struct BlockInputs(Vec<DerivedInputs>);
 
-/// Inputs with the bounds of blocks of the stored entries of the input `of`.
+/// The block inputs with the bounds of the blocks of the input `of`.
 struct DerivedInputs {
     of: Alias,
     stored: StoredBlocks,
@@ -29,8 +30,8 @@ impl BlockInputs {
         BlockInputs(derived.collect())
     }
 
-    /// Returns the inputs, computed from the tensors that `tensor` finds. Inputs that need other
-    /// tensors are left out.
+    /// Computes the block inputs from the tensors that `tensor` returns. Block inputs that
+    /// derive from other tensors are left out.
     ///
     /// # Errors
     /// Fails if the bounds do not fit in memory.

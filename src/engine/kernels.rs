@@ -40,8 +40,8 @@ pub(crate) fn run_in_tiers(
     if !loops.is_compiled(Target::OPTIMIZING) {
         return run(Target::INSTANT);
     }
-    // Other layouts have kernels of their own, which may be compiled in the run, so times are not
-    // comparable.
+    // Another kernel runs for inputs of another layout, and the run may include its compilation. So
+    // the times are not comparable.
     if !loops.fits(inputs) {
         return run(Target::OPTIMIZING);
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Returns the results of a plan as defined by the reference interpreter.
 pub(crate) fn run_logic(plan: &Plan, bindings: &Bindings, mode: FloatMode) -> Result<Vec<(Alias, Tensor)>, Error> {
     let mut inputs = HashMap::new();
-    // Includes the inputs that the optimizer has eliminated.
+    // These are the inputs before optimization, including inputs that the optimizer eliminates.
     let read = plan.inputs();
     for (name, tensor) in bindings.iter().filter(|(name, _)| read.contains(name)) {
         let values = dense::scalars(name, tensor, Target::LOGIC)?;

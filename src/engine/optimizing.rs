@@ -58,7 +58,8 @@ impl OptimizingTier {
         OptimizingBackend::new(&self.toolchain).text(&drafts).map_err(|source| compile_error(stages, source))
     }
 
-    /// Compiles the kernels of all stages that have none. Edited text is compiled as a whole.
+    /// Compiles the missing kernels of all stages. With edited text, compiles all kernels unless
+    /// all are compiled already.
     pub(crate) fn compile(&self, stages: &[Stage]) -> Result<(), Error> {
         if self.is_ready(stages) {
             return Ok(());

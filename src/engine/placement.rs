@@ -45,7 +45,7 @@ pub(crate) struct RunEstimate {
 pub(crate) struct DeviceState {
     /// The bytes of inputs that are not on the device.
     pub(crate) missing_bytes: u64,
-    /// Set when the kernels for the device are compiled.
+    /// Whether the kernels for the device are compiled.
     pub(crate) compiled: bool,
     /// Number of completed runs of the plan.
     pub(crate) runs: u64,

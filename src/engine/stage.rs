@@ -146,7 +146,8 @@ impl Stage {
         if !is_scheduled && let Some(source) = query.conversion_source(|t| types.get(t).map(AsRef::as_ref)) {
             let output = &query.outputs[0];
             let streaming = types.get(source).is_some_and(|source| is_streaming(&source.format, output));
-            // Loops are optional: Notation rejects unordered storage, for example.
+            // A conversion also works without loops, for example if Notation rejects unordered
+            // storage.
             let loops = streaming.then(|| loops(&name).ok()).flatten();
             return Ok(Stage {
                 name,
@@ -197,15 +198,16 @@ impl Stage {
 }
 
 /// Returns whether loops can convert storage in one pass. The loops must write entries in the order
-/// in which they read the source, and no sparse level may get fill values that only a full level of
-/// the source stores.
+/// in which they read the source. Sparse levels of the output must not receive fill values, which a
+/// full last level of the source may store.
 fn is_streaming(source: &Format, output: &Output) -> bool {
     let full = |format: &Format| format.levels.iter().map(|level| level.kind.traits().full).collect::<Vec<_>>();
     let (from, to) = (full(source), full(&output.ty.format));
     output.workspace.is_none() && (from.last() == Some(&false) || !to.contains(&false))
 }
 
-/// Estimates the bytes of the outputs of a query, assuming narrow arrays.
+/// Estimates the bytes of the outputs of a query, with 4 bytes for each element of a level's
+/// arrays.
 fn output_bytes(decision: &Decision) -> Vec<(Alias, f64)> {
     let bytes = |output: &OutputDecision| {
         let arrays = |(format, n): (&LevelFormat, &f64)| level(format.kind).arrays().len() as f64 * 4.0 * n;
@@ -236,7 +238,7 @@ impl StageLoops {
         Ok(StageLoops::of_program(name, cost, (source_program, program), layouts))
     }
 
-    /// Creates the loops of a program, given as written and in normal form.
+    /// Creates the loops of a program from its source form and its normal form.
     pub(crate) fn of_program(
         name: String,
         cost: f64,
@@ -412,7 +414,8 @@ impl Layouts<'_> {
         self.bindings.get(name).map(InputLayout::of).or_else(|| self.shared.get(name).cloned())
     }
 
-    /// Returns the expected layout of a tensor. An intermediate that shares no levels is narrow.
+    /// Returns the expected layout of a tensor. An intermediate that shares no levels is expected
+    /// to have narrow arrays.
     fn expected_layout(&self, name: &str, ty: &TensorType) -> InputLayout {
         let layout = self.input_layout(name).unwrap_or_else(|| narrow_layout(ty));
         match self.specials.get(name) {

@@ -18,7 +18,7 @@ const MIN_RUNS: u32 = 2;
 const MAX_RUNS: u32 = 16;
 /// Minimum total time of the runs of a trial that may end with [`MIN_RUNS`] runs of each tier.
 const TRIAL_TIME: Duration = Duration::from_millis(50);
-/// Minimum ratio between the work of two runs whose times are not comparable.
+/// Smallest factor between the work of two runs at which their times are no longer compared.
 const INCOMPARABLE: u64 = 8;
 
 /// The trial of a kernel, or its outcome.

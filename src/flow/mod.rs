@@ -42,7 +42,7 @@ pub struct FlowQuery {
     /// The decision of the optimizer: the origin of the query, its rules, loop order, outputs and
     /// cost.
     pub decision: Decision,
-    /// Set when the query only converts storage.
+    /// Whether the query only converts storage.
     pub is_conversion: bool,
     /// The tensors that the query reads.
     pub reads: Vec<FlowRead>,
@@ -87,8 +87,8 @@ pub enum Size {
 }
 
 impl Flow {
-    /// Returns the graph of a drawing: inputs, queries and results are nodes; edges are tensors
-    /// with their formats, protocols and sizes.
+    /// Returns the flow as a graph. Its nodes are inputs, queries and results; its edges are
+    /// tensors with their formats, protocols and sizes.
     pub fn graph(&self) -> FlowGraph {
         FlowGraph::of(self)
     }

@@ -1,4 +1,4 @@
-//! Tests of all forms of the flow of a plan with two queries.
+//! Tests of flows as text and as graphs, for a plan with two queries.
 
 use crate::{Bindings, Flow, OutputProfile, Session, Size, Target};
 use expect_test::{Expect, expect};

@@ -52,8 +52,8 @@ impl CompiledForm {
         }
     }
 
-    /// Returns whether this form and its adapted form serve the values of these tensors, which have
-    /// the types that the form was compiled for.
+    /// Returns whether this form and its adapted form are valid for the values of these tensors.
+    /// The tensors must have the types that the form was compiled for.
     pub(crate) fn serves(&self, bindings: &Bindings) -> bool {
         let adapted = self.adapted.get().into_iter().flatten().map(AsRef::as_ref);
         iter::once(self).chain(adapted).all(|form| match &form.kind {

@@ -41,7 +41,7 @@ pub struct Prepared {
     /// The tensors, by the names of the inputs of `form`.
     pub(crate) bindings: Bindings,
     pub(crate) timings: Timings,
-    /// The results that get another fill value than in the plan, with the new fill values.
+    /// The results whose fill values differ from those in the plan, with the new fill values.
     pub(crate) fills: Vec<(Alias, Scalar)>,
 }
 
@@ -101,7 +101,7 @@ impl Prepared {
     /// ```
     ///
     /// # Errors
-    /// Fails for a program, and if an input was on a device that lost it.
+    /// Fails for a program, or if a device has lost an input.
     ///
     /// [`Profile::flow`]: crate::Profile::flow
     pub fn flow(&self) -> Result<Flow, Error> {

@@ -80,7 +80,7 @@ fn compile(
         }
     };
     // A program is one stage, which leaves nothing to adapt. Schedules name loops of this plan, so
-    // the plan must stay.
+    // the plan must not change.
     let adapts = executable.stages.len() > 1 && schedules.is_empty() && config.optimizer.adaptivity != Adaptivity::Off;
     let adapted = if adapts && !bypasses_cache(config) { OnceLock::new() } else { OnceLock::from(None) };
     Ok(CompiledForm { kind, executable, schedules: schedules.clone(), adapted })

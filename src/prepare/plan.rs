@@ -24,8 +24,8 @@ pub(crate) struct CompiledPlan {
 }
 
 impl CompiledPlan {
-    /// Returns whether the facts that the optimizer requested have the same truth values for these
-    /// tensors as for the tensors that the plan was compiled for.
+    /// Returns whether each fact that the optimizer requested has the same truth value for these
+    /// tensors as when the plan was compiled.
     pub(crate) fn facts_hold(&self, bindings: &Bindings) -> bool {
         self.adaptive.report.facts.iter().all(|(input, fact, holds)| {
             bindings.get(input.as_str()).is_some_and(|tensor| tensor.holds(*fact) == *holds)

@@ -18,11 +18,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A program with the properties of its inputs that its kernel depends on.
+/// A program with the ranges of input values that its kernel assumes.
 pub(crate) struct CompiledProgram {
     pub(crate) text: Arc<str>,
-    /// Assumed ranges of the values of inputs. Coordinates that are in bounds for these values are
-    /// not checked.
+    /// Assumed ranges of the values of inputs. The kernel does not check coordinates that are in
+    /// bounds for all values in these ranges.
     pub(crate) assumed_ranges: Vec<AssumedRange>,
 }
 
@@ -75,8 +75,9 @@ pub(super) fn compile_program(
 }
 
 /// Removes the checks of coordinates that the values of bound tensors prove to be in bounds.
-/// Returns the program and the assumed ranges of the values. Each range is widened to a size of a
-/// mode in the program, so that the kernel also serves other values.
+/// Returns the program and the assumed ranges of the values. Each range is widened to `0..n`, where
+/// `n` is the smallest sufficient mode size of the program, so that the kernel also serves other
+/// values.
 fn remove_proved_checks(program: notation::Program, bindings: &Bindings) -> (notation::Program, Vec<AssumedRange>) {
     let before = bounds_checks(&program).len();
     if before == 0 {

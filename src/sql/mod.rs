@@ -34,7 +34,7 @@ impl Session {
     /// ```
     pub fn database(&self) -> Database {
         let database = self.database.get_or_init(|| {
-            // The engine needs no tables; with them, the database would own itself.
+            // The engine is a session without tables. With tables, the database would own itself.
             let engine = Arc::new(self.without_tables());
             match self.config().memory_limit {
                 None => Database::new(engine),
@@ -132,8 +132,8 @@ impl Session {
         Ok(self.database().register_table(table, provider).map_err(DataFusionError::from)?)
     }
 
-    /// Returns an array of the rows of a query: the last column has the values, the other columns
-    /// the coordinates. The fill value is 0.
+    /// Returns an array of the rows of a query. The last column has the values, and the other
+    /// columns have the coordinates. The fill value is 0.
     ///
     /// ```
     /// let session = redpoll::Session::default();

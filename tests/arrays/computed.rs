@@ -10,7 +10,7 @@ use redpoll_testing::random::requested_seeds;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Results of random programs do not depend on the arrays that are computed, kept and evicted.
+/// Results of random programs do not depend on which arrays are computed, kept and evicted.
 #[test]
 fn kept_tensors_change_no_result() {
     let (mut computed, mut failures) = (0, Vec::new());
@@ -132,8 +132,8 @@ fn loops_keep_one_tensor() {
         state.compute().unwrap();
         let at = |i: usize| expected.get(i).copied().unwrap_or(0.0);
         expected = (0..100usize).map(|i| (at(i.wrapping_sub(1)) + at(i) + at(i + 1)) / 3.0).collect();
-        // The tensor at the end of a chain of origins is kept as long as the arrays that are
-        // computed from this tensor.
+        // The tensor at the end of a chain of origins is kept until the arrays computed from it are
+        // dropped.
         assert!(used(&session) <= 3 * bytes, "round {round}");
         if round % 7 == 0 {
             evict_kept(&session);

@@ -1,5 +1,6 @@
-//! Arrays that differ only in numbers: the arrays share a compiled plan if their numbers are of one
-//! class, and every number gives its own values.
+//! Arrays that differ only in numbers. They share a compiled plan if their numbers are of one
+//! class, that is, if every operator has the same fill value for these numbers. Each result has the
+//! values of its own number.
 
 use redpoll::logic::text::parse_format;
 use redpoll::logic::{FloatMode, Format, Prim, Scalar, TensorType};
@@ -10,7 +11,7 @@ use redpoll::{Array, Bindings, Config, Error, Session, index};
 const NUMBERS: [f64; 14] =
     [2.5, 3.25, -2.5, -0.125, 0.0, 1.0, -1.0, 2.0, 5.0, 7.5, 1e30, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
 
-/// An operation of an array with a number, and its meaning for one element.
+/// An operation on an array and a number: its name, and its functions on arrays and on one element.
 type Application = (&'static str, fn(&Array, f64) -> Array, fn(f64, f64) -> f64);
 
 fn number(is_true: bool) -> f64 {
@@ -63,7 +64,7 @@ fn is_equal(a: f64, b: f64) -> bool {
     a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-14 * a.abs()
 }
 
-/// Every number gives its own values, whichever numbers came before.
+/// Each result has the values of its own number, whichever numbers came before.
 #[test]
 fn numbers_of_all_classes_give_their_values() {
     for (mode, a) in vectors() {
@@ -119,7 +120,7 @@ fn lifted_numbers_keep_results_sparse() {
     }
 }
 
-/// The explanation has the values of the numbers.
+/// Explanations list the values of the numbers.
 #[test]
 fn explanations_list_numbers() {
     let session = Session::default();
@@ -131,7 +132,7 @@ fn explanations_list_numbers() {
     }
 }
 
-/// Dense arrays also share a plan if their fill value depends on the number. Each result has its
+/// Dense arrays share a plan even if their fill values depend on the numbers. Each result has its
 /// own fill value.
 #[test]
 fn dense_arrays_share_a_plan() {

@@ -1,4 +1,5 @@
-//! Arrays from files and in files, random arrays, and the text of arrays.
+//! Arrays that are read from files at once or by the first plan, random arrays, and the text of
+//! arrays.
 
 use redpoll::datasets::file_formats::edge_list::EdgeListOptions;
 use redpoll::prelude::*;

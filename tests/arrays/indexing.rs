@@ -7,8 +7,8 @@ use redpoll::{Bindings, Config, DuplicatePolicy, Note, Session, Target, index};
 use redpoll_testing::arrays::draw::{OperandSource, dense_values};
 use redpoll_testing::arrays::oracle;
 
-/// Vectors of row and column coordinates select a submatrix, not pairs, if the row coordinates are
-/// a column.
+/// Arrays of row coordinates and of column coordinates broadcast. If one of them has the shape of a
+/// column and the other of a row, they select a submatrix.
 #[test]
 fn rows_and_columns_select_a_submatrix() {
     let session = Session::default();
@@ -108,7 +108,7 @@ fn named_modes_reduce_by_name() {
     assert!(a.sum("k").check().is_err());
 }
 
-/// Arrays computed together have the same results as alone.
+/// Arrays computed together have the same results as arrays computed alone.
 #[test]
 fn arrays_are_collected_together() {
     let mut draw = OperandSource::new(7);
@@ -143,7 +143,8 @@ fn dense_results_of_sparse_operands_are_noted() {
     assert!(sections.iter().any(|s| s.title == "notes"));
 }
 
-/// Float modes do not differ for dense operands, not even if an operand occurs twice.
+/// The quotient of a sparse array and itself has a note on the float modes; the quotient of a dense
+/// array and itself has none.
 #[test]
 fn quotients_of_dense_operands_are_not_noted() {
     let session = Session::default();
@@ -233,7 +234,8 @@ fn conversions_round_trip() {
     }
 }
 
-/// A mask that is stored like the array selects stored values; pairs are no mask.
+/// A mask selects the same elements in every format, whether or not it is stored like the array.
+/// Pairs are rejected as masks.
 #[test]
 fn masks_of_every_storage_select_the_same_elements() {
     let session = Session::default();

@@ -3,7 +3,7 @@
 use crate::check;
 use redpoll_testing::arrays::{functions, indexing, products, reductions, shapes};
 
-/// Checks names, operators, alignment and dtypes in the table of functions.
+/// Checks the element-wise functions of one array: their names, operators and dtypes.
 #[test]
 fn functions_of_one_array() {
     check(functions::UNARY);
@@ -11,7 +11,7 @@ fn functions_of_one_array() {
     check(functions::BIT_UNARY);
 }
 
-/// Checks alignment and promotion.
+/// Checks the element-wise functions of two arrays: alignment of shapes and promotion of dtypes.
 #[test]
 fn functions_of_two_arrays() {
     check(functions::BINARY);
@@ -25,7 +25,7 @@ fn other_functions() {
     check(functions::OTHERS);
 }
 
-/// Checks folds along any axes, also over no elements.
+/// Checks folds along any axes, including folds over no elements.
 #[test]
 fn folds_along_axes() {
     check(reductions::FOLDS);
@@ -56,7 +56,7 @@ fn running_folds() {
     check(reductions::SCANS);
 }
 
-/// Checks maps of coordinates.
+/// Checks operations that change only coordinates: transpositions, reshapes and broadcasts.
 #[test]
 fn shapes() {
     check(shapes::SHAPES);
@@ -86,7 +86,7 @@ fn scatters() {
     check(shapes::SCATTERS);
 }
 
-/// Checks arrays without data.
+/// Checks arrays that are created without operands.
 #[test]
 fn constants() {
     check(shapes::CONSTANTS);
@@ -104,7 +104,7 @@ fn products() {
     check(products::PRODUCTS);
 }
 
-/// Checks sums of products by letters, also over other semirings.
+/// Checks `einsum`, which names modes by letters, also over other semirings.
 #[test]
 fn einsums() {
     check(products::EINSUMS);

@@ -142,7 +142,7 @@ fn quantiles_are_those_of_dense_fibers() {
     assert_equal(&[quantile(0.0), quantile(0.25), quantile(0.9)], &[1.0, 1.75, 6.8], "interpolation");
 }
 
-/// Reductions without NaN agree with those over the numbers of each dense fiber.
+/// Reductions that leave out NaN agree with reductions over the other elements of each dense fiber.
 #[test]
 fn nan_reductions_leave_out_nan() {
     let session = Session::default();
@@ -346,7 +346,7 @@ fn quantiles_between_distant_values_are_means() {
     assert!(median([f64::NEG_INFINITY, f64::INFINITY]).is_nan());
 }
 
-/// Arguments that would be ignored in part are errors.
+/// Lists of axes of different lengths, and a range that is too wide to divide, are errors.
 #[test]
 fn arguments_that_do_not_match_are_errors() {
     let session = Session::default();

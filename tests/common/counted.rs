@@ -1,4 +1,4 @@
-//! Plans whose operations the interpreter of Assembly counts, and their inputs.
+//! Inputs for plans, and runs of plans in the interpreter of Assembly, which counts operations.
 
 use crate::rng::Rng;
 use redpoll::compiler::assembly::Counts;
@@ -7,8 +7,8 @@ use redpoll_logic::{Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
 use redpoll_storage::{Duplicates, Tensor, Triples, Values};
 use std::collections::BTreeSet;
 
-/// Draws `per_row` distinct coordinates in each of `rows` rows, or all `columns` if there are
-/// fewer.
+/// Draws coordinates of a matrix: `per_row` distinct columns in each row, or all columns if there
+/// are fewer than `per_row`.
 pub fn coordinates_by_row(rng: &mut Rng, rows: u64, columns: u64, per_row: u64) -> Vec<[u64; 2]> {
     let row = |i: u64, rng: &mut Rng| {
         let found = distinct_below(rng, columns, per_row.min(columns));

@@ -14,7 +14,7 @@ pub enum ValueKind {
     Exact,
     /// Floats from -4 to 4, and arbitrary integers.
     General,
-    /// Also NaN, infinities, zeros of both signs and extremes.
+    /// The values of `General`, and also NaN, infinities, zeros of both signs and extremes.
     Special,
 }
 
@@ -23,12 +23,12 @@ pub enum ValueKind {
 pub struct DrawOptions {
     /// Percentage of coordinates that have an entry.
     pub density: u64,
-    /// Range of whole numbers to draw from; without it, the dtype and kind decide.
+    /// Range of whole numbers to draw from; if `None`, the dtype and `kind` determine the values.
     pub values: Option<Range<i64>>,
     pub kind: ValueKind,
 }
 
-/// Draws entries of a tensor of a type; returns the entries and the dense values.
+/// Draws the entries of a tensor of the given type; returns the entries and the dense values.
 pub fn draw(rng: &mut Rng, ty: &TensorType, options: &DrawOptions) -> (Triples, DenseTensor) {
     let elements: usize = ty.shape.iter().product::<u64>() as usize;
     let mut dense = vec![ty.fill.clone(); elements];

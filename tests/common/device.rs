@@ -27,8 +27,8 @@ pub fn program_files() -> impl Iterator<Item = (String, ProgramFile)> {
     })
 }
 
-/// Prepares the program on exact data of its first sizes. The formats are the first formats of the
-/// header, or dense formats if the header has none.
+/// Prepares a program with exact data, and with the first sizes and formats of its header. If the
+/// header has no formats, all inputs are dense.
 pub fn prepare(file: &ProgramFile) -> Prepared {
     let dense = || file.ranks().into_iter().map(Format::dense).collect();
     let formats = file.formats.first().cloned().unwrap_or_else(dense);

@@ -1,12 +1,13 @@
 //! Runs one plan in every engine and compares the results.
 //!
-//! The reference interpreter of Logic defines the results. The plain path makes a physical plan,
-//! and each of its queries becomes a program, which the interpreter of Notation runs. The program
-//! is lowered to Assembly and runs in three ways: in the bounds-checked interpreter, which counts
-//! operations; as machine code; and as a grid of teams in random order. The outputs of these three
-//! runs must agree bit by bit. The program also runs as a grid in the schedule chosen for its
-//! inputs and, with `REDPOLL_DEVICE=0` in the environment, on the CUDA device with this number. The
-//! results of these runs are compared with the reference. The kernels, or a sample of them, are
+//! The reference interpreter of Logic defines the results. [`check`] makes two physical plans: a
+//! plain plan, without rewrites, and a rewritten plan. Each query of a physical plan becomes a
+//! program, which the interpreter of Notation runs. The program is lowered to Assembly and runs in
+//! three ways: in the bounds-checked interpreter, which counts operations; as machine code; and as
+//! a grid of teams in random order. The outputs of these three runs must agree bit by bit. The
+//! program also runs as a grid in the schedule chosen for its inputs and, with `REDPOLL_DEVICE=N`
+//! in the environment, on CUDA device N. The results of the programs in Notation and in Assembly,
+//! and of these two runs, are compared with the reference. The kernels, or a sample of them, are
 //! also checked in the optimizing tier, see [`optimizing`].
 
 use crate::device::DEVICE_DECLINES;
@@ -41,13 +42,13 @@ const DEVICE_PHASE: &str = "device";
 /// Largest number of statements of a kernel on a device. The compiler of the device takes seconds
 /// for longer kernels.
 const MAX_DEVICE_STATEMENTS: usize = 300;
-/// Bounds for the kernels of plans, which hold for all formats.
+/// Bounds for the kernels of plans. The bounds hold for all formats.
 const PLAN_BOUNDS: KernelBounds = KernelBounds { chunk_every: 4, max_statements: 8000, max_optimized_statements: 1000 };
 
 /// A plan with its inputs.
 pub struct EngineCase {
     pub plan: Plan,
-    /// Every input as stored tensor and as dense values.
+    /// Every input, as a stored tensor and as dense values.
     pub inputs: Vec<(Alias, Tensor, DenseTensor)>,
     pub config: OptimizerConfig,
     pub exactness: Exactness,
@@ -121,7 +122,8 @@ pub fn check_plan(
             Err(f) if is_overflow(&f) && expected.values().any(|result| result.may_fault) => Ok(faulted()),
             report => report,
         },
-        // A checked operator overflows. An engine that does not need the value may succeed.
+        // A checked operator overflows in the reference interpreter. An engine that does not need
+        // the value may succeed.
         Err(_) => match run(physical, case) {
             Err(f) if !is_overflow(&f) => Err(f),
             _ => Ok(faulted()),
@@ -156,7 +158,7 @@ pub fn draw_plan(case: &EngineCase, seed: u64) -> Result<PhysicalPlan, PhaseFail
     )
 }
 
-/// Returns the physical plan of a case without rewrites of its values.
+/// Returns the physical plan of a case without rewrites.
 pub fn plain_plan(case: &EngineCase) -> Result<PhysicalPlan, PhaseFailure> {
     optimize_case(case, &OptimizerConfig { subjects: Subjects::none(), ..case.config.clone() })
 }
@@ -211,8 +213,8 @@ pub struct EngineResults {
     pub largest: usize,
 }
 
-/// Results of one engine of grids, in the schedule chosen for the inputs: with lanes along lists,
-/// and rounds in sections.
+/// Results of one engine that runs grids. The schedule is chosen for the inputs, so lanes may run
+/// along lists, and rounds may be cut into sections.
 pub struct GridResults {
     /// The phase of failures of this engine.
     pub phase: &'static str,
@@ -304,15 +306,15 @@ fn all_coordinates(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
     })
 }
 
-/// Returns limits with workers on `threads` threads, at most [`MAX_THREADS`], that cut every loop
-/// into chunks. Returns the default limits unless `chunked` is set.
+/// Returns the default limits or, if `chunked` is set, limits whose workers cut every loop into
+/// chunks and run on `threads` threads. `threads` is at most [`MAX_THREADS`].
 fn limits(chunked: bool, threads: usize) -> Limits {
     static WORKERS: LazyLock<[Arc<Workers>; MAX_THREADS]> =
         LazyLock::new(|| [1, 2, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).expect("not 0")).without_grain())));
     if chunked { Limits::default().with_workers(&WORKERS[threads - 1]) } else { Limits::default() }
 }
 
-/// Bounds on the kernels of a case, and the selection of those that run in chunks.
+/// Bounds on the kernels of a case, and the selection of the kernels that run in chunks.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelBounds {
     /// A divisor: kernels run in chunks if their number of statements is a multiple of this number.
@@ -325,7 +327,7 @@ pub struct KernelBounds {
 }
 
 /// Runs a program in normal form in the interpreter of Assembly, as machine code and on grids, and
-/// adds the results to `run`. Offers the kernel to the optimizing tier.
+/// adds the results to `run`. Offers kernels that are not too long to the optimizing tier.
 pub fn run_kernel(
     program: &Arc<Program>,
     mode: FloatMode,
@@ -364,7 +366,8 @@ pub fn run_kernel(
         Ok(found)
     });
     let found = found.map_err(with_code)?;
-    // Some long kernels are compiled with low effort, the others with high effort.
+    // Long kernels with an even number of statements are compiled with low effort, all others with
+    // high effort.
     let draft = draft.with_expected_steps(if statements.is_multiple_of(2) { 0.0 } else { f64::INFINITY });
     let kernel = run_phase("compilation", || compile(&draft, &backend::instant())).map_err(with_code)?;
     let compare = |kernel: &Kernel| {
@@ -406,8 +409,8 @@ pub fn run_kernel(
     Ok(())
 }
 
-/// Runs a program on grids, in the schedule chosen for its inputs, which differs from the schedule
-/// of the other engines.
+/// Runs a program on grids. The schedule is chosen for the inputs, so it may differ from the
+/// schedule of the other engines.
 fn run_on_grids(
     program: &Arc<Program>,
     mode: FloatMode,
@@ -422,8 +425,8 @@ fn run_on_grids(
     Ok(kernel.run(&inputs, limits).map_err(|e| error_chain(&e))?.outputs)
 }
 
-/// Checks that the storage conversion, by which sessions run a query that only copies, gives the
-/// values of the kernel.
+/// Checks that a storage conversion gives the values of the kernel. If a query only copies a
+/// tensor, sessions run a storage conversion in place of a kernel.
 fn compare_conversion(tensors: &HashMap<Alias, Tensor>, source: &Alias, output: &Output) -> Result<(), String> {
     let converted = convert(&tensors[source], &output.ty.format).map_err(|e| error_chain(&e))?;
     converted.validate().map_err(|e| error_chain(&e))?;

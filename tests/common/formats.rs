@@ -1,5 +1,5 @@
-//! Combinations of formats: all of them if there are few, otherwise a random set in which each
-//! operand has each level.
+//! Combinations of formats for several operands: all combinations if there are few, otherwise a
+//! random set in which each operand has each kind of level.
 
 use crate::rng::Rng;
 use redpoll_logic::{Format, LevelKind};
@@ -15,8 +15,8 @@ fn features(operand: usize, format: &Format) -> Vec<Feature> {
     format.levels.iter().enumerate().map(|(depth, l)| (operand, depth, kind(l.kind, l.unique))).collect()
 }
 
-/// Returns combinations of formats for operands of the given ranks: all combinations if there are
-/// at most `count`, otherwise at least `count` random combinations, in which each operand has each
+/// Returns all combinations of formats for operands of the given ranks, if there are at most
+/// `count`. Otherwise returns at least `count` random combinations, in which each operand has each
 /// kind of level at each depth.
 pub fn combinations(rng: &mut Rng, ranks: &[usize], count: usize) -> Vec<Vec<Format>> {
     let all: Vec<Vec<Format>> = ranks.iter().map(|r| formats_of_rank(*r)).collect();

@@ -45,8 +45,8 @@ pub struct TierReport {
     pub offered: u64,
     /// Number of kernels whose results were compared.
     pub kernels: u64,
-    /// Messages of failures, each with the label of its kernel. If the compilation of all kernels
-    /// fails, the label is that of the first kernel.
+    /// Messages of failures, each with the label of its kernel. If the kernels cannot be compiled,
+    /// there is one message, with the label of the first kernel.
     pub failures: Vec<(Option<u64>, String)>,
 }
 
@@ -72,7 +72,7 @@ pub fn select_kernels(selection: KernelSelection) {
 }
 
 /// Records a kernel with its inputs, limits and outputs if the selection of this thread includes
-/// the kernel, or checks it at once with [`KernelSelection::Each`].
+/// the kernel. With [`KernelSelection::Each`], checks the kernel immediately instead.
 ///
 /// # Errors
 /// With [`KernelSelection::Each`], returns the failure of the check.

@@ -8,8 +8,8 @@
 //! ```
 //! Dimensions are numbers or letters joined by `x`, or `scalar` for rank 0. `sizes` lists
 //! combinations of sizes for the letters. `formats` lists combinations of formats that run in
-//! addition to the drawn combinations. `rounds` says that the program rounds floats even on whole
-//! numbers. All other comments are ignored.
+//! addition to the drawn combinations. `rounds` says that the program rounds floats even if its
+//! inputs are whole numbers. All other comments are ignored.
 
 use crate::data::{DrawOptions, ValueKind, draw, tensor};
 use crate::engines::{EngineCase, parse_plan};

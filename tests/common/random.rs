@@ -82,9 +82,9 @@ pub fn requested_seeds() -> Option<Range<u64>> {
     Some(number(low)..number(high))
 }
 
-/// Returns the seeds whose kernels are checked in the optimizing tier, the first ones of the given
-/// seeds. The environment variable `REDPOLL_OPTIMIZED` sets the number of returned seeds. By
-/// default, returns all requested seeds, or `default_count` seeds if no seeds are requested.
+/// Returns the first of the given seeds, whose kernels are checked in the optimizing tier. The
+/// environment variable `REDPOLL_OPTIMIZED` sets the number of these seeds. Without the variable,
+/// all seeds are returned if `REDPOLL_SEEDS` is set, and `default_count` seeds otherwise.
 pub fn optimized_seeds(seeds: &Range<u64>, default_count: u64) -> Range<u64> {
     let count = match std::env::var("REDPOLL_OPTIMIZED") {
         Ok(count) => count.parse().expect("REDPOLL_OPTIMIZED is a number of seeds"),
@@ -107,7 +107,8 @@ pub enum PlanOutcome {
     Failed(PhaseFailure),
 }
 
-/// Runs a case in all engines, with some walks turned into gallops; reports the constructs covered.
+/// Runs a case in all engines, with some walks turned into gallops. Calls `covered` with the name
+/// of each construct that the plan contains.
 pub fn run(seed: u64, case: &EngineCase, mut covered: impl FnMut(String)) -> PlanOutcome {
     let plain = match plain_plan(case) {
         Ok(plain) => plain,
@@ -132,8 +133,8 @@ pub fn run(seed: u64, case: &EngineCase, mut covered: impl FnMut(String)) -> Pla
     }
 }
 
-/// Turns some walks of levels that list their coordinates into gallops; counts levels and
-/// protocols.
+/// Turns some walks of levels that list their coordinates into gallops; reports levels and
+/// protocols to `covered`.
 fn walks_to_gallops(
     seed: u64,
     mut physical: PhysicalPlan,
@@ -181,7 +182,7 @@ fn walks_to_gallops(
     physical
 }
 
-/// Counts the leaf and the storage modes of a type.
+/// Reports the leaf and the storage modes of a type to `covered`.
 fn cover_type(ty: &TensorType, covered: &mut impl FnMut(String)) {
     let pairs = if matches!(ty.dtype, DType::Struct(_)) { " of pairs" } else { "" };
     covered(format!("leaf {:?}{pairs}", ty.format.leaf));
@@ -232,8 +233,8 @@ pub fn cover(coverage: &mut Coverage, logic_case: &testing::RandomCase, paramete
 }
 
 /// Returns the smallest part of a case that fails in the same phase, or the whole case if no part
-/// does. A part is a query for a subexpression, with the preceding queries, or alone if the
-/// subexpression reads none of their results. Panics if the whole case does not fail again.
+/// fails in that phase. A part is a query for a subexpression, with the preceding queries, or alone
+/// if the subexpression reads none of their results. Panics if the whole case does not fail again.
 pub fn smallest_failure(seed: u64, case: EngineCase, phase: &str) -> (EngineCase, PhaseFailure) {
     let mut candidates: Vec<(usize, Plan)> = Vec::new();
     for (k, query) in case.plan.queries.iter().enumerate() {
@@ -289,7 +290,7 @@ fn collect_parts(expr: &Expr, parts: &mut Vec<Expr>) {
     }
 }
 
-/// Returns a case as text: its plan, the inputs that the plan reads with all values, and the
+/// Returns a case as text: its plan, the inputs that the plan reads, with all their values, and the
 /// formats of results.
 pub fn describe(case: &EngineCase) -> String {
     let format = |f: &Format| format_to_sexpr(f).to_string();

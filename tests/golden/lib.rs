@@ -1,4 +1,4 @@
-//! Golden files: expected texts in files of their own, which are reviewed like code.
+//! Golden files: expected texts in separate files, which are reviewed like code.
 //!
 //! A test compares the text that it computes with the file. With `REDPOLL_BLESS=1`, the test writes
 //! the file instead, and the change is reviewed as a diff.
@@ -11,10 +11,10 @@ mod tests;
 use std::path::Path;
 use std::{env, fs, io};
 
-/// Name of the environment variable that makes tests write the texts that they otherwise compare.
+/// Name of the environment variable that makes tests write golden files instead of comparing them.
 const BLESS: &str = "REDPOLL_BLESS";
 
-/// Returns whether tests write the texts that they otherwise compare.
+/// Returns whether tests write golden files instead of comparing them.
 pub fn is_blessing() -> bool {
     env::var_os(BLESS).is_some()
 }
@@ -22,20 +22,20 @@ pub fn is_blessing() -> bool {
 /// Compares a text with a file; with `REDPOLL_BLESS=1`, writes the file.
 ///
 /// # Panics
-/// Panics if the file has another text, or cannot be read or written. The message names the file,
-/// the first line that differs, and the variable.
+/// Panics if the text of the file differs, or if the file cannot be read or written. The message
+/// names the file, the first line that differs, and the variable.
 #[track_caller]
 pub fn check(path: &Path, found: &str) {
     compare(path, found, is_blessing()).unwrap_or_else(|message| panic!("{message}"));
 }
 
-/// Compares the text of each program with the file `folder/PROGRAM/file`, as [`check`] does. Also
-/// asserts that no other program has a file of this name, so that the file of a removed test is
-/// found.
+/// Compares the text of each program with the file `folder/PROGRAM/file`, or writes the file, like
+/// [`check`]. Also asserts that no other program has a file of this name, because such a file
+/// belongs to a removed test.
 ///
 /// # Panics
-/// Panics if a file has another text, cannot be read or written, or belongs to no program. The
-/// message lists all of these files.
+/// Panics if the text of a file differs, or if a file cannot be read or written, or belongs to no
+/// program. The message lists all of these files.
 #[track_caller]
 pub fn check_all<'a>(folder: &str, file: &str, found: impl IntoIterator<Item = (&'a str, String)>) {
     let folder = Path::new(folder);
@@ -49,7 +49,7 @@ pub fn check_all<'a>(folder: &str, file: &str, found: impl IntoIterator<Item = (
     assert!(messages.is_empty(), "{}", messages.join("\n"));
 }
 
-/// Compares a text with a file, or writes the file; the error says how they differ.
+/// Compares a text with a file, or writes the file; the error names the first difference.
 fn compare(path: &Path, found: &str, bless: bool) -> Result<(), String> {
     let shown = path.display();
     let expected = match fs::read_to_string(path) {
@@ -68,7 +68,7 @@ fn compare(path: &Path, found: &str, bless: bool) -> Result<(), String> {
     Err(format!("{shown}:{number}: expected {expected}, found {found}; {BLESS}=1 rewrites the file, review its diff"))
 }
 
-/// Returns the number of the first line that differs, and that line of both texts.
+/// Returns the number of the first line that differs, and this line in both texts.
 fn first_difference(expected: &str, found: &str) -> (usize, String, String) {
     let [expected, found] = [expected, found].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
     let equal = expected.iter().zip(&found).take_while(|(expected, found)| expected == found).count();
@@ -76,8 +76,8 @@ fn first_difference(expected: &str, found: &str) -> (usize, String, String) {
     (equal + 1, line(&expected), line(&found))
 }
 
-/// Checks that below a folder only these programs have a file of this name; the error lists the
-/// files of other programs.
+/// Checks that in `folder`, only the folders of the given programs have a file with the name
+/// `file`. The error lists the files in other folders.
 fn only(folder: &Path, file: &str, programs: &[&str]) -> Result<(), String> {
     let entries = fs::read_dir(folder).map_err(|e| format!("cannot read {}: {e}", folder.display()))?;
     let mut left: Vec<String> = entries

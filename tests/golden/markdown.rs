@@ -32,11 +32,11 @@ fn add_pages(folder: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {
 
 /// A fenced code block.
 pub struct CodeBlock {
-    /// The words after the opening fence; the first is the language.
+    /// The words after the opening fence; the first word is the language.
     pub info: Vec<String>,
     /// The lines between the fences.
     pub text: String,
-    /// The number of the first line of `text`.
+    /// The number of the first line of `text` in the page.
     pub line: usize,
     /// The range of bytes of `text` in the page.
     pub range: Range<usize>,
@@ -60,7 +60,7 @@ impl CodeBlock {
         self.language() == "text" && self.info.len() == 1
     }
 
-    /// Returns whether the block is code of a language, and not a file.
+    /// Returns whether the block is code in a language, and does not hold a file.
     pub fn is_code(&self, language: &str) -> bool {
         self.language() == language && self.file_name().is_none()
     }
@@ -97,8 +97,8 @@ pub fn code_blocks(text: &str) -> Vec<CodeBlock> {
 /// The title of the table columns that contain Rust expressions.
 const RUST_COLUMN: &str = "redpoll in Rust";
 
-/// Returns the code between backticks in columns with the title `RUST_COLUMN`, with the numbers
-/// of their lines.
+/// Returns the pieces of code between backticks in columns with the title `RUST_COLUMN`, each with
+/// its line number.
 pub fn rust_cells(text: &str) -> Vec<(String, usize)> {
     let mut found = Vec::new();
     let mut column = None;

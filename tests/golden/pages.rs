@@ -5,8 +5,8 @@
 //! `REDPOLL_BLESS=1`, tests write outputs into the page; these wildcards stay where they still
 //! match.
 //!
-//! The form of a block is in its info string: `csv file=NAME` is a file that the page reads, and a
-//! `text drawing` block is not an output.
+//! The info string of a block says how the block is used: a `csv file=NAME` block is a file that
+//! the page reads, and a `text drawing` block is not an output.
 
 use crate::markdown::{CodeBlock, code_blocks, page_paths};
 use crate::{BLESS, first_difference, is_blessing};
@@ -42,7 +42,7 @@ pub fn read_pages(root: &Path) -> io::Result<Vec<Page>> {
 /// and data of the repository.
 ///
 /// # Errors
-/// Fails if the folder or a link cannot be made.
+/// Fails if the folder or a link cannot be created.
 #[cfg(unix)]
 pub fn sandbox(root: &Path) -> io::Result<TempDir> {
     let folder = TempDir::new()?;
@@ -81,10 +81,10 @@ impl Page {
         files.into_iter().try_for_each(|(name, text)| fs::write(folder.join(name), text))
     }
 
-    /// Compares the outputs of blocks with the page, or writes them into it.
+    /// Compares the outputs of blocks with the page, or writes the outputs into the page.
     ///
     /// # Errors
-    /// The error lists the outputs that differ, each with its line.
+    /// Returns a list of the outputs that differ, each with its line.
     pub fn check(&self, found: &[Output]) -> Result<(), String> {
         self.compare(found, is_blessing())
     }

@@ -1,4 +1,4 @@
-//! Tests of the comparison, and of the folder of golden files of `physical`.
+//! Tests of the comparison, and of the golden folders of `physical`.
 
 use super::markdown::rust_cells;
 use super::pages::{Output, Page};
@@ -40,7 +40,7 @@ fn blessing_writes_files() {
     }
 }
 
-/// Files of dropped programs are found.
+/// Files of removed programs are found.
 #[test]
 fn files_of_no_program_are_found() {
     let folder = tempfile::tempdir().unwrap();
@@ -108,7 +108,7 @@ fn outputs_are_compared() {
     }
 }
 
-/// Blessing writes outputs into the page, and keeps wildcards that fit.
+/// Blessing writes outputs into the page, and keeps wildcards that match.
 #[test]
 fn blessing_writes_outputs() {
     let folder = tempfile::tempdir().unwrap();

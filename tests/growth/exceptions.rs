@@ -1,7 +1,7 @@
-//! The uses of methods and operators whose work grows with the sizes of the operands, each with the
+//! The uses of methods and operators whose work grows with the sizes of the modes, each with the
 //! reason.
 
-/// A name, and the reason why its work grows with the sizes of the operands.
+/// Names of uses, each with the reason why the work grows with the sizes of the modes.
 pub(crate) const INHERENT: &[(&str, &str)] = &[
     ("add vector", "each entry of the vector occurs in every row of the sum"),
     ("second", "the coordinate of a pair differs from the fill value nearly everywhere"),

@@ -1,8 +1,9 @@
-//! Work and memory of every method of arrays and of every operator over hypersparse operands follow
-//! the entries: they do not grow with the sizes of the modes.
+//! Tests that over hypersparse operands, the work and memory of every array method and every
+//! operator depend on the number of entries, and do not grow with the sizes of the modes.
 //!
-//! Each use runs at sizes n, 4n and 16n with the same few hundred entries. The interpreter of
-//! Assembly counts the work. `exceptions` has the uses that grow, each with its reason.
+//! A use is a call of a method, or a plan with an operator. Each use runs at sizes n, 4n and 16n
+//! with the same few hundred entries. The interpreter of Assembly counts the work. `exceptions`
+//! lists the uses whose work grows, each with the reason.
 
 mod exceptions;
 mod methods;
@@ -44,7 +45,7 @@ const FORMATS: [&str; 8] = [
     "(sparse-list (sparse-run-length (element)))",
 ];
 
-/// Runs a use at each size; returns the reason if its work or memory grows.
+/// Runs a use at each size. Returns the counts if its work or memory grows, or the error of a run.
 fn growth(format: &Format, prepare: &dyn Fn(&Operands) -> Result<Prepared, Error>) -> Option<String> {
     let mut found: Vec<[f64; 3]> = Vec::new();
     for n in SIZES {
@@ -75,7 +76,8 @@ fn growth(format: &Format, prepare: &dyn Fn(&Operands) -> Result<Prepared, Error
     None
 }
 
-/// Checks uses over formats, except the uses in the table of exceptions.
+/// Checks uses in all of the given formats, except the uses in [`INHERENT`]. The environment
+/// variable `REDPOLL_ONLY` selects the uses whose names contain its value.
 fn check<'u, U: 'u>(
     formats: &[&str],
     uses: impl Iterator<Item = (&'u str, U)>,
@@ -141,7 +143,7 @@ fn every_method_has_a_use() {
     ];
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/array");
     let mut missing = Vec::new();
-    // The functions in subfolders compute their results at once, without a plan.
+    // The functions in subfolders compute their results immediately, without a plan.
     for entry in std::fs::read_dir(folder).expect("the sources of arrays") {
         let path = entry.expect("a file").path();
         if path.is_dir() {
@@ -151,7 +153,7 @@ fn every_method_has_a_use() {
         let lines: Vec<&str> = text.lines().collect();
         for (k, line) in lines.iter().enumerate() {
             let name = match line.trim_start().strip_prefix("pub fn ") {
-                // The result may be lines below the name.
+                // The result type may be lines below the name.
                 Some(rest)
                     if lines[k..].iter().find(|l| l.ends_with('{')).is_some_and(|l| l.contains("-> Array {")) =>
                 {

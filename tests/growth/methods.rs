@@ -5,7 +5,8 @@ use redpoll::logic::op::Builtin;
 use redpoll::logic::{Format, Prim};
 use redpoll::{Array, Overlap, index};
 
-/// A use of a method: the method's name, possibly with a variant, and the array that it makes.
+/// A use of a method: the method's name, possibly with a variant, and a function that calls the
+/// method.
 pub(crate) type Method = (&'static str, fn(&Operands) -> Array);
 
 macro_rules! elementwise {

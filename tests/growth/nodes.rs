@@ -3,7 +3,8 @@
 use redpoll_logic::op::{Arity, Builtin, Op};
 use redpoll_logic::{FloatMode, Prim};
 
-/// Plans of nodes other than operators: maps of coordinates, and nodes that reorder or store.
+/// Names and expressions for nodes other than operators: maps of coordinates, and nodes that
+/// reorder or store.
 const NODES: &[(&str, &str)] = &[
     ("coordinate", "(mapjoin ifelse (table A i j) (coordinate i) 0)"),
     ("window", "(index (window i 5 50) (table A i j))"),
@@ -25,7 +26,8 @@ pub(crate) fn plans() -> Vec<(String, String)> {
     named.chain(operators).map(plan).collect()
 }
 
-/// Returns a join and, if the operator has an identity, folds over each mode and over both modes.
+/// Returns named expressions with an operator: a join and, if the operator has an identity, folds
+/// over each mode and over both modes.
 fn operator_bodies(op: Builtin) -> Vec<(String, String)> {
     let name = op.name();
     let integers = matches!(
@@ -37,7 +39,7 @@ fn operator_bodies(op: Builtin) -> Vec<(String, String)> {
     let join = match (op, op.arity()) {
         (Builtin::Ldexp, _) => format!("(mapjoin ldexp {a} (table I i j))"),
         (Builtin::IfElse, _) => format!("(mapjoin ifelse {a} {a} {b})"),
-        // Joins of pairs with coordinates are dense.
+        // Pairs with coordinates are dense.
         (Builtin::Pair | Builtin::MinBy | Builtin::MaxBy, _) => return Vec::new(),
         (Builtin::First | Builtin::Second, _) => format!("(mapjoin {name} {})", pair(a)),
         (_, Arity::Exact(1)) => format!("(mapjoin {name} {a})"),

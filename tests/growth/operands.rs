@@ -1,4 +1,5 @@
-//! Hypersparse operands of any size, with the same few entries at proportional coordinates.
+//! Hypersparse operands of any size, with the same few entries at coordinates in proportion to the
+//! size.
 
 use redpoll::{Array, Config, Session, Target};
 use redpoll_logic::{Format, LevelKind, Prim, Scalar, StorageMode, TensorType};
@@ -6,11 +7,11 @@ use redpoll_storage::{Duplicates, Tensor, Triples, Values};
 use redpoll_testing::counted::distinct_below;
 use redpoll_testing::rng::Rng;
 
-/// The sizes of the modes that grow. From the first size on, no workspace or result of a few
-/// hundred entries is cheaper as an array.
+/// The sizes of the modes that grow. From the first size on, sparse workspaces and results of a few
+/// hundred entries are cheaper than dense arrays.
 pub(crate) const SIZES: [u64; 3] = [1 << 23, 1 << 25, 1 << 27];
 
-/// The size of modes that a format stores as arrays, which do not grow.
+/// The size of modes that a format stores as arrays. These modes do not grow.
 const FIXED: u64 = 64;
 
 /// Number of different coordinates of each mode.
@@ -72,7 +73,8 @@ impl Operands {
     }
 }
 
-/// Returns the shape of a matrix whose modes have size `n`, except those stored as arrays.
+/// Returns the shape of a matrix whose modes have size `n`, or size [`FIXED`] if the format stores
+/// them as arrays.
 pub(crate) fn shape_in(format: &Format, n: u64) -> [u64; 2] {
     let is_array = |kind| matches!(kind, LevelKind::Dense | LevelKind::ByteMap | LevelKind::BitMap | LevelKind::Band);
     let mut shape = [n; 2];
@@ -84,7 +86,7 @@ pub(crate) fn shape_in(format: &Format, n: u64) -> [u64; 2] {
     shape
 }
 
-/// Draws entries whose coordinates are in the pools of their modes.
+/// Draws the coordinates of `entries` distinct entries, by mode, from the pool of each mode.
 fn draw_entries(rng: &mut Rng, pools: &[Vec<u64>], entries: u64) -> Vec<Vec<u64>> {
     let shape: Vec<u64> = pools.iter().map(|pool| pool.len() as u64).collect();
     let places = distinct_below(rng, shape.iter().product(), entries);

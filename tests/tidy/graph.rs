@@ -19,7 +19,7 @@ type ModuleId = usize;
 /// Index of a file in [`Crate::files`].
 type FileId = usize;
 
-/// A crate, parsed.
+/// A parsed crate.
 pub(crate) struct Crate {
     modules: Vec<Module>,
     files: Vec<SourceFile>,
@@ -33,7 +33,7 @@ pub(crate) struct SourceFile {
     pub(crate) lines: usize,
 }
 
-/// A module, in a file of its own or inline.
+/// A module, in its own file or inline.
 struct Module {
     file: FileId,
     parent: Option<ModuleId>,
@@ -59,7 +59,7 @@ struct Import {
 #[derive(Clone, Copy)]
 enum Target {
     Module(ModuleId),
-    /// An item, as the file that defines it.
+    /// An item, represented by the file that defines it.
     Item(FileId),
 }
 
@@ -90,7 +90,7 @@ impl Crate {
         tarjan_scc(&graph).into_iter().map(files).max_by_key(lines).unwrap_or_default()
     }
 
-    /// Returns the pairs of files of which the first depends on the second.
+    /// Returns pairs of files, in each of which the first file depends on the second.
     pub(crate) fn dependencies(&self) -> impl Iterator<Item = (&Path, &Path)> {
         let path = |file: FileId| self.files[file].path.as_path();
         self.edges().into_iter().map(move |(from, to)| (path(from), path(to)))

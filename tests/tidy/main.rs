@@ -1,5 +1,5 @@
-//! Invariants of the code base: headers, leftovers, sizes of files, unsafe code, dependencies of
-//! crates, folders and files, the English of comments and READMEs.
+//! Tests of invariants of the code base: file headers, unfinished code, file sizes, unsafe code,
+//! dependencies of crates, folders and files, and the English of comments and READMEs.
 
 mod graph;
 
@@ -178,7 +178,7 @@ fn optimizer_folders_use_those_above_them() {
     assert!(count > 100, "{count} dependencies");
 }
 
-/// The largest share of the code in one crate, in percent of the lines without tests.
+/// Largest percentage of the lines of code, without tests, that one crate may have.
 const CRATE_PERCENT: usize = 35;
 
 /// No crate has most of the code.
@@ -191,7 +191,8 @@ fn crates_share_the_code() {
     }
 }
 
-/// The crates with most of the code, as the folder and the root module of their sources.
+/// The crates that together have nearly all of the code: the folder of the sources, and the root
+/// module.
 const CRATES: [(&str, &str); 11] = [
     ("logic/src", "lib.rs"),
     ("optimizer/src", "lib.rs"),
@@ -206,7 +207,7 @@ const CRATES: [(&str, &str); 11] = [
     ("tests/common", "lib.rs"),
 ];
 
-/// The largest share of a crate's lines, in percent, in files that all depend on each other.
+/// Largest percentage of a crate's lines that may be in files that all depend on each other.
 const COMPONENT_PERCENT: usize = 25;
 
 /// Few files of a crate depend on each other in a cycle, so that the files can be read in order.
@@ -238,8 +239,8 @@ fn folders_have_a_readme() {
     assert!(missing.is_empty(), "folders without README.md: {missing:?}");
 }
 
-/// Apart from tests, unsafe code occurs only in the listed files. These call compiled code, give
-/// memory to compiled code, share memory with Python, map files, or skip bounds checks.
+/// Apart from tests, unsafe code occurs only in the listed files. These files call compiled code,
+/// give memory to compiled code, share memory with Python, map files, or skip bounds checks.
 #[test]
 fn unsafe_code_stays_in_allowed_files() {
     let allowed = [
@@ -271,7 +272,7 @@ const COMMENT_COLUMNS: usize = 100;
 /// The longest sentence of a README, in words.
 const SENTENCE_WORDS: usize = 35;
 
-/// Words that must not open a doc comment, because they begin a free relative or a fragment.
+/// Words that must not open a doc comment, because they begin a free relative clause or a fragment.
 const OPENINGS: [&str; 10] = ["What", "Who", "Where", "That", "So", "Of", "As", "Which", "Whatever", "How"];
 
 /// Returns the comment lines of a file with their numbers, except code blocks, tables, and lines
@@ -299,8 +300,8 @@ fn comments_wrap() {
     }
 }
 
-/// Checks that neither doc comments nor their sections open with one of [`OPENINGS`], so that they
-/// say what an item is or does.
+/// Checks that neither doc comments nor their sections open with one of [`OPENINGS`]. A doc comment
+/// opens with a noun or a verb, so that it says what the item is or does.
 #[test]
 fn docs_open_with_a_noun_or_a_verb() {
     for (path, text) in rust_files() {

@@ -1,4 +1,4 @@
-"""Chains of ten operations of everyday code, in which intermediate results are used once."""
+"""Chains of ten operations, as in everyday code."""
 
 import numpy as np
 

@@ -23,7 +23,7 @@ def _finch(name):
 
 
 def _einsum(spec):
-    """Return the functions of the sides for an Einstein summation."""
+    """Return the functions of redpoll and of PyData/Sparse for an Einstein summation."""
 
     def redpoll(*operands):
         import redpoll

@@ -13,17 +13,17 @@ ALL_SIZES = ("ten", "uniform/1e3", "uniform/1e5", "power/1e6", "uniform/1e7")
 
 
 def of_values(f):
-    """Return a function of SciPy matrices that applies `f`, which leaves zeros zero, to the values
-    alone."""
+    """Return a function of SciPy matrices that applies `f` to the stored values alone. `f` must
+    leave zeros zero."""
     return lambda a: sp.csr_array((f(a.data), a.indices, a.indptr), shape=a.shape)
 
 
 def dense(f):
-    """Return a ufunc on matrices of SciPy whose result is dense."""
+    """Return a function that applies a ufunc to dense copies of SciPy matrices."""
     return lambda *operands: f(*(one.toarray() if sp.issparse(one) else one for one in operands))
 
 
-#: Ufuncs of one operand that leave zeros zero, with the matrix whose elements they are defined for.
+#: Ufuncs of one operand that leave zeros zero, by a matrix on whose elements they are defined.
 OF_ZERO = {
     "A": "sqrt square cbrt sin tan arcsin arctan sinh tanh arcsinh arctanh expm1 log1p",
     "N": "negative absolute sign rint floor ceil trunc isnan isinf signbit deg2rad",

@@ -15,7 +15,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The allocator of the program `redpoll`.
+/// The same allocator as in the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -32,18 +32,19 @@ struct Cli {
     /// Write times and events of all plans to a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Also fit plans over generated inputs from a file of `layouts --json`; the plans of a
-    /// workload together weigh as much as a hundred plans
+    /// Also fit plans over generated inputs from a file of `layouts --json`; all plans of one
+    /// workload together have the weight of a hundred plans
     #[arg(long, value_name = "FILE")]
     layouts: Option<PathBuf>,
 }
 
 /// The total weight of the plans of a workload.
 const WORKLOAD_WEIGHT: f64 = 100.0;
-/// The weight of the prior when fitting plans of whole workloads, which have events of many kinds.
+/// The weight of the prior in fits with plans of whole workloads. These plans have many kinds of
+/// events.
 const WORKLOAD_PRIOR_WEIGHT: f64 = 3.0;
-/// The weight of the prior, which is the current table of constants, as a number of plans with
-/// events of a single kind.
+/// The weight of the prior, which is the current table of constants. Weight 1 is the weight of one
+/// plan with a single kind of events.
 const PRIOR_WEIGHT: f64 = 0.02;
 
 fn main() -> Result<()> {
@@ -98,7 +99,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Reads, from a file of `layouts`, the plans over generated inputs that have a time.
+/// Reads the measured plans over generated inputs from a file of `layouts --json`.
 fn read_workloads(path: &Path) -> Result<Vec<Equation>> {
     let outcomes: Vec<GroupOutcome> = serde_json::from_reader(BufReader::new(File::open(path)?))
         .with_context(|| format!("{} is not a file of `layouts --json`", path.display()))?;

@@ -11,7 +11,7 @@ use redpoll_bench::plans::PlanFile;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// The allocator of the program `redpoll`.
+/// The same allocator as in the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

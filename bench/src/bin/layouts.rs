@@ -14,7 +14,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The allocator of the program `redpoll`.
+/// The same allocator as in the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

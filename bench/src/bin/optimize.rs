@@ -12,12 +12,12 @@ use redpoll_optimizer::{OptimizerConfig, optimize};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The allocator of the program `redpoll`.
+/// The same allocator as in the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The size of every mode. The first matrix has ten entries per row, and each further matrix has
-/// more. At these sizes, rewriting joins pays.
+/// more. These sizes are large enough that rewriting a join pays off.
 const SIZE: u64 = 2000;
 /// Largest number of times that a plan is optimized.
 const REPEATS: usize = 31;

@@ -8,7 +8,7 @@ use redpoll_bench::pairs::Pairs;
 use std::hint::black_box;
 use std::time::Duration;
 
-/// The allocator of the program `redpoll`.
+/// The same allocator as in the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

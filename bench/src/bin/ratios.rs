@@ -11,7 +11,7 @@ use redpoll_bench::pairs::Pairs;
 use redpoll_kernels::cranelift::disassemble;
 use std::time::Duration;
 
-/// The allocator of the program `redpoll`.
+/// The same allocator as in the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

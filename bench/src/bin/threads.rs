@@ -15,7 +15,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The allocator of the program `redpoll`.
+/// The same allocator as in the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,5 @@
-//! Compares the optimizing tier with the instant one: times of compilations, and runs in turns.
+//! Compares the optimizing tier with the instant tier: times of compilations, and times of runs in
+//! turns.
 //!
 //! Only cases whose names contain one of the arguments run; `--code` prints the C text of these
 //! cases instead.
@@ -12,7 +13,7 @@ use redpoll_kernels::c;
 use redpoll_kernels::cranelift::{self, Effort};
 use std::time::{Duration, Instant};
 
-/// The allocator of the program `redpoll`.
+/// The same allocator as in the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

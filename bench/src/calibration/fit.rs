@@ -28,12 +28,12 @@ const ROUNDS: usize = 30;
 const OUTLIER_FACTOR: f64 = 1.4;
 
 /// Returns the non-negative coefficients that minimize the sum of the squares of
-/// `ln(predicted / time)`, with Huber's weights. The prior acts like one more equation for each
-/// coefficient, of weight `weight` and in units of the prior, so a coefficient without events keeps
-/// its prior.
+/// `ln(predicted / time)`, with Huber's weights. The prior adds one equation of weight `weight` for
+/// each coefficient: the coefficient divided by its prior is 1. A coefficient without events
+/// therefore keeps its prior.
 ///
-/// Each round solves linear least squares. The weights give the linear squares the same slopes as
-/// the squared logarithms have at the previous predictions.
+/// Each round solves linear least squares. The weights are such that, at the previous predictions,
+/// the squared differences have the same derivatives as the squared logarithms.
 pub fn fit(rows: &[Equation], prior: &[f64], weight: f64) -> Vec<f64> {
     let mut coefficients = prior.to_vec();
     for _ in 0..ROUNDS {

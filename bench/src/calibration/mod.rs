@@ -2,9 +2,9 @@
 //!
 //! The model is linear: the cost of a plan is a sum over the kinds of events. Each term is the
 //! number of events of a kind, counted by the optimizer, times the constant of this kind. `plans`
-//! has small plans with events of few kinds each. Their times and events are the rows of a system
-//! of equations. `fit` finds the non-negative constants that minimize the squares of the logarithms
-//! of predicted relative to measured times.
+//! has small plans with few kinds of events each. Each plan gives an equation between its numbers
+//! of events and its measured time. `fit` finds the non-negative constants that minimize the sum of
+//! the squares of `ln(predicted / measured)`.
 
 pub mod fit;
 pub mod plans;

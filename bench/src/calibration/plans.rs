@@ -54,8 +54,8 @@ const QUERIES: &str = "(plan (query a (aggregate + 0 (table A i j) j)) (query b 
     (query c (mapjoin + (table a i) (table b))) (query d (aggregate + 0 (table c i) i))
     (query e (mapjoin * (table c i) (table d))) (query R (aggregate max 0 (table e i) i)) (produces a b c d e R))";
 
-/// Rows, columns and entries of matrices with short rows, with long rows, and larger than the
-/// caches.
+/// Numbers of rows, columns and entries. The matrices have short rows or long rows, or are larger
+/// than the caches.
 const MATRICES: &[&[u64]] = &[
     &[1 << 14, 1 << 14, 1 << 16],
     &[1 << 10, 1 << 14, 1 << 18],
@@ -290,7 +290,7 @@ pub const PLANS: &[CalibrationPlan] = &[
         order: &["i", "j"],
         format: "csr",
         inputs: &[A, ("P", &[0, 3], DENSE, "dense"), ("Q", &[3, 1], DENSE, "dense")],
-        // Powers of two are avoided, because elements at such distances share few sets of a cache.
+        // Powers of two are avoided, because elements at such distances map to few sets of a cache.
         sizes: &[&[4100, 5100, 1 << 16, 16], &[30100, 30100, 1 << 18, 16], &[1000, 1100, 1 << 14, 128]],
     },
     CalibrationPlan {
@@ -376,8 +376,8 @@ impl CalibrationPlan {
         Ok(bindings)
     }
 
-    /// Returns the configuration of the optimizer, with loop order and format of the result if
-    /// given.
+    /// Returns the configuration of the optimizer, with the loop order and the format of the result
+    /// that the plan fixes.
     ///
     /// # Errors
     /// If the format of the result is invalid.

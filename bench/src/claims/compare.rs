@@ -1,4 +1,4 @@
-//! Comparison of two results as sets of rows.
+//! Comparison of two results, without regard to the order of rows.
 
 use redpoll::sql::datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use redpoll::sql::datafusion::arrow::datatypes::{DataType, Float64Type};
@@ -36,7 +36,8 @@ fn is_close(a: &ResultCell, b: &ResultCell) -> bool {
     }
 }
 
-/// Returns all rows, sorted by the texts of their cells. The texts of floats have four digits.
+/// Returns all rows, sorted by the texts of their cells. Floats are sorted by four digits, so that
+/// rounding rarely changes the order.
 fn rows(batches: &[RecordBatch]) -> Vec<ResultRow> {
     let cell = |column: &ArrayRef, row: usize| match column.data_type() {
         _ if column.is_null(row) => ResultCell::Text("NULL".into()),

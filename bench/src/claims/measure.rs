@@ -1,5 +1,5 @@
-//! Runs queries in turns: with claimed regions and by DataFusion alone, with all caches and in new
-//! sessions.
+//! Runs each query in turns with claimed regions and by DataFusion alone: warm, with all caches,
+//! and cold, in new sessions.
 
 use super::ClaimSettings;
 use super::compare::difference;
@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 /// The regions that redpoll claims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ClaimPolicy {
-    /// Regions that are estimated to run faster, which is the default of sessions.
+    /// Regions that are estimated to run faster in redpoll. This is the default of sessions.
     Cost,
     /// All regions that redpoll can run.
     Always,
@@ -76,8 +76,8 @@ pub(super) struct GroupSessions<'a> {
     runtime: &'a Runtime,
     /// The session that creates the tables.
     base: Session,
-    /// The warm sessions, first of DataFusion alone, then with claimed regions; dropped when tables
-    /// change.
+    /// The two warm sessions: DataFusion alone, then with claimed regions. They are dropped when
+    /// tables change.
     sessions: Option<(Session, Session)>,
 }
 
@@ -100,8 +100,8 @@ impl<'a> GroupSessions<'a> {
         Ok(self.base.register_file(table, file)?)
     }
 
-    /// Creates a session over the tables, with empty caches, that claims the given regions. `None`
-    /// is DataFusion alone.
+    /// Creates a session over the tables, with empty caches, that claims the given regions. With
+    /// `None`, the session claims nothing.
     fn session(&self, mode: ExecutionMode, policy: Option<ClaimPolicy>) -> Result<Session> {
         let session = Session::new(mode.config());
         session.sql(&format!("SET datafusion.execution.target_partitions = {}", self.settings.threads))?;

@@ -1,5 +1,5 @@
-//! Gains and costs of claiming: every query of the SQL tests, of TPC-H and of real tables, with
-//! claimed regions and by DataFusion alone, warm and cold, in turns.
+//! Gains and costs of claiming. Every query of the SQL tests, of TPC-H and over real tables runs in
+//! turns with claimed regions and by DataFusion alone, warm and cold.
 //!
 //! `queries` lists the queries, `measure` runs them, and `report` compares the times with their
 //! targets.

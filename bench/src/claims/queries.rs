@@ -88,8 +88,8 @@ fn logic_test_group(file: &Path) -> Result<QueryGroup> {
     Ok(QueryGroup { name: file_stem(file), steps })
 }
 
-/// The shift of keys from one copy of the TPC-H tables to the next, which is at least the number of
-/// keys.
+/// The key columns of TPC-H, each with the difference between the keys of one copy and of the next
+/// copy. The difference is at least the number of keys, so no two copies share a key.
 const KEYS: [(&str, i64); 4] = [("orderkey", 60_000), ("custkey", 1_500), ("partkey", 2_000), ("suppkey", 100)];
 
 /// Returns the steps of [`tpch_group`]; `None` without the data.
@@ -131,12 +131,13 @@ fn tpch_group(tables: &Path, copies: usize) -> Result<Option<QueryGroup>> {
     Ok(Some(QueryGroup { name: format!("tpch x{copies}"), steps }))
 }
 
-/// The graphs of the pattern queries, each of which is queried both as a tensor and as a table.
+/// The graphs of the pattern queries. The queries run over each graph twice: as a tensor and as a
+/// table.
 const GRAPHS: [&str; 6] =
     ["nk_jazz", "netscience", "nk_celegans_metabolic", "email-Eu-core", "ca-HepTh", "lastfm-asia"];
 
-/// Returns the queries of a file, over the tables that the file lists if all of these tables are
-/// available. The queries of a file without tables run over each available graph.
+/// Returns the groups of a file of queries. A file that lists tables is one group, and is left out
+/// if a table is missing. A file without tables is two groups for each available graph.
 fn real_groups(file: &Path) -> Result<Vec<QueryGroup>> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let (mut tables, mut queries) = (Vec::new(), Vec::new());

@@ -7,9 +7,9 @@ use std::fmt::Write;
 
 /// Queries that take DataFusion longer than this, in seconds, are listed individually.
 const LONG_QUERY: f64 = 5e-3;
-/// Target for warm runs of long claimed queries: largest time relative to DataFusion's.
+/// Target for warm runs of claimed queries: largest time relative to the time of DataFusion.
 const MAX_WARM_RATIO: f64 = 1.2;
-/// The same target for cold runs.
+/// Target for cold runs of claimed queries: largest time relative to the time of DataFusion.
 const MAX_COLD_RATIO: f64 = 2.0;
 
 fn median(seconds: &[f64]) -> f64 {
@@ -22,12 +22,12 @@ impl QueryTimes {
         median(&self.plain)
     }
 
-    /// Returns the median warm time relative to DataFusion's.
+    /// Returns the median of the ratios of warm times to the times of DataFusion.
     fn warm_ratio(&self) -> f64 {
         Ratio::of_rounds(&self.warm, &self.plain).map_or(0.0, |r| r.median)
     }
 
-    /// Returns the median cold time relative to DataFusion's in a new session.
+    /// Returns the median of the ratios of cold times to the times of DataFusion in new sessions.
     fn cold_ratio(&self) -> f64 {
         Ratio::of_rounds(&self.cold, &self.plain_cold).map_or(0.0, |r| r.median)
     }

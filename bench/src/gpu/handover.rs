@@ -61,7 +61,8 @@ impl Handover {
         writeln!(file, "{}", Value::from(line)).context("cannot append to redpoll.jsonl")
     }
 
-    /// Writes data under a name, unless they exist already, and describes how they are stored.
+    /// Writes a tensor under a name, unless its files exist already. Returns a description of the
+    /// stored form.
     fn write_tensor(&self, name: &str, tensor: &Tensor) -> Result<Value> {
         let shape = &tensor.ty().shape;
         let part = |part: &str| self.folder.join(format!("{name}.{part}.npy"));
@@ -122,9 +123,9 @@ mod tests {
             handover.write_problem("uniform", line, &problem, &[]).unwrap();
             sizes.push(std::fs::read_dir(folder.path()).unwrap().count());
         }
-        // The number of files after each kernel. Files are added for: the lines, A and x; B; B; D;
-        // T and two factors; A; E. A matrix in CSR has three files, T has two, a dense input has
-        // one.
+        // The number of files after each kernel. The kernels add files for: `redpoll.jsonl`, A and
+        // x; B; B; D; T and two factors; A; E. A matrix in CSR has three files, T has two, a dense
+        // input has one.
         assert_eq!(sizes, [1 + 3 + 1, 6, 7, 8, 8 + 2 + 2, 15, 18]);
         let lines = std::fs::read_to_string(folder.path().join("redpoll.jsonl")).unwrap();
         let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();

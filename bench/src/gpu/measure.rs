@@ -26,8 +26,9 @@ pub struct ProblemTimes {
 }
 
 /// Runs problems with the same plan over different data on a target, and compares each result with
-/// that of the CPU. On a device, memory is poisoned for this comparison. Then times the first
-/// problem over `rounds` rounds without poisoning; fewer rounds if they take long.
+/// the result of the CPU. On a device, new memory is filled with a poison pattern for this
+/// comparison. Then times the first problem without poison over `rounds` rounds, or fewer if they
+/// take long.
 ///
 /// # Errors
 /// If there is no problem, the device cannot be used, a plan is rejected or stops, or a result
@@ -66,11 +67,11 @@ pub fn measure(problems: &[KernelProblem], target: Target, rounds: usize) -> Res
     Ok(ProblemTimes { bytes: first.bytes() + results, kernels, run, cpu })
 }
 
-/// A guard that poisons the memory of a device until the guard is dropped.
+/// A guard that has a device fill new memory with a poison pattern, until the guard is dropped.
 struct PoisonGuard(Option<Arc<Cuda>>);
 
 impl PoisonGuard {
-    /// Poisons the memory of a target if it is a device.
+    /// Turns poison on if the target is a device.
     fn new(target: Target) -> Result<PoisonGuard> {
         if !target.is_device() {
             return Ok(PoisonGuard(None));

@@ -85,8 +85,8 @@ impl KernelProblem {
 }
 
 impl GpuData {
-    /// Creates a generator of matrices and tensors with about `entries` entries; those of `spgemm`
-    /// and `triangles` have fewer. The seed determines the entries.
+    /// Creates a generator of matrices and tensors with about `entries` entries; the matrices of
+    /// `spgemm` and `triangles` have fewer. The seed determines the entries.
     pub fn new(structure: EntryDistribution, entries: u64, seed: u64) -> GpuData {
         GpuData { structure, entries, seed, matrix: None }
     }

@@ -1,5 +1,5 @@
-//! Candidates: plans with a fixed loop order and a fixed format of the output, and the plan of the
-//! free choice.
+//! Candidates: plans with a fixed loop order and a fixed format of the output, and the plan that
+//! the optimizer chooses freely.
 
 use super::problems::{LayoutWorkload, PlanText};
 use redpoll_logic::{Alias, Field, Format, LeafKind, LevelKind};
@@ -52,7 +52,7 @@ fn fixed_candidates(number: usize, text: &PlanText) -> Vec<LayoutCandidate> {
 }
 
 /// Returns formats of an output with the modes of `fields`: a dense format, and formats that are
-/// dense except for the innermost level. This level stores the mode whose loop is the innermost.
+/// dense except for the innermost level. This level stores the mode with the innermost loop.
 fn formats(fields: &[&str], order: &[&str]) -> Vec<Format> {
     let rank = fields.len();
     if rank == 0 {

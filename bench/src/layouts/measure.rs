@@ -19,15 +19,16 @@ use std::time::{Duration, Instant};
 
 /// Runs are cancelled at this multiple of the best time.
 pub const CANCEL_FACTOR: f64 = 10.0;
-/// Smallest number of runs of a candidate after the first, and of rounds of turns.
+/// Smallest number of runs of a candidate after its first run, and smallest number of rounds in
+/// turns.
 const MIN_RUNS: usize = 2;
-/// Largest number of runs of a candidate between the first run and the turns.
+/// Largest number of runs of a candidate after its first run and before the rounds in turns.
 const MAX_RUNS: usize = 100;
 /// Number of runs of a candidate in its turn.
 const RUNS_PER_TURN: usize = 3;
 /// Time limit of the free choice in seconds.
 const FREE_CHOICE_LIMIT: f64 = 60.0;
-/// Candidates within this factor of the best time run in turns, as does the free choice.
+/// The free choice, and the candidates within this factor of the best time, run again in turns.
 const NEAR_FACTOR: f64 = 1.5;
 
 /// The settings of the experiment.
@@ -48,7 +49,8 @@ pub struct ExperimentSettings {
 pub struct CandidateTimes {
     /// A description of the fixed choices; empty for the free choice.
     pub name: String,
-    /// The estimated cost in steps along a list; `None` if the optimizer rejects the choices.
+    /// The estimated cost, in units of a step along a list; `None` if the optimizer rejects the
+    /// choices.
     pub cost: Option<f64>,
     /// The best time in seconds; `None` if no run finished within its limit.
     pub time: Option<f64>,
@@ -175,7 +177,7 @@ pub fn measure(
     Ok(GroupOutcome { workload, data, formats, choice, size_error, candidates: times })
 }
 
-/// Describes the loop orders and output formats of all queries in one line.
+/// Describes the loop order and the output formats of each query, in one line.
 fn describe(prepared: &Prepared) -> String {
     let decisions = prepared.report().into_iter().flat_map(|report| &report.decisions).map(|decision| {
         let order: Vec<&str> = decision.order.iter().map(redpoll_logic::Field::as_str).collect();
@@ -301,7 +303,8 @@ fn take_turns(ready: &[(usize, PreparedCandidate)], times: &mut [CandidateTimes]
             break;
         }
         for (k, plan) in &near {
-            // The first of these runs sees the caches of the previous plan.
+            // The first of these runs finds the data of the previous plan in the caches, so one
+            // turn has several runs.
             for time in (0..RUNS_PER_TURN).flat_map(|_| run_timed(plan)) {
                 times[*k].time = times[*k].time.map(|best| best.min(time));
             }

@@ -12,7 +12,8 @@ use redpoll_logic::text::parse_format;
 pub struct PlanText {
     /// The plan.
     pub plan: &'static str,
-    /// The queries with a variable loop order: name, fields of the result, reduced fields.
+    /// The queries whose loop order varies. Each has a name, the fields of the result, and the
+    /// reduced fields.
     pub queries: &'static [(&'static str, &'static [&'static str], &'static [&'static str])],
 }
 
@@ -22,9 +23,10 @@ pub struct LayoutWorkload {
     pub name: &'static str,
     /// Number of modes of the input.
     pub rank: usize,
-    /// Plans with the same result; the first one gets the free choice.
+    /// Plans with the same result. The free choice is made for the first plan alone.
     pub plans: &'static [PlanText],
-    /// The combinations of formats: name, and the formats of inputs that are not dense.
+    /// The combinations of formats. Each has a name, and the formats of the inputs that are not
+    /// dense.
     pub formats: &'static [(&'static str, &'static [(&'static str, &'static str)])],
     /// The function that generates the other inputs.
     other_inputs: fn(&Content) -> Vec<(&'static str, Content)>,

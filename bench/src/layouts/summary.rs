@@ -1,5 +1,5 @@
-//! The conclusions of the experiment: the times of choices relative to the best plans, and the
-//! correlation of costs and times.
+//! The conclusions of the experiment: the times of the free choices relative to the fastest plans,
+//! and the correlation of costs and times.
 
 use super::measure::GroupOutcome;
 use crate::statistics::rank_correlation;
@@ -13,9 +13,9 @@ pub struct WorkloadSummary {
     pub groups: usize,
     /// Number of candidates with a time; equal plans count more than once.
     pub plans: usize,
-    /// The share of groups whose choice takes at most 1.2 times as long as the fastest plan.
+    /// The share of groups whose free choice takes at most 1.2 times as long as the fastest plan.
     pub near_share: f64,
-    /// The largest time of a choice relative to the fastest plan.
+    /// The largest time of a free choice relative to the fastest plan of its group.
     pub worst_ratio: f64,
     /// The rank correlation of cost and time over all candidates with a time.
     pub correlation: f64,
@@ -24,7 +24,7 @@ pub struct WorkloadSummary {
 }
 
 impl GroupOutcome {
-    /// Returns the time of the choice relative to the fastest plan.
+    /// Returns the time of the free choice relative to the fastest plan.
     pub fn ratio(&self) -> f64 {
         let times = self.candidates.iter().filter_map(|c| c.time);
         self.candidates[0].time.unwrap_or(f64::NAN) / times.fold(f64::INFINITY, f64::min)

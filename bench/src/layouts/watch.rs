@@ -12,8 +12,8 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// A function from candidates to the arguments with which this program measures a group without
-/// these candidates.
+/// A function that returns the arguments with which this program measures a group. Its parameter
+/// lists the candidates to leave out.
 pub type GroupArguments<'a> = &'a dyn Fn(&[usize]) -> Vec<String>;
 
 /// Measures a group in watched processes.

@@ -22,7 +22,8 @@ pub(super) fn start(peer: &Peer, threads: usize) -> Result<Client> {
     Client::start(&mut command)
 }
 
-/// Returns the folder in `REDPOLL_PEERS`, or else `peers` in the target folder of this program.
+/// Returns the folder that `REDPOLL_PEERS` names, by default `peers` in the target folder of this
+/// program.
 fn environment() -> Result<PathBuf> {
     if let Some(folder) = std::env::var_os("REDPOLL_PEERS").filter(|folder| !folder.is_empty()) {
         return Ok(folder.into());

@@ -11,8 +11,9 @@ use anyhow::{Context, Result};
 pub(super) struct WorkloadQuery {
     /// The name of the workload.
     pub(super) operation: &'static str,
-    /// The shape of the result: each size is that of a mode of an input. Empty for numbers, and for
-    /// `histogram` and `slices`, whose shape the method `shape_of` computes.
+    /// The shape of the result: for each mode, an input and the mode of this input that has the
+    /// same size. Empty for numbers, and for `histogram` and `slices`, whose shapes `shape_of`
+    /// computes.
     pub(super) shape: &'static [(&'static str, usize)],
     /// The SQL text.
     pub(super) sql: &'static str,

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
-/// Number of rows in a record batch: the batch size of DataFusion for its own files.
+/// Number of rows in a record batch, the same as the default of DataFusion.
 const BATCH: usize = 8192;
 
 /// A server that runs queries over tables.
@@ -48,7 +48,8 @@ enum ClaimMode {
 }
 
 impl QueryServer {
-    /// Creates a server with redpoll over the inputs, as tables of record batches and as tensors.
+    /// Creates a server that claims regions over the inputs, stored as tables of record batches and
+    /// as tensors.
     ///
     /// # Errors
     /// If an input cannot be stored.
@@ -59,7 +60,7 @@ impl QueryServer {
         Ok(server)
     }
 
-    /// Creates a server with DataFusion alone.
+    /// Creates a server that runs DataFusion alone.
     pub fn datafusion() -> QueryServer {
         QueryServer::new(ClaimMode::Off)
     }
@@ -210,8 +211,8 @@ fn kernel_time(plan: &Arc<dyn ExecutionPlan>) -> Option<Duration> {
     own.into_iter().chain(below).reduce(|a, b| a + b)
 }
 
-/// Returns the sums of a query on tiny data: claimed over record batches, claimed over tensors,
-/// then the sums of one run by DataFusion alone, twice.
+/// Returns the sums of a query on tiny data in four parts: claimed over record batches, claimed
+/// over tensors, and twice the sums of DataFusion alone, as the reference of both.
 ///
 /// # Errors
 /// If one of the runs fails.

@@ -55,8 +55,8 @@ pub(super) fn group_by_workload<'a>(outcomes: &[&'a WorkloadOutcome]) -> Vec<(&'
     groups
 }
 
-/// Returns the points of a side over the steps of a workload: size relative to the smallest input,
-/// and median time in seconds.
+/// Returns a point of a side for each size of the inputs: the size relative to the smallest input,
+/// and the median time in seconds.
 pub(super) fn points(outcomes: &[&WorkloadOutcome], select: impl Fn(&SideOutcome) -> bool) -> Vec<(f64, f64)> {
     let side = |outcome: &&WorkloadOutcome| {
         let side = outcome.sides.iter().find(|side| select(side) && side.status == SideStatus::Ran)?;

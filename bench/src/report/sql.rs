@@ -1,5 +1,5 @@
-//! The table of queries: warm and cold, over record batches and over tensors, next to the engines
-//! that take SQL.
+//! The table of queries. It shows times of redpoll, warm and cold, over record batches and over
+//! tensors, and times of the other engines that take SQL.
 
 use super::table::{cell, time};
 use crate::results::{SideOutcome, SideStatus, WorkloadOutcome};

@@ -1,5 +1,5 @@
-//! The table of variants, which differ in the formats of inputs or in the program, compared with
-//! the baseline.
+//! The table of variants compared with the baseline. Variants differ in the formats of inputs or in
+//! the program.
 
 use super::table::{cell, time};
 use crate::results::{SideStatus, WorkloadOutcome};

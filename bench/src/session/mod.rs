@@ -1,5 +1,5 @@
-//! Whole sessions: many different queries over the same tables, each asked once, and then once
-//! more, compared with other engines. Tables are files, or already in memory.
+//! Whole sessions of redpoll and of other engines. A session runs many different queries over the
+//! same tables, and then runs each query once more. Tables are files, or are already in memory.
 //!
 //! `workload` has the tables and queries, `engines` the engines, and `report` the sums of first and
 //! of second calls.
@@ -50,7 +50,7 @@ pub struct SessionTimes {
     pub fault: Option<String>,
 }
 
-/// Measures all sessions, and calls `done` with the times of each.
+/// Measures all sessions, and calls `done` with the times of each session.
 ///
 /// # Errors
 /// If the tables cannot be created.

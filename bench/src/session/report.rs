@@ -39,7 +39,7 @@ mod tests {
     use super::super::TableSource;
     use super::*;
 
-    /// Ratios compare sums of the same session, and the row of an engine that cannot run has the
+    /// Ratios compare sums of the same session. The row of an engine that cannot run shows the
     /// reason.
     #[test]
     fn ratios_are_those_of_sums() {

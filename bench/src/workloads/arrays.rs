@@ -1,4 +1,5 @@
-//! Array programs: functions beyond sums and products, slices, masks, alternating folds.
+//! Array programs: element-wise functions other than sums and products, slices, masks, and
+//! alternating folds.
 
 use super::linear::uniform_with_density;
 use super::matrices::describe;

@@ -1,5 +1,5 @@
-//! Tiny inputs, for which a call costs more than the work. The calls run in several modes; some
-//! pass another number in each call.
+//! Tiny inputs, for which the overhead of a call exceeds the time of the kernels. The workloads
+//! measure several modes of calls, and arrays with a different number in each call.
 
 use crate::data::{dense, dense_of, generate_content, sparse_of};
 use crate::runner::WorkloadRunner;
@@ -33,14 +33,14 @@ pub(super) const WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// Lazy arrays that are built with another number in each call.
+/// Lazy arrays that are built with a different number in each call.
 const NUMBERS: &[&str] = &["compared", "scaled", "added", "clipped", "window", "row", "size"];
 
 const SPMV: &str = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces y))";
 const ADD: &str = "(plan (query z (mapjoin + (table x i) (table y i))) (produces z))";
 const DOT: &str = "(plan (query s (aggregate + 0 (mapjoin * (table x i) (table y i)) i)) (produces s))";
 
-/// Returns the problem that computes a plan or an equal lazy array in the given mode of calls.
+/// Returns the problem of a plan, or of the equivalent lazy array, in the given mode of calls.
 macro_rules! tiny {
     ($mode:expr, $inputs:expr, $text:ident, $array:expr) => {{
         let (description, inputs) = ($mode.to_owned(), $inputs);
@@ -90,17 +90,17 @@ fn dot_array(runner: &WorkloadRunner) -> Result<Array> {
     Ok(runner.array("x")?.vecdot(runner.array("y")?, -1))
 }
 
-/// The number of windows and of rows of the inputs of [`numbers`]; it exceeds the number of plans
-/// that a session caches.
+/// Number of calls of [`numbers`] before the numbers repeat. It exceeds the number of plans that a
+/// session caches.
 const WINDOWS: i64 = 400;
 
-/// Returns a number that depends on the number of the call.
+/// Returns a fraction below 1 that differs between the calls.
 fn fraction(call: i64) -> f64 {
     call as f64 / 1024.0
 }
 
-/// Returns the problem of an array with a number that differs between calls. The result is the same
-/// for all numbers.
+/// Returns the problem of a lazy array that contains a different number in each call. All calls
+/// have the same result.
 fn numbers(data: &str, _: DataSize) -> Result<MakeOutcome> {
     let build: fn(&WorkloadRunner, i64) -> Result<Array> = match data {
         "compared" => |runner, k| Ok(runner.array("x")?.greater(4.25 + fraction(k)).sum(..)),

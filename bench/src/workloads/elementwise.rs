@@ -25,7 +25,7 @@ pub(super) const LINEAR: &[Workload] = &[
 pub(super) const PAPER: &[Workload] = &[Workload {
     suite: Suite::Paper,
     name: "fused",
-    equation: "D_ij = (A_ij + B_ij) C_ij, A and B of density 0.1, C as named",
+    equation: "D_ij = (A_ij + B_ij) C_ij, A and B of density 0.1, C of the listed density",
     data: &["1e-4", "1e-3", "1e-2", "1e-1", "1"],
     make: fused,
 }];

@@ -1,5 +1,5 @@
-//! Graph algorithms as algebra over booleans and over (min, +), and joins of graphs with
-//! themselves.
+//! Graph algorithms as sparse algebra over booleans, over (min, +) and over numbers, and counts of
+//! triangles.
 
 use super::matrices::{describe, require, square};
 use super::{first_result, text};
@@ -103,7 +103,7 @@ fn triangles(data: &str, size: DataSize) -> Result<MakeOutcome> {
     triangles_problem(data, to_upper_triangle(&require!(graph(data, size, 1 << 19)))?)
 }
 
-/// Returns the problem that counts triangles in a graph with every edge once.
+/// Returns the problem that counts triangles in a graph that stores every edge once.
 pub(super) fn triangles_problem(data: &str, edges: Content) -> Result<MakeOutcome> {
     WorkloadProblem::plan(
         describe(data, &edges),
@@ -218,7 +218,7 @@ fn mxm_tropical(data: &str, size: DataSize) -> Result<MakeOutcome> {
     .into_outcome()
 }
 
-/// Returns the entries of a graph among the first `n` vertices.
+/// Returns the pattern of the edges between the first `n` vertices of a graph.
 fn restrict_to(content: &Content, n: u64) -> Result<Content> {
     let (coordinates, _) = crate::data::entries(content)?;
     let edges = coordinates[0].iter().copied().zip(coordinates[1].iter().copied());
@@ -237,7 +237,8 @@ fn bfs(data: &str, size: DataSize) -> Result<MakeOutcome> {
     WorkloadProblem::program(description, inputs, 1, levels).fill(-1.0).parameter("source", 0).into_outcome()
 }
 
-/// One round of relaxation: the minimum of a distance and the distances through all neighbours.
+/// One round of relaxation. `next` is the minimum of a distance and the distances through all
+/// neighbours; `more` says whether any distance has changed.
 const RELAX: &str = "(plan
   (query next (mapjoin min (table distance i) (aggregate min inf (mapjoin + (table A i j) (table distance j)) j)))
   (query more (aggregate or false (mapjoin ne (table next i) (table distance i)) i))

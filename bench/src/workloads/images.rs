@@ -8,7 +8,7 @@ use crate::workload::{DataSize, MakeOutcome, Suite, Workload, WorkloadInput, Wor
 use anyhow::Result;
 use redpoll::Array;
 
-/// Dense images, and images of runs.
+/// The formats of the images: dense, or runs of equal pixels.
 const DATA: &[&str] = &["dense", "run-length"];
 
 pub(super) const WORKLOADS: &[Workload] = &[

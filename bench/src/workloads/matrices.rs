@@ -18,8 +18,8 @@ const REAL_MATRICES: &[(&str, &str)] = &[
     ("bcsstk16", "matrices/bcsstk16.mtx.zst"),
 ];
 
-/// Largest number of entries for the reference interpreter. At or below this number, a random
-/// matrix replaces real ones.
+/// Largest number of entries of inputs for the reference interpreter. Up to this number, a random
+/// matrix replaces a real one.
 const MAX_TINY_ENTRIES: u64 = 128;
 
 /// Returns the square matrix of the given name with about `entries` entries. Real matrices have
@@ -53,7 +53,8 @@ pub(super) fn square(name: &str, entries: u64, seed: u64) -> Result<Result<Conte
     }))
 }
 
-/// Returns a matrix of full square blocks with `side` rows, on average four in a row of blocks.
+/// Returns a matrix of full blocks of `side` by `side` elements, on average four in each row of
+/// blocks.
 fn blocks(entries: u64, side: u64, seed: u64) -> Result<Content> {
     let rows = (entries / (4 * side)).next_multiple_of(side).max(2 * side);
     let blocks = Amount::Count(entries / (side * side));
@@ -67,7 +68,7 @@ fn band(entries: u64, bandwidth: u64, seed: u64) -> Result<Content> {
     generate_content(&Banded { rows, columns: rows, below: bandwidth, above: bandwidth, density: 1.0 }, seed)
 }
 
-/// Returns the number of entries of matrices for a size.
+/// Returns the number of entries of a matrix at the given size.
 pub(super) fn entry_count(size: DataSize) -> u64 {
     size.pick(4 << 20, 1 << 18, 100)
 }
@@ -78,8 +79,8 @@ pub(super) fn describe(name: &str, content: &Content) -> String {
     format!("{name}, {}, {} entries", shape.join(" x "), content.data.values().len())
 }
 
-/// Unwraps the result of a function such as [`square`], or returns its `MakeOutcome` from the
-/// caller.
+/// Unwraps the content that a function such as [`square`] returns. If the function returns a
+/// `MakeOutcome` instead, the macro returns it from the enclosing function.
 macro_rules! require {
     ($content:expr) => {
         match $content? {

@@ -35,7 +35,7 @@ const FAMILIES: &[&[Workload]] = &[
     sql::WORKLOADS,
 ];
 
-/// Returns every workload with each of its data.
+/// Returns all pairs of a workload and the name of one of its data.
 pub fn all() -> impl Iterator<Item = (&'static Workload, &'static str)> {
     FAMILIES
         .iter()
@@ -45,7 +45,7 @@ pub fn all() -> impl Iterator<Item = (&'static Workload, &'static str)> {
         .flat_map(|workload| workload.data.iter().map(move |data| (workload, *data)))
 }
 
-/// Finds the workload and data of an id.
+/// Finds the workload with the given id, and the name of the data.
 ///
 /// # Errors
 /// If there is no such workload.
@@ -53,7 +53,7 @@ pub fn find(id: &str) -> Result<(&'static Workload, &'static str)> {
     all().find(|(workload, data)| workload.id(data) == id).with_context(|| format!("unknown workload `{id}`"))
 }
 
-/// Returns a program that runs a text and retains only its first result.
+/// Returns a program that runs the text of a plan or program, and returns only the first result.
 fn first_result(text: &'static str) -> impl Fn(&mut WorkloadRunner) -> Result<Vec<Tensor>> {
     move |runner| {
         let mut all = runner.run_text(text)?;

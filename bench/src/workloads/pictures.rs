@@ -25,8 +25,8 @@ pub(super) const DATA: &[&str] = &[
 /// The format of runs of set pixels.
 pub(super) const RUNS: &str = "(dense (sparse-run-length (pattern)))";
 
-/// Real images: name, file, the smallest value of a set pixel, and the number of images of a stack
-/// that are placed below each other.
+/// Real images: the name, the file, the smallest value of a set pixel, and the largest number of
+/// images of a stack that are placed below each other.
 const REAL_IMAGES: &[(&str, &str, u8, usize)] = &[
     ("mnist", "images/mnist_t10k_images.idx3-ubyte.zst", 3, 100),
     ("omniglot", "images/omniglot_small1.idx3-ubyte.zst", 1, 100),
@@ -123,7 +123,8 @@ pub(super) fn to_content(image: &Picture<bool>) -> Content {
     image.content(|pixels| Values::Bool(pixels.to_vec()))
 }
 
-/// Returns an image of random grey levels, the mask, and 16 zeros.
+/// Returns the inputs of a masked histogram: an image of random grey levels, the mask, and 16 bins
+/// of zero.
 pub(super) fn mask_inputs(mask: &Picture<bool>) -> [Content; 3] {
     let mut random = Random::new(131, 1);
     let grey = mask.map(|_| ()).pixels.iter().map(|()| random.below(256) as u8).collect();

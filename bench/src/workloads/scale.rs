@@ -8,7 +8,7 @@ use crate::data::to_upper_triangle;
 use crate::workload::{DataSize, Suite, Workload};
 use anyhow::{Context, Result};
 
-/// The size of inputs relative to the smallest ones.
+/// The sizes of the inputs, relative to the smallest input.
 const STEPS: &[&str] = &["x1", "x4", "x16", "x64"];
 
 pub(super) const WORKLOADS: &[Workload] = &[

@@ -85,7 +85,7 @@ fn graph(data: &str, size: DataSize, edges: u64) -> Result<Result<Content, MakeO
     }
 }
 
-/// Returns the problem that counts a pattern in a graph.
+/// Returns the problem that counts the occurrences of a pattern in a graph.
 fn count_pattern(
     data: &str,
     size: DataSize,

@@ -1,10 +1,10 @@
 //! FROSTT, `.tns`: tensors of any rank as text, one entry per line with coordinates from 1 and a
 //! value.
 //!
-//! The format of <http://frostt.io> has no header: the rank is that of the first entry, the shape
-//! is given by the largest coordinates, and values are `f64` (integers beyond 2^53 are rounded).
-//! `#` begins a comment, also after an entry. Two additions give the shape when a mode has no entry
-//! at its last coordinate:
+//! The format of <http://frostt.io> has no header. The first entry determines the rank, and the
+//! largest coordinates determine the shape. Values are `f64`; integers beyond 2^53 are rounded. `#`
+//! begins a comment, also after an entry. Two additions give the shape when a mode has no entry at
+//! its last coordinate:
 //! - A comment such as `# dims 14541 237 14541` before the first entry. Other readers skip
 //!   comments. The writer adds the comment if the largest coordinates do not determine the shape.
 //! - MLIR's extended format, marked by a comment with the text `extended FROSTT format`: a header

@@ -136,7 +136,7 @@ fn read(format: &'static FileFormat, bytes: &[u8], memory: &Memory) -> Result<(I
     Ok((info, Data::Dense(values.map_err(at_file)?)))
 }
 
-/// Returns exactly the expected number of bytes; further images are ignored.
+/// Returns the first `expected` bytes of `rest`, and ignores further images.
 fn check_length(rest: &[u8], expected: Option<u64>) -> Result<&[u8], Fault> {
     let truncated = || Fault::Truncated { content: "pixels", expected: Count(expected), found: rest.len() as u64 };
     let length = expected.and_then(|n| usize::try_from(n).ok()).ok_or_else(truncated)?;

@@ -39,8 +39,8 @@ pub(crate) fn entries<'a>(content: &'a Content, file: &str, memory: &Memory) -> 
     }
 }
 
-/// Checks that the bytes after a header are exactly those of the elements. `expected` is `None` if
-/// their number exceeds 64 bits.
+/// Checks that the number of bytes after a header is the number of bytes of the elements.
+/// `expected` is `None` if the latter exceeds 64 bits.
 pub(crate) fn check_element_bytes(expected: Option<u64>, found: u64) -> Result<(), Fault> {
     match expected {
         Some(expected) if expected == found => Ok(()),
@@ -52,8 +52,8 @@ pub(crate) fn check_element_bytes(expected: Option<u64>, found: u64) -> Result<(
     }
 }
 
-/// Returns the entries of a tensor for a file that has a fill value, and the fill value: the stored
-/// entries, or the nonzero elements of a dense tensor, whose fill value is then zero.
+/// Returns the entries and the fill value of a tensor, for a file that has a fill value. The
+/// entries of a dense tensor are its nonzero elements, with the fill value zero.
 ///
 /// # Errors
 /// Fails if the memory limit is exceeded.

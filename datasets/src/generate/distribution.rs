@@ -151,7 +151,7 @@ fn integer(low: i64, high: i64, random: &mut Random) -> i64 {
     }
 }
 
-/// Rejects empty distributions, and those with values that the dtype cannot represent.
+/// Rejects empty distributions, and distributions with values that the dtype cannot represent.
 fn check(distribution: Distribution, prim: Prim) -> Result<(), Fault> {
     let fits = |value: Scalar| match Values::single(&value).convert(prim) {
         Ok(_) => Ok(()),

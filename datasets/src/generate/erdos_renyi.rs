@@ -49,7 +49,8 @@ impl Draw for ErdosRenyi {
         }
         check_fraction("a probability", self.probability)?;
         let pairs = u128::from(n) * u128::from(n.saturating_sub(1));
-        // At least eight deviations above the mean: more edges practically never occur.
+        // This bound is at least eight deviations above the mean; more edges practically never
+        // occur.
         let mean = pairs as f64 * self.probability;
         let max_entries = ((mean + 12.0 * libm::sqrt(mean) + 16.0) as u64).min(pairs as u64);
         ctx.check_entries(3, Some(max_entries))?;
@@ -60,13 +61,13 @@ impl Draw for ErdosRenyi {
                 ctx.report("edges", rows.len() as u64, mean as u64);
                 let (i, j) = ((position as u64) / (n - 1), (position as u64) % (n - 1));
                 rows.push(i);
-                // Positions are numbered without those on the diagonal.
+                // The numbers of positions skip the diagonal.
                 columns.push(j + u64::from(j >= i));
             }),
             Edges::Undirected => {
                 let mut edges = Vec::new();
-                // Positions are numbered along the rows of the lower triangle, so the row advances
-                // with them.
+                // Positions are numbered along the rows of the lower triangle, so `row` only
+                // increases.
                 let (mut row, mut start) = (1u64, 0u64);
                 visit_sampled(pairs / 2, self.probability, &mut random, |position| {
                     ctx.report("edges", edges.len() as u64, mean as u64);

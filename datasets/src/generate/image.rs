@@ -18,7 +18,8 @@ pub struct Image {
     pub width: u64,
     /// The number of blobs.
     pub blobs: u64,
-    /// The longest half-axis of a blob, in pixels; the shortest is an eighth of it.
+    /// The longest half-axis of a blob, in pixels. The shortest half-axis is an eighth of this
+    /// length.
     pub radius: f64,
 }
 

@@ -5,9 +5,9 @@
 //! entries, sorted and without repetitions, as [`Content`], which
 //! [`write_content`](crate::write_content) writes and [`Content::into_tensor`] stores.
 //!
-//! Equal parameters and seeds give bit-identical results on every machine. Random numbers are those
-//! of ChaCha8 (see [`random`]). Mathematical functions are those of the portable `libm` crate.
-//! Results do not depend on threads, hash orders or the clock.
+//! Equal parameters and seeds give bit-identical results on every machine. Random numbers come from
+//! ChaCha8 (see [`random`]), and mathematical functions from the portable `libm` crate. Results do
+//! not depend on threads, hash orders or the clock.
 //!
 //! ```
 //! use redpoll_datasets::generate::{GenerateOptions, Rmat, generate};
@@ -57,9 +57,9 @@ pub trait Generator: sealed::Draw {
 pub struct GenerateOptions {
     /// The seed of the random numbers.
     pub seed: u64,
-    /// The dtype of the values, by default the one that suits their distribution.
+    /// The dtype of the values, by default the dtype that suits their distribution.
     pub dtype: Option<Prim>,
-    /// The distribution of the values, by default that of the generator.
+    /// The distribution of the values, by default the distribution of the generator.
     pub values: Option<Distribution>,
     /// Maximum number of bytes for entries.
     pub memory: u64,
@@ -165,7 +165,7 @@ impl DrawContext<'_> {
         }
     }
 
-    /// Returns `count` values: from the requested distribution, or else the default of the
+    /// Returns `count` values: from the requested distribution, or else the default values of the
     /// generator.
     fn values(&mut self, default_values: DefaultValues, count: usize) -> Result<Values, Fault> {
         let random = self.random(RandomStream::Values);

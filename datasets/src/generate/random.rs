@@ -27,7 +27,7 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// Draws a number below `n`, all equally likely; returns 0 if `n` is 0.
+    /// Draws a number below `n`; all such numbers are equally likely. Returns 0 if `n` is 0.
     ///
     /// Source: D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29 (2019),
     /// algorithm 5.
@@ -42,8 +42,8 @@ impl Random {
         }
     }
 
-    /// Draws a number below `n`, all equally likely, where `n` may exceed 64 bits: by rejection
-    /// below the next power of two.
+    /// Draws a number below `n`, which may exceed 64 bits; all such numbers are equally likely. For
+    /// a wide `n`, draws numbers below the next power of two until one is below `n`.
     pub fn below_wide(&mut self, n: u128) -> u128 {
         if let Ok(n) = u64::try_from(n) {
             return u128::from(self.below(n));
@@ -87,7 +87,7 @@ impl Random {
 /// Source: M. D. Vose, "A Linear Algorithm for Generating Random Numbers with a Given
 /// Distribution", IEEE Transactions on Software Engineering 17 (1991).
 pub(super) struct AliasTable {
-    /// For column `k`, the probability of `k` and the alternative.
+    /// For column `k`, the probability of drawing `k`, and the number that is drawn otherwise.
     columns: Vec<(f64, u32)>,
 }
 
@@ -122,7 +122,7 @@ impl AliasTable {
     }
 }
 
-/// Returns the weights of a power law: that of `k`, counted from 0, is `(k + 1)^-skew`.
+/// Returns the weights of a power law: the weight of `k`, counted from 0, is `(k + 1)^-skew`.
 pub(super) fn power_law(n: u64, skew: f64) -> Vec<f64> {
     (0..n).map(|k| libm::pow((k + 1) as f64, -skew)).collect()
 }
@@ -131,7 +131,7 @@ pub(super) fn power_law(n: u64, skew: f64) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Asserts that the words are those of the ChaCha8 test vector of an all-zero key
+    /// Asserts that the source returns the words of the ChaCha8 test vector for an all-zero key
     /// (draft-strombergson-chacha-test-vectors-01, TC1, 8 rounds).
     #[test]
     fn the_source_is_chacha8() {

@@ -16,10 +16,10 @@ use crate::values::Values;
 /// 1 to `stars` and rounded.
 ///
 /// Sources: the model is that of R. Salakhutdinov and A. Mnih, "Probabilistic Matrix
-/// Factorization", NIPS 2007, section 2. Items are drawn successively without replacement. For
-/// users who rate a large part of the items, the equivalent method of P. S. Efraimidis and P. G.
-/// Spirakis, "Weighted Random Sampling with a Reservoir", Information Processing Letters 97 (2006),
-/// is used.
+/// Factorization", NIPS 2007, section 2. Items are drawn successively without replacement. If a
+/// bounded number of attempts does not give enough items, the equivalent method of P. S. Efraimidis
+/// and P. G. Spirakis, "Weighted Random Sampling with a Reservoir", Information Processing Letters
+/// 97 (2006), draws the rest.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ratings {
     /// The number of users.
@@ -74,8 +74,8 @@ impl Ratings {
         ctx.check_bytes("users and items", Some(self.users + self.items), 8 * u64::from(self.rank) + 48)
     }
 
-    /// Returns the number of ratings of each user, the most active first: a power law, at most one
-    /// rating per item, with the given total.
+    /// Returns the number of ratings of each user, the most active user first. The numbers follow a
+    /// power law, are at most the number of items, and add up to the number of ratings.
     fn counts(&self) -> Vec<u64> {
         let weights = power_law(self.users, self.user_skew);
         let mut remaining = self.ratings;
@@ -108,8 +108,8 @@ impl ItemSampler {
     fn draw(&mut self, user: u32, count: usize, random: &mut Random) -> Vec<u64> {
         let mut drawn = Vec::with_capacity(count);
         if let Some(table) = &self.table {
-            // Skewed weights repeat the same items, so a bounded number of attempts keeps the time
-            // linear.
+            // With skewed weights, most attempts draw the same items again. The bound on the
+            // attempts keeps the time linear.
             for _ in 0..8 * count {
                 if drawn.len() == count {
                     break;
@@ -149,7 +149,7 @@ impl Draw for Ratings {
         let mut random = ctx.random(RandomStream::Coordinates);
         let (user_order, item_order) = (random.permutation(self.users), random.permutation(self.items));
         let counts = self.counts();
-        // The number of ratings by user.
+        // The number of ratings of each user, in the final order of the users.
         let mut active = vec![0; counts.len()];
         user_order.iter().zip(&counts).for_each(|(&user, &count)| active[user as usize] = count);
         let weights = power_law(self.items, self.item_skew);

@@ -1,5 +1,5 @@
-//! Sampling of positions (numbers below a bound), without repetitions and sorted, and their
-//! conversion to coordinates.
+//! Sampling of sorted, distinct positions (numbers below a bound), and their conversion to
+//! coordinates.
 
 use super::random::Random;
 
@@ -26,9 +26,9 @@ pub(super) fn visit_sampled(n: u128, p: f64, random: &mut Random, mut visit: imp
     }
 }
 
-/// An integer type for the numbers of positions.
+/// An integer type that is wide enough for the positions of a tensor.
 pub(super) trait PositionNumber: Copy + Ord {
-    /// Draws a number below `n`, all equally likely.
+    /// Draws a number below `n`; all such numbers are equally likely.
     fn draw(n: u128, random: &mut Random) -> Self;
     /// Converts to a wide number.
     fn to_wide(self) -> u128;
@@ -64,11 +64,11 @@ impl PositionNumber for u128 {
     }
 }
 
-/// Draws exactly `count` of the numbers below `n`, sorted, all sets equally likely. `report` is
-/// called with the number drawn so far.
+/// Draws exactly `count` different numbers below `n`, and returns them sorted. All sets of `count`
+/// numbers are equally likely. Calls `report` with the count of numbers drawn so far.
 ///
-/// Numbers are drawn until `count` different ones are found, which is uniform over sets. Each round
-/// draws as many as are missing. If `count` is more than half of `n`, the complement is drawn.
+/// Each round draws as many numbers as are missing, until `count` different numbers are found. If
+/// `count` is more than half of `n`, the complement of the set is drawn.
 pub(super) fn choose<P: PositionNumber>(
     n: u128,
     count: usize,

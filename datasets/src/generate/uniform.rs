@@ -7,7 +7,7 @@ use crate::content::Content;
 use crate::error::{Count, Fault};
 use redpoll_logic::Prim;
 
-/// A number of positions out of some set.
+/// A number of positions, absolute or as a fraction of all positions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Amount {
     /// An exact number.
@@ -17,8 +17,8 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// Returns the requested number, given the number of all positions. A density gives a rounded
-    /// number.
+    /// Returns the requested number of positions out of `positions`. For a density, the number is
+    /// rounded.
     pub(super) fn count(self, positions: u128) -> Result<u64, Fault> {
         match self {
             Amount::Count(count) if u128::from(count) > positions => {

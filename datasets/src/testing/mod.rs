@@ -175,7 +175,7 @@ fn check_entries(loaded: &LoadedFile) -> Result<(), String> {
     }
 }
 
-/// Checks that the header read alone is the header of the whole file.
+/// Checks that the header is the same whether it is read alone or with the whole file.
 fn check_header(bytes: &[u8], loaded: &LoadedFile) -> Result<(), String> {
     if loaded.info.compression != crate::Compression::None || bytes.starts_with(b"\xef\xbb\xbf") {
         return Ok(());

@@ -60,16 +60,16 @@ enum FileEdit {
     Truncate { at: u64 },
     /// An inserted word.
     Insert { at: u64, word: &'static str },
-    /// A word in place of another one.
+    /// A word in place of another word.
     Replace { at: u64, word: &'static str },
     /// A repeated line.
     Repeat { at: u64 },
     /// A removed line.
     Drop { at: u64 },
-    /// The rest of another file in place of the rest of this one.
+    /// The rest of another file in place of the rest of this file.
     Splice { at: u64, other: u64, from: u64 },
-    /// The integer that a word denotes, or the largest integer for other words, in place of eight
-    /// bytes.
+    /// Eight bytes, overwritten by the integer that a word denotes, or by the largest integer if
+    /// the word is not an integer.
     Number { at: u64, word: &'static str },
 }
 

@@ -10,12 +10,12 @@ use std::sync::LazyLock;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-/// A file in parts, each of which can be changed.
+/// A file as a list of parts, each of which mutations can change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct FileSample {
     /// The name of the file.
     pub(super) name: &'static str,
-    /// The bytes, or the arrays of an archive with their names.
+    /// One part without a name for a plain file; the arrays with their names for an archive.
     pub(super) parts: Vec<(String, Vec<u8>)>,
 }
 
@@ -220,7 +220,7 @@ fn archives() -> Vec<FileSample> {
     ]
 }
 
-/// A descriptor of a tensor of 4 x 3 x 2 elements, whose outermost level has the second mode.
+/// A descriptor of a tensor of 4 x 3 x 2 elements, whose outermost level stores the second mode.
 const CUSTOM_BINSPARSE: &str = r#"{"binsparse": {"version": "0.1", "format": "custom", "shape": [4, 3, 2],
 "number_of_stored_values": 6, "fill": true, "data_types": {"values": "int64", "fill_value": "int64"}, "custom":
 {"transpose": [1, 0, 2], "level": {"level_desc": "dense", "rank": 1, "level": {"level_desc": "sparse", "rank": 1,

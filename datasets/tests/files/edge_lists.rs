@@ -167,7 +167,7 @@ fn headers_above_names() {
         "alice,bob\nbob,carol\n",
         "u,v\nv,w\nw,u\n",
         &many,
-        // These leave no doubt.
+        // The first records of these files need no guess.
         "source,target\nalice,bob\n",
         "10.0.0.1,10.0.0.2\n10.0.0.3,10.0.0.4\n",
         "alice,bob\n",

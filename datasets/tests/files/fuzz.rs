@@ -30,7 +30,7 @@ fn every_truncation() {
     }
 }
 
-/// Asserts that names of arrays may have control characters, which messages escape.
+/// Asserts that messages escape control characters in the names of arrays.
 #[test]
 fn line_ends_in_names_of_arrays() {
     for (name, bytes) in FILES.iter().filter(|(name, _)| name.ends_with(".npz")) {
@@ -64,8 +64,8 @@ proptest! {
         check_readers(name, &bytes);
     }
 
-    /// Asserts that texts with random digits and separators in a few places, which stay almost
-    /// well-formed, are handled.
+    /// Checks text files in which a few bytes are overwritten by digits and separators. Such files
+    /// stay almost well-formed.
     #[test]
     fn overwritten_text(
         file in prop::sample::select(TEXTS.clone()),

@@ -28,7 +28,8 @@ fn formats_are_detected_by_extension_and_by_content() {
                 let path = folder.path().join(name);
                 std::fs::write(&path, &bytes).unwrap();
                 let loaded = read(&path, &ReadOptions::default()).unwrap();
-                // Binsparse in an archive of NumPy is detected by the reader of such archives.
+                // Without the extension, the reader of NumPy archives reads an archive of
+                // Binsparse.
                 let is_inner = name == "without-extension" && format.extension == "bsp.npz";
                 let format = if is_inner { FileFormat::of_extension("npz").unwrap() } else { format };
                 assert_eq!((loaded.info.file_format, loaded.info.compression), (format, compression), "{name}");
@@ -55,8 +56,8 @@ fn concatenated_streams_are_one_file() {
     }
 }
 
-/// Asserts that in a file of an unknown extension, pairs of integers are edges, as in the
-/// collection SNAP, and numbers in three columns are entries with a value.
+/// Asserts that a file with an unknown extension is an edge list if its lines are pairs of
+/// integers, as in the collection SNAP. Lines of three numbers are entries with a value.
 #[test]
 fn pairs_of_integers_are_edges() {
     for text in ["0 1\n1 2\n3 0\n", "# Nodes: 4\n0\t1\n1\t2\n3\t0\n"] {

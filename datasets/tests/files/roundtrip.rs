@@ -8,7 +8,7 @@ use redpoll_datasets::{Content, Data, Layout, ReadOptions, Symmetry, Values, Wri
 use redpoll_logic::{Prim, Scalar};
 use std::collections::BTreeMap;
 
-/// Generates a value: a small one, or one with arbitrary bits.
+/// Generates a small value, or a value with arbitrary bits.
 fn scalar(prim: Prim, exact_in_f64: bool) -> impl Strategy<Value = Scalar> {
     prop_oneof![
         (-3i64..4).prop_map(move |v| {
@@ -35,7 +35,7 @@ fn values(prim: Prim, scalars: &[Scalar]) -> Values {
     collect!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
 }
 
-/// Generates a tensor of one of the given ranks, with entries in any order.
+/// Generates a tensor of one of the given ranks, with entries in ascending or descending order.
 fn content(
     prim: Prim,
     ranks: std::ops::RangeInclusive<usize>,
@@ -135,7 +135,7 @@ fn numpy() {
     check("a.npz", Layout::Array, 0..=3);
 }
 
-/// Asserts that any fill value, and the value of every element, is read back.
+/// Asserts that every fill value and every element is read back unchanged.
 fn check_fills(name: &str, layout: Layout, ranks: std::ops::RangeInclusive<usize>) {
     for prim in PRIMS {
         let mut runner = TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() });

@@ -67,7 +67,8 @@ fn formats(rank: usize) -> Vec<Format> {
     all
 }
 
-/// Checks that the reader of Arrow finds the arrays as the rows of large lists.
+/// Checks that the Arrow library reads the file as one row, whose large lists are the arrays of the
+/// tensor.
 fn check_with_arrow(bytes: &[u8], tensor: &Tensor) {
     let reader = arrow_ipc::reader::FileReader::try_new(Cursor::new(bytes), None).unwrap();
     let batches: Vec<_> = reader.collect::<Result<_, _>>().unwrap();
@@ -113,8 +114,8 @@ fn every_format_dtype_and_fill_value_is_read_back() {
     }
 }
 
-/// Asserts that the entries of a file are those of its tensor, also if the file is opened in
-/// another storage format or dtype.
+/// Asserts that a file has the entries of its tensor, also if the file is opened in another storage
+/// format or dtype.
 #[test]
 fn entries_are_those_of_the_tensor() {
     let mut random = Rng::new(8);
@@ -211,7 +212,7 @@ fn structs_have_no_entries() {
     check_bytes("a.rpt", &bytes).unwrap();
 }
 
-/// Returns options with records in a folder of the test.
+/// Returns options that store records in a subfolder of `folder`.
 fn with_records(folder: &std::path::Path) -> (ReadOptions, WriteOptions) {
     let records = RecordFolder::At(folder.join("records"));
     let read = ReadOptions { records: records.clone(), ..ReadOptions::default() };
@@ -284,8 +285,8 @@ fn changed_files_are_validated_again_or_rejected() {
     assert!(valid > 50 && rejected > 20, "{valid} valid, {rejected} rejected");
 }
 
-/// Asserts that reading a file that is cut at any length is an error, whether the file is opened
-/// before or after the cut.
+/// Asserts that reading a truncated file is an error, whether the file is opened before or after
+/// the truncation.
 #[test]
 fn cut_files_are_errors() {
     let folder = tempfile::tempdir().unwrap();

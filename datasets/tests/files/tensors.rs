@@ -90,7 +90,8 @@ fn unsuitable_formats_are_rejected() {
     expect!["wide.mtx: 9000000000000000000 fibers of dimension 9 exceed the 9223372036854775807 positions of a full level; use a sparse level"].assert_eq(&message("wide.mtx", wide, Format::dense(2)));
 }
 
-/// Asserts that the size of blocks is arbitrary if there are no blocks.
+/// Asserts that a file without blocks may declare blocks of any size: the file gives an empty
+/// tensor or an error.
 #[test]
 fn blocks_of_any_size_without_entries() {
     let huge = 1 << 62;

@@ -11,7 +11,7 @@ pub(crate) fn check_cell(cell: impl Cell) -> Result<(), Box<dyn error::Error>> {
 
 /// A value of an expression in a table.
 pub(crate) trait Cell {
-    /// Computes lazy values, and returns the error of the computation.
+    /// Computes the value if it is lazy, and returns the error of the computation.
     fn check(self) -> Result<(), Box<dyn error::Error>>;
 }
 

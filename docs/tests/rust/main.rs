@@ -1,5 +1,4 @@
-//! Runs the Rust blocks of each page, in a folder of its own, and compares their output with the
-//! page.
+//! Runs the Rust blocks of each page in a separate folder, and compares their output with the page.
 
 mod cell;
 
@@ -31,7 +30,7 @@ mod code {
 
 fn main() {
     let trials = code::pages().iter().map(|(path, run)| Trial::test(*path, || check(path, *run))).collect();
-    // Pages run one after the other, because each has its own current folder.
+    // Pages run one after the other, because each page changes the current folder of the process.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     libtest_mimic::run(&arguments, trials).exit();
 }

@@ -34,8 +34,8 @@ impl Expr {
         Expr::wrap(node, info, FloatMode::default())
     }
 
-    /// Creates a bare number, which takes its dtype from the arguments beside it. A number that is
-    /// a whole query keeps its own dtype.
+    /// Creates a bare number, which takes its dtype from the other arguments of its operator. A
+    /// number that is a whole query keeps its own dtype.
     pub fn number(value: impl Into<Scalar>) -> Expr {
         let node = Node::Literal(value.into());
         let info = infer(&node, FloatMode::default()).expect("a literal is well-formed");
@@ -63,8 +63,9 @@ impl Expr {
         Expr::infer(Node::MapJoin { op, args })
     }
 
-    /// Folds an expression over fields, from `init`. An argument that the operator promotes, as `+`
-    /// promotes `bool`, is cast first; `init` is converted to the dtype of the cast argument.
+    /// Folds an expression over fields, starting with `init`. An argument that the operator
+    /// promotes, as `+` promotes `bool`, is cast first; `init` is converted to the dtype of the
+    /// cast argument.
     ///
     /// # Errors
     /// Returns an error if the operator has cases or no dtype to fold in, or if `init` does not fit
@@ -112,8 +113,8 @@ impl Expr {
         Expr::infer(Node::Relabel { arg: self.into_strong(), fields: names(fields) })
     }
 
-    /// Reads the table at other coordinates. The value for reads out of bounds is converted to the
-    /// dtype of the table.
+    /// Reads the table at the coordinates that `map` computes. The value for reads out of bounds is
+    /// converted to the dtype of the table.
     ///
     /// # Errors
     /// Returns an error if the map is not well-formed, or if its value for reads out of bounds does

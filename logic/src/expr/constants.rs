@@ -3,14 +3,14 @@
 //! [`Plan::lift_constants`] replaces a literal argument of an operator by an input of rank 0. Two
 //! plans become equal if their constants are of one class: every operator with a constant argument
 //! has the same fill value in both plans. The fill value of the input is a representative of the
-//! class: with the representative as its argument, the operator has the same fill value, too.
+//! class, so that the fill value of the operator stays the same.
 //!
 //! The constants of index maps are offsets; `offsets.rs` decides which offsets become parameters.
 //!
 //! A value that an algebraic law may use (0, 1, -1, 2, infinities, NaN) stays a literal. So does a
-//! constant on which the fill value of the operator depends, such as `t` in `x + t`. There is one
-//! exception: if the other arguments store all their values, then no value depends on the fill
-//! value, and the fill value of the result is replaced after the run.
+//! constant on which the fill value of the operator depends, such as `t` in `x + t`. Exception:
+//! such a constant is lifted if the other arguments store all their values. No value then depends
+//! on the fill value of the result, which is replaced after the run.
 
 use super::offsets::find_offsets;
 use super::{Expr, IndexMap, Node};
@@ -50,7 +50,7 @@ pub struct LiftedPlan {
 }
 
 /// Candidates for the representative of a class, in this order. They are small and large values of
-/// both signs, because most classes are the ranges between fill values.
+/// both signs, because most classes are ranges that are bounded by fill values.
 const REPRESENTATIVES: [f64; 8] = [3.0, -3.0, 0.25, -0.25, 100.0, -100.0, 1e30, -1e30];
 
 impl Plan {
@@ -112,7 +112,8 @@ struct ConstantLifter {
 struct LiftedExpr {
     expr: Expr,
     /// Whether the expression depends on coordinates. Its constants then stay literals, because a
-    /// comparison of a coordinate with a constant is a range of coordinates, which must be known.
+    /// comparison of a coordinate with a constant is a range of coordinates, which must be known to
+    /// the compiler.
     reads_coordinates: bool,
     /// Whether the values at all coordinates are stored or computed, so that no value depends on
     /// the fill value.
@@ -270,7 +271,7 @@ fn has_cases(expr: &Expr, visited: &mut HashSet<usize>) -> bool {
         && (expr.node().op().is_some_and(Op::has_cases) || expr.node().args().iter().any(|arg| has_cases(arg, visited)))
 }
 
-/// Returns whether a law of an operator may use the value, or the value is a struct and has no
+/// Returns whether a law of an operator may use the value, or the value is a struct, which has no
 /// class.
 fn is_special(value: &Scalar) -> bool {
     match value.to_f64() {
@@ -279,8 +280,8 @@ fn is_special(value: &Scalar) -> bool {
     }
 }
 
-/// Returns a candidate in a dtype; `None` if the dtype cannot represent the candidate. An `f32` may
-/// round the largest candidates.
+/// Casts a candidate to a primitive; returns `None` if the primitive cannot represent the
+/// candidate. An `f32` may round the largest candidates.
 fn representative(candidate: f64, prim: Prim) -> Option<Scalar> {
     if prim == Prim::Bool {
         return None;
@@ -312,15 +313,15 @@ mod tests {
         plan(&format!("(plan (query R (mapjoin {op} (table {table} i j) {number})) (produces R))"))
     }
 
-    /// Returns whether two numbers are of one class: their plans become one.
+    /// Returns whether two numbers are of one class: their plans become equal.
     fn are_one_class(op: &str, table: &str, numbers: [&str; 2]) -> bool {
         let [one, other] = numbers.map(|number| application(op, table, number).lift_constants().unwrap());
         one.constants.len() == 1 && other.constants.len() == 1 && one.plan == other.plan
     }
 
-    /// The numbers of a class, among them its representative, give the same fill value. Numbers
-    /// that change the fill value form a class only with the dense matrix, and only if their signs
-    /// are equal.
+    /// Asserts that the numbers of a class, including its representative, give the same fill value.
+    /// Numbers that change the fill value form a class only with the dense matrix, and only if
+    /// their signs are equal.
     #[test]
     fn classes_are_ranges_between_fill_values() {
         for (op, table, numbers) in [
@@ -354,7 +355,8 @@ mod tests {
         }
     }
 
-    /// Numbers on which fill values, laws or ranges of coordinates depend remain literals.
+    /// Asserts that numbers remain literals if fill values, laws or ranges of coordinates depend on
+    /// them.
     #[test]
     fn other_literals_remain() {
         for text in [
@@ -373,7 +375,8 @@ mod tests {
         }
     }
 
-    /// A branch of `ifelse` is lifted if the condition selects the other branch at fill values.
+    /// Asserts that a branch of `ifelse` is lifted if the condition selects the other branch at
+    /// fill values.
     #[test]
     fn choices_are_lifted() {
         let choice = |condition: &str| {
@@ -385,8 +388,8 @@ mod tests {
         assert_eq!(choice("-1.0"), [7.5].map(Scalar::F64));
     }
 
-    /// Fill values of the lifted plan may differ if all values are stored; the original fill values
-    /// of results are returned.
+    /// Asserts that lifting returns the original fill values of results whose fill values change.
+    /// Fill values may change if all values are stored.
     #[test]
     fn fill_values_of_dense_results_are_returned() {
         let text = "(plan (query R (mapjoin + (table D i j) 2.5)) (query S (mapjoin * (table R i j) (table A i j)))
@@ -401,7 +404,8 @@ mod tests {
         assert_eq!(lifted.fills, fills);
     }
 
-    /// A shared subexpression is visited once, so that the time is not exponential in the depth.
+    /// Asserts that a shared subexpression is visited once, so that the time is not exponential in
+    /// the depth.
     #[test]
     fn shared_subexpressions_are_visited_once() {
         let mut plan = plan("(plan (query R (mapjoin * (table A i j) 2.5)) (produces R))");
@@ -415,7 +419,8 @@ mod tests {
         assert_eq!(constants[60].name, "constant61".into());
     }
 
-    /// The types of all results stay the same, in both modes, and names do not collide.
+    /// Asserts that all results keep their types in both float modes, and that names do not
+    /// collide.
     #[test]
     fn results_keep_their_types() {
         let text = "(plan (query constant1 (mapjoin * 2.5 (mapjoin max (table A i j) -3.5)))

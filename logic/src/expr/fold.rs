@@ -96,10 +96,11 @@ pub fn fold_fill_over(op: &Op, init: &Scalar, fill: &Scalar, sizes: &[u64], mode
     op.eval_in(&[init.clone(), all], mode).map_err(fault)
 }
 
-/// Folds `n` values `fill`, from `init`. The result is `init` for n = 0. If the operator is
-/// associative, the result is `op(init, repeat(fill, n))`, where `repeat(x, n)` folds n values x.
-/// Short folds of floats, folds with operators that are not associative, and folds for which
-/// [`eval_repeat`] has no result run step by step, and end early once the value no longer changes.
+/// Folds `n` copies of `fill`, starting with `init`; returns `init` for n = 0. Most folds with an
+/// associative operator have the closed form `op(init, repeat(fill, n))`, where `repeat(x, n)`
+/// folds n values x. The others run step by step, and end early once the value no longer changes:
+/// short folds of floats, folds with operators that are not associative, and folds for which
+/// [`eval_repeat`] has no result.
 ///
 /// # Errors
 /// Returns a fault of the operator, or an error if the value still changes after `MAX_STEPS`

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::field::Field;
 use crate::scalar::Scalar;
 
-/// Infers the properties of a table read through a map.
+/// Infers the properties of a table that is read through an index map.
 pub(super) fn infer_index(map: &IndexMap, arg: &Expr) -> Result<Info, Error> {
     let info = arg.info();
     check_names(map, info)?;
@@ -252,7 +252,8 @@ impl Expr {
         })
     }
 
-    /// Reads the diagonal: two fields at one coordinate, up to the smaller of their sizes.
+    /// Reads the diagonal of two fields: `both` is the coordinate of `i` and of `j`, and has the
+    /// smaller of their sizes.
     ///
     /// # Errors
     /// Returns an error if the argument lacks a field or its size, or `both` is already taken.
@@ -267,7 +268,8 @@ impl Expr {
         })
     }
 
-    /// Renames the fields of a table, by position, where a repeated name selects a diagonal.
+    /// Renames the fields of a table, by position. A repeated name selects the diagonal of the
+    /// fields that it names.
     ///
     /// # Errors
     /// Returns an error if the number of names differs from the number of fields, or a field with a

@@ -1,4 +1,5 @@
-//! Inference: fields, dimensions, dtype and fill value of a node from those of its arguments.
+//! Inference of the fields, dimensions, dtype and fill value of a node from the properties of its
+//! arguments.
 
 use super::fold::{aggregate_fill, fold_dtype};
 use super::index::infer_index;
@@ -218,7 +219,7 @@ fn field_list(fields: &[Field]) -> String {
     format!("({})", fields.iter().map(Field::as_str).collect::<Vec<_>>().join(" "))
 }
 
-/// Returns the modes of tensors, and the index maps, that give a field of an expression its size.
+/// Describes the modes of tensors, and the index maps, that give a field of an expression its size.
 fn size_origin(expr: &Expr, field: &Field) -> String {
     let mut origins = Vec::new();
     collect_size_origins(expr, field, &mut origins);

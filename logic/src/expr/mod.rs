@@ -57,7 +57,8 @@ pub struct Info {
     /// coordinate it is 0, and for a refill it is the value that the refill specifies. Other nodes
     /// have the fill value of their tensor or argument.
     pub fill: Scalar,
-    /// True for a bare number, which takes its dtype from the arguments beside it.
+    /// Whether the expression is a bare number, which takes its dtype from the other arguments of
+    /// an operator.
     pub weak: bool,
 }
 
@@ -158,7 +159,7 @@ pub enum ComputedFills {
     Drop,
 }
 
-/// A map that reads a table at other coordinates: each mapped field of the table is set to its
+/// A map that reads a table at other coordinates: each mapped field of the table is read at its
 /// subscript.
 ///
 /// Window, stride, reverse, offset, permissive reads, toeplitz, split, merge and diagonal are all
@@ -214,7 +215,8 @@ impl Node {
         }
     }
 
-    /// Returns the parameters at which the node reads its argument, in order, with repetitions.
+    /// Returns the parameters in the subscripts of an index map, in order, with repetitions. Other
+    /// nodes have no parameters.
     pub fn parameters(&self) -> impl Iterator<Item = &Parameter> {
         let coordinates = match self {
             Node::Index { map, .. } => &map.coordinates[..],

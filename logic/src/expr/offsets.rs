@@ -2,13 +2,13 @@
 //! become equal.
 //!
 //! [`find_offsets`] finds the constants of subscripts that [`Plan::lift_constants`] replaces by
-//! parameters. A parameter may have every value for which the reads stay in bounds, or leave the
-//! table at the same ends. A proof of the optimizer for one value of the parameter therefore holds
-//! for all its values.
+//! parameters. A parameter ranges over the offsets for which the reads exceed the same bounds of
+//! the field as in the plan: the lower bound, the upper bound, both or neither. A proof of the
+//! optimizer for one value of the parameter therefore holds for all its values.
 //!
-//! Maps that read one table along one field share a parameter, and keep the differences of their
-//! offsets. These offsets remain constants:
-//! - offsets along a field that the plan also reads whole
+//! Maps that read one table along one field share a parameter. The differences of their offsets
+//! stay constants. These offsets remain constants:
+//! - offsets along a field that the plan also reads without an index map
 //! - offsets along a field whose least offset is 0, if some map reads more than one coordinate of
 //!   the field: `x[1..] - x[..n-1]` must remain a difference of neighbors
 //! - offsets with a single possible value, such as the offset of a window that covers the field
@@ -40,9 +40,8 @@ struct OffsetUse {
     number: usize,
     /// The constant of the subscript; for a remainder, the constant modulo the block size.
     offset: i64,
-    /// The least and the greatest offset for which some read is in bounds, and for which the reads
-    /// leave the table at the same ends as with the present offset. For a remainder, the range of
-    /// all offsets except 0.
+    /// The least and the greatest offset for which some read is in bounds, and the reads exceed the
+    /// same bounds of the field as in the plan. For a remainder, the range of all offsets except 0.
     class: (i64, i64),
     /// Whether some reads are out of bounds.
     is_partial: bool,
@@ -157,8 +156,8 @@ impl OffsetSearch {
         }
     }
 
-    /// Records the fields that a chain of index maps reads whole. `mapped` has the fields that the
-    /// maps further out replace by subscripts.
+    /// Records the fields that a chain of index maps leaves unmapped. `mapped` has the fields that
+    /// the outer maps of the chain replace by subscripts.
     fn read(&mut self, expr: &Expr, mapped: &mut Vec<Field>) {
         match expr.node() {
             Node::Index { map, arg } => {
@@ -193,7 +192,7 @@ impl OffsetUse {
             _ if !form.parameters.is_empty() => return None,
             Subscript::Outer(..) => return None,
             Subscript::Inner(_, block) if *block > size => return None,
-            // A rotation by any number of coordinates other than 0.
+            // The parameter may rotate the mode by any number of coordinates except 0.
             Subscript::Inner(_, block) => {
                 let block = i64::try_from(*block).ok()?;
                 return Some(OffsetUse {
@@ -213,8 +212,7 @@ impl OffsetUse {
         if offset + high < 0 || offset + low > last || ((below || above) && !is_permissive) {
             return None;
         }
-        // The offsets for which some read is in bounds, and the reads leave the mode at the same
-        // ends as with the present offset.
+        // The bounds of `OffsetUse::class`.
         let least = if below { high.checked_neg()? } else { low.checked_neg()? };
         let greatest = if above { last.checked_sub(low)? } else { last.checked_sub(high)? };
         let least = if above { least.max(last.checked_sub(high)?.checked_add(1)?) } else { least };
@@ -267,8 +265,8 @@ mod tests {
         (lifted.queries[0].expr.to_string(), constants.iter().map(|c| value(&c.value)).collect())
     }
 
-    /// Offsets become parameters, which range over the offsets whose reads stay in bounds or leave
-    /// the field at the same ends.
+    /// Asserts that offsets become parameters. A parameter ranges over the offsets whose reads
+    /// exceed the same bounds of the field, or none.
     #[test]
     fn windows_have_parameters() {
         for (expr, text, values) in [
@@ -313,7 +311,7 @@ mod tests {
         }
     }
 
-    /// Windows of one table share a parameter; windows of different tables do not.
+    /// Asserts that windows of one table share a parameter, and windows of different tables do not.
     #[test]
     fn windows_of_one_table_share_a_parameter() {
         let window = |table: &str, low: u64| format!("(index (window j {low} {}) (table {table} i j))", low + 3);
@@ -325,7 +323,7 @@ mod tests {
         assert_eq!(values, [4, 2]);
     }
 
-    /// Offsets that decide the structure of an expression remain constants.
+    /// Asserts that offsets remain constants if they decide the structure of an expression.
     #[test]
     fn structure_remains() {
         for expr in [
@@ -344,7 +342,8 @@ mod tests {
         }
     }
 
-    /// Plans that differ in an offset become equal, and the text names the parameter as an input.
+    /// Asserts that plans that differ in an offset become equal, and that the text names the
+    /// parameter as an input.
     #[test]
     fn texts_have_parameters() {
         let lifted = plan("(index (window j 3 6) (table A i j))").lift_constants().unwrap().plan;

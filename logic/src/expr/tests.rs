@@ -99,8 +99,9 @@ fn weak_numbers_take_the_dtype_of_the_other_arguments() {
     assert!(Expr::number(1i64).info().weak);
 }
 
-/// A comparison with a number outside the range of an integer dtype is true for all values of the
-/// dtype or for none. A comparison with a number outside the range of `f32` is computed in `f64`.
+/// Asserts that a comparison with a number outside the range of an integer dtype is true for all
+/// values of the dtype or for none. A comparison with a number outside the range of `f32` is
+/// computed in `f64`.
 #[test]
 fn comparisons_with_numbers_out_of_range_have_a_value() {
     use Builtin::{Eq, Ge, Gt, Le, Lt, Ne};
@@ -137,7 +138,7 @@ fn comparisons_with_numbers_out_of_range_have_a_value() {
     }
 }
 
-/// Conversion of untyped integers in tests, which are `i64`.
+/// Conversion of integer literals without a suffix to `i64` scalars.
 trait IntoScalar {
     fn into_scalar(self) -> Scalar;
 }
@@ -199,8 +200,8 @@ fn aggregates_fold_their_fill() {
     check(Expr::aggregate(Builtin::Sub, 3i64, huge, ["i"]), expect!["i64 fill 3"]);
 }
 
-/// The fill value of an aggregate is known even if the size of its extent overflows 64 bits, if a
-/// fold of equal values has a closed form.
+/// Asserts that the fill value of an aggregate over more than 2^64 entries is known if a fold of
+/// equal values has a closed form.
 #[test]
 fn aggregates_fold_over_any_number_of_entries() {
     let long = |name: &str, fields: &str, fill: Scalar| {

@@ -1,4 +1,4 @@
-//! Weak literals: bare numbers that take their dtype from the arguments beside them.
+//! Weak literals: bare numbers that take their dtype from the other arguments of an operator.
 
 use super::Expr;
 use crate::dtype::{DType, Prim};
@@ -129,8 +129,8 @@ pub(crate) fn fit(value: &Scalar, dtype: &DType, role: &'static str) -> Result<S
 mod tests {
     use super::*;
 
-    /// A float fits an integer dtype only if an integer of the dtype equals it. The floats 2^63 and
-    /// 2^64 saturate to the largest integers, which round to the same floats.
+    /// Asserts that a float fits an integer dtype only if an integer of the dtype equals the float.
+    /// The floats 2^63 and 2^64 saturate to the largest integers, which round to the same floats.
     #[test]
     fn floats_fit_integers_that_are_equal() {
         let fits = |value: f64, prim: Prim| fit(&Scalar::F64(value), &prim.into(), "number").is_ok();

@@ -1,4 +1,4 @@
-//! Operators on values with error bounds.
+//! Application of operators to values with error bounds.
 
 use super::approx::{Approx, ExtremumKind, unit};
 use super::value::{BoundedValue, Datum, DontCareCause};
@@ -181,7 +181,7 @@ fn dominated_result(b: Builtin, args: &[BoundedValue], cause: DontCareCause) -> 
     if annihilated {
         return Some(BoundedValue::float(Approx::exact(prim, 0.0)));
     }
-    // Two infinities may be opposite, so an infinity is sure to absorb only NaN.
+    // An infinity absorbs a NaN, but not the result of a pole, which may be the opposite infinity.
     let absorbs = matches!(b, Add | AddSat | AddChecked | Sub | SubSat | SubChecked | Min | Max);
     if !absorbs || cause > DontCareCause::Nan || args.len() != 2 || !args.iter().any(infinite) {
         return None;
@@ -211,8 +211,8 @@ fn apply_polynomial(b: Builtin, args: &[&Approx]) -> Option<Option<Approx>> {
     })
 }
 
-/// Applies any operator by sampling. If arguments are inexact, evaluates the operator at points on
-/// the surface of the box given by their bounds ([`corners`]), and at zero if the box contains
+/// Applies any operator by sampling. The error bounds of inexact arguments span a box. Evaluates
+/// the operator at points on the surface of the box ([`corners`]), and at zero if the box contains
 /// zero; the largest deviation bounds the error. A result that is no float is don't-care unless it
 /// is equal at all these points.
 fn apply_by_sampling(op: &Op, args: &[BoundedValue]) -> Result<BoundedValue, Fault> {
@@ -294,8 +294,8 @@ fn reach(leaf: &BoundedValue) -> f64 {
     }
 }
 
-/// Returns the directions in which to move the inexact leaves: all corners for up to 4 leaves,
-/// otherwise each leaf alone and all together.
+/// Returns the directions in which to move the inexact leaves: all corners of the box for up to 4
+/// leaves; otherwise each leaf alone, and all leaves together.
 fn corners(reach: &[f64]) -> Vec<Vec<f64>> {
     let inexact: Vec<usize> = (0..reach.len()).filter(|&k| reach[k] > 0.0).collect();
     let direction = |signs: &dyn Fn(usize) -> f64| {

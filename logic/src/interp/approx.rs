@@ -1,11 +1,11 @@
-//! Floats of the relaxed mode: a value in higher precision, and the parts of a bound on the error
-//! of every legal engine.
+//! Floats of the relaxed mode: a value in higher precision, and the quantities from which a bound
+//! on the error of every legal engine is computed.
 //!
 //! An engine may regroup and distribute sums and products, and so may compute any form of a
 //! polynomial. An [`Approx`] describes the properties that all these forms share:
 //! - the *magnitude* is the polynomial with all signs positive, at the absolute values of the
 //!   leaves;
-//! - the *terms* are those of the expanded form;
+//! - the *terms* are the number of terms of the expanded form;
 //! - the *depth* is the largest number of multiplications in a term.
 //!
 //! In every form, a term passes at most `terms - 1` additions and `depth` multiplications. The
@@ -355,7 +355,8 @@ fn grid(x: f64) -> i32 {
 mod tests {
     use super::*;
 
-    /// The product of all factors is finite, but the product of the three large factors overflows.
+    /// Asserts that a product has no bound if an engine may overflow. The product of all factors is
+    /// finite, but the product of the three large factors overflows.
     #[test]
     fn products_that_may_overflow_have_no_bound() {
         let product = |factors: [f64; 4]| {

@@ -1,4 +1,4 @@
-//! Double-double arithmetic: the unevaluated sum of two `f64`, about 106 bits.
+//! Double-double arithmetic: a number is the unevaluated sum of two `f64`, with about 106 bits.
 //!
 //! Sources: Dekker 1971; Joldes, Muller and Popescu, "Tight and rigorous error bounds for basic
 //! building blocks of double-word arithmetic", 2017.

@@ -286,7 +286,8 @@ impl Evaluator {
         })
     }
 
-    /// Folds ascending coordinates, with the first reduced field outermost.
+    /// Folds entries in ascending order of their reduced coordinates; the first reduced field is
+    /// outermost.
     fn fold_entry(&self, fold: &PreparedFold, remaining: &[u64]) -> Result<BoundedValue, Error> {
         let mut coordinates = vec![0; fold.order.len()];
         remaining.iter().zip(&fold.order).for_each(|(&i, &k)| coordinates[k] = i);

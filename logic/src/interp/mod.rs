@@ -9,9 +9,9 @@
 //! In the relaxed mode:
 //! - Integers and `bool` are equal in every engine.
 //! - Floats are computed in higher precision. They carry a bound on the error of every legal
-//!   engine, which may regroup or distribute sums and products, or integrate them over runs
-//!   (`approx.rs`). Computations that need no rounding, such as those on small whole numbers, have
-//!   bound 0. Both zeros are equal.
+//!   engine, which may regroup or distribute sums and products, or replace a fold over a run by a
+//!   product or power (`approx.rs`). Computations that need no rounding, such as those on small
+//!   whole numbers, have bound 0. Both zeros are equal.
 //! - A value is *don't-care* if the mode does not determine it, or regrouping may change it. Causes
 //!   are a NaN, a sum of infinities of both signs, and a division of a nonzero number by zero.
 //!   Further causes are the sign of a zero, and an overflow or underflow within a sum or product.

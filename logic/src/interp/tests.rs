@@ -124,7 +124,7 @@ fn results_that_depend_on_rounding_are_dont_care() {
     check(&format!("(mapjoin eq {sum} 0.6)"), &x(&[0.1, 0.2, 0.3]), "?");
     check(&format!("(mapjoin lt {sum} 0.7)"), &x(&[0.1, 0.2, 0.3]), "true");
     check(&format!("(mapjoin eq {sum} 6)"), &x(&[1.0, 2.0, 3.0]), "true");
-    // Some order of a sum may be equal to a value between the bounds.
+    // In some order, the sum may equal a value between the bounds.
     check(&format!("(mapjoin ne {sum} 0.6000000000000001)"), &x(&[0.1, 0.2, 0.3]), "?");
     check(&format!("(mapjoin cast-bool {sum})"), &x(&[1e30, 1.0, -1e30]), "?");
     check(&format!("(mapjoin eq {sum} 5)"), &x(&[1e30, 1.0, -1e30]), "?");
@@ -202,8 +202,8 @@ fn matrices() -> impl Strategy<Value = (bool, [u64; 3], Vec<f64>, Vec<f64>)> {
 }
 
 proptest! {
-    /// Legal engines fold forward, backward with factors regrouped, or with the common factor taken
-    /// out.
+    /// Asserts that three legal engines agree with the interpreter: one folds forward, one folds
+    /// backward with regrouped factors, and one takes out the common factor.
     #[test]
     fn matrix_products_of_legal_engines_agree((integral, [n, m, k], a, b) in matrices()) {
         let product = relaxed(
@@ -224,8 +224,8 @@ proptest! {
         }
     }
 
-    /// A wrong engine is rejected if its result is off by one for whole numbers, or has a relative
-    /// error of 2^-40.
+    /// Asserts that an engine is rejected if its result is off by one for whole numbers, or has a
+    /// relative error of 2^-40.
     #[test]
     fn wrong_engines_are_caught(integral: bool, values in (1..6usize).prop_flat_map(|n| proptest::collection::vec(data(false), n))) {
         let values: Vec<f64> = values.iter().map(|v| if integral { v.round() } else { v.abs() + 1.0 }).collect();
@@ -237,7 +237,8 @@ proptest! {
         prop_assert!(sum.compare(&[wrong.into()], Exactness::Bounded).is_err());
     }
 
-    /// Functions of sums in `f32` stay within their bounds if the sum is computed in another order.
+    /// Asserts that functions of sums in `f32` stay within their bounds if the sum is computed in
+    /// another order.
     #[test]
     fn functions_of_sums_stay_within_bounds(values in proptest::collection::vec(0.5..2.0f32, 1..6)) {
         let x = dense(&[values.len() as u64], values.iter().map(|&v| v.into()).collect());

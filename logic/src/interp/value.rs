@@ -23,9 +23,8 @@ pub(super) enum Datum {
     DontCare(Scalar, DontCareCause),
 }
 
-/// The cause of a don't-care value, as precise as operators need it. The definitions of the relaxed
-/// mode cover infinities and NaN that come from an operand or a pole, but not those that come from
-/// an overflow of finite numbers.
+/// The cause of a don't-care value. The definitions of the relaxed mode apply to infinities and NaN
+/// from an operand or a pole, but not to infinities and NaN from an overflow of finite numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum DontCareCause {
     /// The value is NaN in every engine.
@@ -67,7 +66,7 @@ impl BoundedValue {
         }
     }
 
-    /// Returns the cause of a don't-care value; for a struct, the gravest cause of its members.
+    /// Returns the cause of a don't-care value; for a struct, the greatest cause of its members.
     pub(super) fn cause(&self) -> Option<DontCareCause> {
         match &self.0 {
             Datum::DontCare(_, cause) => Some(*cause),

@@ -2,7 +2,8 @@
 //!
 //! The stored set of an argument is the set of coordinates at which its value differs from its fill
 //! value. The meaning of an application therefore depends on the fill values of its arguments, not
-//! on formats. An operator with an iteration but no cases *claims* that it returns `f(fills)`
+//! on formats. The *iteration* of an operator is a set of coordinates that is built from stored
+//! sets. An operator `f` with an iteration but no cases *claims* that it returns `f(fills)`
 //! everywhere outside the iteration. An operator with cases is *defined* everywhere: by its body in
 //! the iteration, otherwise by the first case whose set contains the coordinates.
 //!
@@ -40,7 +41,7 @@ pub struct Case {
     /// Set of coordinates at which the case applies, except those of the iteration and of earlier
     /// cases.
     pub domain: Iteration,
-    /// Result where the case applies, in terms of the arguments.
+    /// Result at these coordinates, in terms of the arguments.
     pub result: Body,
 }
 

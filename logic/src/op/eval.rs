@@ -195,8 +195,8 @@ fn equal(x: &Scalar, y: &Scalar) -> bool {
     x.len() == y.len() && x.iter().zip(&y).all(|(a, b)| order(a, b) == Some(Ordering::Equal))
 }
 
-/// Returns whether pair `p` precedes `q` in the total order whose first pair `minby` or `maxby`
-/// selects.
+/// Returns whether pair `p` precedes `q` in the total order of `minby` or `maxby`, which selects
+/// the first pair.
 fn precedes(b: Builtin, p: &[Scalar], q: &[Scalar]) -> bool {
     let better = if b == Builtin::MinBy { Ordering::Less } else { Ordering::Greater };
     let negative = |s: &Scalar| s.to_f64().is_some_and(f64::is_sign_negative);

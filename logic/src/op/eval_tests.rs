@@ -208,8 +208,8 @@ fn every_operator_evaluates_to_the_dtype_it_promises() {
     }
 }
 
-/// Functions outside their domains are NaN or infinite exactly where the functions of Rust's
-/// standard library are.
+/// Asserts that functions agree with the standard library of Rust: NaN and infinities are the same,
+/// and finite values are close.
 #[test]
 fn functions_agree_with_rust_outside_of_their_domains() {
     let (inf, nan) = (f64::INFINITY, f64::NAN);

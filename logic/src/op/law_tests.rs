@@ -70,7 +70,8 @@ fn close(l: &Scalar, r: &Scalar) -> bool {
         _ => return l == r,
     };
     let (l, r) = (l.to_f64().unwrap(), r.to_f64().unwrap());
-    // The largest sample is 16, so a product of three samples bounds the terms that cancel.
+    // The largest finite sample is 16, so the product of three samples, at most 4096, bounds the
+    // terms that cancel.
     l.is_nan() || r.is_nan() || l == r || (l - r).abs() <= 8.0 * epsilon * 4096f64.max(l.abs())
 }
 
@@ -379,7 +380,7 @@ fn every_row_of_constant_results_is_used() {
     }
 }
 
-/// A value that decides the result by a law also decides it when the operator is evaluated, for
+/// Asserts that if a law decides the result from one argument, evaluation gives the same result for
 /// every value of the other argument except an opposite infinity. The result therefore does not
 /// depend on the format.
 #[test]

@@ -247,9 +247,9 @@ pub(super) const INVERSE: &[(&[Builtin], Builtin, DtypeKinds)] =
 pub(super) const TAIL: &[(&[Builtin], Builtin, DtypeKinds)] =
     &[(&[Sub], Add, INT | RELAXED), (&[SubSat], AddSat, UNSIGNED | RELAXED)];
 
-/// Values that end a fold early: the constant (`true`), or every other value (`false`). Products of
-/// numbers have no row, because they seldom reach 0, and the test in each iteration would cost more
-/// than it saves.
+/// Accumulators that end a fold early: an accumulator equal to the constant (`true`), or any other
+/// accumulator (`false`). Products of numbers have no row, because they seldom reach 0, and the
+/// test in each iteration would cost more than it saves.
 pub(super) const SHORT_CIRCUITS: &[(&[Builtin], bool, Constant, DtypeKinds)] = &[
     (AND, true, Zero, BOOL),
     (OR, true, One, BOOL),

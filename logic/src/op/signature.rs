@@ -52,8 +52,8 @@ pub fn promote(prims: impl IntoIterator<Item = Prim>) -> Option<Prim> {
 }
 
 impl Prim {
-    /// Returns whether promotion ([`promote`]) takes the primitive to `to`, as `can_cast` of the
-    /// Python Array API does. Explicit casts have no such limit.
+    /// Returns whether the primitive promotes to `to` ([`promote`]), like `can_cast` of the Python
+    /// Array API. Explicit casts have no such limit.
     ///
     /// ```
     /// use redpoll_logic::Prim;

@@ -11,7 +11,7 @@
 //! | clause | meaning |
 //! |---|---|
 //! | `(commutative)`, `(associative)`, `(idempotent)` | laws |
-//! | `(identity VALUE PARAM..)`, `(annihilator VALUE PARAM..)` | identity or annihilator in these arguments; in all if none is named |
+//! | `(identity VALUE PARAM..)`, `(annihilator VALUE PARAM..)` | identity or annihilator at these parameters; at all parameters if none is named |
 //! | `(distributes-over OP..)` | the operator distributes over these operators, in each argument |
 //! | `(special (PARAM VALUE) BODY)` | the result if the argument has the value |
 //! | `(iteration SET)` | the iteration space; elsewhere the result is the result for the fill values, or the result of a case |
@@ -502,8 +502,8 @@ mod tests {
         assert_eq!(lcm.signature(&[Prim::I8.into(), Prim::I8.into()]).unwrap().result, DType::I64);
     }
 
-    /// Definitions that each use the previous one twice are bounded; `let` binds a value to avoid
-    /// the repetition.
+    /// Asserts that a chain of definitions that each use the previous definition twice is rejected,
+    /// unless `let` binds the repeated value.
     #[test]
     fn operators_that_double_each_other_are_bounded() {
         let chain = |body: &dyn Fn(&str) -> String| {

@@ -34,7 +34,7 @@ pub enum InterpError {
     /// whose value is not one of the possible values.
     #[error("`{0}` is not bound where the plan uses it")]
     Unbound(String),
-    /// A read or write is out of bounds, and the plan does not allow it.
+    /// An out-of-bounds read or write that the plan does not allow.
     #[error("tensor `{tensor}` is accessed at {coordinates:?}, out of the bounds of its shape {shape:?}")]
     OutOfBounds {
         /// The tensor.
@@ -44,7 +44,7 @@ pub enum InterpError {
         /// Shape of the tensor.
         shape: Vec<u64>,
     },
-    /// An output without a fold writes an entry twice.
+    /// A second write to one entry of an output without a fold.
     #[error("output `{0}` has no fold, but writes an entry twice")]
     RepeatedWrite(Alias),
 }
@@ -94,7 +94,7 @@ struct NestEvaluation<'a> {
     temporaries: HashMap<Alias, Accumulators<'a>>,
 }
 
-/// The accumulators of a temporary, one for each combination of values of some indices.
+/// The accumulators of a temporary: one per combination of values of `indices`.
 struct Accumulators<'a> {
     indices: &'a [Field],
     init: &'a Scalar,
@@ -163,7 +163,7 @@ impl<'a> NestEvaluation<'a> {
         Ok(())
     }
 
-    /// Returns the value of a temporary, initially `init`.
+    /// Returns the value of a temporary, or its initial value before the first fold.
     fn temporary(&self, name: &Alias) -> Result<Scalar, InterpError> {
         let unbound = |name: &str| InterpError::Unbound(name.to_owned());
         let accumulators = self.temporaries.get(name).ok_or_else(|| unbound(name.as_str()))?;

@@ -2,7 +2,7 @@
 //!
 //! A [`PhysicalPlan`] is a sequence of queries; a [`PhysicalQuery`] is one loop nest. All outputs
 //! of a query share its loops: each iteration writes a value per output, or folds the value into
-//! the stored one. Temporaries are scalars that inner loops compute as soon as the surrounding
+//! the stored value. Temporaries are scalars that inner loops compute as soon as the surrounding
 //! loops have bound the indices on which these scalars depend. A residual `b - A x`, a row
 //! normalization, or the sum, count and minimum of one pass is therefore a single query. A
 //! temporary that starts further out accumulates across iterations, which expresses scans.

@@ -82,9 +82,9 @@ pub enum Extent {
 pub struct TemporaryNest {
     /// Number of surrounding loops outside the pass.
     pub depth: usize,
-    /// Number of surrounding loops outside the start of the folds. The number equals `depth` if
-    /// every pass starts its folds again. The number is smaller if the folds accumulate across
-    /// iterations of the loops in between, as a scan does.
+    /// Number of surrounding loops outside the point at which the folds start. The number equals
+    /// `depth` if every pass starts its folds again. The number is smaller if the folds accumulate
+    /// across iterations of the loops between both depths, as a scan does.
     pub start_depth: usize,
     /// Inner loops of the pass.
     pub loops: Vec<Loop>,
@@ -101,8 +101,9 @@ pub struct TemporaryNest {
 pub struct TemporaryFold {
     /// Name by which values refer to the fold.
     pub name: Alias,
-    /// Indices of loops between the start and `depth`, in order, with one accumulator for each
-    /// combination of their values. The fold accumulates along the other loops in between.
+    /// Indices of some loops between `start_depth` and `depth`, in loop order. Each combination of
+    /// the values of these indices has its own accumulator. The fold accumulates along the other
+    /// loops between both depths.
     pub accumulator_indices: Vec<Field>,
     /// The operator.
     pub op: Op,
@@ -122,7 +123,7 @@ pub struct Output {
     /// Coordinate of each storage mode, outermost first, in terms of the loop indices. A write at a
     /// [`StorageCoordinate::Computed`] out of bounds is dropped.
     pub subscripts: Vec<StorageCoordinate>,
-    /// Operator that folds the value into the stored one, initially `ty.fill`; without a fold,
+    /// Operator that folds the value into the stored value, initially `ty.fill`; without a fold,
     /// every entry is written at most once.
     pub fold: Option<Op>,
     /// Treatment of values that equal the fill value; they can be dropped only without a fold.
@@ -130,10 +131,10 @@ pub struct Output {
     /// Workspace that takes writes out of order, over the storage modes that the loops outside it
     /// do not fix.
     pub workspace: Option<Workspace>,
-    /// Tensor with the same shape, storage modes and levels, which the value reads at the same
-    /// coordinates. The output stores the coordinates that this tensor stores, and shares the
-    /// arrays of the levels of this tensor. Where this tensor has its fill value, the value must be
-    /// the fill value of the output.
+    /// Tensor whose stored coordinates the output stores too, sharing the level arrays of the
+    /// tensor. The output and the tensor have the same shape, storage modes and levels. The value
+    /// of the output reads the tensor at the coordinates of the write. Where the tensor has its
+    /// fill value, the value must be the fill value of the output.
     pub pattern: Option<Alias>,
     /// Value to write.
     pub value: ScalarExpr,
@@ -145,8 +146,8 @@ pub struct Output {
 pub struct Workspace {
     /// Number of loops outside the scope of the workspace, including the loops around temporaries.
     pub depth: usize,
-    /// Format over the storage modes that the loops outside the scope do not fix, in order. Each is
-    /// a whole mode of the workspace, with the dimension of the storage mode.
+    /// Format over the storage modes that the loops outside the scope do not fix, in order. Each of
+    /// these storage modes is a whole mode of the workspace, with the same dimension.
     pub format: Format,
 }
 

@@ -19,9 +19,9 @@
 //!                                                    @ the mode, unless it equals the depth;
 //!                                                    / outer part, % inner part, - skewed
 //! ```
-//! Subscripts and forms are those of Logic plans. The FILL of a TYPE is bare. Other values are bare
-//! if their dtype is `bool`, `i64` or `f64`; otherwise they are written `(lit DTYPE VALUE)`. `lit`,
-//! `coordinate`, `at` and `where` are reserved and cannot name operators or temporaries.
+//! SUBSCRIPT and FORM are written as in Logic plans. The FILL of a TYPE is bare. Other values are
+//! bare if their dtype is `bool`, `i64` or `f64`; otherwise they are written `(lit DTYPE VALUE)`.
+//! `lit`, `coordinate`, `at` and `where` are reserved and cannot name operators or temporaries.
 
 use super::{
     Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Protocol, ScalarExpr, StorageCoordinate, TemporaryFold,

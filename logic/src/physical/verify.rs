@@ -8,23 +8,24 @@
 //!    is inside the loop over its other index. Lanes are a power of two up to [`Loop::MAX_LANES`];
 //!    only the innermost loop of a nest may have more than one.
 //! 3. Temporaries have distinct names and follow those that they read. Their depth is at most the
-//!    number of surrounding loops. A temporary that starts further out has one accumulator for each
-//!    combination of values of some indices of the loops in between, and accumulates along at least
-//!    one of these loops. Other temporaries have a single accumulator.
+//!    number of surrounding loops. A temporary that starts further out than its depth accumulates
+//!    along at least one of the loops in between. For each combination of the indices of the other
+//!    loops in between, the temporary has its own accumulator. Other temporaries have a single
+//!    accumulator.
 //! 4. Accesses and outputs have one coordinate per storage mode; accesses also have one protocol
 //!    per storage mode.
 //! 5. The arguments of a call have the dtypes of the operator's signature, and the operator has no
 //!    cases that depend on which arguments are stored. A fold has the dtype of its value. Computed
 //!    coordinates are `i64`. The value of an output has the dtype of the output.
-//! 6. The coordinate of a level that is walked or galloped is an affine form of loop indices. The
-//!    innermost of these loops is further in than all loops that bind the levels above. The level
-//!    is ordered, unless the query is a conversion. A level that is followed supports lookup.
+//! 6. The coordinate of a level that is walked or galloped is an affine form of loop indices. At
+//!    least one of these loops is inside all loops that bind the levels above. The level is
+//!    ordered, unless the query is a conversion. A level that is followed supports lookup.
 //! 7. An output without a fold writes each entry at most once: every loop index occurs in its
 //!    subscripts. An output with a fold drops no values.
-//! 8. Levels of an output that only take appends, such as lists, are written in order, or a
-//!    workspace takes the writes. In order means that the outermost loops bind all levels down to
-//!    the last such level, in the same order. A workspace has one level for each storage mode that
-//!    the loops outside it do not fix, all of kinds that take random writes.
+//! 8. An output with levels that only take appends, such as lists, is written in order or through a
+//!    workspace. Writes are in order if the outermost loops bind all levels down to the last
+//!    append-only level, in the order of the levels. A workspace has one level for each storage
+//!    mode that the loops outside it do not fix. All levels of a workspace take random writes.
 //! 9. An output with the pattern of a tensor drops no values and has no workspace. Its value reads
 //!    that tensor at the same coordinates, in bounds and not through a workspace. The output and
 //!    the tensor have the same shape and the same levels. There is at least one level, and one
@@ -442,8 +443,8 @@ impl QueryScope<'_> {
     }
 
     /// Returns the number of outermost levels that are written in the order of the outermost loops,
-    /// and the number of those loops. A computed coordinate is computed in the innermost loop, so
-    /// that loops inside of the level would repeat it.
+    /// and the number of those loops. A computed coordinate is written in order only if the levels
+    /// above it bind all loops: along any further loop, the coordinate may repeat or descend.
     fn ordered_prefix(&self, coordinates: &[StorageCoordinate]) -> (usize, usize) {
         let (mut levels, mut depth) = (0, 0);
         for coordinate in coordinates {

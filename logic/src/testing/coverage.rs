@@ -10,8 +10,8 @@ use std::fmt;
 
 /// The number of occurrences of each operator, dtype, node kind, class of fill value and shape of a
 /// case. Names are `op +`, `fold min`, `dtype f64`, `node mapjoin`, `fill inf`,
-/// `case two aggregates` and so on. Tests of the engine add other names, such as those of levels
-/// and protocols.
+/// `case two aggregates` and so on. Tests of the engine add other names, such as the names of
+/// levels and protocols.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
     counts: BTreeMap<String, u64>,

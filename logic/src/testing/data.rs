@@ -53,8 +53,8 @@ pub fn random_fill(rng: &mut Rng, prim: Prim, data: DataKind) -> Scalar {
 }
 
 /// Draws a valid format for tensors of the given rank, dtype and fill value: COO, a format with one
-/// mode cut into blocks or skewed, or levels of any general kind. Without blocks, the modes may
-/// have any order.
+/// mode cut into blocks or skewed, or levels of the kinds in [`LevelKind::general`]. Without
+/// blocks, the modes may have any order.
 pub fn random_format(rng: &mut Rng, rank: usize, dtype: &DType, fill: &Scalar) -> Format {
     let mut format = match rng.below(10) {
         0 | 1 if rank > 0 => Format::coo(rank),
@@ -78,8 +78,9 @@ pub fn random_format(rng: &mut Rng, rank: usize, dtype: &DType, fill: &Scalar) -
     format
 }
 
-/// Draws a format with one mode cut into blocks. The outermost level has the blocks, the next
-/// levels have the other modes, and the innermost level has the coordinates within a block.
+/// Draws a format with one mode cut into blocks. The outermost level stores the block numbers, the
+/// next levels store the other modes, and the innermost level stores the coordinates within a
+/// block.
 fn random_blocked_format(rng: &mut Rng, rank: usize) -> Format {
     let (cut, block) = (rng.index(rank), 1 + rng.below(4));
     let others = (0..rank).filter(|&mode| mode != cut).map(|mode| StorageMode::Whole { mode });

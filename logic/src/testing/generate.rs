@@ -97,7 +97,7 @@ impl PlanGenerator<'_> {
         Plan { queries, produces }
     }
 
-    /// Gives every field a size, and sometimes the result a format.
+    /// Gives every field of the expression a size, and sometimes reformats the result.
     fn finish(&mut self, mut expr: Expr) -> Expr {
         while let Some(k) = expr.info().dimensions.iter().position(Option::is_none) {
             let field = expr.info().fields[k].clone();
@@ -125,8 +125,7 @@ impl PlanGenerator<'_> {
         self.pool.iter().find(|(f, _)| f == field).map_or(0, |(_, n)| *n)
     }
 
-    /// Draws an expression of any primitive dtype, sometimes an expression that the plan already
-    /// has.
+    /// Draws an expression of any primitive dtype; sometimes repeats an expression of the plan.
     pub(super) fn expr(&mut self, depth: usize) -> Expr {
         if depth == 0 {
             return self.leaf();
@@ -314,7 +313,8 @@ impl PlanGenerator<'_> {
         Expr::mapjoin(*self.rng.pick(&[Builtin::First, Builtin::Second]), [aggregate]).ok()
     }
 
-    /// Draws a fold along a field beside the same fold over a window, which has another size.
+    /// Draws a join of two equal folds: one over a field, and one over a window of that field,
+    /// which has another size.
     fn fold_beside_window(&mut self, depth: usize) -> Option<Expr> {
         let arg = self.expr(depth - 1);
         let info = arg.info().clone();

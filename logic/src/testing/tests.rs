@@ -10,7 +10,7 @@ use crate::text::parse;
 use crate::{Error, verify};
 
 const CASES: u64 = 3000;
-/// Number of cases that are evaluated, which takes longer.
+/// Number of cases that are also interpreted, which takes longer.
 const EVALUATED: u64 = 1000;
 
 fn config(seed: u64) -> CaseConfig {
@@ -79,7 +79,7 @@ fn results_in_order_are_legal_in_the_relaxed_mode() {
     assert!(faults * 20 < EVALUATED, "{faults} plans fault");
 }
 
-/// Plans whose constants and offsets are inputs have the same results, apart from fill values.
+/// Lifting constants and offsets into inputs leaves the results unchanged, apart from fill values.
 #[test]
 fn lifted_plans_have_the_same_results() {
     let (mut lifted_cases, mut parameters) = (0, 0);
@@ -96,7 +96,8 @@ fn lifted_plans_have_the_same_results() {
                 inputs.insert(name.clone(), DenseTensor { shape: Vec::new(), values: vec![value.clone()] });
             }
             let text = lifted.plan.to_string();
-            // Claims hold for the constants of one class only, so the parser may reject operators.
+            // The claims of lifted operators hold only for the constants of one class. The parser
+            // tries other values too, so it may reject such operators.
             if !text.contains("(iteration") {
                 let parsed = parse(&text, &catalog).and_then(|plan| plan.to_mode(mode));
                 assert_eq!(parsed.as_ref(), Ok(&lifted.plan), "{text}");

@@ -6,7 +6,8 @@
 //! PLAN      := (plan ITEM..)
 //! ITEM      := (query NAME EXPR) | (produces NAME..) | PLAN | (define-op ..)
 //! EXPR      := NUMBER | true | false | inf | -inf | nan         weak: the context decides the dtype
-//!            | (lit DTYPE CONST) | (literal CONST)              strong: of DTYPE; of the dtype of CONST: i64, u64, f64, bool
+//!            | (lit DTYPE CONST)                                strong: has DTYPE
+//!            | (literal CONST)                                  strong: has the dtype of CONST, i64, u64, f64 or bool
 //!            | (table NAME FIELD..) | NAME                      NAME alone: an earlier query, with its own fields
 //!            | (coordinate FIELD)
 //!            | (mapjoin OP EXPR..)
@@ -94,8 +95,8 @@ impl<A: Into<Alias>, T: Into<Arc<TensorType>>> FromIterator<(A, T)> for Catalog 
     }
 }
 
-/// Returns the error for a form with an unknown head: with the known heads that are similar, or
-/// with all known heads. `known` has the heads and their forms.
+/// Returns the error for a form with an unknown head. The error lists the similar heads, or all
+/// heads if none is similar. `known` contains pairs of a head and its syntax.
 fn unknown_form(form: &Sexpr, kind: &'static str, head: &str, known: &[(&str, &str)]) -> Error {
     let names = || known.iter().map(|(name, _)| *name);
     match Error::unknown(kind, head, names()) {

@@ -111,7 +111,7 @@ fn collect_free(s: &Sexpr, bound: &mut Vec<String>, free: &mut Vec<(Alias, Vec<F
 
 struct PlanReader<'a> {
     catalog: &'a Catalog,
-    /// The operators so far.
+    /// The built-in operators and the operators defined so far.
     ops: Operators,
     /// Results of the queries so far, with types and fields.
     results: Vec<(Alias, Arc<TensorType>, Vec<Field>)>,

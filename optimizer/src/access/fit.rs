@@ -6,7 +6,7 @@
 //! subscript, and is bound inside every outer level. A level can be followed (looked up) when its
 //! format supports lookups, and either all outer levels are bound no later or its subscript is
 //! constant. Levels with direct lookup, such as dense levels and hash tables, may be bound in any
-//! order. All other levels are *discordant* and need a copy.
+//! order. All other levels are *discordant*: the access needs a copy of the tensor.
 
 use crate::term::sizes::Sizes;
 use crate::term::{ModeCoordinate, NestKind, Read, Term};
@@ -19,7 +19,7 @@ use std::rc::Rc;
 pub(crate) enum LevelUse {
     /// A level whose coordinates drive the loop that binds it, or are read along with the loop.
     Walk,
-    /// A level whose coordinate is given when the level is reached.
+    /// A level that is looked up, because its coordinate is known when the loops reach the level.
     Follow,
     /// A level that cannot be used in this order.
     Discordant,
@@ -28,8 +28,8 @@ pub(crate) enum LevelUse {
 /// The coordinates of a dense level.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct DenseExtent {
-    /// Number of loops outside of the one that binds the level; `None` while no loop binds the
-    /// level, and for a constant subscript.
+    /// Number of loops outside the loop that binds the level; `None` if no loop binds the level
+    /// yet, or if the subscript is constant.
     pub(crate) loop_depth: Option<usize>,
     /// Largest number of coordinates that the loop visits.
     pub(crate) size: f64,
@@ -104,8 +104,8 @@ fn block_part(at: &ModeCoordinate, block: u64, part: BlockPart, sizes: &Sizes, m
 /// The levels of an access and the fields of their subscripts.
 pub(crate) struct AccessLevels {
     levels: Vec<AccessLevel>,
-    /// Set when no order fits, because the read may be out of bounds and the padding of a ragged
-    /// block is within the bounds of its level.
+    /// Set if no loop order fits: the read may be out of bounds, but coordinates in the padding of
+    /// a ragged block are within the bounds of their level.
     is_padded: bool,
 }
 
@@ -113,10 +113,11 @@ pub(crate) struct AccessLevels {
 struct AccessLevel {
     format: LevelFormat,
     fields: Vec<Field>,
-    /// The terms, when the subscript is affine.
+    /// The terms of an affine subscript; `None` for other subscripts.
     terms: Option<Vec<(Field, i64)>>,
-    /// Set if the subscript is a quotient or remainder that is not a field of a split. The
-    /// coordinates of the level would be looked up one by one, whereas a copy can be walked.
+    /// Set if the subscript is a quotient or remainder that is not a field of a split. A level that
+    /// must be searched is then discordant, because walking a copy is cheaper than one search per
+    /// coordinate.
     is_unsplit_part: bool,
 }
 
@@ -175,8 +176,9 @@ impl AccessLevels {
         self.levels.iter().map(of).collect()
     }
 
-    /// Iterates over the kinds of levels, each with the number of loops that determine its fiber
-    /// and coordinate; `None` if not all loops are placed.
+    /// Iterates over the levels: the kind of each level, and the number of outermost loops that
+    /// determine its fiber and coordinate. The number is `None` if one of these loops has no
+    /// position yet.
     pub(crate) fn binding_depths(&self, positions: &Positions) -> impl Iterator<Item = (LevelKind, Option<usize>)> {
         self.levels.iter().scan(Some(0), move |depth, level| {
             let bound = level.fields.iter().map(positions).try_fold(0, |b, p| Some(b.max(p? + 1)));
@@ -212,7 +214,7 @@ impl AccessLevel {
             (Some(_), None) => false,
             (Some(b), Some(o)) => b > o,
         };
-        // Strides of any length, forward or backward.
+        // Any stride can be walked, forward or backward.
         let is_affine = self.terms.as_ref().is_some_and(|terms| !terms.is_empty());
         if self.format.kind == LevelKind::Dense {
             return if is_later && is_affine { LevelUse::Walk } else { LevelUse::Follow };

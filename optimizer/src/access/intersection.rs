@@ -1,7 +1,7 @@
 //! The work of a loop over several lists. The loop walks one list, merges or gallops several, or
 //! caches fibers of some lists in byte maps and looks up the coordinates of the other lists there.
-//! Lists whose fill does not decide the value can also be searched for the coordinates of the
-//! others, or advance to these coordinates by galloping.
+//! A list whose fill alone does not decide the value can also be searched for the coordinates of
+//! the other lists, or advance to these coordinates by galloping.
 //!
 //! A fiber can be cached if there are loops between the loops that fix the fiber and the loop that
 //! walks the fiber: the fiber is read once and used many times. The byte map is the workspace of
@@ -18,7 +18,7 @@ pub(crate) struct ListLevel {
     pub(crate) kind: LevelKind,
     /// Number of fibers.
     pub(crate) fiber_count: f64,
-    /// Average number of coordinates in a fiber, weighted by how often the loop reads it.
+    /// Average number of coordinates in a fiber, weighted by how often the loop reads the fiber.
     pub(crate) fiber_length: f64,
     /// Average number of coordinates in a fiber, unweighted.
     pub(crate) average_length: f64,
@@ -29,33 +29,33 @@ pub(crate) struct ListLevel {
     pub(crate) is_conjunct: bool,
     /// The workspace that can cache a fiber, if any.
     pub(crate) workspace: Option<FiberWorkspace>,
-    /// Set when a given coordinate can be searched for.
+    /// Set if the list can be searched for a given coordinate.
     pub(crate) is_searchable: bool,
 }
 
 /// The protocol by which a loop reads a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ListProtocol {
-    /// Step by step, or by galloping.
+    /// Visits the list step by step, or by galloping.
     Walk,
-    /// Looked up in a byte map that caches the fiber.
+    /// Looks coordinates up in a byte map that caches the fiber.
     Workspace,
-    /// Searched for each coordinate of the conjuncts.
+    /// Searches the list for each coordinate of the conjuncts.
     Search,
-    /// Advanced by galloping to each coordinate of the conjuncts.
+    /// Advances by galloping to each coordinate of the conjuncts.
     Advance,
 }
 
 /// A byte map that caches a fiber of a list for repeated lookups.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct FiberWorkspace {
-    /// Number of loops outside of the filling of a fiber.
+    /// Number of loops around the loop that fills the byte map with a fiber.
     pub(crate) depth: usize,
     /// Bytes of the byte map and of its values.
     bytes: f64,
 }
 
-/// Returns whether given coordinates of a level of a read can be searched for.
+/// Returns whether a level of a read can be searched for a given coordinate.
 pub(crate) fn is_searchable(read: &Read, level: usize) -> bool {
     is_list(read, level) && has_whole_coordinates(read, level)
 }
@@ -75,8 +75,8 @@ fn has_whole_coordinates(read: &Read, level: usize) -> bool {
 
 impl FiberWorkspace {
     /// Returns the workspace for a level of a read, if the level is the innermost one and its
-    /// fibers can be cached. The loop that walks the level has `loop_depth` loops outside; the
-    /// first `fixed_depth` of them determine its fiber.
+    /// fibers can be cached. `loop_depth` loops surround the loop that walks the level, and the
+    /// outermost `fixed_depth` of them determine the fiber.
     pub(crate) fn of(read: &Read, level: usize, fixed_depth: usize, loop_depth: usize) -> Option<FiberWorkspace> {
         let format = &read.ty.format;
         let innermost = level + 1 == format.levels.len();

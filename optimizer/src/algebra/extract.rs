@@ -1,7 +1,7 @@
 //! Extraction picks one node per class, and several terms for the root; the caller prices these
 //! terms and decides.
 //!
-//! The cost of a class is that of the folds of its term. Each fold runs loops of its own, which
+//! The cost of a class is the cost of the folds in its term. Each fold runs loops of its own, which
 //! evaluate the calls in its body and read leaves and stored folds. The rounds of the loops are
 //! estimated from the class of the fold's argument, so they do not depend on the chosen term.
 //!
@@ -34,17 +34,17 @@ const MAX_ROUNDS: usize = 12;
 /// Largest number of a fold's loops whose orders are searched exhaustively; longer orders are built
 /// greedily.
 const EXHAUSTIVE_LOOPS: usize = 4;
-/// Largest ratio of [`Extraction::count_terms`] to the allowed number of terms for which the terms
-/// are listed.
+/// Largest ratio of [`Extraction::count_terms`] to the allowed number of terms; above this ratio,
+/// the terms are not listed.
 const MAX_COUNT_RATIO: f64 = 20.0;
 
-/// Returns the price of a round of a fold's innermost loop, apart from its loop step: a list is
-/// walked and a value folded.
+/// Returns the price of the body of a fold's innermost loop, per round: the price of walking a list
+/// and folding a value.
 fn body_price() -> f64 {
     price(Event::WalkList) + price(Event::Round) + price(Event::Fold)
 }
 
-/// Returns the price of a round of a loop.
+/// Returns the price of a round of a loop, apart from its body.
 fn prefix_price() -> f64 {
     price(Event::Round) + price(Event::WalkList)
 }
@@ -84,8 +84,8 @@ struct PlainTerm {
 #[derive(Clone)]
 struct NodeChoice {
     node: ENode,
-    /// Cost of reading the value. A fold is computed, stored and read; other nodes cost as much as
-    /// their folds.
+    /// Cost of the value. A fold is computed, stored and read; any other node costs as much as the
+    /// folds below it.
     cost: f64,
     /// Round in which the node was chosen.
     round: usize,
@@ -94,9 +94,9 @@ struct NodeChoice {
 /// A term extracted from the graph.
 pub(super) struct ExtractedTerm {
     pub(super) term: Term,
-    /// The sizes of its fields, including those of its folds.
+    /// The sizes of the term's fields, including the fields of its folds.
     pub(super) sizes: Sizes,
-    /// The rules that created its nodes, without duplicates.
+    /// The rules that created the nodes of the term, without duplicates.
     pub(super) rules: Vec<&'static str>,
 }
 
@@ -112,13 +112,13 @@ struct FieldNames<'n> {
     extracted: ExtractedTerm,
 }
 
-/// A node for each class of a term, by its index in the class.
+/// The node of each class of a term, as an index into the nodes of the class.
 pub(super) type NodeChoices = Vec<(Id, usize)>;
 
 impl<'g, 'c> Extraction<'g, 'c> {
     /// Returns an extraction without choices.
     pub(super) fn new(graph: &'g AlgebraGraph, facts: &'g Facts<'c>) -> Extraction<'g, 'c> {
-        // Classes of another graph have the same ids.
+        // Classes of an earlier graph have the same ids.
         facts.memo.estimates.drop_schemas();
         let mut extraction = Extraction {
             graph,
@@ -184,7 +184,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
     }
 
     /// Returns the terms of a class that have an estimate below `limit`, each with its estimate,
-    /// cheapest first. `None` if there are more than `max_count`, or too many to list.
+    /// cheapest first. `None` if there are more terms than `max_count`, or too many to list.
     pub(super) fn terms(&mut self, class: Id, max_count: usize, limit: f64) -> Option<Vec<(f64, NodeChoices)>> {
         // Counting by listing would be slow when there are too many terms.
         if self.count_terms(class, &mut FxHashMap::default()) > MAX_COUNT_RATIO * max_count as f64 {
@@ -328,7 +328,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         plain
     }
 
-    /// Updates the choice of a class if a cheaper node exists; returns whether it changed.
+    /// Updates the choice of a class if a cheaper node exists; returns whether the choice changed.
     fn improve(&mut self, class: Id, round: usize) -> bool {
         let mut has_changed = false;
         let graph = self.graph;

@@ -1,5 +1,4 @@
-//! The e-graph: conversion of terms to classes, the analysis of classes, and conversion of the
-//! terms that rules propose to nodes.
+//! The e-graph: inserts terms as classes, analyzes classes, and adds the terms that rules propose.
 
 use super::language::{ClassUse, ENode, FoldId, LeafId, NodeKind, OpId, SlotIndex, Slots};
 use crate::term::fill::call_fill;
@@ -29,7 +28,7 @@ pub(super) struct Algebra {
     folds: Vec<FoldKind>,
     /// The symmetric slot pairs of each leaf that was checked.
     pub(super) pairs: FxHashMap<LeafId, Vec<SymmetricSlots>>,
-    /// Pairs of leaves of which one, by estimate, filters the other effectively.
+    /// Pairs of leaves in which one leaf, by estimate, filters the other effectively.
     pub(super) filters: Vec<Filter>,
     /// The rule that created each node.
     pub(super) rules: FxHashMap<ENode, &'static str>,
@@ -42,7 +41,7 @@ pub(super) struct Algebra {
 pub(super) struct Filter {
     pub(super) of: LeafId,
     pub(super) by: LeafId,
-    /// Slots of `of` and of `by` that are one field.
+    /// Pairs of a slot of `of` and a slot of `by` that stand for the same field.
     pub(super) shared: Vec<(SlotIndex, SlotIndex)>,
 }
 
@@ -60,7 +59,7 @@ pub(super) struct SymmetricSlots {
     pub(super) diagonal: Diagonal,
 }
 
-/// Values of a table where two slots are equal.
+/// Values of a table at the coordinates where two slots are equal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Diagonal {
     /// The fill value.
@@ -79,7 +78,7 @@ pub(super) struct FoldKind {
 }
 
 /// Properties of a class. Sizes and dtype are equal for all nodes of the class; the fill and
-/// `is_full` are those of one node.
+/// `is_full` belong to one of its nodes.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct ClassProperties {
     /// The size of each slot.
@@ -393,7 +392,7 @@ fn canonical_order(mut args: Vec<ClassUse>) -> Vec<ClassUse> {
     all.into_iter().min_by_key(shape).unwrap_or_else(plain)
 }
 
-/// Appends to `found` every permutation of `rest`, after `start`.
+/// Appends to `found` every list that consists of `start` and a permutation of `rest`.
 fn permutations(rest: &[ClassUse], start: &mut Vec<ClassUse>, found: &mut Vec<Vec<ClassUse>>) {
     if rest.is_empty() {
         return found.push(start.clone());
@@ -498,8 +497,8 @@ fn add_draft(graph: &mut AlgebraGraph, draft: &TermDraft, scope: &SlotScope, rul
     }
 }
 
-/// Adds a draft to a class as an equal node, if the draft has exactly the slots of the class. These
-/// are the first slots of the context. Returns whether the equality is new.
+/// Adds a draft to a class as an equal node, if the draft has exactly the slots of the class. The
+/// slots of the class are the first slots of the context. Returns whether the equality is new.
 ///
 /// A class numbers its slots like the node that created the class, and the canonical numbering of
 /// the draft may differ. Therefore the root node of the draft takes the numbering of the class;
@@ -558,7 +557,8 @@ fn unite(graph: &mut AlgebraGraph, class: Id, other: &ClassUse) -> bool {
     same && other.slots.len() == graph[class].data.sizes.len() && graph.union(class, other.class)
 }
 
-/// Returns the arguments of a node of a used class, in the slots of the context of the use.
+/// Returns the arguments of a node of the class of `of`, in the slots of the context in which `of`
+/// uses the class.
 pub(super) fn args_in_scope(graph: &AlgebraGraph, of: &ClassUse, node: &ENode) -> Vec<ClassUse> {
     graph.analysis.count_visit();
     node.args().map(|u| u.within(&of.slots)).collect()

@@ -1,12 +1,12 @@
 //! The nodes of the e-graph: operators over positional fields.
 //!
 //! A class is a table with numbered fields, its *slots*. For every child, a node maps the slots of
-//! the child to its own, so that subplans that are equal up to field names are one class. A call
-//! has the slots of its children; a fold has its free slots first, then its reduced ones.
+//! the child to its own slots. Subplans that are equal up to field names are therefore one class. A
+//! call has the slots of its children; a fold has its free slots first, then its reduced ones.
 //!
 //! The arguments of an associative and commutative operator are a multiset. The arguments are kept
-//! sorted, also when classes are united, so commutativity needs no rule, and associativity only the
-//! rule `flatten`.
+//! sorted, also after classes are united. So commutativity needs no rule, and associativity needs
+//! only the rule `flatten`.
 
 use egg::{Id, Language};
 use smallvec::SmallVec;

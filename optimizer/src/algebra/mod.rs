@@ -41,10 +41,10 @@ use seed::seed;
 
 /// Largest [`term_size`] of a term that is rewritten.
 const MAX_TERM_SIZE: usize = 48;
-/// Number of the terms with the lowest estimates that are planned; more for an expensive query.
+/// Number of terms that are planned, in order of their estimates. An expensive query plans more.
 const MAX_PLANNED: usize = 3;
-/// Total size of the planned terms from which no terms beyond [`MAX_PLANNED`] are planned. Each
-/// term counts with the [`term_size`] of the original value.
+/// Total size of the planned terms at which planning stops, once [`MAX_PLANNED`] terms are planned.
+/// Each term counts with the [`term_size`] of the original value.
 const MAX_PLANNED_SIZE: usize = 66;
 /// Largest number of terms in a class for which all terms are listed.
 const MAX_LISTED_TERMS: usize = 500;
@@ -348,7 +348,7 @@ fn best_terms(
                 extraction.set_choices(choices);
                 let best_cost = plan(extraction.term(root, None, slots, field_pool(nest)), *estimate);
                 planned += usize::from(!stores);
-                // Planning a term takes time as well.
+                // Planning takes time, so only an expensive query plans more terms.
                 let pays =
                     |cost: f64| cost >= planned as f64 * COST_PER_PLANNED_TERM * facts.config.rewrite_threshold.0;
                 let is_long = planned * size >= MAX_PLANNED_SIZE;

@@ -15,8 +15,8 @@ use crate::normalize::merge::join_outside;
 use crate::order::search::order_loops_below;
 use crate::term::Nest;
 
-/// Largest number of outputs of a nest that is rewritten; each output is compared with those before
-/// it.
+/// Largest number of outputs of a nest that is rewritten; each output is compared with the groups
+/// of earlier outputs.
 const MAX_OUTPUTS: usize = 12;
 
 /// Outputs that are computed in one nest.

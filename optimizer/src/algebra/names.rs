@@ -1,4 +1,4 @@
-//! Names of the fields that extracted terms get.
+//! Names of the fields of extracted terms.
 
 use redpoll_logic::Field;
 use rustc_hash::FxHashMap;
@@ -13,7 +13,7 @@ pub(super) struct FieldPool {
     pub(super) reserved: Vec<Field>,
 }
 
-/// Names of fields that are not in the plan. Each text is allocated once.
+/// Names of fields that are not in the plan. Each name is allocated once.
 #[derive(Default)]
 pub(super) struct GeneratedFields {
     /// Names of the slots of plain terms, by slot and size.

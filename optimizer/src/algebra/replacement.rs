@@ -18,8 +18,8 @@ pub(crate) struct Replacement {
     pub(crate) note: Option<String>,
 }
 
-/// The replacement that was chosen for a nest of the plan, and the runners-up. The whole plan with
-/// each runner-up is compared with the plan with the chosen replacement.
+/// The replacement that was chosen for a nest of the plan, and the runners-up. Whole plans are
+/// compared: the plan with each runner-up, and the plan with the chosen replacement.
 pub(crate) struct ReplacementChoice {
     pub(crate) chosen: Replacement,
     pub(crate) runners_up: Vec<Replacement>,

@@ -1,9 +1,9 @@
 //! Saturation: applies rules until nothing changes, first to every class, then to changed classes
 //! and their parents.
 //!
-//! A rule reads only the nodes of a class and of its children's classes, so nothing else can
-//! produce new matches. All limits are counts, never times, because plans must not differ between
-//! runs.
+//! A rule reads only the nodes of a class and of its children's classes, so only changed classes
+//! and their parents can have new matches. All limits are counts, never times, because plans must
+//! not differ between runs.
 
 use super::graph::AlgebraGraph;
 use super::language::{ENode, NodeKind};

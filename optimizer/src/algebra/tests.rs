@@ -82,8 +82,8 @@ fn op_name(op: Builtin) -> String {
 /// The dtypes on which laws differ.
 const DTYPES: &[Prim] = &[Prim::Bool, Prim::I64, Prim::U16, Prim::F64];
 
-/// Returns tables with these fills and symmetric tables. `Z`, `D` and `H` have the fill
-/// `annihilator`; `D` stores its diagonal.
+/// Returns tables with these fills. `S`, `Z` and `D` are symmetric, and `D` stores its diagonal.
+/// `Z`, `D` and `H` have the fill `annihilator`.
 fn inputs(dtype: Prim, fills: [i64; 3], annihilator: &Scalar) -> Vec<InputSpec> {
     let fill = |k: usize| Scalar::I64(fills[k]).cast(dtype).expect("a small number");
     let csr = redpoll_logic::text::parse_format("csr", 2).expect("csr is a format");

@@ -61,7 +61,7 @@ pub(crate) fn emit(
     Ok((PhysicalQuery { loops, temporaries, outputs }, decision))
 }
 
-/// Returns the loops of an order from `start` on, inside the others.
+/// Returns the loops of an order from depth `start` on; they run inside the loops before `start`.
 fn loops(order: &[Field], start: usize, sizes: &Sizes) -> Vec<Loop> {
     let extent = |k: usize| {
         let (field, outside) = (&order[k], &order[..k]);
@@ -96,8 +96,8 @@ impl QueryEmitter<'_, '_> {
         let QueryEmitter { facts, sizes, kind, .. } = *self;
         let order: Vec<Field> = self.order[..pass.depth].iter().chain(&pass.order).cloned().collect();
         let emitter = QueryEmitter { order: &order, ..*self };
-        // The loops between the start of a scan and the scan itself select its accumulator, except
-        // those that the scan runs along.
+        // The loops between the start of a scan and the scan itself index its accumulators, except
+        // the loops that the scan runs along.
         let accumulator_indices = |fold: &crate::term::Fold| {
             let between = order[pass.start_depth..pass.depth].iter();
             between.filter(|f| !fold.along.contains(f)).cloned().collect()

@@ -29,7 +29,7 @@ pub(crate) enum StatisticsPass {
     Marginal(ModeSet, usize),
     /// The check of a fact.
     Fact(Fact),
-    /// The links from one mode to another, and the pairs that paths along them connect.
+    /// The links from one mode to another, and the pairs that paths along these links connect.
     Links(usize, usize),
 }
 
@@ -62,7 +62,7 @@ impl MeasuringBudget {
 }
 
 impl StatisticsPass {
-    /// Returns the passes that a question takes; `None` if array lengths answer it.
+    /// Returns the passes that a question takes; `None` if array lengths answer the question.
     pub(crate) fn of_question(question: Question) -> Option<[StatisticsPass; 2]> {
         match question {
             Question::Positions(_) => None,
@@ -73,8 +73,8 @@ impl StatisticsPass {
         }
     }
 
-    /// Returns the pass that includes this one: a single pass counts all single modes and all modes
-    /// together.
+    /// Returns the pass that includes this one: a single pass counts each single mode, and all
+    /// modes together.
     fn shared(self, ty: &TensorType) -> StatisticsPass {
         match self {
             StatisticsPass::Census(modes) if modes.len() <= 1 || modes.len() >= ty.format.levels.len() => {

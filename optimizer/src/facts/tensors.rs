@@ -1,8 +1,7 @@
 //! Knowledge about tensors: statistics of inputs, estimates of the tensors that queries write.
 //!
-//! The passes ask [`Facts`]. New knowledge comes from three places: a nest that reads an input for
-//! the first time, an output that is planned or tried in another format, and the permission to
-//! measure.
+//! The passes ask [`Facts`]. Three events add knowledge: a nest reads an input for the first time,
+//! an output is planned or tried in another format, and measuring is allowed.
 
 use crate::config::OptimizerConfig;
 use crate::facts::estimate::{FieldPair, Marginal, MarginalCache, Throws};

@@ -11,7 +11,7 @@ use egg::Id;
 use redpoll_logic::Alias;
 use std::collections::{BTreeSet, HashMap};
 
-/// Largest number of kernels tried; then the best choice so far is taken.
+/// Largest number of kernels that a search tries before it takes the best choice so far.
 const MAX_TRIED: usize = 20_000;
 
 /// One kernel for each query.

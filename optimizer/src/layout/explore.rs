@@ -23,7 +23,8 @@ use std::sync::Arc;
 
 /// Largest number of orders of a query that are tried besides the planned one.
 const MAX_ORDERS: usize = 4;
-/// Largest number of formats of one read, and of an output besides the one that the order writes.
+/// Largest number of formats tried for one read, and for an output besides the format that the
+/// order writes.
 const MAX_FORMATS: usize = 3;
 /// Largest number of combinations of formats for all reads of an order.
 const MAX_COMBINATIONS: usize = 8;
@@ -36,7 +37,7 @@ pub(crate) struct LayoutQuery {
     pub(crate) formats: Vec<Format>,
 }
 
-/// An order of a query's loops, with its reads and the loops around each.
+/// An order of a query's loops, with the reads of the query and the loops around each read.
 struct CandidateOrder {
     order: Vec<Field>,
     reads: Vec<(Read, Vec<Field>)>,
@@ -65,7 +66,7 @@ struct Explorer<'e, 'c> {
     /// The names in use, including those of the tensors in `layouts`.
     names: Names,
     graph: LayoutGraph,
-    /// The tensors that the queries write; all others are given.
+    /// The tensors that the queries write; all other tensors are inputs.
     written: HashSet<Alias>,
     /// The name and type of a tensor in a format other than the planned one.
     layouts: HashMap<(Alias, Format), TypedAlias>,
@@ -102,7 +103,7 @@ impl Explorer<'_, '_> {
     }
 
     /// Records the formats that a query prefers for the tensors that it reads. Adds to the graph
-    /// the cost of converting each of these tensors, and the tensors among them that no query
+    /// the cost of converting each of these tensors, and, as inputs, the tensors that no query
     /// writes.
     fn record_preferences(&mut self, query: &LayoutQuery, candidates: &[CandidateOrder]) {
         let sizes = &query.nest.sizes;
@@ -173,8 +174,8 @@ impl Explorer<'_, '_> {
         self.graph.kernels.iter().any(same)
     }
 
-    /// Returns the formats that a read may have inside these loops; the planned one, or that of a
-    /// copy, is first.
+    /// Returns the formats that a read may have inside these loops. The planned format, or the
+    /// format of a copy, is first.
     fn formats(&mut self, read: &Read, sizes: &Sizes, outer_loops: &[Field]) -> Vec<Format> {
         let mut all = Vec::new();
         let walks = |format: &Format| {

@@ -19,7 +19,7 @@ pub(super) enum LayoutSource {
     Conversion(usize),
 }
 
-/// A node.
+/// A node of the e-graph: its kind, and the classes of its children.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct LayoutNode {
     pub(super) source: LayoutSource,
@@ -70,14 +70,14 @@ pub(super) struct LayoutGraph {
     pub(super) kernels: Vec<CandidateKernel>,
     /// The class of each kernel, with the classes of its outputs.
     kernel_classes: Vec<(Id, Vec<Id>)>,
-    /// The layouts by index, each with its class.
+    /// The layouts by index: a tensor, its format, and the class of the tensor in this format.
     layouts: Vec<(Alias, Format, Id)>,
     /// The cost of converting each tensor.
     pub(super) conversions: HashMap<Alias, f64>,
 }
 
 impl LayoutGraph {
-    /// Adds a tensor that is given in a format.
+    /// Adds a tensor that no query of the graph writes, in its given format.
     pub(super) fn add_input(&mut self, tensor: &Alias, format: &Format) {
         let number = self.layouts.len();
         let class = self.egraph.add(LayoutNode { source: LayoutSource::Input(number), children: Vec::new() });
@@ -110,8 +110,8 @@ impl LayoutGraph {
         own.map(|(_, format, _)| format.clone()).collect()
     }
 
-    /// Returns the class of a tensor in a format, with conversions from each of its other formats
-    /// so far.
+    /// Returns the class of a tensor in a format. Adds conversions to this format from the other
+    /// formats that the tensor has so far.
     fn convert(&mut self, tensor: &Alias, format: &Format) -> Id {
         let number = self.layouts.iter().position(|(of, other, _)| of == tensor && other == format);
         let others = self.layouts.iter().filter(|(of, other, _)| of == tensor && other != format);

@@ -7,8 +7,8 @@
 //! formats of its tensors. The nodes of a tensor's class are the sources of the tensor: an input of
 //! the queries, an output of a kernel, or a conversion from another format.
 //!
-//! The children of a kernel's node are the classes of the tensors that it reads, so that two
-//! queries share a conversion, and a query may write the format that its reader prefers.
+//! The children of a kernel's node are the classes of the tensors that the kernel reads. So two
+//! queries can share a conversion, and a query can write the format that its reader prefers.
 //! [`explore`] adds the nodes, and [`choose`] picks the cheapest combination of one kernel per
 //! query. The caller plans the queries again with this choice, unless the choice saves too little
 //! compared with the previous plan. Formats play the role of the physical properties in Graefe's

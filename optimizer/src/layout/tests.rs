@@ -1,4 +1,4 @@
-//! Compares the choice of layouts with all choices, on graphs with random costs.
+//! Tests that the chosen layout is the cheapest of all choices, on graphs with random costs.
 
 use super::choose::{cheapest, random};
 use super::graph::{CandidateKernel, LayoutGraph};
@@ -28,8 +28,8 @@ fn read(tensor: &str) -> Read {
     Read { tensor: Alias::from(tensor), ty, coordinates, outside: None }
 }
 
-/// Returns queries that read inputs and earlier outputs, each with a few kernels with random
-/// formats and costs.
+/// Returns a graph of queries that read inputs and earlier outputs. Each query has a few kernels
+/// with random formats and costs.
 fn random_graph(numbers: &mut RandomNumbers) -> LayoutGraph {
     let mut graph = LayoutGraph::default();
     let mut tensors = vec!["A".to_owned(), "B".to_owned()];

@@ -1,5 +1,5 @@
-//! Folds as queries of their own: the nest that stores a fold, the coordinates at which a stored
-//! fold is read, and folds at the root of an output.
+//! Moves folds out of values: a fold at the root of a value to its output, another fold to a nest
+//! that stores the result.
 
 use crate::normalize::lookup::use_lookups;
 use crate::term::sizes::Sizes;

@@ -6,8 +6,8 @@
 //! at a value (a gather), an output writes at a value (a scatter, which drops coordinates out of
 //! bounds). If `e` is itself a coordinate, the access is a diagonal.
 //!
-//! Masks are found by simplifying the value with the mask set to false, so they work through any
-//! operator that a false argument decides: `*`, `and`, `ifelse`.
+//! A mask is recognized by simplifying the value with the mask set to false. So a mask may be
+//! inside any operator whose result a false argument decides: `*`, `and`, `ifelse`.
 
 use crate::term::sizes::Sizes;
 use crate::term::{Fold, ModeCoordinate, Nest, Node, Read, Target, Term};
@@ -33,7 +33,7 @@ struct EqualityMask {
 }
 
 impl EqualityMask {
-    /// Returns whether a scan keeps the coordinate from replacing the field.
+    /// Returns whether a scan prevents the replacement of the field by the coordinate.
     fn is_in_scan(&self, value: &Term) -> bool {
         value.scans_along(&self.field) || value.scan_captures(&self.field, &self.coordinate)
     }
@@ -154,7 +154,7 @@ fn apply_mask(value: &Term, mask: &EqualityMask, sizes: &Sizes, mode: FloatMode)
     value.substitute(&with, mode)
 }
 
-/// Returns the access that a term consists of, if it depends on the field.
+/// Returns the access that a term consists of, if the access depends on the field.
 fn as_read<'t>(term: &'t Term, field: &Field) -> Option<&'t Read> {
     match term.node() {
         Node::Access(read) if read.coordinates.iter().any(|at| at.has(field)) => Some(read),
@@ -162,8 +162,9 @@ fn as_read<'t>(term: &'t Term, field: &Field) -> Option<&'t Read> {
     }
 }
 
-/// Returns the access that a term consists of, if it reads the fill wherever the field exceeds its
-/// size. A field inside a larger coordinate may exceed its size within the tensor's bounds.
+/// Returns the access that a term consists of, if the access reads the fill wherever the field
+/// exceeds its size. A coordinate of the access must be the field alone: another form of the field
+/// may be within the tensor's bounds although the field exceeds its size.
 fn as_missing_read<'t>(term: &'t Term, field: &Field, size: u64) -> Option<&'t Read> {
     let read = as_read(term, field)?;
     let ends = |(at, n): (&ModeCoordinate, &u64)| at.as_field() == Some(field) && *n <= size;
@@ -171,7 +172,7 @@ fn as_missing_read<'t>(term: &'t Term, field: &Field, size: u64) -> Option<&'t R
     (reads_fill && read.coordinates.iter().zip(&read.ty.shape).any(ends)).then_some(read)
 }
 
-/// Returns the constant value of a term when the mask is false.
+/// Returns the value of a term with the mask set to false, if this value is constant.
 fn value_if_false(value: &Term, mask: &Term, mode: FloatMode) -> Option<Scalar> {
     let value = value.replace(&mut |t| (t == mask).then(|| Term::boolean(false)), mode);
     value.as_literal().cloned()

@@ -27,7 +27,7 @@ pub(crate) fn merge_queries(nests: Vec<Nest>, mode: FloatMode) -> Vec<Nest> {
     merged
 }
 
-/// Returns whether the nest reads an output of another.
+/// Returns whether the nest reads an output of the other nest.
 fn reads_output_of(nest: &Nest, other: &Nest) -> bool {
     let mut reads_output = false;
     nest.each_access(&mut |read| reads_output |= other.outputs.iter().any(|t| t.alias == read.tensor));
@@ -83,8 +83,8 @@ pub(crate) fn join_outside(into: &Nest, nest: &Nest, mode: FloatMode) -> Option<
     append_with_fresh_fields(into, nest, &names, mode)
 }
 
-/// Appends the outputs of `nest`, with renamed loops, to those of `into`; folds in values get new
-/// fields.
+/// Appends the outputs of `nest`, with renamed loops, to the outputs of `into`; folds in values get
+/// new fields.
 fn append_with_fresh_fields(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Field>, mode: FloatMode) -> Option<Nest> {
     let (mut sizes, bound) = (into.sizes.clone(), bound_fields(nest));
     let fresh: Vec<(Field, Field)> =
@@ -105,7 +105,7 @@ fn append_with_fresh_fields(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Fi
     for target in &mut joined.outputs[into.outputs.len()..] {
         let mut same = |t: &Term| {
             let Node::Fold(fold) = t.node() else { return None };
-            // Nested folds have passes of their own, whose loops need distinct names.
+            // A nested fold runs loops of its own, which need distinct names.
             if fold.arg.has_fold() {
                 return None;
             }
@@ -122,7 +122,7 @@ fn append_with_fresh_fields(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Fi
     Some(joined)
 }
 
-/// Appends the outputs of `nest`, with renamed fields, to those of `into`.
+/// Appends the outputs of `nest`, with renamed fields, to the outputs of `into`.
 fn append(into: &Nest, nest: &Nest, name: &dyn Fn(&Field) -> Field, mode: FloatMode) -> Option<Nest> {
     // The last block of a split field may be cut, so loops of equal sizes may differ in their
     // splits.
@@ -146,9 +146,9 @@ fn append(into: &Nest, nest: &Nest, name: &dyn Fn(&Field) -> Field, mode: FloatM
     Some(joined)
 }
 
-/// Moves root folds inside the values, each with fields of its own. Returns `None` when a
+/// Moves the folds of outputs into their values, each with fields of its own. Returns `None` when a
 /// coordinate of an output that folds is not a field, or when the remaining loops of the outputs
-/// differ; then an output would be written repeatedly at the same coordinates.
+/// differ. With different loops, an output would be written repeatedly at the same coordinates.
 fn push_root_folds(nest: &Nest, mode: FloatMode) -> Option<Nest> {
     let mut nest = nest.clone();
     let mut used = BTreeSet::new();

@@ -15,8 +15,8 @@
 //!   [`INLINE_LIMIT`] allows;
 //! - aggregates and scans read through a map that would compute a coordinate more than once, such
 //!   as a toeplitz map;
-//! - scans read elsewhere than at the coordinate of a loop;
-//! - aggregates whose `reorder` contradicts an earlier pin.
+//! - scans that are read at a coordinate other than a loop index;
+//! - aggregates whose `reorder` contradicts a loop order that the nest already requires (a pin).
 
 pub(crate) mod folds;
 pub(crate) mod lookup;
@@ -71,8 +71,8 @@ type Env = HashMap<Field, FieldBinding>;
 #[derive(Clone)]
 struct FieldBinding {
     coordinate: ModeCoordinate,
-    /// The size of the field. An enclosing expression may determine this size where only a
-    /// `coordinate` mentions the field.
+    /// The size of the field. If only a `coordinate` mentions the field, an enclosing expression
+    /// determines this size.
     size: u64,
 }
 
@@ -168,7 +168,8 @@ impl Normalizer<'_> {
         Ok(())
     }
 
-    /// Lowers an expression to a nest of its own and reads the result in the environment.
+    /// Lowers an expression to a nest of its own; returns a read of the result at the coordinates
+    /// of `env`.
     fn hoist(&mut self, expr: &Expr, env: &Env, nest: &NestBuilder) -> Result<Term, Error> {
         let shape = shape_of(expr, env).map_err(|field| Error::Unsized { query: nest.query.clone(), field })?;
         let existing = self.hoisted.iter().find(|(e, n, _)| e == expr && *n == shape).map(|(.., a)| a.clone());
@@ -265,8 +266,8 @@ impl Normalizer<'_> {
         Term::apply(op, args, self.mode).map_err(|source| Error::Operator { query: nest.query.clone(), source })
     }
 
-    /// Reads a stored tensor. If a read is not provably in bounds, a guard decides, and the value
-    /// out of bounds does not matter.
+    /// Reads a stored tensor. If the read may be out of bounds, it returns the fill there; a guard
+    /// around the read ignores this value.
     fn table(
         &self,
         tensor: &Alias,

@@ -1,10 +1,9 @@
 //! Counts the cache misses of the accesses to an array, by cache lines.
 //!
-//! The lines that a loop touches in an array are loaded once each time the loop is entered, if a
-//! cache holds all of them. The same is true if the loop moves between neighbors in memory, the
-//! inner loops return to the same elements, and a cache holds the lines that the inner loops touch.
-//! Source of such counts: Ferrante, Sarkar, Thrash, "On Estimating and Enhancing Cache
-//! Effectiveness" (1991).
+//! Each time a loop is entered, every line that the loop touches in an array is loaded once, if a
+//! cache holds all these lines. A cache for the lines of the inner loops suffices if the loop moves
+//! between neighbors in memory and the inner loops return to the same elements. Source of such
+//! counts: Ferrante, Sarkar, Thrash, "On Estimating and Enhancing Cache Effectiveness" (1991).
 
 use crate::access::fit::DenseExtent;
 use crate::order::search::{OrderSearch, PricedAccess};
@@ -14,7 +13,8 @@ use crate::work::{Work, cost};
 /// Least fraction of visited coordinates for which a loop counts as moving between neighbors.
 pub(crate) const MIN_VISITED_FRACTION: f64 = 0.9;
 
-/// Returns the fraction of a loop's accesses whose address aliases that of the previous access.
+/// Returns the fraction of a loop's accesses whose address aliases the address of the previous
+/// access.
 pub(crate) fn aliased_fraction(extents: &[DenseExtent], loop_depth: usize) -> f64 {
     let Some(level) = extents.iter().position(|p| p.loop_depth == Some(loop_depth)) else { return 0.0 };
     let inner = &extents[level + 1..];
@@ -22,8 +22,8 @@ pub(crate) fn aliased_fraction(extents: &[DenseExtent], loop_depth: usize) -> f6
 }
 
 impl OrderSearch<'_> {
-    /// Adds the misses of `count` accesses to an array of `bytes` bytes, one per round of the last
-    /// loop of `order`.
+    /// Adds the misses of `count` accesses to an array of `bytes` bytes, with one access per round
+    /// of the last loop of `order`.
     pub(crate) fn add_line_misses(
         &self,
         work: &mut Work,
@@ -44,7 +44,7 @@ impl OrderSearch<'_> {
         let per_line = cost::LINE / 8.0;
         let innermost = extents.last().and_then(|level| level.loop_depth);
         let starts = |at: usize| self.rounds_outside(order, at).max(1.0);
-        // The lines that the loops inside touch in each round.
+        // `inside` is the number of lines that the inner loops touch in each round.
         let (mut inside, mut misses) = (1.0, count);
         for at in (0..self.problem.prefix.len() + order.len()).rev() {
             let rounds = (starts(at + 1) / starts(at)).max(1.0);
@@ -65,12 +65,13 @@ impl OrderSearch<'_> {
         misses
     }
 
-    /// Returns whether the loops inside a loop reach other coordinates in each of its rounds; `at`
-    /// also counts the loops around the order.
+    /// Returns whether the inner loops visit other coordinates in each round of the loop at depth
+    /// `at`. The depth also counts the loops around the order.
     fn changes_inner_coordinates(&self, order: &[usize], at: usize) -> bool {
         let prefix = self.problem.prefix;
         let Some(own) = at.checked_sub(prefix.len()) else {
-            // The loops around a fold change the coordinates inside if they visit few coordinates.
+            // Loops around a fold that visit few coordinates change the coordinates of the inner
+            // loops.
             return at + 1 < prefix.len() && self.problem.outside.fraction < MIN_VISITED_FRACTION;
         };
         let (own, inside) = (order[own], &order[own + 1..]);

@@ -1,11 +1,11 @@
-//! Counts the work of a loop order: the work of binding each loop, and the work of the complete
-//! order besides its loops.
+//! Counts the work of a loop order: the work of binding each loop, and the remaining work of the
+//! complete order (inner folds, values, writes).
 //!
 //! An access takes a step along a list or looks up a coordinate in each round of the loop that
 //! binds one of its levels. `intersection` counts the steps of lists that one loop binds together.
-//! If the loops outside of a level are not exactly those of its outer levels, the access returns to
-//! the same positions later. A repeated access misses if the caches do not hold the bytes accessed
-//! in between; `lines` counts these misses for arrays.
+//! If the loops outside of a level are not exactly the loops that bind its outer levels, the access
+//! returns to the same positions later. A repeated access misses if the caches do not hold the
+//! bytes accessed in between; `lines` counts these misses for arrays.
 
 use crate::access::fit::{AccessLevels, DenseExtent, LevelUse};
 use crate::access::intersection::{
@@ -36,7 +36,8 @@ pub(crate) struct BoundLevels {
     followed: Vec<LookupLevel>,
     /// Dense levels that are read along a loop over every coordinate.
     along: Vec<LookupLevel>,
-    /// For each walked level, the bytes between two accesses to the start of one fiber.
+    /// For each walked level, the bytes accessed between two accesses to the start of the same
+    /// fiber.
     fiber_spans: Vec<f64>,
     /// Bytes of an entry and of all entries, for each tensor that is read in order.
     streams: Vec<(f64, f64)>,
@@ -48,7 +49,7 @@ pub(crate) struct BoundLevels {
 #[derive(Clone)]
 struct LookupLevel {
     kind: LevelKind,
-    /// Bytes between two accesses to one position.
+    /// Bytes accessed between two accesses to the same position.
     span: f64,
     /// The extents of the levels, if all levels are dense.
     extents: Option<Rc<[DenseExtent]>>,
@@ -140,8 +141,8 @@ impl OrderSearch<'_> {
         work
     }
 
-    /// Returns the profile of the coordinates over the bound fields that loops reach, by the
-    /// conjunct accesses and the profile of the enclosing loops.
+    /// Returns the profile of the coordinates over the bound fields that loops reach. The conjunct
+    /// accesses and the enclosing loops limit these coordinates.
     fn outside_profile(&self, bound: &BoundFields) -> SupportProfile {
         let conjuncts: Vec<&Read> =
             self.accesses.iter().filter(|access| access.is_conjunct).map(|access| access.read).collect();
@@ -242,7 +243,8 @@ impl OrderSearch<'_> {
         let outermost = !prefix && !shorter.iter().any(|k| binds(*k));
         let own = |at: &&ModeCoordinate| at.has(&self.loops[*last]);
         if !read.coordinates.iter().filter(own).any(|at| at.as_affine().is_some()) {
-            // The copy looks up quotients, remainders and values, whatever its order.
+            // Quotients, remainders and values are looked up in the copy, whatever its storage
+            // order.
             let kind = if is_dense { LevelKind::Dense } else { LevelKind::SparseList };
             bound_levels.followed.push(LookupLevel { kind, span, extents: None });
         } else if is_dense || outermost && self.problem.sizes.of(&self.loops[*last]) as f64 <= 4.0 * stored + 16.0 {
@@ -279,7 +281,7 @@ impl OrderSearch<'_> {
         self.facts.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate
     }
 
-    /// Returns the average number of coordinates in a fiber of a level of an access.
+    /// Returns the average length of the fibers of a level of an access.
     fn fanout(&self, read: &Read, level: usize) -> f64 {
         self.positions(read, level + 1) / self.positions(read, level).max(1.0)
     }
@@ -298,8 +300,8 @@ impl OrderSearch<'_> {
         }
     }
 
-    /// Returns the work of a complete order besides its loops: inner folds and values, and for a
-    /// query the writes and the call.
+    /// Returns the remaining work of a complete order, after the work of binding its loops: inner
+    /// folds and values, and for a query the writes and the call.
     pub(crate) fn completion_work(&self, order: &[usize]) -> Work {
         let own = order.iter().map(|&k| self.loops[k].clone());
         let full: Vec<Field> = self.problem.prefix.iter().cloned().chain(own).collect();
@@ -342,8 +344,8 @@ impl OrderSearch<'_> {
         order.last().map_or(0, |last| operators(value, &self.loops[*last]).saturating_sub(1)) as f64
     }
 
-    /// Returns the work of clearing the accumulators of a scan: one accumulator for each round of
-    /// the loops that the scan does not run along, inside the outermost loop that it runs along.
+    /// Returns the work of clearing the accumulators of a scan. Inside the outermost loop that the
+    /// scan runs along, the scan has one accumulator for each round of the other loops.
     fn accumulator_work(&self, scan: &Fold, loops: &[Field]) -> Work {
         let inside = loops.iter().skip_while(|f| !scan.along.contains(f)).filter(|f| !scan.along.contains(f));
         let (mut work, count) = (Work::NONE, inside.map(|f| self.problem.sizes.of(f) as f64).product::<f64>());
@@ -369,8 +371,8 @@ impl OrderSearch<'_> {
         inline_work(self.facts, fold, problem.sizes, problem.pins, (prefix, &outside))
     }
 
-    /// Returns the work of the enclosing loops' steps along levels inside a fold, which are taken
-    /// even when the fold is not needed.
+    /// Returns the work of the steps that the enclosing loops take along levels of accesses inside
+    /// a fold. The loops take these steps even where the fold is not needed.
     fn outer_step_work(&self, fold: &Fold, prefix: &[Field]) -> Work {
         let mut work = Work::NONE;
         let mut counted: Vec<&Read> = self.accesses.iter().map(|access| access.read).collect();
@@ -393,7 +395,7 @@ impl OrderSearch<'_> {
         work
     }
 
-    /// Returns the loops to order among the loops of `fields`, in the order of the fields.
+    /// Returns the loops of `fields` that this search orders, in the order of the fields.
     fn own_loops(&self, fields: &[Field]) -> Vec<usize> {
         fields.iter().filter_map(|f| self.loops.iter().position(|g| g == f)).collect()
     }

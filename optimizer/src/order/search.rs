@@ -1,8 +1,8 @@
 //! Chooses a loop order by cost.
 //!
 //! The work of an order is the sum over its prefixes of the work of binding their last loop, plus
-//! the work of the complete order besides its loops; `pricing` counts both. The number of rounds of
-//! a prefix depends on its set of fields, not on their order, unless loops fold the gaps between
+//! the remaining work of the complete order; `pricing` counts both. The number of rounds of a
+//! prefix depends on its set of fields, not on their order, unless loops fold the gaps between
 //! entries at once ([`OrderSearch::folded_gaps`]). Up to [`cost::EXHAUSTIVE_LOOPS`] loops, all
 //! orders are searched by branch and bound; beyond this limit, one order is built greedily.
 //!
@@ -34,7 +34,7 @@ use std::rc::Rc;
 pub(crate) struct PricedOrder {
     pub(crate) order: Vec<Field>,
     pub(crate) work: Work,
-    /// For each output, whether it is cheaper dense.
+    /// For each output, whether a dense format is cheaper.
     pub(crate) dense: Vec<bool>,
     /// Every order that was priced completely.
     pub(crate) priced_orders: Vec<(Vec<Field>, f64)>,
@@ -43,7 +43,7 @@ pub(crate) struct PricedOrder {
 }
 
 impl PricedOrder {
-    /// Returns an order without output choices, priced orders and stored folds.
+    /// Returns an order with its work, without dense outputs, other priced orders or stored folds.
     pub(crate) fn new(order: Vec<Field>, work: Work) -> PricedOrder {
         PricedOrder { order, work, dense: Vec::new(), priced_orders: Vec::new(), stores_folds: false }
     }
@@ -95,8 +95,8 @@ fn with_search<T>(facts: &Facts, nest: &Nest, formats: FormatAssumption, run: im
     run(&search.with_terms(values.into_iter().chain(coordinates)))
 }
 
-/// Returns the `count` cheapest loop orders of a nest, with costs, if every tensor were stored in
-/// its best order. Empty when there are too many loops for an exhaustive search.
+/// Returns the `count` loop orders of a nest that would be cheapest if every tensor were stored in
+/// its best order, with their costs. Empty when there are too many loops for an exhaustive search.
 pub(crate) fn orders_of_any_format(facts: &Facts, nest: &Nest, count: usize) -> Vec<(Vec<Field>, f64)> {
     with_search(facts, nest, FormatAssumption::Best, |search| search.cheapest(count))
 }
@@ -125,9 +125,9 @@ pub(crate) fn order_fold(
 #[derive(Clone, Copy)]
 pub(crate) struct OrderProblem<'t> {
     pub(crate) sizes: &'t Sizes,
-    /// The loops outside.
+    /// The loops around the loops to order, outermost first.
     pub(crate) prefix: &'t [Field],
-    /// The iterations of the loops outside that run.
+    /// The profile of the iterations of `prefix` that run.
     pub(crate) outside: &'t SupportProfile,
     pub(crate) pins: &'t [Vec<Field>],
     pub(crate) kind: NestKind,
@@ -532,8 +532,8 @@ impl<'t> OrderSearch<'t> {
         coordinate_count * self.visited_fraction(&bound).min(self.problem.outside.fraction)
     }
 
-    /// Returns the estimated rounds of the `depth` outermost loops, counting the enclosing loops of
-    /// a fold first.
+    /// Returns the estimated rounds of the `depth` outermost loops. The depth counts the enclosing
+    /// loops of a fold first.
     pub(crate) fn rounds_outside(&self, order: &[usize], depth: usize) -> f64 {
         let prefix = self.problem.prefix;
         if let Some(own) = depth.checked_sub(prefix.len()) {
@@ -541,7 +541,7 @@ impl<'t> OrderSearch<'t> {
         }
         let size = |fields: &[Field]| fields.iter().map(|f| self.problem.sizes.of(f) as f64).product::<f64>();
         let (outside, inside) = prefix.split_at(depth);
-        // An iteration of fewer loops runs when any iteration of the loops inside it runs.
+        // An iteration of the outer loops runs if any iteration of the loops inside runs.
         size(outside)
             * self.visited_fraction(&|f| outside.contains(f)).min(self.problem.outside.fraction * size(inside))
     }
@@ -561,7 +561,7 @@ impl<'t> OrderSearch<'t> {
                 }
             }
         };
-        // A scan advances also where nothing is written.
+        // A scan advances even where nothing is written.
         let scans = self.folds.iter().filter(|inner| inner.fold.is_scan());
         let scanned = scans.map(|inner| self.facts.support(&inner.fold.arg, self.problem.sizes, bound));
         either(scanned.chain([visited]))

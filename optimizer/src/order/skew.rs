@@ -53,7 +53,7 @@ pub(crate) fn skew_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
 /// diagonal.
 fn can_skew(nest: &Nest, field: &Field, along: &Field, mode: FloatMode) -> bool {
     let is_pinned = nest.pins.iter().flatten().any(|f| f == field);
-    // A loop along a diagonal would not stop at the end of a ragged block.
+    // A loop along a diagonal would run past the end of a partial last block.
     let even = nest.sizes.split(field).is_some_and(|b| b.size.is_multiple_of(b.block));
     let can_replace = (nest.sizes.is_whole(field) || even) && nest.sizes.split(along).is_none();
     can_replace
@@ -75,7 +75,7 @@ fn can_skew(nest: &Nest, field: &Field, along: &Field, mode: FloatMode) -> bool 
 fn folds_allow_skew(term: &Term, field: &Field, along: &Field, mode: FloatMode) -> bool {
     let mut all_fit = true;
     term.each_fold(&mut |_, fold| {
-        // Both coordinates ascend along a diagonal, but a scan along either field needs its order.
+        // Both coordinates ascend along a diagonal, but a scan needs the loop over its own field.
         let scans = fold.along.contains(field) || fold.along.contains(along);
         let fits = match (fold.fields.contains(field), fold.fields.contains(along)) {
             _ if scans => false,

@@ -18,14 +18,14 @@ const MAX_CANDIDATES: usize = 16;
 /// earlier one.
 const MAX_ROUNDS: usize = 4;
 
-/// Returns a nest for each choice of blocks, up to [`MAX_CANDIDATES`] choices. Before these nests
-/// come their variants with further splits at quotients and remainders, where there are any.
+/// Returns a nest for each choice of blocks, up to [`MAX_CANDIDATES`] choices. Their variants with
+/// further splits at quotients and remainders, if any, come first.
 pub(crate) fn split_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
     let nest = &resolve_quotients(nest, mode);
     let mut blocks: Vec<(Field, Vec<u64>)> = Vec::new();
     let mut add_block = |at: &ModeCoordinate, block: u64| {
-        // The loop of a part of a split or a diagonal has the bounds of the whole field, which its
-        // own parts would not have.
+        // A part of a split or of a diagonal is not split again: its loop obeys the bounds of the
+        // whole field, and the loops of its own parts would not.
         let Some(field) = at.as_field().filter(|f| nest.sizes.is_whole(f)) else { return };
         match blocks.iter_mut().find(|(f, _)| f == field) {
             Some((_, sizes)) if !sizes.contains(&block) => sizes.push(block),

@@ -11,9 +11,9 @@ use crate::term::{ModeCoordinate, Node, Target};
 use crate::work::{Event, Work};
 use redpoll_logic::Field;
 
-/// Largest ratio of the estimated work with stored folds to the work with folds in place for which
-/// all folds are stored. The estimate leaves out the formats of the results, so folds are stored
-/// only if the estimated savings are large.
+/// Ratio of the work with stored folds to the work with folds in place below which all folds are
+/// stored. The work with stored folds is an estimate without the formats of the results, so the
+/// savings must be large.
 const MAX_STORED_RATIO: f64 = 0.1;
 
 impl OrderSearch<'_> {

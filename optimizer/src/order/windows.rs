@@ -14,7 +14,7 @@ use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Affine, Field, Scalar};
 
 impl OrderSearch<'_> {
-    /// Restricts to their windows the lists that the last loop of an order walks; returns the work
+    /// Restricts the lists that the last loop of an order walks to their windows. Returns the work
     /// of entering the windows `entries` times.
     pub(crate) fn restrict_to_window(&self, order: &[usize], entries: f64, walked: &mut [ListLevel]) -> Work {
         let mut work = Work::NONE;

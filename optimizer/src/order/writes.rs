@@ -1,5 +1,5 @@
-//! Counts the work of writes: into the output or a workspace, the flush of the workspace, and the
-//! allocation.
+//! Counts the work of an output's writes: the writes into the output or a workspace, the flush of
+//! the workspace, and the allocation.
 
 use crate::access::fit::DenseExtent;
 use crate::order::lines::MIN_VISITED_FRACTION;
@@ -16,11 +16,12 @@ use std::rc::Rc;
 /// Number of writes per stored value above which an output counts as rewritten.
 const REWRITE_RATIO: f64 = 1.5;
 
-/// The caches, each with the event of a write into a dense level that misses the cache.
+/// The sizes of the caches, each with the event of a write into a dense level that misses the
+/// cache.
 const WRITE_CACHES: [(Event, f64); 3] =
     [(Event::CloseMiss, cost::CLOSE_CACHE), (Event::NearWrite, cost::NEAR_CACHE), (Event::FarWrite, cost::FAR_CACHE)];
 
-/// Volume of an output, independent of the loop order.
+/// The stored entries of an output, independent of the loop order.
 #[derive(Clone)]
 pub(crate) struct Volume {
     /// Number of stored entries.
@@ -66,7 +67,7 @@ impl OrderSearch<'_> {
         Volume { stored, dense, patterns: find_patterns(self.facts, target, sizes).into() }
     }
 
-    /// Returns, for each output, whether it is cheaper dense.
+    /// Returns, for each output, whether a dense format is cheaper.
     pub(crate) fn dense_outputs(&self, full: &[Field]) -> Vec<bool> {
         let LoopBody::Outputs(targets) = self.body else { return Vec::new() };
         let order: Vec<usize> = full.iter().filter_map(|f| self.loops.iter().position(|g| g == f)).collect();
@@ -123,7 +124,7 @@ impl OrderSearch<'_> {
         if matching_pattern(&volume.patterns, format).is_some() {
             let values = counts.last().copied().unwrap_or(1.0);
             work.allocate(values);
-            // Positions that loops return to are read as well.
+            // If loops return to positions, their values are read as well as written.
             let is_rewritten = stream.writes > REWRITE_RATIO * values;
             work.add(if is_rewritten { Event::WriteDense } else { Event::DenseRound }, stream.writes);
             return work;
@@ -216,8 +217,8 @@ impl OrderSearch<'_> {
 }
 
 impl OrderSearch<'_> {
-    /// Returns the coordinates of an output's levels, if each level stores a whole mode whose
-    /// coordinate is the field of a loop.
+    /// Returns the loop and the size of each level of an output, if each level stores a whole mode
+    /// whose coordinate is the field of a loop.
     fn dense_extents(&self, target: &Target, format: &Format, order: &[usize]) -> Option<Vec<DenseExtent>> {
         let level = |mode: &StorageMode| {
             let StorageMode::Whole { mode } = mode else { return None };
@@ -243,8 +244,8 @@ impl OrderSearch<'_> {
     }
 }
 
-/// Returns the fraction of the innermost loop's writes that wait for the previous one, because
-/// their addresses differ by a multiple of [`cost::ALIAS_DISTANCE`] bytes.
+/// Returns the fraction of the innermost loop's writes that wait for the previous write, because
+/// the two addresses differ by a multiple of [`cost::ALIAS_DISTANCE`] bytes.
 fn aliased_fraction(target: &Target, format: &Format, dimensions: &[u64], full: &[Field]) -> f64 {
     let Some(innermost) = full.last() else { return 0.0 };
     let Some(mode) = format.modes.iter().position(|mode| target.coordinates[mode.mode()].has(innermost)) else {
@@ -292,16 +293,16 @@ impl Work {
         }
     }
 
-    /// Adds sorting `stored` coordinates in groups of `fiber`, each group out of `coordinate_count`
-    /// coordinates.
+    /// Adds the work of sorting `stored` coordinates in groups of `fiber`. All coordinates of a
+    /// group are below `coordinate_count`.
     fn sort(&mut self, stored: f64, fiber: f64, coordinate_count: f64) {
         let steps = fiber.max(2.0).log2();
         let marked = coordinate_count <= cost::MAX_MARKED.min(cost::MARKED_WASTE * fiber);
         self.add(Event::Sort, stored * if marked { steps.min(cost::MARKED_STEPS) } else { steps });
     }
 
-    /// Adds sorting the entries of hash tables of `each` entries; each comparison reads both
-    /// entries at their hashed positions.
+    /// Adds the work of sorting `entries` entries of hash tables with `each` entries per table. A
+    /// comparison reads both entries at their hashed positions.
     fn sort_hashed(&mut self, entries: f64, each: f64) {
         let comparisons = entries * each.max(2.0).log2();
         self.add(Event::SortHash, comparisons);
@@ -310,7 +311,7 @@ impl Work {
 }
 
 /// Returns the work of writes through a workspace of these level kinds over `coordinate_count`
-/// coordinates, which is filled and flushed `scopes` times.
+/// coordinates. The workspace is filled and flushed `scopes` times.
 fn workspace_work(
     kinds: &[LevelKind],
     stored: f64,

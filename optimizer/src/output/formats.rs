@@ -1,17 +1,16 @@
 //! Chooses the format of an output, and registers its estimated sizes.
 //!
-//! A requested format is checked and used; for an output that is cheaper dense, the choice of the
-//! loop order requests a dense format. Otherwise storage modes follow the loop order. A level is
-//! sparse if the estimated fraction of its coordinates that are not fill is at most
-//! [`cost::DENSE_FRACTION`], except for the inner part of a block and for a single coordinate. A
-//! scattered output is dense if it is small or full enough, and otherwise consists of sparse lists.
+//! A requested format is checked and used; the choice of the loop order requests dense formats
+//! where they are cheaper. Otherwise storage modes follow the loop order. A level is sparse if the
+//! estimated fraction of its coordinates that are not fill is at most [`cost::DENSE_FRACTION`]. The
+//! inner part of a block and a level of size 1 are always dense. A scattered output is dense if it
+//! is small or full enough, and otherwise consists of sparse lists.
 //!
-//! The coordinates at which a value is fill follow from the fills of the operands and the
-//! properties of the operators alone. An output is dense if these do not prove that fill is
-//! preserved. The innermost level inherits runs, blocks and bands of the operands where `structure`
-//! says so. If the loops walk an operand that stores exactly the same coordinates, the output has
-//! the levels of that operand. An output with only dense levels is stored in the order of its
-//! modes.
+//! The optimizer knows where a value is fill only from the fills of the operands and the properties
+//! of the operators. An output is dense if these do not prove that the value is fill anywhere. The
+//! innermost level inherits runs, blocks and bands of the operands where `structure` says so. If
+//! the loops walk an operand that stores exactly the same coordinates, the output has the levels of
+//! that operand. An output with only dense levels is stored in the order of its modes.
 
 use crate::access::fit::storage_coordinates;
 use crate::error::Error;
@@ -121,8 +120,8 @@ fn count_positions(facts: &Facts, target: &Target, format: &Format, sizes: &Size
     })
 }
 
-/// Returns the estimated numbers of positions of each level of an output; faster, because it skips
-/// the bounds.
+/// Returns the estimated numbers of positions of each level of an output, without the bounds, which
+/// take longer to compute.
 pub(crate) fn estimate_positions(facts: &Facts, target: &Target, format: &Format, sizes: &Sizes) -> Vec<f64> {
     let counts = output_positions(facts, target, format, sizes, &|_| f64::INFINITY);
     counts.into_iter().map(|count| count.estimate).collect()

@@ -3,8 +3,8 @@
 //! In a scaled matrix or a sampled product, every operand but one is stored everywhere. The result
 //! is fill where the remaining operand is fill, and stored everywhere else. So the output shares
 //! the arrays of this operand's levels; only values are written, in any order. (A product of two
-//! sparse operands stores fewer entries than either of them, and a sum more, so these do not
-//! qualify.)
+//! sparse operands stores fewer entries than either operand, and a sum stores more, so neither
+//! shares levels.)
 
 use crate::access::fit::{LevelUse, fit};
 use crate::config::Subject;
@@ -112,7 +112,8 @@ fn stored_at(facts: &Facts, term: &Term, read: &Read) -> StoredAt {
             let decides =
                 |k: &usize| if deciding.is_empty() { args[*k].as_literal().is_none() } else { deciding.contains(k) };
             let parts = (0..args.len()).filter(decides).map(|k| stored_at(facts, &args[k], read));
-            // Stored coordinates of deciding arguments are intersected, those of others united.
+            // The stored coordinates of deciding arguments are intersected. If no argument decides,
+            // the stored coordinates of all arguments are united.
             let [dominant, neutral] = match deciding.is_empty() {
                 true => [StoredAt::Everywhere, StoredAt::Operand],
                 false => [StoredAt::Operand, StoredAt::Everywhere],

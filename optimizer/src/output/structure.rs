@@ -1,9 +1,9 @@
 //! Chooses the level kind that the innermost level of an output inherits from the operands.
 //!
 //! Along the innermost loop, a value has runs if each operand has runs or does not depend on the
-//! loop. A value has blocks, or one band, if the operands that determine its stored coordinates do.
-//! An output without a fold that is written along the innermost loop inherits this structure,
-//! instead of listing its coordinates or storing all of them.
+//! loop. A value has blocks, or one band, if the operands that determine its stored coordinates
+//! have blocks or bands. An output without a fold that is written along the innermost loop inherits
+//! this structure, instead of listing its coordinates or storing all of them.
 
 use crate::access::fit::storage_coordinates;
 use crate::facts::Facts;
@@ -27,7 +27,7 @@ enum EntryPattern {
 }
 
 /// Returns the kind that an output's innermost level inherits from the operands, if any. The level
-/// stores the coordinates of the innermost loop, the one over `field`. Without inheritance, the
+/// stores the coordinates of the innermost loop, which is over `field`. Without inheritance, the
 /// level lists `stored` coordinates per fiber, or is dense if `stored` is `None`.
 pub(crate) fn inherited_kind(
     facts: &Facts,
@@ -111,7 +111,7 @@ fn innermost(facts: &Facts, read: &Read, sizes: &Sizes, field: &Field) -> Option
     is_sole_level.then(|| (outer.len(), read.ty.format.levels[outer.len()].kind))
 }
 
-/// Returns the average number of positions of a fiber of a level.
+/// Returns the average number of positions per fiber of a level.
 fn fanout(facts: &Facts, read: &Read, level: usize) -> f64 {
     let positions = |levels: usize| facts.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate;
     positions(level + 1) / positions(level).max(1.0)

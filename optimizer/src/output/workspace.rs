@@ -1,12 +1,12 @@
 //! Decides whether an output's writes are in the order of its levels, and chooses the workspace for
 //! writes in another order.
 //!
-//! Levels such as lists, singletons, blocks and runs are appended to. So all levels from the
-//! outermost to the last appended level must be written in order: their loops must be outermost, in
-//! the order of the levels. Dense, hash, byte-map and bit-map levels further inside take writes in
-//! any order. If the loops have another order, only the first levels whose loops are outermost and
-//! in order are fixed. A workspace over the other levels takes the writes of one iteration of the
-//! loops that bind the fixed levels.
+//! Levels such as lists, singletons, blocks and runs are append-only. So all levels from the
+//! outermost to the last append-only level must be written in order: their loops must be outermost,
+//! in the order of the levels. Dense, hash, byte-map and bit-map levels further inside take writes
+//! in any order. If the loops have another order, only the first levels whose loops are outermost
+//! and in order are fixed. A workspace over the other levels takes the writes of one iteration of
+//! the loops that bind the fixed levels.
 //!
 //! A pattern leaf stores `true` alone. A fold other than a disjunction may change `true` to
 //! `false`, so it writes into a workspace until the fold is complete.
@@ -58,10 +58,10 @@ pub(crate) fn write_destination(
     }
 }
 
-/// Returns the number of outermost loops including this level's loops, if these are next in the
-/// order and the coordinate ascends with them. A level whose fields are all bound has a single
-/// coordinate per iteration. If the coordinate is computed, it is computed in the innermost loop,
-/// so that further loops would repeat it.
+/// Returns the number of outermost loops up to and including this level's loops, if these are next
+/// in the order and the coordinate ascends with them. A level whose fields are all bound has one
+/// coordinate per iteration of the bound loops. If this coordinate is a computed value, further
+/// loops inside would repeat the coordinate, so the result is `None`.
 fn next_depth(at: &ModeCoordinate, sizes: &Sizes, order: &[Field], depth: usize) -> Option<usize> {
     let fields = at.fields();
     let count = fields.iter().filter(|f| !order[..depth].contains(f)).count();
@@ -90,7 +90,8 @@ pub(crate) fn workspace(
     Some(Workspace { depth, format: Format::of_kinds(&kinds, LeafKind::Element) })
 }
 
-/// Returns the levels of a workspace inside `depth` loops, which fix the outermost `levels` levels.
+/// Returns the level kinds of a workspace inside `depth` loops, which fix the outermost `levels`
+/// levels.
 pub(crate) fn workspace_kinds(
     facts: &Facts,
     target: &Target,

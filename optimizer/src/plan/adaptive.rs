@@ -1,9 +1,9 @@
 //! Plans whose later queries can be replanned after the first queries have run, with the true sizes
 //! of the tensors that the first queries have written.
 //!
-//! Each query is stored with the remaining work at that point: pending tasks, then whole nests of
-//! the plan. Replanning starts from the true numbers of positions of written tensors. Pending tasks
-//! are planned with these numbers, and whole nests are also rewritten. The old plan of the
+//! Each planned query is kept with the work that remained after it: pending tasks, then whole nests
+//! of the plan. Replanning starts from the true numbers of positions of written tensors. Pending
+//! tasks are planned with these numbers, and whole nests are also rewritten. The old plan of the
 //! remaining queries is priced with the same numbers, and is replaced only by a plan that is
 //! cheaper by the required savings.
 
@@ -113,9 +113,9 @@ impl AdaptivePlan {
         AdaptivePlan { physical, report, nests, steps, copies: state.copies }
     }
 
-    /// Returns the tensors that adaptation after the query with this index, or after a later one,
-    /// may read; the caller must retain them. If the plan has no query with this index, returns
-    /// only the inputs of parameters.
+    /// Returns the tensors that replanned queries may read, if the plan is adapted after the query
+    /// with this index or after a later query. The caller must retain these tensors. If the plan
+    /// has no query with this index, returns only the inputs of parameters.
     pub fn needed_tensors(&self, after: usize) -> HashSet<&Alias> {
         let parameters = self.physical.parameters();
         let mut needed: HashSet<&Alias> = parameters.into_iter().map(|parameter| &parameter.input).collect();
@@ -130,11 +130,11 @@ impl AdaptivePlan {
         needed
     }
 
-    /// Replans the queries after the one with index `after`, given all written tensors that are
-    /// still available. Returns `None` when there are no such queries, when
+    /// Replans the queries after the query with index `after`. `written` must list all written
+    /// tensors that are still available. Returns `None` when there are no such queries, when
     /// [`OptimizerConfig::adaptivity`] is off, or when replanning does not pay: the sizes of the
     /// query's outputs match the estimates, or no other plan is sufficiently cheaper. The
-    /// configuration and the statistics of inputs must be those of the plan.
+    /// configuration and the statistics of inputs must be the same as for the original plan.
     ///
     /// # Errors
     /// Returns the errors of [`optimize`](crate::optimize()).
@@ -222,7 +222,7 @@ impl AdaptivePlan {
         Planner { facts, state, report }
     }
 
-    /// Returns the cost of the queries after `after` as planned, with the sizes of the facts.
+    /// Returns the cost of the planned queries after `after`, with the sizes in `facts`.
     fn remaining_cost(&self, after: usize, facts: &mut Facts) -> f64 {
         let mut cost = 0.0;
         for (step, decision) in self.steps.iter().zip(&self.report.decisions).skip(after + 1) {

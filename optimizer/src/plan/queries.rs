@@ -72,7 +72,8 @@ fn measure_for(facts: &mut Facts, nest: &Nest) -> f64 {
 }
 
 /// Returns the cost of the best order of a nest's loops if they are few, and otherwise the rough
-/// cost. The greedy order of a rough cost may be many times as expensive as the loops that run.
+/// cost. The rough cost is the cost of the greedy order, which may be many times as expensive as
+/// the best order.
 fn loop_cost(facts: &Facts, nest: &Nest, rough: f64) -> f64 {
     if nest.loops().len() > MAX_ORDERED_LOOPS {
         return rough;

@@ -38,8 +38,8 @@ pub(crate) fn plan_task(planner: &mut Planner, mut task: Task) -> Result<(), Err
     }
 }
 
-/// Returns the cheapest loop order of a nest or of the nests that split its fields or replace them
-/// by diagonals, together with the nest that has this order.
+/// Returns the nest and the loop order with the lowest cost, among the given nest and the
+/// candidates that split fields or replace fields by diagonals.
 fn cheapest_order(facts: &Facts, nest: &Nest) -> Result<(Nest, PricedOrder), Error> {
     facts.memo.retain_for(&nest.sizes, &nest.pins);
     let split = split_candidates(nest, facts.mode());

@@ -32,16 +32,16 @@ pub(crate) struct PlannedQuery {
     pub(crate) step: PlanStep,
 }
 
-/// A planned query, and the remaining work at that point.
+/// The nest and the loop order of a planned query, and the work that remained after it.
 #[derive(Clone)]
 pub(crate) struct PlanStep {
     /// The nest that the query computes, before discordant accesses were replaced by copies.
     pub(crate) nest: Nest,
     pub(crate) order: Vec<Field>,
     pub(crate) tasks: Vec<Task>,
-    /// Index of the first nest of the plan that was not planned.
+    /// Index of the first nest of the plan that was not yet planned.
     pub(crate) next_nest: usize,
-    /// The names in use at that point.
+    /// The names that were in use.
     pub(crate) names: Names,
 }
 

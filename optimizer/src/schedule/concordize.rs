@@ -3,8 +3,9 @@
 //! [`discordant_reads`] finds these accesses and chooses the format of a copy for each; the caller
 //! plans the copies, one for each distinct (tensor, format), as queries of their own before the
 //! reader. [`concordize`] then replaces the accesses. The copy's format has the modes in the order
-//! in which the loops bind them. Its outermost level is dense when the pointers cost little,
-//! trailing dense modes (blocks, rows) stay dense, and the other levels are sparse lists.
+//! in which the loops bind them. Its outermost level is dense when the pointers of such a level
+//! cost little, trailing dense modes (blocks, rows) stay dense, and the other levels are sparse
+//! lists.
 
 use crate::access::fit::{LevelUse, fit, storage_coordinates};
 use crate::facts::Facts;
@@ -25,8 +26,8 @@ pub(crate) struct DiscordantRead {
 /// Discordant reads, each with the copy that replaces its tensor.
 pub(crate) type ReplacedReads = Vec<(DiscordantRead, TypedAlias)>;
 
-/// Returns the discordant reads of a schedule, those in the subscripts of a read before the read
-/// itself.
+/// Returns the discordant reads of a schedule. Reads in the subscripts of a read come before the
+/// read itself.
 pub(crate) fn discordant_reads(facts: &Facts, schedule: &Schedule) -> Vec<DiscordantRead> {
     let mut found: Vec<DiscordantRead> = Vec::new();
     if schedule.kind == NestKind::Copy {
@@ -52,8 +53,8 @@ impl DiscordantRead {
     }
 }
 
-/// Visits the reads of a term, those in subscripts first, without the reads of temporaries, which
-/// have loops of their own.
+/// Visits the reads of a term, reads in subscripts first. The reads of temporaries, which have
+/// loops of their own, are left out.
 fn each_inner_read_first<'t>(term: &'t Term, f: &mut dyn FnMut(&'t Read)) {
     match term.node() {
         Node::Temporary(..) => {}
@@ -128,8 +129,8 @@ pub(crate) fn copy_format(facts: &Facts, read: &Read, sizes: &Sizes, order: &[Fi
     };
     let coordinates = storage_coordinates(&read.coordinates, source, &read.ty.shape, sizes, facts.mode());
     let keeps_blocks = read.outside.is_none() && coordinates.iter().all(|at| at.as_field().is_some());
-    // Dense levels inside all sparse ones are blocks or rows of values; dense levels outside may
-    // store few of their coordinates.
+    // Dense levels inside all sparse ones are blocks or rows of values; a dense level outside of a
+    // sparse one may have many empty fibers.
     let sparse = source.levels.iter().rposition(|l| l.kind != LevelKind::Dense);
     let is_packed = |level: usize| sparse.is_none_or(|s| level > s);
     let mut modes: Vec<(usize, StorageMode, bool)> = if keeps_blocks {

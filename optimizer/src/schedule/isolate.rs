@@ -3,9 +3,9 @@
 //!
 //! Input: a nest and its loop order. Output: a [`Schedule`], or the folds to store first, because
 //! no loops of the nest can compute them or because storing them is cheaper. The caller plans a
-//! query for the first of these folds, together with those that have the same loops, and retries.
-//! Equal folds are computed once. Folds that read the same tensors in the same loops, at the same
-//! depth, share one pass if they contain no folds and their operators can be regrouped.
+//! query for the first of these folds, together with the other folds that have the same loops, and
+//! retries. Equal folds are computed once. Folds that read the same tensors in the same loops, at
+//! the same depth, share one pass if they contain no folds and their operators can be regrouped.
 
 use crate::facts::Facts;
 use crate::facts::estimate::{SupportProfile, conjuncts, either};
@@ -32,7 +32,7 @@ pub(crate) struct Schedule {
 pub(crate) struct FoldPass {
     /// Number of outermost loops of the nest around the pass.
     pub(crate) depth: usize,
-    /// Number of loops outside of the folds' start; less than `depth` for scans.
+    /// Number of loops around the initialization of the folds; less than `depth` for scans.
     pub(crate) start_depth: usize,
     pub(crate) order: Vec<Field>,
     pub(crate) temporaries: Vec<FoldPass>,
@@ -62,8 +62,8 @@ impl FoldPass {
         self.folds.iter().for_each(|(_, fold)| f(&fold.arg, &order));
     }
 
-    /// Returns the loops of the pass and those around it; `outside` are the loops of the schedule
-    /// or of the pass that contains this one.
+    /// Returns the loops around the pass, then its own loops; `outside` are the loops of the
+    /// schedule or of the pass that contains this pass.
     pub(crate) fn loops(&self, outside: &[Field]) -> Vec<Field> {
         outside[..self.depth].iter().chain(&self.order).cloned().collect()
     }
@@ -107,15 +107,16 @@ pub(crate) fn isolate(facts: &Facts, names: &mut Names, nest: &Nest, order: &[Fi
     })
 }
 
-/// The open loops around a term: those of the nest, or of a pass and the loops around it.
+/// The open loops around a term: the loops of the nest, or the loops of a pass and around this
+/// pass.
 struct LoopFrame {
     start: usize,
-    /// All loops from the outermost of the nest on.
+    /// All open loops, outermost first.
     full: Vec<Field>,
     passes: Vec<FoldPass>,
 }
 
-/// The pass that places the folds of a nest in its loops.
+/// The state of placing the folds of a nest in its loops.
 struct Placer<'p, 'c> {
     facts: &'p Facts<'c>,
     names: &'p mut Names,
@@ -233,7 +234,8 @@ impl Placer<'_, '_> {
     }
 }
 
-/// Returns the number of loops outside of the start of a fold inside `depth` loops.
+/// Returns the number of loops around the initialization of a fold that is computed inside `depth`
+/// loops.
 fn start_depth(order: &[Field], fold: &Fold, depth: usize) -> usize {
     order[..depth].iter().position(|f| fold.along.contains(f)).unwrap_or(depth)
 }

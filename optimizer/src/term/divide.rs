@@ -88,7 +88,7 @@ impl Sizes {
         })
     }
 
-    /// Returns fields and the block sizes to split them by, so that the innermost quotients and
+    /// Returns fields, each with the block size of a split by which the innermost quotients and
     /// remainders in the coordinate may become affine.
     pub(crate) fn splits_for(&self, at: &ModeCoordinate, mode: FloatMode) -> Vec<(Field, u64)> {
         let mut found = Vec::new();

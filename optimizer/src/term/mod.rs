@@ -367,8 +367,8 @@ impl Term {
         self.children().iter().for_each(|c| c.each_access(f));
     }
 
-    /// Visits the accesses outside of folds, and those in scans that reduce no fields, which the
-    /// same loops bind.
+    /// Visits the accesses outside of folds, and the accesses in scans that reduce no fields: the
+    /// same loops bind both.
     pub(crate) fn each_outer_access<'a>(&'a self, f: &mut dyn FnMut(&'a Read)) {
         match self.node() {
             Node::Access(read) => {

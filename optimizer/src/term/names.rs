@@ -8,7 +8,7 @@ use std::collections::HashSet;
 pub(crate) struct Names(HashSet<Alias>);
 
 impl Names {
-    /// Marks a name as used; returns whether it was free.
+    /// Marks a name as used; returns whether the name was free.
     pub(crate) fn insert(&mut self, name: Alias) -> bool {
         self.0.insert(name)
     }

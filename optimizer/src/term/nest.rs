@@ -10,7 +10,8 @@ use redpoll_logic::{Alias, ComputedFills, Field, FloatMode, Format, Scalar};
 pub(crate) struct Nest {
     pub(crate) outputs: Vec<Target>,
     pub(crate) sizes: Sizes,
-    /// Pinned loop orders: in each list every field is outside of the next.
+    /// Pinned loop orders: in each list, the loop over every field is outside of the loop over the
+    /// next field.
     pub(crate) pins: Vec<Vec<Field>>,
     pub(crate) kind: NestKind,
 }
@@ -91,7 +92,7 @@ impl Nest {
         }
     }
 
-    /// Returns the nest with dense formats for the outputs that are cheaper dense.
+    /// Returns the nest with dense formats for the outputs that `dense` marks.
     pub(crate) fn with_dense_outputs(&self, dense: &[bool]) -> Nest {
         let mut nest = self.clone();
         for (target, _) in nest.outputs.iter_mut().zip(dense).filter(|(_, dense)| **dense) {

@@ -127,8 +127,8 @@ impl Sizes {
         self.splits.get(inner)
     }
 
-    /// Returns whether the field belongs to no split, whose last block may be ragged, and to no
-    /// skew.
+    /// Returns whether the field is a part neither of a split, whose last block may be partial, nor
+    /// of a skew.
     pub(crate) fn is_whole(&self, field: &Field) -> bool {
         let part = self.splits.contains_key(field) || self.splits.values().any(|b| b.outer == *field);
         !part && self.skew(field).next().is_none()
@@ -154,8 +154,8 @@ impl Sizes {
         match at {
             ModeCoordinate::Subscript(s) => {
                 if let Some((_, inner, _)) = self.as_split(s.form()) {
-                    // Loops over a split field never exceed its size, although its pieces alone
-                    // could.
+                    // Loops over a split field never exceed its size, although the sizes of its
+                    // pieces alone would allow larger values.
                     return self.splits[inner].size <= size && matches!(s, Subscript::Affine(_));
                 }
                 if let Some(skew) = self.as_skew(s.form()) {

@@ -60,8 +60,8 @@ pub(crate) fn match_folds(fold: &Fold, other: &Fold, sizes: &Sizes, mode: FloatM
     (canonicalize(&same, sizes, mode) == canonicalize(other, sizes, mode)).then_some(names)
 }
 
-/// Returns whether two terms have the same form, and extends the mapping of the first term's fields
-/// to the second's.
+/// Returns whether two terms have the same form, and extends the mapping from the first term's
+/// fields to the second term's fields.
 fn match_terms(a: &Term, b: &Term, names: &mut BTreeMap<Field, Field>) -> bool {
     let mut name = |f: &Field, g: &Field| names.insert(f.clone(), g.clone()).is_none_or(|known| known == *g);
     let mut affine = |a: &Affine, b: &Affine| {
@@ -115,8 +115,8 @@ pub(crate) fn match_loops(
     others.iter().all(|o| has_match(o)).then_some(names)
 }
 
-/// Largest number of partial mappings that are tried, because matching is as hard as graph
-/// isomorphism.
+/// Largest number of partial mappings that are tried. The limit exists because matching is as hard
+/// as graph isomorphism.
 const MAX_TRIED: usize = 2000;
 
 /// Finds a partner for every access by backtracking. Accesses of one tensor have many partners that

@@ -3,7 +3,7 @@
 use super::cost;
 use super::events::{Event, Work};
 
-/// The caches, each with the event of a miss.
+/// The sizes of the caches, each with the event of a miss.
 pub(crate) const CACHES: [(Event, f64); 3] =
     [(Event::CloseMiss, cost::CLOSE_CACHE), (Event::NearMiss, cost::NEAR_CACHE), (Event::FarMiss, cost::FAR_CACHE)];
 

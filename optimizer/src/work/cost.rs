@@ -4,10 +4,10 @@
 //! kernels of the optimizing tier; with `--layouts`, also with the workloads of the benchmark
 //! `layouts` over generated inputs. The prices below started from such a fit and were then compared
 //! with measurements of `layouts` on other machines, real inputs included. Write misses, loop ends
-//! and aliased reads became events later; before, the prices of misses, loop starts and steps had
-//! included them. All these prices were set by hand, to improve the chosen plans and the ranking of
-//! plans by cost. All measurements are from virtual machines on server processors (x86-64, two
-//! cores), where a step takes 0.4 to 0.5 ns.
+//! and aliased reads became events later; until then, the prices of misses, loop starts and steps
+//! included them. The prices of all these events were set by hand, to improve the chosen plans and
+//! the ranking of plans by cost. All measurements are from virtual machines on server processors
+//! (x86-64, two cores), where a step takes 0.4 to 0.5 ns.
 
 use super::events::Event;
 use redpoll_logic::{LevelKind, Lookup, WalkStep, WriteMethod};
@@ -77,7 +77,7 @@ pub(crate) const DENSE_FRACTION: f64 = 0.5;
 /// however cheap its writes are.
 pub(crate) const DENSE_WASTE: f64 = 8.0;
 /// Largest number of coordinates per stored entry in a dense result. Matrix products with 8 to 17
-/// coordinates per entry took 0.55 to 0.85 of the time when their results were dense.
+/// coordinates per entry took 0.55 to 0.85 times as long with dense results as with sparse results.
 pub(crate) const DENSE_WASTE_OF_RESULTS: f64 = 20.0;
 /// Least average list length for which folds along lists are split into lanes. Four partial sums
 /// take 0.6 to 0.9 of the time of one sum along rows of 60 entries or more. They take the same time
@@ -99,9 +99,9 @@ pub(crate) const ADVANCE_STEP: f64 = 2.0;
 pub(crate) const ADVANCE_LEAP: f64 = 0.3;
 /// Ratio of fiber lengths above which the members of an intersection gallop.
 pub(crate) const GALLOP_RATIO: f64 = 8.0;
-/// Largest ratio of the cost of caching a fiber to its estimated savings. The cost of filling is
-/// bounded by the loops outside. Rounds of a loop inside joins are underestimated more often, and
-/// by more, than overestimated.
+/// Largest ratio of the cost of caching a fiber to its estimated savings. The ratio exceeds 1
+/// because the loops outside bound the cost of filling, whereas the rounds of a loop inside joins
+/// are underestimated more often, and by more, than overestimated.
 pub(crate) const WORKSPACE_RISK: f64 = 4.0;
 /// Largest dimension of a byte-map workspace. Above this limit, a workspace for writes is a hash
 /// table, and fibers that are read are not cached.

@@ -1,8 +1,9 @@
 //! Work: how often each kind of event happens, and the cost of these events.
 //!
-//! The cost model is linear: the cost of a query is the sum over all events of count times price.
-//! Prices decide which of several ways to run a loop is counted, but the counts of one way do not
-//! depend on prices. So prices can be fitted to timings of queries with known event counts.
+//! The cost model is linear: the cost of a query is the sum over all events of count times price. A
+//! loop may have several implementations, such as a merge and a gallop. Prices select the
+//! implementation that is counted, but the counts of each implementation do not depend on prices.
+//! So prices can be fitted to timings of queries with known event counts.
 
 use super::cost::{EVENTS, price};
 use std::fmt;

@@ -59,7 +59,7 @@ pub(crate) fn filled(name: &str, shape: &[u64], format: Format, fill: Scalar) ->
     }
 }
 
-/// Returns a tensor of small integers, determined by the seed. About a third of its entries are
+/// Returns a tensor of small integers, determined by the seed. About a third of its coordinates are
 /// stored, or all if its format is dense.
 pub(crate) fn data(ty: &TensorType, seed: u64) -> DenseTensor {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;

@@ -66,7 +66,7 @@ fn a_chain_of_products_gets_the_cheapest_order() {
     );
 }
 
-/// In a fold that cannot be regrouped, the order of the aggregate's fields is the order of folding.
+/// The order of the aggregate's fields is the order of folding, if the fold cannot be regrouped.
 #[test]
 fn folds_that_cannot_be_regrouped_keep_their_order() {
     let text = "(plan (define-op (smooth (x f64) (y f64)) f64 (if (lt x y) (* x 0.5) (+ y 1.0)))
@@ -198,8 +198,8 @@ fn chains_of_ten_get_the_cheapest_order() {
     let size = |index: &str| sizes[indices.iter().position(|i| *i == index).unwrap()];
     let rounds =
         |loops: &[redpoll_logic::physical::Loop]| -> u64 { loops.iter().map(|l| size(l.index.as_str())).product() };
-    // The rounds of a fold computed in place include the loops around it; these loops add their own
-    // rounds.
+    // A fold in place runs once per round of the loops around the fold; these loops also count
+    // their own rounds.
     let work = |q: &redpoll_logic::physical::PhysicalQuery| -> u64 {
         let inner = q.temporaries.iter().map(|t| rounds(&q.loops[..t.depth]) * rounds(&t.loops));
         rounds(&q.loops) + inner.sum::<u64>()
@@ -260,8 +260,8 @@ fn fields_keep_their_names() {
     check_rewritten(text, &with(60), &eager());
 }
 
-/// In products with ordered arguments, which cannot be regrouped, a field of a single argument is
-/// still eliminated in that argument.
+/// A product with ordered arguments, such as a quotient, cannot be regrouped. Even so, a field of a
+/// single argument is eliminated in that argument.
 #[test]
 fn quotients_of_sums_are_found() {
     let text = "(plan (query R (aggregate + 0 (mapjoin / (mapjoin * (table A i j) (table B j k) (table x k))

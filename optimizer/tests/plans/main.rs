@@ -1,4 +1,4 @@
-//! The shapes of physical plans, and their results compared with those of the Logic plans.
+//! The shapes of physical plans, and their results compared with the results of the Logic plans.
 
 mod algebra;
 mod decisions;

@@ -1,4 +1,4 @@
-//! Expert-quality plans for common programs.
+//! Tests that common programs get the plans that an expert would write.
 
 use super::algebra::{check, csr, dense};
 use super::*;

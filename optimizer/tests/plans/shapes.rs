@@ -1,4 +1,4 @@
-//! The shapes of the plans of small programs.
+//! The physical plans of small programs.
 
 use super::{InputSpec, WithStored, check_plain, filled, input};
 use expect_test::{Expect, expect};
@@ -830,7 +830,7 @@ fn tables_are_followed() {
 }
 
 /// The lists of a sum advance to the coordinates of a factor whose fill annihilates the product, if
-/// the length of the factor differs much from those of the lists.
+/// the length of the factor differs much from the lengths of the lists.
 #[test]
 fn a_factor_leads_the_lists_of_a_sum() {
     let text = "(plan (query D (mapjoin * (mapjoin + (table A i j) (table B i j)) (table C i j))) (produces D))";

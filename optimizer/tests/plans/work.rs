@@ -49,8 +49,8 @@ impl StatisticsSource for SkewedStatistics<'_> {
     }
 }
 
-/// Long lists of graphs with hubs are reached more often, but filled into maps no more often than
-/// other lists.
+/// Loops reach the long lists of a graph with hubs more often than short lists, but copy them into
+/// byte maps no more often.
 #[test]
 fn list_lengths_are_weighted_by_visits() {
     let matrix = |name: &str, stored: f64| csr(name, &[1000, 1000]).stored(stored);
@@ -59,8 +59,8 @@ fn list_lengths_are_weighted_by_visits() {
     };
     let whole = text("(table A i j) (table B j k) (table C i k)", "i j k");
     let inside = "(table A i j) (aggregate + 0 (mapjoin * (table B j k) (table C i k)) k)";
-    // The lists of C, which fill maps or are merged, and of B, which are walked, have 20 entries on
-    // average.
+    // The lists of C are copied into maps or merged, and the lists of B are walked. Both have 20
+    // entries on average.
     for (text, order, a) in [(whole, "i j k", 20_000.0), (text(inside, "i j"), "i j", 2000.0)] {
         let inputs = [matrix("A", a), matrix("B", 20_000.0), matrix("C", 20_000.0)];
         let of = |modes| work_with(&SkewedStatistics { counts: &counts(&inputs), modes }, &text, &inputs, order);

@@ -47,7 +47,7 @@ pub enum Error {
         what: String,
     },
     /// Two accesses imply different extents of a loop, or an access is out of bounds in a loop with
-    /// a written extent. The program's fault.
+    /// an explicit extent. The program's fault.
     #[error(
         "the extent of loop `{index}` is {expected} according to {expected_by}, but {found} according to {found_by}; \
          {remedy}"
@@ -119,7 +119,7 @@ fn position(site: &Site) -> String {
 }
 
 impl Error {
-    /// Makes an error of the faults of a function.
+    /// Returns the error for the faults of a function.
     pub fn invalid_assembly(function: &str, faults: &[RuleViolation]) -> Error {
         let faults: Vec<String> = faults.iter().map(RuleViolation::to_string).collect();
         Error::InvalidAssembly { function: function.into(), faults: faults.join("; ") }

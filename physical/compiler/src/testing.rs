@@ -1,5 +1,5 @@
-//! Support for tests of several crates: the golden programs, example functions, programs along
-//! lists of very different lengths, and expansions of operators as functions.
+//! Support for tests of several crates: the golden programs, example functions, programs over lists
+//! of very different lengths, and expansions of operators as functions.
 
 pub mod examples;
 pub mod skewed;
@@ -12,7 +12,7 @@ pub fn normal_form(text: &str) -> crate::notation::Program {
     crate::notation::normalize(program).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The folder of golden files: for each program its text and the texts that it is compiled to.
+/// The folder of golden files: for each program, its text and the texts of its compiled forms.
 pub const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../golden");
 
 /// Returns a program of the golden files in normal form.

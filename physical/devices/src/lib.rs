@@ -1,9 +1,9 @@
 //! Devices of redpoll: kernels as grids of teams of lanes.
 //!
 //! [`grid`] maps a function of Assembly to teams of lanes and has an interpreter of grids, which
-//! reports races. [`cuda`] prints grids as CUDA and runs them on devices. [`launch`] makes backends
-//! of both: it cuts runs into chunks, gives each launch its memory, and puts the parts of outputs
-//! together.
+//! reports races. [`cuda`] prints grids as CUDA and runs them on devices. [`launch`] provides the
+//! interpreter and the devices as backends. A backend cuts runs into chunks, gives each launch its
+//! memory, and joins the parts of outputs.
 
 #![cfg_attr(
     not(feature = "cuda"),

@@ -3,8 +3,8 @@
 //! - [`check_ownership`] checks that a file or folder belongs to this user, and that nobody else
 //!   can write to a private file or folder.
 //! - [`FileIdentity`] identifies a file and its content.
-//! - [`MappedFile`] maps a file into memory. A file that is cut while it is mapped gives zeros and
-//!   an error, and does not end the process.
+//! - [`MappedFile`] maps a file into memory. If the file is truncated while it is mapped, reads of
+//!   the lost part return zeros, [`MappedFile::check`] reports an error, and the process continues.
 
 mod identity;
 mod mapping;
@@ -21,7 +21,7 @@ pub use read_at::read_exact_at;
 /// Reason why a mapped file cannot be used any longer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileChange {
-    /// A part of the file could not be read: the file was cut, or its device failed.
+    /// A part of the file could not be read: the file was truncated, or its device failed.
     Lost,
     /// The file has another size or other times, or its metadata could not be read.
     Changed,

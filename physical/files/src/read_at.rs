@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-/// Reads as many bytes as the buffer has, from an offset on.
+/// Fills the buffer with the bytes of the file from an offset on.
 ///
 /// # Errors
 /// Returns the error of the system, or `UnexpectedEof` if the file ends before the buffer is full.
@@ -12,7 +12,7 @@ pub fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
 }
 
-/// Reads as many bytes as the buffer has, from an offset on.
+/// Fills the buffer with the bytes of the file from an offset on.
 ///
 /// # Errors
 /// Returns the error of the system, or `UnexpectedEof` if the file ends before the buffer is full.

@@ -1,4 +1,5 @@
-//! A process that maps a file keeps running when another program cuts or changes the file.
+//! Tests that a process that maps a file keeps running when another program truncates or changes
+//! the file.
 #![cfg(target_os = "linux")]
 
 use redpoll_files::{FileChange, MappedFile};

@@ -32,8 +32,8 @@ pub enum Error {
         "no C compiler: {0}; install gcc or clang, or name one in the environment variable CC, or use the instant tier"
     )]
     NoCompiler(String),
-    /// The C compiler rejected the text of kernels. Our fault, or that of the person who edited the
-    /// text.
+    /// The C compiler rejected the text of kernels. Our fault, or the fault of the person who
+    /// edited the text.
     #[error("the C compiler `{compiler}` failed on {} (not deleted): {message}", .source_file.display())]
     CompileC {
         /// The command of the compiler.
@@ -83,14 +83,14 @@ pub enum Error {
     /// A device is missing, or it failed. Another target may run the plan.
     #[error(transparent)]
     Device(Box<dyn std::error::Error + Send + Sync>),
-    /// An error of a backend of another crate, caused by a fault in that crate. Other targets are
+    /// An error of a backend in another crate, caused by a fault in that crate. Other targets are
     /// not tried.
     #[error(transparent)]
     Target(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
-    /// Returns the status of a run that stopped early, if that is the error.
+    /// Returns the status, if the error says that a run stopped early.
     pub fn status(&self) -> Option<Status> {
         match self {
             Error::KernelStopped(status) => Some(*status),

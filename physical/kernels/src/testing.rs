@@ -13,7 +13,7 @@ pub mod sanitized;
 /// invocation to validated tensors.
 ///
 /// # Errors
-/// Those of the call.
+/// The errors of the call.
 pub fn call_chunk(kernel: &Kernel, invocation: &mut Invocation, chunk: Range<i64>) -> Result<Option<Counts>, Error> {
     kernel.call_chunk(invocation, chunk)
 }

@@ -17,9 +17,8 @@ pub(crate) fn steps_by_one(at: &Expr, var: Local) -> bool {
     }
 }
 
-/// Returns whether a lane that started with a value does not change if the same value is folded
-/// into the lane again. For sums, the value is 0: a sum that started with 0 is never -0, which
-/// adding 0 would change.
+/// Returns whether folding `start` into a lane that began with `start` never changes the lane. For
+/// sums, `start` is 0: a sum that began with 0 is never -0, the only number that adding 0 changes.
 pub(crate) fn absorbs(op: BinaryOp, start: &Scalar) -> bool {
     let is_number = |number: i128| match start {
         Scalar::F32(x) => *x == number as f32,

@@ -1,4 +1,5 @@
-//! The cache of compiled kernels between processes: many at once, and one that is killed.
+//! Tests of the cache of compiled kernels with many processes at once, and with a process that is
+//! killed.
 //!
 //! Each child process runs the test `child` of this binary again. An environment variable names the
 //! folder of the cache; without the variable, the test does nothing.
@@ -29,7 +30,8 @@ fn numbers($n) {
 }
 ";
 
-/// Compiles or finds the kernel in a child, runs it, and prints which of the two happened.
+/// Compiles the kernel or finds it in the cache, runs the kernel, and prints the counters. Acts in
+/// child processes only.
 #[test]
 fn child() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };

@@ -32,8 +32,8 @@ enum ArrayMemory {
     Mapped(Buffer, Arc<dyn SourceFile>),
 }
 
-/// A Rust type whose values an [`Array`] stores unchanged. The type `bool` is not an element: an
-/// array stores a boolean as a byte, see [`Array::from_bools`].
+/// A Rust type whose values an [`Array`] stores unchanged. The type `bool` does not implement the
+/// trait, because an array stores a boolean as a byte; see [`Array::from_bools`].
 pub trait Element: ArrowNativeType {
     /// The primitive of redpoll for this Rust type.
     const PRIM: Prim;
@@ -254,7 +254,7 @@ impl Array {
     /// mapped are loaded.
     ///
     /// # Panics
-    /// If the range exceeds the array, or as [`Array::buffer`] does.
+    /// If the range exceeds the array, or for the reasons given at [`Array::buffer`].
     pub fn slice(&self, start: usize, len: usize) -> Array {
         let width = self.prim.bytes();
         let buffer = self.buffer().slice_with_length(start * width, len * width);
@@ -377,7 +377,7 @@ pub(crate) fn filled_vec<T: Clone>(value: T, len: u64) -> Result<Vec<T>, Error> 
     Ok(vec)
 }
 
-/// Returns an empty vector with room for `len` elements.
+/// Returns an empty vector with capacity for `len` elements.
 ///
 /// # Errors
 /// When the vector cannot be allocated.

@@ -44,9 +44,9 @@ pub(super) struct LevelArrays {
     pub(super) len: u64,
 }
 
-/// Builds the arrays level by level. Drops the entries of each run except those at its first
-/// coordinate. If a format with runs has a full last level, also drops the entries with the fill
-/// value.
+/// Builds the arrays level by level. Drops the entries of each run except the entries at the first
+/// coordinate of the run. If a format with runs has a full last level, also drops the entries with
+/// the fill value.
 pub(super) fn assemble_levels(ty: &TensorType, entries: &mut SortedEntries<'_>) -> Result<LevelArrays, Error> {
     let has_runs = ty.format.levels.iter().any(|l| l.kind.traits().runs);
     let lists_entries = ty.format.levels.last().is_some_and(|l| !l.kind.traits().full);
@@ -129,7 +129,8 @@ fn build_runs(
     positions: &mut Vec<u64>,
 ) -> Result<(Vec<Array>, u64), Error> {
     let mut runs: Vec<CoordinateRun> = Vec::new();
-    // The retained entries and the run of each; in `last`, the retained entries of the last run.
+    // `retained` has the entries that stay, `of_run` the run of each of them, and `last` the
+    // retained entries of the last run.
     let (mut retained, mut of_run): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut last = 0..0;
     let mut lo = 0;
@@ -160,7 +161,8 @@ fn build_runs(
     Ok(built)
 }
 
-/// Checks that no fiber of level `k`, which stores one coordinate per fiber, has two.
+/// Checks that no fiber of level `k` has two coordinates, since the level stores only one per
+/// fiber.
 fn check_single(ty: &TensorType, k: usize, entries: &SortedEntries<'_>, positions: &[u64]) -> Result<(), Error> {
     let column = &entries.columns[k];
     let second = |e: &usize| positions[*e] == positions[e - 1] && column[*e] != column[e - 1];

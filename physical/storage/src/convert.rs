@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// their coordinates and the new leaf is not a pattern.
 ///
 /// # Errors
-/// Those of [`Tensor::fetch`] and [`Tensor::check_files`], and when the format does not fit the
-/// tensor or memory is exhausted.
+/// Like [`Tensor::fetch`] and [`Tensor::check_files`]. Also when the format does not fit the
+/// tensor, or when memory is exhausted.
 pub fn convert(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
     let converted = convert_arrays(tensor, format)?;
     tensor.check_files()?;
@@ -61,7 +61,7 @@ fn in_order(old: &Format, new: &Format) -> usize {
 /// they are sorted, and the new arrays as long as they live.
 ///
 /// # Errors
-/// Those of [`convert`], and when the budget is exceeded.
+/// Like [`convert`]. Also when the budget is exceeded.
 pub fn convert_within(tensor: &Tensor, format: &Format, memory: &Arc<MemoryBudget>) -> Result<Tensor, Error> {
     if tensor.ty.format == *format {
         return Ok(tensor.clone());
@@ -138,8 +138,8 @@ impl Tensor {
     /// element must be stored.
     ///
     /// # Errors
-    /// Those of [`Tensor::fetch`], and when the dtypes differ, the leaf is a pattern, some element
-    /// is not stored, or memory is exhausted.
+    /// Like [`Tensor::fetch`]. Also when the dtypes differ, the leaf is a pattern, some element is
+    /// not stored, or memory is exhausted.
     pub fn with_fill(&self, fill: &Scalar) -> Result<Tensor, Error> {
         if *fill == self.ty.fill {
             return Ok(self.clone());
@@ -167,8 +167,8 @@ impl Tensor {
     /// dense levels and bands do.
     ///
     /// # Errors
-    /// Those of [`convert`], and when the type is invalid, or the number or dtype of the values
-    /// does not match.
+    /// Like [`convert`]. Also when the type is invalid, or the number or dtype of the values does
+    /// not match.
     pub fn from_dense(ty: impl Into<Arc<TensorType>>, values: &Values) -> Result<Tensor, Error> {
         let ty = ty.into();
         let dense = TensorType { format: Format::dense(ty.shape.len()), ..TensorType::clone(&ty) };

@@ -3,7 +3,7 @@
 //! A plan that reads an input in another format converts the input first. If the same tensor is
 //! converted to the same format again, the copy is kept, and later runs share it. A single
 //! conversion keeps nothing. The copies of a tensor are dropped with the last clone of the tensor.
-//! If the memory limit is reached, they are evicted, the least recently read one first.
+//! If the memory limit is reached, copies are evicted, the least recently read copy first.
 
 use crate::convert::convert_within;
 use crate::error::Error;
@@ -61,19 +61,19 @@ impl ConvertedCopies {
         }
     }
 
-    /// Keeps the copy in a format that was recorded.
+    /// Keeps a copy, whose format must have been recorded.
     fn keep(&self, copy: &Tensor) {
         let mut copies = self.locked();
         let recorded = copies.iter_mut().find(|recorded| recorded.format == copy.ty().format);
         recorded.into_iter().for_each(|recorded| recorded.tensor = Some(copy.clone()));
     }
 
-    /// Returns the time of the least recent read of a copy that is kept.
+    /// Returns the time of the last read of the kept copy that was read least recently.
     fn oldest(&self) -> Option<u64> {
         self.locked().iter().filter(|copy| copy.tensor.is_some()).map(|copy| copy.last_read).min()
     }
 
-    /// Drops the copy whose last read was at this time; returns whether there was one.
+    /// Drops the copy whose last read was at this time; returns whether the copy was still kept.
     fn drop_copy(&self, time: u64) -> bool {
         let copy = self.locked().iter_mut().find(|copy| copy.last_read == time).and_then(|copy| copy.tensor.take());
         copy.is_some()
@@ -85,7 +85,8 @@ impl ConvertedCopies {
 }
 
 impl KeptCopies {
-    /// Returns an empty set of copies that are charged to the budget, which evicts from the set.
+    /// Returns an empty set of copies. The budget is charged for the copies, and evicts them when
+    /// memory is needed.
     pub fn within(budget: &Arc<MemoryBudget>) -> Arc<KeptCopies> {
         let copies = Arc::new(KeptCopies { sources: Mutex::default(), budget: budget.clone() });
         let evictable: Weak<KeptCopies> = Arc::downgrade(&copies);
@@ -98,7 +99,7 @@ impl KeptCopies {
     /// outlives the run, and any other copy to `memory`.
     ///
     /// # Errors
-    /// Those of [`convert_within`].
+    /// Like [`convert_within`].
     pub fn convert_within(
         &self,
         tensor: &Tensor,
@@ -123,7 +124,7 @@ impl KeptCopies {
         Ok(converted)
     }
 
-    /// Adds copies to those that are evicted.
+    /// Adds the copies of a tensor to the copies that may be evicted.
     fn register(&self, copies: &Arc<ConvertedCopies>) {
         let mut sources = self.locked();
         sources.retain(|source| source.strong_count() > 0);
@@ -144,7 +145,7 @@ impl Evictable for KeptCopies {
         let sources: Vec<Arc<ConvertedCopies>> = self.locked().iter().filter_map(Weak::upgrade).collect();
         let oldest =
             || sources.iter().filter_map(|source| Some((source.oldest()?, source))).min_by_key(|(time, _)| *time);
-        // Another thread may read or evict the copy that was found.
+        // Another thread may read or evict the copy that was found; then the search is repeated.
         while let Some((time, source)) = oldest() {
             if source.drop_copy(time) {
                 return true;
@@ -176,8 +177,8 @@ mod tests {
         tensor.leaf()[0].buffer().as_ptr()
     }
 
-    /// The second conversion is kept, the third one shares it, and other formats have copies of
-    /// their own.
+    /// The result of the second conversion is kept, and the third conversion shares it. Other
+    /// formats have copies of their own.
     #[test]
     fn the_second_copy_is_kept() {
         let (matrix, memory) = (matrix(), Arc::new(MemoryBudget::new(usize::MAX)));

@@ -2,7 +2,7 @@
 //!
 //! Results of a kernel on a device stay there: a later kernel on the same device reads them in
 //! place. Results are copied to the host at most once, when the host first reads them. The memory
-//! limit is charged for results from the start, so reading fails only if the device does.
+//! limit is charged for results from the start, so reading fails only if the device fails.
 
 use super::{MemoryBudget, Status};
 use crate::Error;
@@ -17,7 +17,7 @@ pub trait DeviceBuffer: Any + Debug + Send + Sync {
     /// Returns the number of bytes.
     fn bytes(&self) -> usize;
 
-    /// Copies all bytes to `to`, which has room for exactly these bytes.
+    /// Copies all bytes to `to`, which has exactly this size.
     ///
     /// # Errors
     /// The error of the device.

@@ -42,8 +42,8 @@ pub enum Error {
         /// The dimension of the mode.
         dimension: u64,
     },
-    /// Coordinates occur more than once, and no way to combine their values was given. The data's
-    /// fault.
+    /// Coordinates occur more than once, and the caller did not choose how to combine their values.
+    /// The data's fault.
     #[error(
         "{count} {} the coordinates of an earlier entry, {} {coordinates:?}; choose how to combine them: add them, keep \
          the first or keep the last",

@@ -99,11 +99,12 @@ pub fn dtype_of_arrow(ty: &DataType) -> Option<DType> {
 
 impl Tensor {
     /// Returns the stored elements as a record batch: coordinate columns with the given names, one
-    /// for each mode, then `value`. The rows are those of [`Tensor::to_triples`], in storage order.
+    /// for each mode, then `value`. The rows are the entries of [`Tensor::to_triples`], in storage
+    /// order.
     ///
     /// # Errors
-    /// Those of [`Tensor::to_triples`], and when there is not one name for each mode, or names
-    /// repeat or are `value`.
+    /// Like [`Tensor::to_triples`]. Also when there is not one name for each mode, when names
+    /// repeat, or when a name is `value`.
     pub fn to_record_batch(&self, names: &[&str]) -> Result<RecordBatch, Error> {
         self.fetch()?;
         self.record_batch(names, || match self.coo_columns() {
@@ -116,7 +117,7 @@ impl Tensor {
     /// [`Tensor::to_record_batch`].
     ///
     /// # Errors
-    /// Those of [`Tensor::to_record_batch`].
+    /// Like [`Tensor::to_record_batch`].
     ///
     /// # Panics
     /// If there is not one range for each mode.
@@ -187,8 +188,8 @@ impl Tensor {
     /// coordinates of an earlier row.
     ///
     /// # Errors
-    /// Those of [`Tensor::from_triples`], and when columns are missing, have other types, or
-    /// contain negative coordinates or forbidden NULLs.
+    /// Like [`Tensor::from_triples`]. Also when columns are missing, have other types, or contain
+    /// negative coordinates or forbidden NULLs.
     pub fn from_record_batch(batch: &RecordBatch, import: Import<'_>) -> Result<(Tensor, usize), Error> {
         let indices =
             import.coordinates.iter().map(|name| import_indices(batch, name)).collect::<Result<Vec<_>, _>>()?;

@@ -2,7 +2,7 @@
 //!
 //! Kernels trust validated arrays of positions, coordinates, flags and whole numbers, from which
 //! addresses are computed. Such an array of a file is loaded into memory, and the loader checks
-//! that its bytes are those that were validated. Floats are mapped: no address is computed from
+//! that the bytes have not changed since validation. Floats are mapped: no address is computed from
 //! them, and each use is followed by [`SourceFile::check`], which reports changes.
 
 use crate::Error;
@@ -18,7 +18,7 @@ pub trait ArrayLoader: Debug + Send + Sync {
     /// Reads the bytes into a buffer that is aligned for any element type.
     ///
     /// # Errors
-    /// [`Error::InFile`] if the bytes are not those that were validated, or cannot be read.
+    /// [`Error::InFile`] if the bytes have changed since validation, or cannot be read.
     fn load(&self) -> Result<Buffer, Error>;
 }
 

@@ -1,8 +1,8 @@
 //! The number of bytes of a tensor, now and in other formats.
 //!
 //! The arrays of levels are built, so their numbers of bytes are exact for every kind. Values are
-//! counted and not built, since a format that stores adjacent fill values may have many more of
-//! them. A format whose arrays would be disproportionately large is not measured.
+//! counted and not built, since a format that stores adjacent fill values may have many more
+//! values. A format whose arrays would be disproportionately large is not measured.
 
 use super::assemble::assemble_levels;
 use super::structure::{Structure, row_major};
@@ -35,7 +35,7 @@ impl Survey {
     /// Sorts the entries of a tensor and finds their structure.
     ///
     /// # Errors
-    /// Those of [`Tensor::to_triples`].
+    /// Like [`Tensor::to_triples`].
     pub fn of(tensor: &Tensor) -> Result<Survey, Error> {
         tensor.fetch()?;
         let triples = row_major(tensor)?;

@@ -6,16 +6,18 @@ use crate::Error;
 use crate::structure::{row_major, starts_at};
 use std::collections::BTreeMap;
 
-/// A number of sequences for each length, or of coordinates for each degree.
+/// The number of sequences of each length, or of coordinates of each degree.
 pub type Histogram = BTreeMap<u64, u64>;
 
 /// Lengths of the runs and blocks of a tensor along its last mode, as in
 /// [`Structure`](super::Structure).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SequenceLengths {
-    /// The number of runs of each length: adjacent entries of one fiber with the same value.
+    /// The number of runs of each length. A run has adjacent entries of one fiber with the same
+    /// value.
     pub runs: Histogram,
-    /// The number of blocks of each length: adjacent entries of one fiber, whatever their values.
+    /// The number of blocks of each length. A block has adjacent entries of one fiber with any
+    /// values.
     pub blocks: Histogram,
 }
 
@@ -25,7 +27,7 @@ impl Tensor {
     /// entries.
     ///
     /// # Errors
-    /// Those of [`Tensor::fetch`] and [`Tensor::check_files`].
+    /// Like [`Tensor::fetch`] and [`Tensor::check_files`].
     pub fn for_each_entry(&self, mut visit: impl FnMut(&[u64])) -> Result<(), Error> {
         self.fetch()?;
         let skip = (!self.is_listed()).then(|| self.fill_test());
@@ -41,7 +43,7 @@ impl Tensor {
     /// its number of entries. Coordinates without entries have degree 0.
     ///
     /// # Errors
-    /// Those of [`Tensor::for_each_entry`].
+    /// Like [`Tensor::for_each_entry`].
     ///
     /// # Panics
     /// If the tensor has no such mode.
@@ -74,7 +76,7 @@ impl Tensor {
     /// Returns the lengths of the runs and blocks along the last mode.
     ///
     /// # Errors
-    /// Those of [`Tensor::to_triples`].
+    /// Like [`Tensor::to_triples`].
     pub fn sequence_lengths(&self) -> Result<SequenceLengths, Error> {
         let triples = row_major(self)?;
         let mut lengths = SequenceLengths::default();

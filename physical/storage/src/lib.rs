@@ -1,12 +1,12 @@
-//! Tensors over Arrow buffers: a type and the arrays of its levels and its leaf.
+//! Tensors over Arrow buffers: a type, and the arrays of the levels and the leaf.
 //!
 //! A [`Tensor`] is a [`TensorType`], the arrays of each level, outermost first, and one array of
 //! values for each primitive of the dtype (none for a pattern leaf). The file of a level kind in
 //! [`levels`] defines the meaning of its arrays. The other modules handle whole tensors: validated
 //! construction, triples, conversion, exchange with Arrow.
 //!
-//! The crate also has the accounts that memory is charged to ([`MemoryBudget`]), and the outcomes
-//! of computations over tensors ([`Status`]).
+//! The crate also defines the accounts to which memory is charged ([`MemoryBudget`]), and the
+//! outcomes of calls of kernels ([`Status`]).
 
 mod array;
 mod assemble;
@@ -104,10 +104,10 @@ impl Tensor {
 
     /// Returns a tensor of rank 0 whose fill value is the value itself.
     ///
-    /// Plans thus know the value: the sum of it and a sparse tensor is sparse, with another fill
-    /// value. A fill value is part of the type, and each type has its own plan. For a value that
-    /// changes between runs, such as a counter, use a dense tensor of rank 0 with a constant fill
-    /// value, which needs only one plan.
+    /// Plans thus know the value: the sum of the scalar and a sparse tensor is a sparse tensor with
+    /// another fill value. A fill value is part of the type, and each type has its own plan. For a
+    /// value that changes between runs, such as a counter, use a dense tensor of rank 0 with a
+    /// constant fill value, which needs only one plan.
     ///
     /// # Errors
     /// When the value cannot be allocated.
@@ -116,7 +116,8 @@ impl Tensor {
         Tensor::constant(Arc::new(ty), value)
     }
 
-    /// Returns a tensor of a type of rank 0, with a value that may differ from the fill value.
+    /// Returns a tensor of rank 0 with the given type and value. The value may differ from the fill
+    /// value.
     ///
     /// # Errors
     /// When the value cannot be allocated.
@@ -206,8 +207,8 @@ impl Tensor {
         self.fetch_where(|_, _| true)
     }
 
-    /// Copies to the host the arrays of levels whose level and class `is_selected` accepts. Loads
-    /// all arrays that are in a file, values included.
+    /// Copies to the host the arrays of levels that `is_selected` accepts by level number and
+    /// class. Loads all arrays that are in a file, values included.
     fn fetch_where(&self, is_selected: impl Fn(usize, ArrayClass) -> bool) -> Result<(), Error> {
         self.load_files()?;
         for (k, (format, arrays)) in self.ty.format.levels.iter().zip(&self.levels).enumerate() {

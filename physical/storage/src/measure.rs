@@ -1,5 +1,5 @@
-//! Statistics of tensors that need a pass over the stored elements: computed on demand and cached
-//! in the tensor.
+//! Statistics that need a pass over the stored elements of a tensor. They are computed on demand
+//! and cached in the tensor.
 //!
 //! Modes are storage modes, except in a [`Fact`], which has tensor modes. Tensors are immutable, so
 //! statistics stay valid while a clone of the tensor exists.
@@ -75,7 +75,7 @@ impl Tensor {
     }
 
     /// Returns the least and the greatest value among the fill value and all values of the leaf,
-    /// including those at unused positions. `None` for floats, structs, patterns, values that do
+    /// including values at unused positions. `None` for floats, structs, patterns, values that do
     /// not fit an `i64`, and tensors on a device or in a file that cannot be loaded.
     pub fn value_range(&self) -> Option<(i64, i64)> {
         if !self.is_on_host() || self.load_files().is_err() {
@@ -282,8 +282,8 @@ impl Tensor {
         Some(Census { distinct, max_count, by_mode })
     }
 
-    /// Returns the number of a census's distinct coordinates for each coordinate of a mode; `None`
-    /// for modes that are too long.
+    /// Returns the number of distinct coordinates of a census for each coordinate of a mode; `None`
+    /// if the mode is too long.
     fn counts_of_mode<'c>(&'c self, census: &'c Census, mode: usize) -> Option<&'c [u32]> {
         census.by_mode.as_ref().unwrap_or(&self.all_counts().by_mode).get(mode)?.as_deref()
     }

@@ -55,7 +55,8 @@ impl MemoryBudget {
         MemoryBudget { limit, used, peak, outer, evictable: Mutex::default() }
     }
 
-    /// Adds buffers that are evicted before a charge is refused, after those added earlier.
+    /// Adds buffers to evict before a charge is refused. Buffers that were added earlier are
+    /// evicted first.
     pub fn evict_from(&self, evictable: Weak<dyn Evictable>) {
         self.evictable.lock().unwrap_or_else(PoisonError::into_inner).push(evictable);
     }
@@ -97,7 +98,8 @@ impl MemoryBudget {
 
 impl Account for MemoryBudget {
     fn charge(&self, bytes: usize) -> bool {
-        // The lock is released before buffers are evicted, because their memory is released.
+        // The list is cloned and unlocked before buffers are evicted, because an eviction takes the
+        // locks of the owners of the buffers.
         let evictable = || self.evictable.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let evict = || evictable().iter().filter_map(Weak::upgrade).any(|buffers| buffers.evict());
         while !self.try_charge(bytes) {

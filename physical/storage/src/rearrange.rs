@@ -47,8 +47,8 @@ pub(super) fn rearrange(tensor: &Tensor, ty: &Arc<TensorType>, in_order: usize) 
     Ok(Some(Tensor::new_unchecked(ty.clone(), arrays, leaf)))
 }
 
-/// Returns whether a tensor with `n` stored elements, each with a position of its own, can be
-/// converted by rearranging them.
+/// Returns whether a tensor can be converted by rearranging its `n` stored elements, each of which
+/// has its own position.
 fn can_rearrange(ty: &TensorType, new: &Format, n: usize) -> bool {
     let old = &ty.format;
     let is_whole = |mode: &StorageMode| matches!(mode, StorageMode::Whole { .. });

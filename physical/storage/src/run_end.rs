@@ -53,8 +53,8 @@ impl Tensor {
     /// false unless given.
     ///
     /// # Errors
-    /// When the array is not run-end encoded, its values have no dtype or contain NULLs that are
-    /// not allowed, or the fill value has another dtype.
+    /// When the array is not run-end encoded, the type of its values has no dtype, its values
+    /// contain NULLs that are not allowed, or the fill value has another dtype.
     pub fn from_run_array(
         array: &dyn arrow_array::Array,
         fill: Option<&Scalar>,

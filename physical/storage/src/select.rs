@@ -12,9 +12,9 @@ impl Tensor {
     }
 
     /// Returns the values of the elements at which a mask is true, in row-major order. Returns
-    /// `None` unless the mask is boolean and false where nothing is stored, and both tensors are
-    /// stored in row-major order and share their levels. A result of an elementwise query shares
-    /// the levels of its operand.
+    /// `None` unless the mask is boolean and is false at coordinates that are not stored. Also
+    /// returns `None` unless both tensors are stored in row-major order and share their levels. The
+    /// result of an elementwise query shares the levels of its operand.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`] and [`Tensor::check_files`], and when memory is exhausted.
@@ -50,7 +50,7 @@ impl Tensor {
     }
 }
 
-/// Returns the memory of an array, which is the same for arrays that share it.
+/// Returns the address and the length of an array. Arrays with equal results share their memory.
 fn location(array: &Array) -> (*const u8, usize) {
     (array.buffer().as_ptr(), array.len())
 }

@@ -3,9 +3,9 @@
 //! The coordinates of an entry are packed into one key, one bit field for each mode, with the
 //! entry's number in the lowest bits. Keys are radix-sorted from the least significant digit: each
 //! pass reads the keys in order and distributes them into so few buckets that the ends of the
-//! buckets stay in cache. Few entries are sorted by comparison instead, and so are entries of
+//! buckets stay in cache. A comparison sort is used instead for few entries, and for entries of
 //! [`sort_entries`] whose keys would exceed 128 bits. The sort is stable, so modes by which entries
-//! are sorted already, such as the last ones of a transposition, need no pass.
+//! are sorted already, such as the last modes of a transposition, need no pass.
 
 use super::array::{filled_vec, reserved_vec};
 use crate::Error;
@@ -94,7 +94,7 @@ impl_key!(u128);
 
 /// Limit on the bits of a digit: a pass writes to one cache line for each of at most 2^11 buckets.
 const DIGIT_BITS: u32 = 11;
-/// Number of keys up to which their places are sorted by insertion, without packing.
+/// Number of keys up to which their indices are sorted by insertion, without packing.
 const INSERTION_SORT_ENTRIES: usize = 16;
 /// Number of entries up to which a comparison sort is used.
 const COMPARISON_SORT_ENTRIES: usize = 1 << 10;
@@ -136,10 +136,10 @@ pub(super) fn sort_numbers(mut keys: Vec<u64>, bits: u32) -> Result<Vec<u64>, Er
 /// Replaces the contents of `order` with the indices of `keys`, in ascending order of the keys. The
 /// indices of equal keys ascend.
 ///
-/// A few keys are compared. Of more keys, each index is packed into one number with the difference
-/// between its key and the least key. The difference takes the higher bits. If 64 bits are too few
-/// for both, the lowest bits of the differences are dropped. Indices with equal packed differences
-/// are then sorted again by their keys.
+/// Few keys are sorted by comparison. For more keys, each index is packed into one number with the
+/// difference between its key and the least key. The difference takes the higher bits. If 64 bits
+/// are too few for both, the lowest bits of the differences are dropped. Indices with equal packed
+/// differences are then sorted again by their keys.
 ///
 /// # Errors
 /// When memory is exhausted.
@@ -222,7 +222,7 @@ pub(super) fn order_of_keys(columns: &[Vec<u32>], dimensions: &[u64]) -> Result<
         0..=32 => order_of::<u64>(columns, &widths),
         33..=96 => order_of::<u128>(columns, &widths),
         _ => {
-            // Sorts by the trailing modes that fit one key, then by the others.
+            // Sorts by the trailing modes that fit one key, then by the other modes.
             let split = widths.iter().rev().scan(0, |bits, w| (*bits + w <= 96).then(|| *bits += w)).count();
             let split = columns.len() - split.max(1);
             let low = order_of_keys(&columns[split..], &dimensions[split..])?;

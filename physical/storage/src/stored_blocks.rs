@@ -1,5 +1,5 @@
-//! Blocks in position space: the stored elements of a tensor, cut at coordinates into blocks of
-//! about the same number of elements.
+//! Partitions of the stored elements of a tensor. The elements are cut at coordinates into blocks
+//! of about the same number of elements.
 
 use super::array::{filled_vec, reserved_vec};
 use super::{Array, PositionCounter, Tensor};
@@ -45,11 +45,11 @@ impl StoredBlocks {
         i64::try_from(rounds).is_ok_and(|n| n < i64::MAX).then_some(rounds)
     }
 
-    /// Returns the type of the tensor with the first round of each block. Its levels are those
-    /// above the modes, then one whose coordinates are the numbers of the blocks. A round is the
-    /// linear index of the coordinates in the modes. The fill value is the number of rounds, which
-    /// is the end of the last block. All bounds of a fiber that is not stored are the fill value,
-    /// so its blocks are empty. Returns `None` if there are too many rounds or blocks.
+    /// Returns the type of the tensor with the first round of each block. Its levels are the levels
+    /// above the modes, and one level whose coordinates are the numbers of the blocks. A round is
+    /// the linear index of the coordinates in the modes. The fill value is the number of rounds,
+    /// which is the end of the last block. All bounds of a fiber that is not stored are the fill
+    /// value, so its blocks are empty. Returns `None` if there are too many rounds or blocks.
     pub fn begins_type(&self, of: &TensorType) -> Option<TensorType> {
         let rounds = self.rounds(of)?;
         let (kind, size) = match self.blocks {
@@ -145,8 +145,8 @@ impl<'a> FiberCutter<'a> {
         FiberCutter { counter: PositionCounter::of_fibers(tensor, modes), sizes, rounds }
     }
 
-    /// Returns the number of stored elements of a fiber before a round, plus a constant of the
-    /// fiber.
+    /// Returns the number of stored elements of a fiber before a round, plus a constant that
+    /// depends on the fiber only.
     fn count_before(&self, fiber: u64, mut round: u64) -> u64 {
         let mut coordinates = vec![0; self.sizes.len()];
         for (k, size) in self.sizes.iter().enumerate().skip(1).rev() {
@@ -157,8 +157,8 @@ impl<'a> FiberCutter<'a> {
         self.counter.count_before_in(fiber, &coordinates)
     }
 
-    /// Appends the first round of each of `blocks` blocks with equal shares, and the number of
-    /// rounds.
+    /// Cuts a fiber into `blocks` blocks with equal shares. Appends the first round of each block,
+    /// and the number of rounds.
     fn cut_into(&self, fiber: u64, blocks: u64, begins: &mut Vec<i64>) {
         let first = self.count_before(fiber, 0);
         let total = self.count_before(fiber, self.rounds) - first;
@@ -174,8 +174,8 @@ impl<'a> FiberCutter<'a> {
         }
     }
 
-    /// Appends the first round of each block. A block has at most `size` elements or a single
-    /// round.
+    /// Cuts a fiber into blocks of at most `size` elements, or of a single round. Appends the first
+    /// round of each block.
     fn cut_by_size(&self, fiber: u64, size: u64, begins: &mut Vec<i64>) {
         let mut begin = 0;
         loop {
@@ -216,7 +216,8 @@ mod tests {
         integers(&tensor.block_bounds(&StoredBlocks { modes, blocks }).unwrap().begins)
     }
 
-    /// Blocks are balanced: by rows as closely as rows allow, by elements exactly.
+    /// Blocks are balanced: as closely as possible if whole rows are cut, and exactly if elements
+    /// are cut.
     #[test]
     fn blocks_have_equal_shares_of_stored_elements() {
         let into = BlockPartition::Into;

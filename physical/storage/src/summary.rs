@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// A bitwise comparison of stored values with the fill value, in which NaN equals NaN.
 pub(crate) struct FillTest<'a> {
-    /// For each primitive: its array, the bits of the fill value, and true if the fill value is a
+    /// For each primitive: its array, the bits of the fill value, and whether the fill value is
     /// NaN.
     columns: Vec<(&'a Array, u64, bool)>,
 }
@@ -39,7 +39,8 @@ impl<'a> FillTest<'a> {
             let (words, fill) = (&array.words::<W>()[..count as usize], fill as W);
             let mut found = Vec::new();
             for (first, block) in (0..count).step_by(BLOCK).zip(words.chunks(BLOCK)) {
-                // Most blocks have only fill values, which this test finds in a few instructions.
+                // Most blocks have only fill values. This test recognizes such a block in a few
+                // instructions.
                 if block.iter().any(|word| *word != fill) {
                     found.extend((first..).zip(block).filter(|(_, word)| **word != fill).map(|(position, _)| position));
                 }

@@ -226,8 +226,8 @@ fn drop_duplicates(list: &mut Vec<u64>, groups: &[DuplicateGroup]) {
     list.truncate(retained);
 }
 
-/// Returns the combined value of each group; `None` if each group keeps the value of one of its
-/// entries, which is then the first of the group in `order`.
+/// Returns the combined value of each group. Returns `None` if each group keeps the value of one of
+/// its entries; this entry is then the first of the group in `order`.
 fn combine(
     values: &Values,
     order: &mut [u64],

@@ -8,14 +8,14 @@ use redpoll_logic::{LeafKind, TensorType, plural};
 use std::sync::Arc;
 
 impl Tensor {
-    /// Returns a tensor from the arrays of its levels, outermost first, and of its leaf: one for
-    /// each primitive of the dtype, none for a pattern.
+    /// Returns a tensor from the arrays of its levels, outermost first, and of its leaf. The leaf
+    /// has one array for each primitive of the dtype, or none for a pattern.
     ///
     /// # Errors
     /// When the type is invalid, arrays are missing or have wrong types or lengths, or the arrays
-    /// of a level contradict each other. When coordinates are out of range, violate the flags of
-    /// their level or are stored twice. When booleans are not 0 or 1, or the padding of a ragged
-    /// block or a diagonal is not the fill value.
+    /// of a level contradict each other. Also when coordinates are out of range, violate the flags
+    /// of their level or are stored twice; when booleans are not 0 or 1; or when the padding of a
+    /// ragged block or a diagonal is not the fill value.
     pub fn try_new(ty: impl Into<Arc<TensorType>>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Result<Tensor, Error> {
         let tensor = Tensor::of_parts(ty.into(), levels, leaf);
         tensor.validate()?;

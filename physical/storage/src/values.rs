@@ -69,7 +69,7 @@ impl Values {
         Ok(Values { dtype: value.dtype(), len, columns })
     }
 
-    /// Returns `len` times `true`: the values of a pattern.
+    /// Returns `len` copies of `true`: the values of a pattern.
     ///
     /// # Errors
     /// When the values cannot be allocated.
@@ -174,7 +174,7 @@ fn gather_words<W: ArrowNativeType>(column: &Array, at: &[u64]) -> Result<Vec<W>
     Ok(out)
 }
 
-/// Checks that booleans are 0 or 1 among the first `len` elements; generated code relies on that.
+/// Checks that the first `len` elements of boolean columns are 0 or 1, as generated code requires.
 pub(crate) fn check_bools(columns: &[Array], len: usize) -> Result<(), String> {
     for column in columns {
         let Some(bools) = column.bools() else { continue };

@@ -30,8 +30,8 @@ impl Tensor {
     /// Calls `visit` like [`Tensor::for_each_stored`], including padding.
     pub(crate) fn for_each_position(&self, mut visit: impl FnMut(&[u64], u64)) {
         if self.element_count() == 0 {
-            // Full levels above an empty one may have any dimension without taking memory, so they
-            // are not iterated over.
+            // A full level above an empty mode takes no memory, whatever its dimension. Iteration
+            // over such a level could be arbitrarily long.
             return;
         }
         let format = &self.ty.format;
@@ -97,7 +97,7 @@ impl Tensor {
         storage: &mut [u64],
         visit: &mut dyn FnMut(&[u64], u64),
     ) {
-        // The last level is unique, so there is one position, except in tensors that are not
+        // The last level is unique, so `positions` is one position, except in tensors that are not
         // validated yet.
         self.walk_levels(depth, fiber, storage, &mut |storage, positions| positions.for_each(|p| visit(storage, p)));
     }

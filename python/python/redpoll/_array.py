@@ -1,4 +1,4 @@
-"""The class `Array` of the package: NumPy's and the standard's methods over the core's arrays."""
+"""The class `Array`: the core's array with the methods of the Array API standard and of NumPy."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ __all__ = ["Array"]
 class Array(NumpyMethods, _core.Array):
     """A lazy array of any format and fill value.
 
-    Operators and functions return new lazy arrays. Values are computed when Python needs them: by
-    `compute`, `bool`, `int`, `float`, `numpy.asarray`, and then kept for later expressions. Arrays
-    are made by `asarray` and the other functions of creation, not by this class.
+    Operators and functions return new lazy arrays. Values are computed when Python needs them, as
+    in `compute`, `bool`, `int`, `float` and `numpy.asarray`, and are kept for later expressions.
+    Create arrays with `asarray` and the other creation functions, not with this class.
     """
 
     __slots__ = ("_labels",)
@@ -131,7 +131,7 @@ class Array(NumpyMethods, _core.Array):
         return self
 
     def compute_tensor(self) -> _core.Tensor:
-        """Compute the array like `compute`, and return its tensor, which has the buffers.
+        """Compute the array like `compute`, and return its tensor, which exports its buffers.
 
         Examples:
             >>> rp.eye(3).compute_tensor().stored
@@ -287,7 +287,7 @@ class Array(NumpyMethods, _core.Array):
         return _reports.explain(self, schedule)
 
     def profile(self) -> _reports.Profile:
-        """Compute the array without keeping it, and return the measurements of the run.
+        """Compute the array without keeping its tensor, and return the measurements of the run.
 
         Examples:
             >>> profile = rp.sum(rp.asarray([1.0, 2.0])).profile()
@@ -342,7 +342,7 @@ class Array(NumpyMethods, _core.Array):
         return _core.reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
 
     def transpose(self, *axes: Any) -> Array:
-        """Permute the modes, by default into the opposite order.
+        """Permute the modes, by default into the reverse order.
 
         Examples:
             >>> rp.zeros((2, 3, 4)).transpose(1, 0, 2).shape

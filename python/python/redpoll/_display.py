@@ -1,4 +1,4 @@
-"""Text and HTML of arrays, which compute nothing."""
+"""Text and HTML representations of arrays, made without computing the arrays."""
 
 from __future__ import annotations
 

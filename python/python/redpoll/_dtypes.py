@@ -1,7 +1,7 @@
 """Dtypes: one object for each, with their limits and their promotion.
 
-Promotion follows NumPy, which extends the standard: where the standard leaves the result open, as
-for an integer and a float, the result is NumPy's.
+Promotion follows NumPy, which extends the standard: it also defines the results that the standard
+leaves open, such as the dtype of an integer and a float.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class DType:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of NumPy, by which `numpy.dtype` converts this object.
+        """The dtype of NumPy. `numpy.dtype` reads this attribute to convert the object.
 
         Examples:
             >>> np.dtype(rp.float32)

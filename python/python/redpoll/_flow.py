@@ -91,7 +91,7 @@ def _layout(
 
 
 def _depths(nodes: list[tuple[str, list[str]]], edges: list[tuple[int, int, list[str]]]) -> list[int]:
-    """Return the depth of each node: below its sources, or for inputs directly above a reader."""
+    """Return the depth of each node: below its sources. Inputs are right above a reader."""
     depths = [0] * len(nodes)
     # Each edge leads to a later node, so one pass in order finds the longest paths.
     for source, target, _ in sorted(edges, key=lambda edge: edge[1]):
@@ -123,7 +123,7 @@ def _insert_edges(boxes: list[_Item], depths: list[int], edges: list[tuple[int, 
 
 
 def _order(layers: list[list[_Item]], *, downwards: bool) -> None:
-    """Sort each layer by the mean positions of neighbours in the layer that was sorted before."""
+    """Sort each layer by the mean position of an item's neighbours in the layer sorted before."""
     for layer in layers:
         for k, item in enumerate(layer):
             item.x = float(k)
@@ -157,7 +157,7 @@ def _pack(layer: list[_Item], wanted: list[float]) -> None:
     groups: list[tuple[list[_Item], list[float], float]] = []
     for item, place in zip(layer, wanted, strict=True):
         group, offsets, middle = [item], [0.0], place
-        # Groups that overlap are merged, at the mean of the positions that the groups want.
+        # Overlapping groups are merged at the mean of their wanted positions, weighted by size.
         while groups:
             before, before_offsets, before_middle = groups[-1]
             distance = (before[-1].width + group[0].width) / 2 + _GAP

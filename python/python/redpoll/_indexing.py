@@ -102,10 +102,10 @@ def _check_mask(array: Array, mask: Array, before: list[Any]) -> None:
 
 
 def _place(item: Any) -> Any:
-    """Return an index of the core; an array without modes becomes an integer."""
+    """Return an item as an index of the core. An array without modes becomes an integer."""
     if _is_array(item):
         if not isdtype(item.dtype, "integral"):
-            raise IndexError(f"arrays used as indices are of integers or booleans, found {item.dtype}")
+            raise IndexError(f"an index array must have integers or booleans, found {item.dtype}")
         return int(item) if item.ndim == 0 else item
     if isinstance(item, (int, slice)) or item is None or item is Ellipsis:
         return item
@@ -134,14 +134,14 @@ def setitem(array: Array, key: Any, value: Any) -> None:
         if places.size == 0:
             return
         result = _replaced(array, places, value)
-    # The value may have another fill value, which would make a sparse array dense.
+    # The assigned value may have another fill value, which would make a sparse array dense.
     result = result.cast(array.dtype.name).refill(array.fill_value)
     result.compute()
     array.assign(result)
 
 
 def _replaced(array: Array, places: NDArray[Any], value: Any) -> Array:
-    """Return the array with the elements at these places, in row-major order, replaced by values."""
+    """Return the array with the elements at the row-major indices `places` replaced by values."""
     xp = array.__array_namespace__()
     if array.ndim == 0:
         element: Array = xp.reshape(xp.broadcast_to(xp.asarray(value), places.shape), ())

@@ -15,12 +15,13 @@ _CURRENT = ContextVar("redpoll_session", default=_DEFAULT)
 
 
 def current_session() -> Session:
-    """Return the session of new arrays. By default it has relaxed floats and no memory limit.
+    """Return the session in which new arrays are created.
 
-    Relaxed floats multiply as SciPy's sparse arrays do: a product with an element that is not
-    stored is 0, also where the other element is infinite or NaN. Stored zeros count like elements
-    that are not stored, `0 / 0` and `x / inf` are 0, the sign of a zero is unspecified, and sums
-    are added in any order. `Session(floats="strict")` follows IEEE 754.
+    The default session has relaxed floats and no memory limit. Relaxed floats multiply as SciPy's
+    sparse arrays do: a product with an element that is not stored is 0, even if the other element
+    is infinite or NaN. Stored zeros count like elements that are not stored. `0 / 0` and `x / inf`
+    are 0. The sign of a zero is unspecified, and sums are added in any order.
+    `Session(floats="strict")` follows IEEE 754.
 
     Examples:
         >>> (rp.zeros(1) * rp.asarray([rp.inf])).tolist()

@@ -210,8 +210,8 @@ class Database:
         The arguments by name are tables and operators for this call alone; they hide registered
         tables of the same names. Other names that the database does not know are looked up among
         the local and global variables of the caller: frames, arrays, and operators of `op`.
-        Unquoted names are converted to lower case. Such a name also finds a variable in another
-        case, if only one variable differs from the name in case alone.
+        Unquoted names are converted to lower case. An unquoted name also finds a variable whose
+        name differs in case alone, if there is only one such variable.
 
         Ctrl-C cancels the query. Other Python threads run during the query.
 
@@ -274,7 +274,7 @@ class Database:
         is_frame = hasattr(value, "__arrow_c_stream__") and not isinstance(value, Array)
         if is_frame:
             if columns is not None:
-                raise TypeError("a frame has names of columns; rename them there")
+                raise TypeError("the columns of a frame have names; rename them in the frame")
             is_immutable = type(value).__module__.partition(".")[0] in _IMMUTABLE
             return sql_module().Table(value, not is_immutable)
         array = _as_array(value)
@@ -342,7 +342,7 @@ def _as_array(value: Any) -> Array:
 
 
 def _variables(depth: int) -> Mapping[str, Any]:
-    """Return the variables of the caller of the function that calls `_variables`."""
+    """Return the variables of the function `depth` frames above the caller of `_variables`."""
     frame = sys._getframe(depth + 1)
     return ChainMap(dict(frame.f_locals), frame.f_globals)
 

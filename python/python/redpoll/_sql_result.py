@@ -26,8 +26,8 @@ class MissingSqlError(ImportError):
 class SqlError(ValueError):
     """A statement that cannot be planned, or that fails.
 
-    Failures of other kinds have Python's own classes: `MemoryError` where the memory limit does not
-    suffice, and `OSError` for files.
+    Other failures raise Python's own exceptions: `MemoryError` if the memory limit is too small,
+    and `OSError` for files.
     """
 
     __module__ = "redpoll"
@@ -155,8 +155,8 @@ class QueryResult:
         By default, the last column has the values, and all other columns have the coordinates.
 
         Args:
-            coordinates: the name of a column for each mode; without `values`, the array is then
-                true at every row.
+            coordinates: the names of the columns of coordinates, one for each mode. Without
+                `values`, the array is true at the coordinates of each row.
             values: the name of the column of values.
             options: the options of `from_arrow`, such as `shape`, `fill_value` and `format`.
 

@@ -32,7 +32,8 @@ const SHOWN: usize = 6;
 #[derive(Clone)]
 pub(crate) struct Labels {
     values: ArrayRef,
-    /// The dictionary from labels, as objects of Python, to coordinates, for [`Labels::index`].
+    /// The Python dictionary from labels to coordinates, which the first call of [`Labels::index`]
+    /// builds.
     places: Arc<PyOnceLock<Py<PyDict>>>,
 }
 
@@ -95,7 +96,7 @@ impl Labels {
         self.values.len()
     }
 
-    /// Returns the label of a coordinate, counted from the end if it is negative.
+    /// Returns the label of a coordinate. A negative coordinate counts from the end.
     fn __getitem__<'py>(&self, py: Python<'py>, at: isize) -> PyResult<Bound<'py, PyAny>> {
         let len = self.values.len();
         let place = if at < 0 { at.checked_add_unsigned(len) } else { Some(at) };
@@ -232,7 +233,7 @@ fn label<'py>(py: Python<'py>, labels: &ArrayRef, at: usize) -> PyResult<Bound<'
     }
 }
 
-/// Returns the rows of a column as bytes, which compare as the values do.
+/// Returns the rows of a column as byte strings, which have the same order as the values.
 fn rows_of(column: &ArrayRef) -> Result<Rows, ArrowError> {
     let converter = RowConverter::new(vec![SortField::new(column.data_type().clone())])?;
     converter.convert_columns(std::slice::from_ref(column))
@@ -247,8 +248,8 @@ fn plain(column: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// Returns the coordinates of a column of names, and its labels. The labels of a dictionary keep
-/// their order; the labels of other columns ascend.
+/// Returns the coordinate of each name in a column, and the labels of the mode. The labels of a
+/// dictionary keep their order, and the labels of other columns ascend.
 ///
 /// # Errors
 /// Returns the message of a column with NULLs, or with names that are not among `known`.
@@ -257,8 +258,8 @@ pub(super) fn encode(name: &str, column: &ArrayRef, known: Option<Labels>) -> Re
     if let Some(row) = (0..column.len()).find(|row| column.is_null(*row)) {
         return Err(format!("column '{name}': row {row} is NULL, and coordinates cannot be null; filter such rows"));
     }
-    // For a dictionary, its values and the index of each row's value; for other columns, the value
-    // of each row.
+    // The names of a dictionary are its values, and `rows` has the index of each row's value. In
+    // other columns, each row has its own name.
     let (names, rows): (ArrayRef, Option<Vec<usize>>) = match column.as_any_dictionary_opt() {
         Some(dictionary) if dictionary.values().null_count() == 0 => {
             // A column without NULLs over an empty dictionary has no rows.
@@ -292,8 +293,8 @@ pub(super) fn encode(name: &str, column: &ArrayRef, known: Option<Labels>) -> Re
     Ok((Arc::new(UInt32Array::from(codes)), labels))
 }
 
-/// Returns the index of each name among the distinct names, and the distinct names. These are in
-/// order of their first occurrence if `keeps_order`, and ascend otherwise.
+/// Returns the index of each name among the distinct names, and the distinct names. The distinct
+/// names are in order of their first occurrence if `keeps_order`, and ascend otherwise.
 fn distinct(names: &ArrayRef, keys: &Rows, keeps_order: bool) -> Result<(Vec<Option<u32>>, Labels), ArrowError> {
     let mut numbers: HashMap<&[u8], u32> = HashMap::new();
     let mut firsts: Vec<u32> = Vec::new();

@@ -15,10 +15,11 @@ mod classes {
     import_exception!(redpoll._sql, SqlSyntaxError);
 }
 
-/// The beginning of DataFusion's message on a function that does not exist.
+/// The beginning of DataFusion's message about a function that does not exist.
 const UNKNOWN_FUNCTION: &str = "Invalid function";
 
-/// The kinds of errors in DataFusion's messages, which the classes of the exceptions replace.
+/// The prefixes of DataFusion's messages that name the kind of the error. Exceptions leave them
+/// out, because the class of the exception has the kind.
 const KINDS: [&str; 5] =
     ["Error during planning: ", "Schema error: ", "Execution error: ", "Arrow error: ", "sql parser error: "];
 

@@ -1,7 +1,7 @@
-//! Operators of redpoll, such as functions of Python, as functions of SQL.
+//! Functions of SQL that apply operators of redpoll, such as traced functions of Python.
 //!
-//! A function of SQL is applied to columns of one batch at a time. The operator is found when a
-//! statement is planned, once for each combination of dtypes.
+//! A function of SQL is applied to the columns of one batch at a time. The function of Python is
+//! traced when a statement is planned, once for each combination of dtypes.
 
 use crate::dtype::name_of;
 use crate::operators::Operator;
@@ -29,8 +29,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The least number of rows of a kernel. Columns are padded to a power of two, so that batches of
-/// all sizes share few compiled plans.
+/// The smallest number of rows that a kernel computes. Columns are padded to a power of two, so
+/// that batches of all sizes share a few compiled plans.
 const LEAST_ROWS: usize = 64;
 
 /// A function for SQL, made from Python: `Function(specialize)`, where `specialize(dtypes)` returns
@@ -70,7 +70,8 @@ impl Specializations {
         if let Some(op) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(prims) {
             return Ok(op.clone());
         }
-        // The lock must not be held while another thread may hold the lock of the interpreter.
+        // `attach` waits for the lock of the interpreter. Its holder may wait for the lock of
+        // `known`, so this thread must not hold that lock here.
         let op = Python::attach(|py| {
             let dtypes: Vec<&str> = prims.iter().map(|prim| name_of(*prim)).collect();
             let operator = self.specialize.bind(py).call1((dtypes,))?;
@@ -91,7 +92,7 @@ struct OperatorFunction {
 }
 
 impl OperatorFunction {
-    /// Returns the dtypes of arguments of the given types.
+    /// Returns the dtypes of arguments of the given types of Arrow.
     fn prims(&self, types: &[DataType]) -> Result<Vec<Prim>> {
         let prim = |(k, ty): (usize, &DataType)| {
             dtype_of_arrow(ty).and_then(|dtype| dtype.prim()).ok_or_else(|| {

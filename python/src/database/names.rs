@@ -17,8 +17,8 @@ pub(super) struct Names {
     pub(super) functions: BTreeMap<String, bool>,
 }
 
-/// Returns the names without a schema that a statement reads. Names of common table expressions are
-/// left out, and so are names of tables that the statement creates, fills or drops.
+/// Returns the unqualified names that a statement reads. The names exclude common table
+/// expressions, and tables that the statement creates, fills or drops.
 ///
 /// # Errors
 /// If a name has more parts than catalog, schema and table.
@@ -91,7 +91,8 @@ fn targets_of(statement: &Statement) -> Vec<String> {
     names.into_iter().filter_map(bare_name).collect()
 }
 
-/// Returns the name of an object without a schema, in lower case unless the name is quoted.
+/// Returns an unqualified name, in lower case unless the name is quoted; `None` for a qualified
+/// name.
 fn bare_name(name: &ObjectName) -> Option<String> {
     let [part] = &name.0[..] else { return None };
     let ident = part.as_ident()?;

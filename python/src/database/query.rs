@@ -25,7 +25,7 @@ pub(super) fn run<T: Send + 'static>(
     future: impl Future<Output = Result<T>> + Send + 'static,
 ) -> PyResult<T> {
     let (sender, receiver) = mpsc::channel();
-    // The caller may have been interrupted and gone, so a result that nobody receives is dropped.
+    // The caller may have returned after an interrupt; then nobody receives the result.
     let task = async move { drop(sender.send(future.await)) };
     let task = runtime()?.spawn(with_deep_stack(task));
     wait(py, receiver, || task.abort())?.map_err(|error| exception(py, &error))
@@ -78,8 +78,8 @@ pub(super) async fn explain(database: Database, statement: Statement, analyze: b
     Ok(sections)
 }
 
-/// Returns the threads of queries, which all databases of a process share. A process that was
-/// forked has none of the threads of its parent, and gets new threads.
+/// Returns the runtime whose threads run queries. All databases of a process share the runtime. A
+/// forked process has none of the threads of its parent, so it gets a new runtime.
 fn runtime() -> PyResult<Arc<Runtime>> {
     static RUNTIME: Mutex<Option<(u32, Arc<Runtime>)>> = Mutex::new(None);
     let mut kept = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,7 +19,7 @@ pub(crate) struct Table(pub(super) Arc<dyn TableProvider>);
 
 #[pymethods]
 impl Table {
-    /// Makes a table of an object with `__arrow_c_stream__`. `copy` copies the columns of a frame
+    /// Makes a table from an object with `__arrow_c_stream__`. `copy` copies the columns of a frame
     /// that can be changed in place: the database recognizes the rows of an earlier query by their
     /// addresses, and would not notice the change.
     #[new]
@@ -36,8 +36,8 @@ impl Table {
     }
 }
 
-/// Returns a table of record batches. The metadata of the schema is dropped, because it describes
-/// the frame, such as the index of pandas, and not the results of queries.
+/// Returns a table of record batches. The metadata of the schema, such as the index of pandas, is
+/// dropped, because it does not describe the results of queries.
 fn memory_table(schema: &SchemaRef, batches: Vec<RecordBatch>, copy: bool) -> Result<MemTable, DataFusionError> {
     let schema = Arc::new(Schema::new(schema.fields().clone()));
     let batches = batches.into_iter().map(|batch| {

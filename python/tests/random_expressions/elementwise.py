@@ -15,7 +15,7 @@ from .program import Node, Program, Skip
 
 
 def as_float(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of NumPy that computes integers in `float64`, as redpoll does."""
+    """Return a function of NumPy that casts integers to `float64`, as redpoll does."""
 
     def cast(*arrays: np.ndarray) -> Any:
         dtype = np.result_type(*arrays)

@@ -13,7 +13,7 @@ from .program import Node, Program, Skip, widen
 
 
 def sums_exactly(dense: np.ndarray, *, squared: bool = False) -> bool:
-    """Return whether sums of elements, or with `squared` of products, are exact in every order."""
+    """Return whether sums of elements, or of products if `squared`, are exact in every order."""
     if dense.dtype.kind != "f" or not dense.size:
         return True
     finite = dense[np.isfinite(dense)].astype(np.float64)
@@ -86,7 +86,7 @@ def fold(program: Program) -> None:
 
 
 def _reference(name: str) -> Callable[..., Any]:
-    """Return NumPy's reduction, which computes in the dtype that redpoll uses."""
+    """Return NumPy's reduction, changed to compute in the dtype that redpoll uses."""
     function = getattr(np, name)
     if name in ("mean", "var", "std"):
         return lambda a, **kwargs: function(a, dtype=a.dtype if a.dtype == np.float32 else np.float64, **kwargs)

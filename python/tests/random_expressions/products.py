@@ -16,7 +16,7 @@ from .program import KINDS, Node, Program, Skip, widen
 
 
 def _finite(program: Program, *nodes: Node) -> None:
-    """Raise `Skip` for values whose products may overflow, or that relaxed floats do not define."""
+    """Raise `Skip` if products may overflow, or are unspecified for relaxed floats."""
     for node in nodes:
         for dense in (node.dense, node.fills):
             if dense.dtype.kind == "f":

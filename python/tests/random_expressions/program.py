@@ -53,7 +53,7 @@ class Node:
 
 
 class Skip(Exception):
-    """Raised by a step that has no suitable operands."""
+    """The exception of a step that finds no suitable operands."""
 
 
 class Program:
@@ -164,7 +164,7 @@ class Program:
         if dense.size > LIMIT:
             raise Skip
         name = f"x{len(self.nodes)}"
-        # If the statement fails, the report must have the statement.
+        # The statement is added before the call, so that the report of a failure has the statement.
         self.text.append(f"{name} = {line}")
         array = ours(*([operand.array for operand in operands] if given is None else given))
         node = Node(array, dense, exact and all(operand.exact for operand in operands))
@@ -199,8 +199,8 @@ class Program:
         self.check_fill(node)
         expected = node.dense
         if not self.strict and expected.dtype.kind == "f":
-            # The sign of a zero is unspecified, and so is the sign of an infinity that is its
-            # reciprocal.
+            # The sign of a zero is unspecified, and so is the sign of an infinity that is the
+            # reciprocal of a zero.
             infinite = np.isinf(expected) & np.isinf(values)
             values = np.where(infinite, expected, values)
         if node.exact or expected.dtype.kind != "f":
@@ -219,7 +219,7 @@ def _one_value(constant: np.ndarray) -> Any:
 
 
 def widen(node: Node) -> None:
-    """Widen the tolerance of an inexact result, as for products, and keep it from further steps."""
+    """Widen the tolerance of an inexact result, and exclude the result from further steps."""
     if not node.exact:
         node.scale = max(node.scale, min(node.scale, 1e150) ** 2)
         node.usable = False

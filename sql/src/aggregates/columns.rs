@@ -36,7 +36,7 @@ impl fmt::Display for SumKind {
 pub(super) struct ScaledFold {
     /// The term.
     pub(super) term: SignedFold,
-    /// The exponent of 2, by which the limbs of the factors are shifted.
+    /// The exponent of 2, which is the sum of the shifts of the factors' limbs.
     pub(super) shift: u32,
     /// The scale of the sum minus the scale of the term, in decimal digits.
     pub(super) digits: u32,
@@ -48,8 +48,8 @@ impl From<SignedFold> for ScaledFold {
     }
 }
 
-/// Returns the column of the sum or mean of terms. The value of a group is NULL if its folds `rows`
-/// add up to 0.
+/// Returns the column of the sum or mean of terms. The value of a group is NULL if the values of
+/// the folds `rows` add up to 0.
 pub(super) fn sum_column(
     kind: SumKind,
     number: Number,
@@ -64,7 +64,7 @@ pub(super) fn sum_column(
     }
 }
 
-/// The values of a fold as numbers of rows.
+/// The values of a fold that counts rows.
 #[derive(Debug)]
 pub(super) struct CountColumn(pub(super) FoldId);
 

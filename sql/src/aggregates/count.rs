@@ -46,9 +46,8 @@ fn claim(call: &AggregateCall<'_>, builder: &mut RegionBuilder) -> Result<Aggreg
 /// The largest number of cases for which a program is built.
 const MAX_CASES: usize = 16;
 
-/// Returns the columns that decide whether a row counts in a case. A row in which none of them is
-/// NULL belongs to the case and has a value that is not NULL. In every other row, at least one of
-/// them is NULL.
+/// Returns the columns that decide whether a row counts in a case. A row belongs to the case, and
+/// its value is not NULL, exactly if none of these columns is NULL in the row.
 fn valid_columns(case: &ExprCase, builder: &mut RegionBuilder) -> Result<Vec<LeafColumn>, UnclaimedReason> {
     let mut valid = Vec::new();
     for (_, condition) in &case.guards {

@@ -1,4 +1,5 @@
-//! Sums and means of decimals, which are added up in limbs.
+//! Sums and means of decimals. Each factor is split into limbs, and kernels add up products of
+//! limbs in 64 bits.
 
 use super::columns::{ScaledFold, SumKind};
 use super::sum::SumTerm;

@@ -55,8 +55,8 @@ pub enum Aggregate {
 }
 
 /// The families, in the order in which they are tried for a call. Semirings come first, because a
-/// user may give a function the name of a built-in one; `distinct` comes before `count` and `sum`,
-/// which claim calls without regard to `DISTINCT`.
+/// user may give a function the name of a built-in function. `distinct` comes before `count` and
+/// `sum`, which claim calls without regard to `DISTINCT`.
 const FAMILIES: [Family; 6] =
     [semiring::FAMILY, distinct::FAMILY, count::FAMILY, sum::FAMILY, extreme::FAMILY, moments::FAMILY];
 

@@ -1,6 +1,6 @@
-//! `var`, `stddev`, `covar` and `corr`: the variances of two columns and their covariance. They are
-//! computed from the number of rows and the sums of the columns, of the squares, and of the product
-//! of the columns.
+//! `var`, `stddev`, `covar` and `corr`: functions of the variances of columns and of the covariance
+//! of two columns. The functions are computed from the number of rows, the sums of the columns, the
+//! sums of their squares, and the sum of the product of the two columns.
 //!
 //! Differences of such sums lose digits if the deviations from the mean are small compared with the
 //! values. Then the region is left to DataFusion, except for integers whose sums are exact.
@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub struct Moments {
     /// The function.
     pub function: MomentFunction,
-    /// The two arguments; one for functions of one argument.
+    /// The arguments, one or two.
     pub args: Vec<MomentArg>,
     /// The factors of the product of both arguments; empty for functions of one argument.
     pub product: Vec<LeafColumn>,
@@ -59,7 +59,7 @@ pub enum MomentFunction {
 /// The denominator of a variance or covariance.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Denominator {
-    /// The number of rows less one.
+    /// The number of rows minus 1.
     Sample,
     /// The number of rows.
     Population,

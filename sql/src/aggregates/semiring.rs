@@ -70,7 +70,7 @@ impl RegionAggregate for SemiringFold {
     }
 }
 
-/// Checks that floats are finite, so that `times` of two of them is not NaN. [`check_distribution`]
+/// Checks that floats are finite, so that `times` of two floats is not NaN. [`check_distribution`]
 /// checks that no product overflows.
 ///
 /// # Errors
@@ -107,8 +107,8 @@ fn check_distribution(
         let largest = values.into_iter().map(f64::abs).fold(0.0, f64::max);
         bound = if is_product { bound * largest.max(1.0) } else { bound + largest };
     }
-    // Integers must not wrap. Floats must not overflow, because the product of an infinity and a
-    // zero is NaN in some orders of the factors alone.
+    // Integers must not wrap. Floats must not overflow, because a product with an overflow and a
+    // zero is NaN in some orders of the factors, and 0 in others.
     let limit = if semiring.number() == Number::F64 { f64::MAX } else { i64::MAX as f64 };
     // The margin is larger than the rounding error of the bound.
     if bound < 0.999 * limit {

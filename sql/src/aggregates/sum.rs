@@ -2,7 +2,8 @@
 //!
 //! A sum of products over the rows of a join is computed by one fold per product, or several if the
 //! factors are decimals. The fold multiplies tensors of the leaves, whose entries are already sums
-//! over rows with equal codes. Cases of a `CASE` share no rows, so their sums add up.
+//! over rows with equal codes. The cases of a `CASE` share no rows, so the sums over the cases add
+//! up to the sum over all rows.
 
 use super::columns::{ScaledFold, SumColumn, SumKind, sum_column};
 use super::decimal::limb_sums;
@@ -34,7 +35,7 @@ pub struct SumOfProducts {
     pub cases: Vec<SumCase>,
     /// True if every row is in a case.
     pub covers: bool,
-    /// Sums of narrow integers, each of which must not overflow the integers' type.
+    /// Sums of narrow integers. No sum may overflow the type of its integers.
     pub narrow: Vec<NarrowSum>,
     /// The number type of the computation.
     pub ty: Number,
@@ -51,8 +52,8 @@ pub struct SumCase {
     pub terms: Vec<SumTerm>,
 }
 
-/// A sum of products of integers that must not overflow the integer type of its expression in the
-/// query.
+/// A sum of products of integers. The sum must not overflow the integer type that its expression
+/// has in the query.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct NarrowSum {
     /// The factors of each product.

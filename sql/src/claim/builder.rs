@@ -52,7 +52,7 @@ impl RegionBuilder {
     /// Returns the builder of a region over a join.
     ///
     /// # Errors
-    /// If DataFusion refuses the schema of all leaves.
+    /// If DataFusion rejects the schema of all leaves.
     pub(super) fn new(join: FlatJoin) -> Result<RegionBuilder, UnclaimedReason> {
         let mut fields = Vec::new();
         for (leaf, (plan, _)) in join.leaves.iter().enumerate() {
@@ -85,8 +85,8 @@ impl RegionBuilder {
         })
     }
 
-    /// Returns the column of a leaf that computes an expression; adds the column if the leaf has
-    /// none.
+    /// Returns the column of a leaf that computes an expression; adds the column if the leaf has no
+    /// such column.
     pub(crate) fn supply(&mut self, leaf: usize, expr: &Expr) -> LeafColumn {
         let existing = (0..self.leaf_exprs[leaf].len()).find(|&column| {
             self.leaf_exprs[leaf][column] == *expr && !self.is_padding_key(LeafColumn { leaf, column })

@@ -35,7 +35,7 @@ pub(super) struct ComputedLeaf {
 }
 
 impl RegionBuilder {
-    /// Adds the leaves of conditions over several leaves.
+    /// Adds a computed leaf for each condition over several leaves.
     pub(super) fn add_conditions(&mut self) -> Result<(), UnclaimedReason> {
         for condition in std::mem::take(&mut self.join.spanning) {
             let text = self.source_text(&condition);
@@ -205,7 +205,7 @@ impl RegionBuilder {
 
 impl ComputedLeaf {
     /// Returns the leaf, whose columns are `exprs`. `type_of` returns the type of an expression,
-    /// `source_column` the name and type of a column of another leaf.
+    /// and `source_column` returns the name and type of a column of another leaf.
     pub(super) fn finish(
         self,
         plan: &LogicalPlan,

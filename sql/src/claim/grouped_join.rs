@@ -33,10 +33,11 @@ pub struct GroupedJoin {
     pub fields: Vec<RegionField>,
     /// Comparisons that rows of the join, or rows of an excluding leaf, must pass.
     pub masks: Vec<Mask>,
-    /// Columns that must not be NULL in any row, because anti-joins compare with them.
+    /// Columns that must not be NULL in any row, because anti-joins compare values with these
+    /// columns.
     pub non_null: Vec<LeafColumn>,
-    /// Group keys that are floats. They must not be NaN or a negative zero, because groups of these
-    /// values may also contain values with other bits.
+    /// Group keys that are floats. A key must not be NaN or a negative zero, because its group may
+    /// also contain values with other bits.
     pub float_keys: Vec<LeafColumn>,
     /// The group columns of the result, in order.
     pub groups: Vec<GroupColumn>,
@@ -60,12 +61,12 @@ pub struct Leaf {
     pub padding: Vec<ScalarValue>,
 }
 
-/// An outer join. The padded leaf gets a row for each key that only the kept leaf has; the other
-/// columns of this row have the values that their expressions have in a row of NULLs. Then an inner
-/// join of both leaves gives the rows of the outer join.
+/// An outer join. The padded leaf gets a row for each key that only the kept leaf has. The other
+/// columns of this row have the values of their expressions in a row of NULLs. An inner join with
+/// the padded leaf then has the rows of the outer join.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct OuterJoin {
-    /// The leaf all of whose rows are kept.
+    /// The leaf whose rows are all kept.
     pub kept: LeafId,
     /// The leaf that gets added rows.
     pub padded: LeafId,
@@ -256,7 +257,7 @@ impl GroupedJoin {
     }
 
     /// Returns the tensor of a leaf, and the mode or value of each column of the leaf; `None` if
-    /// the leaf is no tensor.
+    /// the leaf is not a tensor.
     pub fn tensor(&self, leaf: LeafId) -> Option<(&TensorTable, &[TensorColumn])> {
         match &self.leaves[leaf].source {
             LeafSource::Tensor { table, columns, .. } => Some((table, columns)),

@@ -8,7 +8,7 @@ use datafusion::common::{Column, NullEquality, TableReference};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{BinaryExpr, Expr, Join, JoinType, LogicalPlan, Operator};
 
-/// A join of any number of plans, without an order.
+/// A join of any number of plans, in no particular order.
 #[derive(Clone, Default, Debug)]
 pub(super) struct FlatJoin {
     /// The plans.
@@ -30,7 +30,7 @@ pub(super) struct FlatJoin {
 /// An outer join of two leaves; in a full join, both are padded.
 #[derive(Clone, Debug)]
 pub(super) struct FlatOuterJoin {
-    /// The leaf all of whose rows are kept.
+    /// The leaf whose rows are all kept.
     pub(super) kept: usize,
     /// The leaf whose columns are NULL if it has no matching row.
     pub(super) padded: usize,
@@ -98,8 +98,8 @@ impl FlatJoin {
         (0..plan.schema().fields().len()).map(|k| leaf_column(leaf, k)).collect()
     }
 
-    /// Flattens a plan and returns its columns; `None` if the plan is no supported join, and has
-    /// none below aliases, projections and filters.
+    /// Flattens a plan and returns its columns. Returns `None` if the plan is not a supported join,
+    /// possibly below aliases, projections and filters.
     fn try_flatten(&mut self, plan: &LogicalPlan) -> Result<Option<Columns>, UnclaimedReason> {
         match plan {
             LogicalPlan::SubqueryAlias(alias) if can_flatten(&alias.input) => Ok(Some(self.flatten(&alias.input))),
@@ -160,7 +160,8 @@ impl FlatJoin {
         }))
     }
 
-    /// Adds an outer join, whose condition must be equalities between one leaf of each side.
+    /// Adds an outer join, whose condition must consist of equalities between one leaf of each
+    /// side.
     fn add_outer_join(&mut self, join: &Join, left: &Columns, right: &Columns) -> Result<(), UnclaimedReason> {
         let refusal = || {
             let op = match join.null_equality {
@@ -257,7 +258,7 @@ impl FlatJoin {
         UnclaimedReason::SeveralTables(self.with_names(expr).to_string())
     }
 
-    /// Adds a condition over several leaves that is no comparison of two expressions of one leaf
+    /// Adds a condition over several leaves that is not a comparison of two expressions of one leaf
     /// each.
     fn add_spanning_condition(&mut self, condition: &Expr) -> Result<(), UnclaimedReason> {
         // The leaf of a semi-join or anti-join must count once per row of the join, but a computed

@@ -129,7 +129,7 @@ struct ColumnUses {
     keys: Vec<usize>,
     /// Columns that are factors of sums.
     factors: Vec<usize>,
-    /// True if a use needs rows: an extreme, a fold over a semiring, or two columns of one field.
+    /// True if a use needs rows: an extremum, a fold over a semiring, or two columns of one field.
     needs_rows: bool,
 }
 
@@ -167,8 +167,8 @@ fn as_tensor(plan: &LogicalPlan, conditions: &[&Expr], exprs: &[Expr], uses: &Co
     (modes && values && all).then_some(LeafSource::Tensor { table, columns, ranges })
 }
 
-/// Returns the mode or value that an expression reads; `None` if the expression computes anything
-/// from it. A cast of the value to a number is allowed if it is exact or converts as kernels do.
+/// Returns the mode or value that an expression reads; `None` if the expression computes another
+/// value. A cast of the value to a number is allowed if it is exact or converts as kernels do.
 fn tensor_column(table: &TensorTable, expr: &Expr) -> Option<TensorColumn> {
     let (column, to) = match expr {
         Expr::Column(column) => (column, None),
@@ -191,10 +191,10 @@ fn tensor_column(table: &TensorTable, expr: &Expr) -> Option<TensorColumn> {
     }
 }
 
-/// Drops each tensor that has a mode in the same domain as a column of rows, if the domain has
-/// several fields. The codes of a tensor are its coordinates, but rows that are compared with the
-/// tensor may have values beyond its dimensions, so all values must be encoded. Computed leaves are
-/// ignored, because their values come from other leaves.
+/// Drops each tensor that has a mode in the same domain as a column of an input, if the domain has
+/// several fields. The leaf is then read as rows. The codes of a tensor are its coordinates, but
+/// rows that are compared with the tensor may have values beyond its dimensions, so all values must
+/// be encoded. Computed leaves are ignored, because their values come from other leaves.
 fn drop_mixed_tensors(fields: &[RegionField], tensors: &mut [Option<LeafSource>], is_computed: impl Fn(usize) -> bool) {
     loop {
         let mut mixed = None;

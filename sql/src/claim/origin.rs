@@ -10,7 +10,7 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableScanBuilder};
 use std::sync::Arc;
 
-/// The rows of a leaf, and the expressions that are computed from them.
+/// The rows of a leaf, and the expressions that are computed from these rows.
 #[derive(Clone, Debug)]
 pub(super) struct LeafOrigin {
     rows: LeafRowsPlan,

@@ -14,9 +14,10 @@ pub enum UnclaimedReason {
     Planning(String),
     /// There is only one table, and it is not a tensor.
     SingleTable,
-    /// An aggregate function is not a fold over a semiring.
+    /// Redpoll does not compute an aggregate function.
     Function(String),
-    /// An argument of an aggregate function is the second one from the same table.
+    /// Two arguments of an aggregate function are from the same table; the text is the second
+    /// argument.
     SecondArgument(String),
     /// An aggregate has a modifier that redpoll does not support.
     Modifier {

@@ -1,15 +1,16 @@
 //! Sums of products: an expression over several leaves, split into cases, each a sum of terms with
 //! at most one factor per leaf.
 //!
-//! In DataFusion, integers wrap, so `+`, `-` and `*` on one 64-bit type are a ring and distribute
-//! exactly. Floats may be regrouped, as in DataFusion's own partial sums. Decimals are exact if no
-//! intermediate result can exceed 128 bits. Narrower integers are computed in the wider type to
-//! which the expression casts them, if the encoded values cannot overflow the narrow type.
+//! In DataFusion, integers wrap, so `+`, `-` and `*` on one 64-bit type form a ring, and `*`
+//! distributes exactly. Floats may be regrouped, as in DataFusion's own partial sums. Decimals are
+//! exact if no intermediate result can exceed 128 bits. Narrower integers are computed in the wider
+//! type to which the expression casts them, if the encoded values cannot overflow the narrow type.
 //!
 //! A `CASE` over conditions of one leaf each, or `AND`s of such conditions, splits the rows into
 //! disjoint cases. Division of floats by a product becomes multiplication by the reciprocals of the
-//! product's factors. DataFusion computes all other operators that read one leaf only. An operator
-//! that reads several leaves is computed for all combinations of values (`computed`).
+//! product's factors. DataFusion computes every other operator that reads only one leaf. Every
+//! other operator that reads several leaves is computed for all combinations of values
+//! (`computed.rs`).
 
 use super::join::leaves_of;
 use super::reason::UnclaimedReason;
@@ -27,7 +28,7 @@ pub(crate) struct LeafProduct {
     pub(crate) negative: bool,
     /// The factors, at most one per leaf, with their leaves.
     pub(crate) factors: Vec<(usize, Expr)>,
-    /// The factors as they were written, maybe several per leaf.
+    /// The factors as they were written, possibly several per leaf.
     parts: Vec<(usize, Expr)>,
 }
 

@@ -45,7 +45,7 @@ pub(super) struct FileScanFacts {
     pub(super) version: Arc<FileVersion>,
 }
 
-/// The scan of files.
+/// The plans that read the files of a scan.
 #[derive(Clone, Debug)]
 struct FileSource {
     /// DataFusion's scan of the same rows, with the filters.
@@ -54,11 +54,11 @@ struct FileSource {
     reader: ColumnReader,
 }
 
-/// Rows of columns that the session keeps.
+/// All rows of the columns of a scan, which the session keeps.
 #[derive(Debug)]
 pub(crate) struct LoadedRows {
     pub(crate) batch: RecordBatch,
-    /// Number of columns that were read from files.
+    /// Number of columns that were read from files; the other columns were kept already.
     pub(super) read: usize,
     /// The columns, whose memory stays reserved while the rows exist.
     pub(super) _columns: Vec<Arc<FileColumn>>,
@@ -197,7 +197,7 @@ impl ExecutionPlan for FileScan {
         Ok(Arc::new(FileScan { source, loaded: Arc::default(), ..self.as_ref().clone() }))
     }
 
-    /// Keeps small files in one partition, so that their rows keep their order.
+    /// Keeps small files in one partition, which preserves the order of their rows.
     fn repartitioned(&self, partitions: usize, options: &ConfigOptions) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         if self.facts.version.bytes() < options.optimizer.repartition_file_min_size as u64 {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! The identity of columns: the arrays that a column consists of. Arrays never change, so a column
-//! whose arrays are still alive has the same values.
+//! The identity of columns: the addresses of their arrays. Arrays are immutable, so a column with
+//! the same addresses has the same values, while the arrays are alive.
 
 use datafusion::arrow::array::{Array, ArrayRef};
 use std::sync::{Arc, Weak};
@@ -15,8 +15,8 @@ impl ColumnIdentity {
     }
 }
 
-/// Weak references to columns, which may be dropped. While the references exist, no other array has
-/// the addresses of the columns.
+/// Weak references to the arrays of columns. The references do not keep the arrays alive, but while
+/// the references exist, no other array gets the addresses of these arrays.
 #[derive(Clone, Debug)]
 pub(super) struct WeakColumns(Vec<Weak<dyn Array>>);
 

@@ -74,7 +74,7 @@ enum InputScan<'p> {
     Memory(&'p MemorySourceConfig),
 }
 
-/// Reads the rows of an input; `version` is the version of the tables below the input.
+/// Reads the rows of an input; `version` is the version of the tables that the input scans.
 ///
 /// # Errors
 /// If the rows cannot be read, or the allowance is exhausted.
@@ -127,7 +127,8 @@ fn find_input_scan<'p>(plan: &'p Arc<dyn ExecutionPlan>, steps: &mut Vec<Step<'p
 }
 
 /// Returns the projected batches of a table in memory, in the order of the table if `version`
-/// contains the table. Plans split batches, and distribute them over partitions in other orders.
+/// contains the table. Plans split the batches of a table, and distribute the parts over partitions
+/// in another order.
 fn table_chunks(memory: &MemorySourceConfig, version: Option<&Version>) -> Result<Vec<RecordBatch>> {
     let batches = version.and_then(|version| version.batches_of(memory.partitions()));
     let batches = batches.unwrap_or_else(|| memory.partitions().iter().flatten().cloned().collect());

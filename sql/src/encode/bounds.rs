@@ -133,8 +133,8 @@ fn max_equal_codes(codes: &[u64]) -> u64 {
     counts.into_values().max().unwrap_or(0)
 }
 
-/// Number of counters that is cheap for any number of rows.
+/// The largest number of counters that is cheap for any number of rows.
 const CHEAP_COUNTERS: u64 = 1 << 16;
 
-/// Number of counters per row that is cheap.
+/// The largest number of counters per row that is cheap.
 const COUNTERS_PER_ROW: u64 = 4;

@@ -1,4 +1,4 @@
-//! Columns with their codes, and the domain of several such columns.
+//! Columns with their codes, and the union of the domains of several such columns.
 
 use super::domain::{Domain, DomainValues, max_range};
 use crate::error::Result;
@@ -26,7 +26,7 @@ pub(super) enum Recoding {
 }
 
 impl EncodedColumns {
-    /// Encodes a tuple of columns, which each chunk of rows has.
+    /// Encodes a tuple of columns; `chunks` has the arrays of the tuple for each chunk of rows.
     ///
     /// # Errors
     /// If Arrow refuses a computation.

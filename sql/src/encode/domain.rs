@@ -1,5 +1,5 @@
-//! Domains: the values of fields that are joined, grouped or compared, as codes in the order of
-//! values.
+//! Domains: maps between the values of fields that are joined, grouped or compared, and codes in
+//! the order of these values.
 
 use super::integers::{Integers, distinct, from_integers};
 use crate::error::{Error, FallbackReason, Result};
@@ -34,7 +34,7 @@ pub(super) enum DomainValues {
 /// Number of codes per row up to which a range is cheaper than a list of values.
 const MAX_CODES_PER_ROW: u128 = 4;
 
-/// Number of codes that is cheap for any number of rows.
+/// Number of codes up to which a range is cheap for any number of rows.
 const SMALL_RANGE: u128 = 1 << 16;
 
 /// Returns the largest number of integers for which a range is cheaper than a list of the values in

@@ -147,8 +147,8 @@ impl<'a> Groups<'a> {
         ptr.into_iter().zip(idx).enumerate().map(level).collect()
     }
 
-    /// Returns the values of groups; with a `size`, as a dense vector that has `fill` at the other
-    /// coordinates.
+    /// Returns the values of groups. If `size` is given, the result is a dense vector of this size,
+    /// with `fill` at coordinates without a group.
     pub(super) fn layout<T: Clone>(&self, values: Vec<T>, fill: &T, size: Option<u64>) -> Vec<T> {
         let Some(size) = size else { return values };
         let mut all = vec![fill.clone(); size as usize];
@@ -156,7 +156,7 @@ impl<'a> Groups<'a> {
         all
     }
 
-    /// Returns true for each group.
+    /// Returns boolean values that are true for each group.
     pub(super) fn presence(&self, size: Option<u64>) -> Result<Values> {
         let presence = Array::from_bools(self.layout(vec![true; self.len], &false, size));
         Ok(Values::try_new(DType::BOOL, vec![presence])?)

@@ -1,5 +1,5 @@
-//! Numbers of rows, and the magnitudes of values, which decide whether the order of computation may
-//! change.
+//! The magnitudes of values, which decide whether the order of computation may change, and the
+//! numbers of rows of leaves.
 
 use super::EncodedJoin;
 use crate::claim::{GroupedJoin, LeafColumn};

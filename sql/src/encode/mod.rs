@@ -176,7 +176,8 @@ impl EncodedRows<'_> {
     }
 }
 
-/// Returns the smallest dimension of the tensors' modes in a field, if there is one.
+/// Returns the smallest dimension of the tensor modes of a field; `None` if the field has no
+/// tensors.
 fn extent(join: &GroupedJoin, field: FieldId) -> Option<u64> {
     let columns = join.fields[field].columns.iter().flatten();
     let sizes = columns.filter_map(|column| {

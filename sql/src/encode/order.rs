@@ -50,7 +50,8 @@ pub(super) fn sort_rows(rows: Option<Vec<u32>>, count: usize, codes: &[&[u64]], 
 /// The largest mean number of rows per key for which the rows of each key are sorted by comparison.
 const MAX_ROWS_PER_KEY: usize = 16;
 
-/// Number of bits of a digit of [`radix_sort`], so that the counters fit the first-level cache.
+/// Number of bits of a digit of [`radix_sort`], chosen so that the counters fit the first-level
+/// cache.
 const DIGIT: u32 = 11;
 
 /// The smallest number of rows for which radix sort is used.

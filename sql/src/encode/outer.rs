@@ -1,6 +1,5 @@
-//! Rows that outer joins add: a leaf gets a row for each key that only the other leaf has. The
-//! columns of this row that are not keys have the values that their expressions have in a row of
-//! NULLs.
+//! Rows that outer joins add: a leaf gets a row for each key that only the other leaf has. Each
+//! column of this row that is not a key has the value of its expression over a row of NULLs.
 
 use super::domain::without_dictionary;
 use super::leaf::LeafRows;
@@ -15,8 +14,8 @@ use datafusion::arrow::row::{Row, RowConverter, Rows, SortField};
 use datafusion::common::{HashSet, ScalarValue};
 use std::sync::Arc;
 
-/// Adds the rows of outer joins to their leaves. From the padded leaf of a left or right join,
-/// removes the rows with a NULL key.
+/// Adds the rows of outer joins to their leaves, and removes the rows with a NULL key from the
+/// padded leaf of a left or right join.
 ///
 /// # Errors
 /// If both sides of a full outer join have a NULL in a key, because the rows with a NULL would
@@ -79,8 +78,8 @@ impl OuterSide<'_> {
         Ok(SideKeys { rows, valid: valid.collect() })
     }
 
-    /// Returns the rows of this side, followed by an added row for each of `rows`, which are rows
-    /// of the other side. An added row has the key of the row of the other side.
+    /// Returns the rows of this side, followed by an added row for each of the rows `rows` of the
+    /// other side. An added row has the same key as the row of the other side.
     fn append_keys(&self, other: &OuterSide<'_>, rows: &UInt64Array) -> Result<RecordBatch> {
         let (mut columns, mut fields) = (Vec::new(), Vec::new());
         for (k, (column, field)) in self.batch.columns().iter().zip(self.batch.schema().fields()).enumerate() {
@@ -107,8 +106,8 @@ impl SideKeys {
         self.valid.has_false()
     }
 
-    /// Returns the index of the first row of each key that `others` does not have. No key with a
-    /// NULL is found in `others`.
+    /// Returns the index of the first row of each key that `others` does not have. A key with a
+    /// NULL never matches a key of `others`.
     fn missing_keys(&self, others: &SideKeys) -> UInt64Array {
         let other_keys: HashSet<Row<'_>> = others
             .rows

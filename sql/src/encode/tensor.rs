@@ -53,7 +53,7 @@ pub struct TensorRequest {
     pub fields: Vec<FieldId>,
     /// The values of entries.
     pub payload: Payload,
-    /// The columns that must not be NULL in the rows that count.
+    /// The columns that must not be NULL: a row with a NULL in one of these columns does not count.
     pub valid: Vec<usize>,
 }
 

@@ -1,8 +1,8 @@
-//! Quoted values of delimited text that the reader takes for others.
+//! Checks for quoted values of delimited text that the CSV reader would misread.
 //!
 //! If a quoted value never ends, the reader takes the rest of the file for one value, and the table
-//! lacks rows without an error. If a quoted value contains a line break, a file that is read in
-//! parts may be cut there, and its rows are wrong.
+//! lacks rows without an error. A file that is read in parts may be cut at a line break within a
+//! quoted value, and then its rows are wrong.
 
 mod quoting;
 mod rows;
@@ -25,17 +25,17 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The number of bytes at the start of a file in which line breaks of values are searched.
 const SAMPLE_BYTES: u64 = 1 << 20;
 
-/// The way in which a file is read.
+/// The extent of a file that is read at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reading {
-    /// From its start to its end.
+    /// The whole file.
     Whole,
-    /// In parts that begin and end at line breaks.
+    /// One of several parts, which begin and end at line breaks.
     InParts,
 }
 
-/// Checks that each quoted value of a file ends, and that none contains a line break if the file is
-/// read in parts. Stops early, without an error, when `is_cancelled` returns true.
+/// Checks that each quoted value of a file ends, and that no value contains a line break if the
+/// file is read in parts. Stops early, without an error, when `is_cancelled` returns true.
 ///
 /// # Errors
 /// If the check fails, or the file cannot be read.
@@ -86,7 +86,8 @@ struct QuotePlaces {
 }
 
 impl QuotePlaces {
-    /// Finds the quotes of a text; none if `is_cancelled` returns true.
+    /// Finds the quotes of a text. Stops early, and returns no quotes, when `is_cancelled` returns
+    /// true.
     fn of(mut reader: impl Read, quoting: Quoting, is_cancelled: impl Fn() -> bool) -> io::Result<QuotePlaces> {
         let (mut state, mut opened, mut offset, mut line_break) = (State::RecordStart, 0, 0, None);
         let mut buffer = vec![0; 1 << 18];
@@ -159,7 +160,7 @@ mod tests {
         places(text, quoting).open.map(|offset| line_of(text.as_bytes().take(offset)).unwrap())
     }
 
-    /// A quote opens a value only at its start, and comments have no quotes.
+    /// A quote opens a value only at the start of the value, and comments have no quotes.
     #[test]
     fn open_quotes_are_found() {
         let plain = Quoting::new(b',', None);
@@ -187,7 +188,7 @@ mod tests {
         assert_eq!(open_line("a|\"b\nc", Quoting { terminator: Some(b'|'), ..plain }), Some(1));
     }
 
-    /// The blocks that are skipped do not change the result.
+    /// Skipping blocks does not change the result.
     #[test]
     fn long_texts_are_searched_in_blocks() {
         let (plain, rows) = (Quoting::new(b',', None), "1234567,89\n".repeat(100_000));
@@ -197,7 +198,7 @@ mod tests {
         assert_eq!(open_line(&format!("{rows}a\"{rows}"), plain), None);
     }
 
-    /// Line breaks count within quotes alone, also where blocks are skipped.
+    /// Only line breaks within quotes count, even if their block is skipped.
     #[test]
     fn line_breaks_of_values_are_found() {
         let (plain, long) = (Quoting::new(b',', None), "word\n".repeat(1000));

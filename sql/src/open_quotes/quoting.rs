@@ -1,4 +1,4 @@
-//! The places of quotes in delimited text, as the CSV reader of Arrow interprets them.
+//! The quotes of delimited text, as Arrow's CSV reader interprets them.
 
 use datafusion::datasource::physical_plan::CsvSource;
 
@@ -10,7 +10,7 @@ pub(crate) struct Quoting {
     pub(super) escape: Option<u8>,
     /// The first byte of lines that are comments.
     pub(super) comment: Option<u8>,
-    /// The end of a row, in place of a line break.
+    /// The byte that ends a row; `None` if line breaks end rows.
     pub(super) terminator: Option<u8>,
 }
 
@@ -73,7 +73,7 @@ impl Quoting {
     }
 }
 
-/// The place of a byte within text.
+/// The state of the CSV reader between two bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     RecordStart,

@@ -1,4 +1,4 @@
-//! Rows of scans of delimited text, with the check of the files.
+//! Rows of scans of delimited text, whose files are checked while the rows are read.
 
 use super::{Quoting, Reading, check};
 use crate::error::Error;
@@ -16,8 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::OnceCell;
 
-/// The largest file that is checked although the scan has returned as many rows as it may: the file
-/// was probably not read to its end, and a check of a larger file takes longer than such a scan.
+/// Size of the largest file, in bytes, that is checked after a scan has returned as many rows as
+/// its limit. Such a scan has probably not read the file to its end, and the check of a larger file
+/// would take longer than the scan.
 const MAX_UNREAD_BYTES: u64 = 16 << 20;
 
 /// The files of delimited text that a scan reads.
@@ -86,8 +87,8 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Returns a scan that reads each file from its start, if the given scan of delimited text may end
-/// before its files do, and reads them in parts. Its first rows are those of the files.
+/// Returns a scan that reads each file as a whole, so that its first rows are the first rows of the
+/// files. Returns `None` unless the given scan reads delimited text in parts and has a limit.
 pub(crate) fn without_parts(config: &FileScanConfig) -> Option<FileScanConfig> {
     let in_parts = config.file_groups.iter().flat_map(FileGroup::files).any(|file| file.range.is_some());
     if config.limit.is_none() || !in_parts || !config.file_source().is::<CsvSource>() {
@@ -107,8 +108,8 @@ pub(crate) fn without_parts(config: &FileScanConfig) -> Option<FileScanConfig> {
 }
 
 /// Returns the rows of a partition, with an error in place of the last rows if the check of a file
-/// fails. The files are checked while their rows are read, or afterwards if the scan may end before
-/// the files do. A failed check also replaces an error of the reader.
+/// fails. The files are checked while their rows are read, or afterwards if the scan has a limit.
+/// The error of a failed check also replaces an error of the reader.
 pub(crate) fn checked_rows(rows: SendableRecordBatchStream, files: Arc<TextFiles>) -> SendableRecordBatchStream {
     let schema = rows.schema();
     let state = RowCheck { rows, files, check: None, held: None, count: 0, has_ended: false };
@@ -125,7 +126,8 @@ struct RowCheck {
     files: Arc<TextFiles>,
     /// The check of all files, in the background.
     check: Option<SpawnedTask<Result<()>>>,
-    /// The last rows that were read, returned when others follow or the check has ended.
+    /// The last rows that were read. They are returned when more rows follow, or when the check has
+    /// succeeded.
     held: Option<RecordBatch>,
     /// The number of rows that were read.
     count: usize,

@@ -1,5 +1,5 @@
-//! Preparation of regions while DataFusion answers, or afterwards, so that the next call finds them
-//! prepared.
+//! Preparation of regions while DataFusion answers, or afterwards, so that the next call finds its
+//! region prepared.
 //!
 //! Each region is prepared by a thread of its own. While a query waits for the region, the thread
 //! has the priority of other threads; once DataFusion has answered, the thread has a low priority
@@ -66,7 +66,7 @@ struct QueueEntry {
 /// The time at which preparation begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StartTime {
-    /// The given time, or the time when DataFusion has answered, if DataFusion answers earlier.
+    /// The given time, or earlier, when DataFusion has answered.
     At(Instant),
     /// The time when DataFusion has answered.
     AfterDataFusion,
@@ -84,7 +84,7 @@ const MAX_FAILURES: usize = 64;
 pub(crate) enum Preparation {
     /// No call has asked for the region, or its preparation has ended.
     Unqueued,
-    /// The region is being prepared, or waits for that.
+    /// The region is being prepared, or is queued for preparation.
     Queued,
     /// The region cannot be prepared: it cannot be cached, preparation has failed [`MAX_TRIES`]
     /// times, or the session has ended.
@@ -360,7 +360,7 @@ impl Drop for WatchGuard<'_> {
     }
 }
 
-/// The fate of the rows of a region: `Delivered` if a query took the rows.
+/// The delivery of the rows of a region: `Delivered` if a query took the rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Delivery {
     Delivered,

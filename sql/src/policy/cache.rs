@@ -122,8 +122,8 @@ impl Cache {
         Insertion::Inserted
     }
 
-    /// Records that a region over tables of this version is left to DataFusion, in each of the
-    /// given forms of its plan.
+    /// Records that a region over tables of this version is left to DataFusion; `forms` are the
+    /// forms of its plan, one for each optimizer pass.
     pub(crate) fn insert_fallbacks(
         &self,
         forms: Vec<LogicalPlan>,

@@ -234,8 +234,8 @@ impl Call {
     }
 }
 
-/// Returns the same context with claiming disabled: regions among the inputs run once, which does
-/// not pay for preparation.
+/// Returns the same context with claiming disabled, because a region among the inputs runs only
+/// once, which does not pay for its preparation.
 fn without_regions(context: &TaskContext) -> TaskContext {
     let mut config = context.session_config().clone();
     let options = RedpollOptions { enabled: false, ..RedpollOptions::default() };

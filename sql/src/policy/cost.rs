@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Seconds that DataFusion takes for each row that a join reads.
 const READ_ROW: f64 = 25e-9;
-/// Seconds that DataFusion takes for each row that a join gives and an aggregate reads.
+/// Seconds that DataFusion takes for each row that a join returns and an aggregate reads.
 const JOINED_ROW: f64 = 20e-9;
 /// Seconds that DataFusion takes to start a join.
 const JOIN_START: f64 = 150e-6;
@@ -35,7 +35,7 @@ const DEFAULT_ROWS: usize = 100_000;
 
 /// The largest accepted ratio of a first run's time to DataFusion's time.
 const MAX_COLD_RATIO: f64 = 2.0;
-/// The largest accepted ratio of the time of a run with everything cached to DataFusion's time.
+/// The largest accepted ratio of redpoll's time, with everything cached, to DataFusion's time.
 const MAX_WARM_RATIO: f64 = 1.2;
 
 /// Returns the number of rows that DataFusion joins in the fraction `1 / MAX_COLD_RATIO` of the
@@ -46,10 +46,10 @@ pub(crate) fn min_rows(leaves: usize) -> usize {
     ((compile / MAX_COLD_RATIO - JOIN_START * joins).max(0.0) / (READ_ROW + FAN_OUT * joins * JOINED_ROW)) as usize
 }
 
-/// Number of rows that a join is assumed to give for each row of the tables.
+/// Number of rows that a join is assumed to return for each row of the tables.
 const FAN_OUT: f64 = 10.0;
 
-/// Returns whether a run with everything cached pays.
+/// Returns whether a run with everything cached pays, compared with DataFusion.
 pub(crate) fn is_competitive(redpoll_time: Duration, datafusion_time: Duration) -> bool {
     redpoll_time.as_secs_f64() <= MAX_WARM_RATIO * datafusion_time.as_secs_f64()
 }

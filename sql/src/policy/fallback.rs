@@ -23,8 +23,8 @@ use futures::TryStreamExt;
 use std::fmt;
 use std::sync::Arc;
 
-/// The logical plan of a region before it was claimed. Its execution plan is made when it is
-/// needed.
+/// The logical plan of a region before the region was claimed. Its execution plan is built on
+/// demand.
 #[derive(Clone)]
 pub(crate) struct Fallback {
     /// The claimed aggregate.

@@ -11,9 +11,9 @@ pub(super) fn is_all_true(tensor: &Tensor) -> bool {
     ty.dtype == DType::BOOL && ty.format.is_dense() && !ty.shape.contains(&0) && has_only_true()
 }
 
-/// Removes as many factors that are 1 everywhere as possible. Returns the other factors, and the
-/// number by which their product must be multiplied: the number of combinations of codes of the
-/// removed fields.
+/// Removes the factors that are 1 everywhere, except the factors that must stay. Returns the other
+/// factors, and the number by which their product must be multiplied: the number of combinations of
+/// codes of the removed fields.
 ///
 /// A factor stays if it alone has a field that is in the result or that a condition compares. One
 /// factor with fill 0 stays, because a result must list only the groups with rows. Factors with

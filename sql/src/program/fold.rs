@@ -1,4 +1,4 @@
-//! The kinds of folds over the rows of a join, from which the columns of a result are computed.
+//! Folds over the rows of a join, from which the columns of a result are computed.
 
 use super::leaf_tables::LeafTables;
 use crate::aggregates::{

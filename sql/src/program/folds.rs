@@ -48,7 +48,7 @@ impl FoldId {
     }
 }
 
-/// The folds of a region, each once.
+/// The folds of a region, without duplicates.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct FoldList(Vec<JoinFold>);
 

@@ -135,8 +135,8 @@ impl<'a> LeafTables<'a> {
         Expr::mapjoin(op, sides).expect("two coordinates can be compared")
     }
 
-    /// Returns the semi-join or anti-join leaf whose rows a mask restricts: its `excluding_leaf`,
-    /// or the leaf that alone has one of the compared fields.
+    /// Returns the semi-join or anti-join leaf whose rows a mask restricts. This is the mask's
+    /// `excluding_leaf`, or the leaf that alone has one of the compared fields.
     fn filtering_leaf(&self, mask: &Mask) -> Option<LeafId> {
         mask.excluding_leaf.or_else(|| [mask.left, mask.right].into_iter().find_map(|field| self.only_leaf(field)))
     }

@@ -1,24 +1,23 @@
-//! From a region and the rows of its leaves to a Logic plan.
+//! Translation of a region, with the encoded rows of its leaves, to a Logic plan.
 //!
-//! Each field of the region that joins, groups or is compared is a field of the plan. Most folds
-//! over the rows of the join are one aggregate over a mapjoin of the leaves:
+//! The fields of the plan are the fields of the region that join leaves, group rows or are
+//! compared. Most folds over the rows of the join are one aggregate over a mapjoin of the leaves:
 //!
 //! - the number of rows is the sum of the product of the leaves' numbers of rows;
 //! - in a sum of products, the sum of a factor takes the place of the number of rows of the
 //!   factor's leaf;
-//! - the existence of a row is the `or` of an `and`;
-//! - a minimum or maximum is the `max` over rows of the `min` of one code for each leaf: the leaf
-//!   of the value has the code of the value, and another leaf has the largest code if it has a row,
-//!   or else 0;
-//! - a fold over a semiring is the `plus` of the `times` of the arguments, where a row exists.
+//! - the existence of a row is an `or` over rows of an `and` over leaves;
+//! - a minimum or maximum is a `max` over rows of a `min` over leaves, where the leaf of the column
+//!   has the code of its value, and any other leaf has the largest code, or 0 if it has no row;
+//! - a fold over a semiring is a `plus` over rows of the `times` of the arguments.
 //!
 //! Distinct values take two aggregates: an `or` shows for each value whether a row has it, and the
 //! values with a row are then counted or added.
 //!
 //! A semi-join or anti-join leaf counts once: fields that only this leaf has are folded with `or`
 //! first. A leaf with a row for every combination of codes is left out where its rows are only
-//! counted. Examples are a table whose keys other tables refer to, and a table of all elements of a
-//! matrix.
+//! counted. Examples of such leaves are a table whose keys other tables refer to, and a table of
+//! all elements of a matrix.
 
 mod all_true;
 mod describe;

@@ -3,7 +3,7 @@
 use crate::claim::{FieldId, GroupedJoin, LeafId};
 use std::collections::BTreeSet;
 
-/// The largest number of fields whose orders are compared.
+/// The largest number of fields for which all orders are compared.
 const MAX_COMPARED_FIELDS: usize = 6;
 
 /// Returns an order of all fields. The order begins with the first group field, if there is a

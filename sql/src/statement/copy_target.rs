@@ -1,8 +1,8 @@
 //! The target of `COPY`: checks, and the choice between a file and a folder.
 //!
 //! Without the checks, DataFusion ignores a file type that does not exist, creates folders with
-//! misspelled names, and writes a file of another name in place of a pattern. By default, it writes
-//! a folder if the target has no extension.
+//! misspelled names, and writes a file with another name if the target is a pattern. By default, it
+//! writes a folder if the target has no extension.
 
 use super::choices::listed;
 use super::file_types::{check_file_type, check_options, file_types};
@@ -18,7 +18,7 @@ use std::path::Path;
 /// DataFusion's option for one file in place of a folder of files.
 const SINGLE_FILE: &str = "single_file_output";
 
-/// Checks the target of a `COPY` statement; other statements have none.
+/// Checks the target of a `COPY` statement. Other statements pass the check.
 ///
 /// # Errors
 /// If the file type or an option does not exist, the file type is not given, the folder of the
@@ -65,7 +65,7 @@ pub(super) fn with_output_mode(state: &SessionState, mut plan: LogicalPlan) -> R
     if TensorFactory::FILE_TYPES.contains(&extension.as_str()) {
         return Ok(plan);
     }
-    // The parser adds the prefix of options of formats.
+    // DataFusion has added the prefix `format.` to the option.
     let choice = copy.options.remove(&format!("format.{SINGLE_FILE}"));
     let is_folder = !copy.partition_by.is_empty()
         || copy.output_url.ends_with('/')

@@ -1,5 +1,5 @@
-//! The files of `CREATE EXTERNAL TABLE`, which must exist, and the format and columns of files of
-//! text, which are those of `FROM read_csv('FILE')`.
+//! Checks that the files of `CREATE EXTERNAL TABLE` exist, and infers the format and columns of
+//! files of text as `FROM read_csv('FILE')` does.
 
 use super::file_types::{check_file_type, check_options};
 use super::place::Place;
@@ -92,7 +92,8 @@ impl Database {
             _ => None,
         };
         let header = options.get("format.has_header").and_then(|text| text.parse().ok());
-        // By default, the setting says that text has a header, also if the first line has values.
+        // The setting is true by default, even for a file whose first line has values. So only
+        // `false` counts as the choice of the user.
         let without_header = (!self.context().state().config_options().catalog.has_header).then_some(false);
         let reader = RowReader::Text {
             delimiter: byte("format.delimiter"),
@@ -126,7 +127,7 @@ fn fault(declaration: &CreateExternalTable, message: &str) -> DataFusionError {
     DataFusionError::Plan(format!("table `{}`: {message}", declaration.name))
 }
 
-/// Returns the files that a plan declares as a table, as the input of messages.
+/// Returns the files that a plan declares as a table, as text for messages.
 pub(crate) fn declared_input(plan: &LogicalPlan) -> Option<String> {
     match plan {
         LogicalPlan::Ddl(DdlStatement::CreateExternalTable(declaration)) => {

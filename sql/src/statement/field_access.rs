@@ -1,5 +1,6 @@
 //! Errors on `boat.id` within a subquery over a table that has a column `boat`. DataFusion takes
-//! the name for a field of this column, although it names a column of the outer table `boat`.
+//! `boat.id` for a field of this column, although the user means a column of the outer table
+//! `boat`.
 
 use super::{normalized, visit};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -14,8 +15,8 @@ use std::ops::ControlFlow;
 /// The start of DataFusion's message on a field of a value that has no fields.
 const NO_FIELDS: &str = "Cannot access field at argument ";
 
-/// Checks that the fields that a plan accesses are those of values with fields. DataFusion checks
-/// them after planning, when the names of the statement are lost.
+/// Checks that a plan accesses only fields of values that have fields. DataFusion's own check runs
+/// after planning, when the names of the statement are lost.
 ///
 /// # Errors
 /// If a value has no fields.
@@ -42,9 +43,9 @@ fn has_no_fields(error: &DataFusionError) -> bool {
     }
 }
 
-/// Names the column of a table that has the name of a column, in the error on a value that has no
-/// fields. Other errors are returned unchanged. `columns` are the columns of all tables of the
-/// statement.
+/// Adds advice to the error on a value that has no fields, if the statement has a name
+/// `table.column` whose table has the same name as a column. Other errors are returned unchanged.
+/// `columns` are the columns of all tables of the statement.
 pub(super) fn with_outer_table(
     statement: &mut Statement,
     error: DataFusionError,
@@ -64,7 +65,7 @@ pub(super) fn with_outer_table(
     ))
 }
 
-/// The visitor that finds the names of tables, and the names of columns with their tables.
+/// The visitor that finds the names of tables, and the names of columns that a table qualifies.
 struct QualifiedNames {
     tables: BTreeSet<String>,
     names: Vec<(String, String)>,

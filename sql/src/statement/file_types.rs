@@ -1,4 +1,4 @@
-//! The file types of `STORED AS` and their options, in errors on those that do not exist.
+//! Errors on file types of `STORED AS`, and on options of file types, that do not exist.
 
 use super::choices::{listed, unknown_choice};
 use crate::database::Database;
@@ -14,8 +14,8 @@ const DATAFUSION_TYPES: &str = "one of ARROW, PARQUET, NDJSON, or CSV";
 const MISSING_TYPE: &str = "Missing STORED AS clause in CREATE EXTERNAL TABLE statement";
 
 impl Database {
-    /// Replaces the file types in a syntax error by those of the session. Other errors are returned
-    /// unchanged.
+    /// Replaces the file types in a syntax error by the file types of the session. Other errors are
+    /// returned unchanged.
     pub(crate) fn with_file_types(&self, error: DataFusionError) -> DataFusionError {
         let DataFusionError::SQL(parser_error, _) = error.find_root() else { return error };
         let ParserError::ParserError(text) = &**parser_error else { return error };
@@ -42,7 +42,7 @@ pub(super) fn file_types(state: &SessionState) -> Vec<String> {
 /// Checks that a file type exists.
 ///
 /// # Errors
-/// If `STORED AS` does not take the file type.
+/// If `STORED AS` does not accept the file type.
 pub(super) fn check_file_type(state: &SessionState, file_type: &str) -> Result<()> {
     let (types, file_type) = (file_types(state), file_type.to_uppercase());
     match types.contains(&file_type) {
@@ -68,7 +68,7 @@ pub(super) fn check_options<'a>(file_type: &str, names: impl Iterator<Item = &'a
     let known: Vec<String> = known.collect();
     for name in names.map(str::to_lowercase) {
         let name = name.strip_prefix("format.").unwrap_or(&name);
-        // Names with another prefix are options of the statement, as is the choice of one file.
+        // Names with another prefix, and the choice of one file, are options of the statement.
         let is_of_file = !name.contains('.') && name != "single_file_output";
         if is_of_file && !known.iter().any(|known| known == name) {
             return Err(DataFusionError::Plan(unknown_choice(kind, name, &known)));

@@ -1,4 +1,4 @@
-//! Names of functions in errors on functions that do not exist.
+//! Errors on functions that do not exist, with advice.
 
 use super::choices::unknown_choice;
 use super::foreign_functions::replacement;
@@ -7,9 +7,9 @@ use crate::database::Database;
 use datafusion::error::DataFusionError;
 
 impl Database {
-    /// Adds the functions with similar names, or the expression that replaces a function of other
-    /// databases, to the error for a function that does not exist, and says how to call a window
-    /// function that is called without a window. Other errors are returned unchanged.
+    /// Adds advice to the error for a function that does not exist: the functions with similar
+    /// names, or the expression that replaces a function of another database. The error for a
+    /// window function without a window shows a correct call. Other errors are returned unchanged.
     pub(super) fn with_functions(&self, error: DataFusionError) -> DataFusionError {
         let DataFusionError::Plan(text) = error.find_root() else { return error };
         let state = self.context().state();
@@ -34,7 +34,7 @@ impl Database {
     }
 }
 
-/// Returns the name between the start and the end of a message.
+/// Returns the name that follows the start `before` of a message and precedes `after`.
 fn quoted_name<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     text.strip_prefix(before)?.split_once(after).map(|(name, _)| name)
 }

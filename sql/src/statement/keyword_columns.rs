@@ -1,8 +1,8 @@
 //! Columns whose names are keywords, such as `user` and `current_user`.
 //!
 //! The parser reads these keywords as calls of functions without parentheses. If there is no such
-//! function, DataFusion takes the call for a column; the corrections of names and of merged columns
-//! find columns only as identifiers.
+//! function, DataFusion takes the call for a column. But the corrections of names and of merged
+//! columns find only identifiers, so this module replaces such calls by identifiers.
 
 use super::normalized;
 use datafusion::execution::SessionState;

@@ -1,11 +1,11 @@
 //! Merged columns of `FULL JOIN .. USING (k)` and similar joins.
 //!
-//! DataFusion takes `k` from the left table, whose `k` is NULL in rows that only the right table
+//! DataFusion takes `k` from the left table, where `k` is NULL in rows that only the right table
 //! has. For `*`, DataFusion takes `k` from the table whose name is first in the alphabet. This
 //! module rewrites such joins to `ON`, and replaces merged columns by the value that SQL defines.
-//! This value is the column of the left or right table for a left or right join, and the first of
-//! both columns that is not NULL for a full join. A column qualified by a table name stays the
-//! column of that table.
+//! For a left join, this value is the left table's column, and for a right join, the right table's
+//! column. For a full join, the value is the first of both columns that is not NULL. A column
+//! qualified by a table name stays the column of that table.
 
 use super::names::constraint;
 use super::normalized;
@@ -111,7 +111,8 @@ pub(super) struct ColumnMerger<'k> {
     has_missing_column: bool,
     /// The enclosing queries, outermost first.
     enclosing: Vec<EnclosingQuery>,
-    /// The columns of the selection of each enclosing query.
+    /// The columns that the selection of each enclosing query may read; `None` if the selection is
+    /// not merged.
     scopes: Vec<Option<SelectScope>>,
 }
 
@@ -146,8 +147,8 @@ impl ColumnMerger<'_> {
         }
     }
 
-    /// Returns the columns of a table. If the columns are not known, requests the columns and
-    /// returns `None`.
+    /// Returns the columns of a table. If the columns are not known, adds the query for the columns
+    /// to `column_queries` and returns `None`.
     fn columns(&mut self, factor: &TableFactor) -> Option<Vec<String>> {
         let text = format!("SELECT * FROM {factor}");
         let mut query = Parser::new(&GenericDialect).try_with_sql(&text).ok()?.parse_query().ok()?;
@@ -370,7 +371,7 @@ impl SelectScope {
         }
     }
 
-    /// Returns the tables that have a column of this name which is not merged.
+    /// Returns the tables that have an unmerged column of this name.
     fn owners(&self, name: &str) -> Vec<usize> {
         let is_merged = |table: usize| self.merged.iter().any(|m| m.name == name && m.tables.contains(&table));
         let has = |table: &usize| self.tables[*table].columns.iter().any(|column| column == name);

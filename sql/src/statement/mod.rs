@@ -1,7 +1,12 @@
-//! Planning of a statement by DataFusion. First, a `FROM` without a `SELECT` becomes a selection of
-//! all columns, keywords such as `user` become names of columns, expressions get names, named files
-//! become tables, and merged columns and names in another case are corrected. The files of `CREATE
-//! EXTERNAL TABLE` and `COPY`, and comparisons of dates, are checked.
+//! Planning of a statement by DataFusion, after these corrections:
+//!
+//! - a `FROM` without a `SELECT` becomes a selection of all columns;
+//! - keywords such as `user` become names of columns;
+//! - expressions get names;
+//! - named files become tables;
+//! - merged columns, and names of columns in another case, are corrected.
+//!
+//! The files of `CREATE EXTERNAL TABLE` and `COPY`, and comparisons of dates, are checked.
 
 mod choices;
 mod copy_target;
@@ -82,7 +87,8 @@ impl Database {
                 let columns = self.columns_of(&statement).await;
                 let respelled = names::respell(&mut statement, &error, &columns);
                 if !respelled {
-                    // If the other spelling is missing as well, the error shows the user's own.
+                    // If the other spelling is missing as well, the error names the user's own
+                    // spelling.
                     let is_same = |earlier: &DataFusionError| names::misses_same_name(earlier, &error);
                     let earlier = respelled_errors.into_iter().find(is_same);
                     let error = self.with_similar_tables(earlier.unwrap_or(error));
@@ -98,7 +104,7 @@ impl Database {
     }
 
     /// Adds the tables with similar names to the error for a table that does not exist, and omits
-    /// the default catalog and schema from its name.
+    /// the default catalog and schema from the name of the missing table.
     fn with_similar_tables(&self, error: DataFusionError) -> DataFusionError {
         let DataFusionError::Plan(text) = error.find_root() else { return error };
         let missing = text.strip_prefix("table '").and_then(|rest| rest.strip_suffix("' not found"));

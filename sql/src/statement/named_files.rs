@@ -76,8 +76,8 @@ impl FileFinder {
         }
     }
 
-    /// Adds the file of a name in quotes: any name in single quotes, and the path of an existing
-    /// file in other quotes.
+    /// Adds the file that a quoted name refers to. A name in single quotes is always a file; a name
+    /// in other quotes is a file only if the file exists.
     fn relation(&mut self, name: &ObjectName) {
         let [part] = &name.0[..] else { return };
         let Some(Ident { value, quote_style: Some(quote), .. }) = part.as_ident() else { return };
@@ -157,7 +157,7 @@ fn read_call(function: &str, mut reader: RowReader, args: &[FunctionArg]) -> Res
     Ok((path.into(), reader))
 }
 
-/// Returns the text of a string.
+/// Returns the text of a string literal; `None` for other expressions.
 fn text_of(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Value(value) => value.value.clone().into_string(),

@@ -1,5 +1,5 @@
-//! Names of columns in another case than in the statement. In names without quotes, SQL does not
-//! distinguish upper and lower case; DataFusion does.
+//! Correction of column names whose case in a statement differs from the case in the table. In
+//! names without quotes, SQL does not distinguish upper and lower case, but DataFusion does.
 //!
 //! An identifier without quotes is a name in lower case. If no table has a column of that name, but
 //! the tables have exactly one other spelling of the name, the identifier gets that spelling. A
@@ -45,7 +45,8 @@ pub(super) fn respell(statement: &mut Statement, error: &DataFusionError, column
     respeller.changed
 }
 
-/// Returns whether two errors say that a column is missing, in any two spellings of its name.
+/// Returns whether two errors say that the same column is missing, where names that differ only in
+/// case are the same.
 pub(super) fn misses_same_name(a: &DataFusionError, b: &DataFusionError) -> bool {
     match (missing_column(a), missing_column(b)) {
         (Some((a, _)), Some((b, _))) => a.name.eq_ignore_ascii_case(&b.name),
@@ -53,7 +54,7 @@ pub(super) fn misses_same_name(a: &DataFusionError, b: &DataFusionError) -> bool
     }
 }
 
-/// Returns the column that is missing according to an error, with those that the error lists.
+/// Returns the column that is missing according to an error, and the columns that the error lists.
 fn missing_column(error: &DataFusionError) -> Option<(&Column, &[Column])> {
     let DataFusionError::SchemaError(schema_error, _) = error.find_root() else { return None };
     match schema_error.as_ref() {
@@ -82,7 +83,7 @@ fn one_spelling<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<
     }
 }
 
-/// The visitor that finds definitions of a name other than a column of that name.
+/// The visitor that finds definitions of a name within a statement, such as `x + 1 AS name`.
 struct NameDefinitions<'s> {
     name: &'s str,
     /// True if there is such a definition.

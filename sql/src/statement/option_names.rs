@@ -12,8 +12,8 @@ use datafusion::logical_expr::{LogicalPlan, SetVariable, Statement};
 const NOT_SHOWN: &str = "' is not a variable which can be viewed with 'SHOW'";
 
 impl Database {
-    /// Names an option, and similar options if it does not exist, in the error of a statement that
-    /// has set the option.
+    /// Adds the name of an option to the error of a statement that sets the option. If the option
+    /// does not exist, adds options with similar names.
     pub(crate) fn with_option(&self, option: &str, error: &DataFusionError) -> DataFusionError {
         let state = self.context().state();
         let entries = state.config_options().entries().into_iter().chain(state.runtime_env().config_entries());
@@ -23,7 +23,7 @@ impl Database {
             let text = if text.contains(option) { text } else { format!("option `{option}`: {text}") };
             return DataFusionError::Plan(text);
         }
-        // A name without its prefix, such as `batch_size`, is probably meant as a whole.
+        // A user of `batch_size` probably means the only option whose name ends with `.batch_size`.
         let suffix = format!(".{option}");
         let completed: Vec<&str> = names.iter().map(String::as_str).filter(|name| name.ends_with(&suffix)).collect();
         let unknown = match completed[..] {

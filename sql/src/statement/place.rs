@@ -1,22 +1,22 @@
-//! The places of files that statements read and write.
+//! Locations of files that statements read and write.
 
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionState;
 use std::path::PathBuf;
 
-/// The place that the text of a location names.
+/// The location of files, parsed from its text in a statement.
 pub(super) enum Place {
     /// A file or folder of this machine, which may not exist.
     Local(PathBuf),
-    /// Files of this machine by a pattern.
+    /// A pattern of paths on this machine.
     Pattern,
     /// An object store that is registered with the session.
     Remote,
 }
 
 impl Place {
-    /// Returns the place of a location, read as DataFusion reads it.
+    /// Parses the text of a location as DataFusion does.
     ///
     /// # Errors
     /// If the location is malformed, or in an object store that is not registered.

@@ -18,8 +18,8 @@ const REPEATED: &str = "Projections require unique expression names";
 /// The largest number of parts of an expression that is named by its SQL.
 const MAX_PARTS: usize = 32;
 
-/// Names the expressions with literals that a query selects by their SQL. Names within subqueries
-/// stay, because the query may contain them.
+/// Names the selected expressions that contain literals by their SQL. Names within subqueries stay,
+/// because the statement may refer to them.
 pub(super) fn name_expressions(statement: &mut Statement) {
     let Statement::Statement(statement) = statement else { return };
     let ast::Statement::Query(query) = &mut **statement else { return };

@@ -1,4 +1,4 @@
-//! `CREATE EXTERNAL TABLE e STORED AS MTX LOCATION 'graph.mtx'`.
+//! Tables of tensor files, as in `CREATE EXTERNAL TABLE e STORED AS MTX LOCATION 'graph.mtx'`.
 
 use super::TensorTable;
 use crate::error::Error;
@@ -89,7 +89,8 @@ fn create(cmd: &CreateExternalTable, memory: &Memory) -> Result<TensorTable, Err
     Ok(table)
 }
 
-/// Returns the file format of a file type; `None` if the extension of a file says the same.
+/// Returns the file format of a file type; `None` if the extension of the file determines its
+/// format.
 pub(super) fn declared_format(file_type: &str, path: impl AsRef<Path>) -> Option<&'static FileFormat> {
     let file_type = file_type.to_lowercase();
     // `.bsp.npz` and `.npz` are two formats of one type.

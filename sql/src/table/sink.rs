@@ -52,7 +52,7 @@ impl FileFormatFactory for TensorFileFactory {
 #[derive(Debug)]
 pub(crate) struct TensorSink {
     path: PathBuf,
-    /// The format of the file, if its extension does not say it.
+    /// The format of the file; `None` if its extension determines the format.
     file_format: Option<&'static file_formats::FileFormat>,
     schema: SchemaRef,
     shape: Option<Vec<u64>>,

@@ -166,7 +166,8 @@ async fn outer_joins_of_datafusion_refuse_runs() {
     refused(format!("SELECT count(q.m) {from}"), "`arrow_cast(m, 'Int64')`").await;
 }
 
-/// A NULL among the values of a dictionary is no empty text, in claimed and in unclaimed joins.
+/// A NULL among the values of a dictionary is not an empty string, in claimed and in unclaimed
+/// joins.
 #[tokio::test]
 async fn nulls_among_values_of_dictionaries_are_no_texts() {
     let database = database().await;

@@ -52,7 +52,8 @@ async fn measurements() -> Database {
     database
 }
 
-/// Sums, means and counts of `CASE` over several tables, with casts of the whole expression.
+/// Sums, means and counts of a `CASE` that reads several tables, including the casts that
+/// DataFusion adds around the `CASE`.
 #[tokio::test]
 async fn cases_over_several_tables_agree_with_datafusion() {
     let database = measurements().await;
@@ -96,8 +97,8 @@ async fn quotients_agree_with_datafusion() {
     agree(&database, "SELECT f.g, sum(f.r / d.norm) FROM f JOIN d ON f.k = d.k GROUP BY f.g").await.unwrap();
 }
 
-/// Groups, aggregates, filters and conditions over expressions of several tables, which are
-/// computed for all combinations of values.
+/// Expressions that read several tables are computed for all combinations of values. The
+/// expressions occur in groups, aggregates, filters and conditions.
 #[tokio::test]
 async fn expressions_over_several_tables_agree_with_datafusion() {
     let database = measurements().await;
@@ -136,9 +137,9 @@ async fn expressions_over_several_tables_agree_with_datafusion() {
     }
 }
 
-/// A region with fewer than a million combinations is computed. A region with more combinations is
-/// left to DataFusion, and so is a region in which a combination raises an error, because no joined
-/// row may have that combination.
+/// A region with at most 2^20 combinations is computed, and a region with more is left to
+/// DataFusion. A region in which a combination raises an error is also left to DataFusion: possibly
+/// no joined row has that combination, so the query must not fail.
 #[tokio::test]
 async fn combinations_have_a_limit() {
     let database = database().await;
@@ -211,7 +212,7 @@ async fn computed_groups_agree_with_datafusion() {
     agree(&database, "SELECT d.norm, count(*) FROM f JOIN d ON f.k = d.k GROUP BY d.norm").await.unwrap();
 }
 
-/// Outer joins are claimed, with the rows that they add.
+/// Outer joins are claimed, including the padded rows that they add.
 #[tokio::test]
 async fn outer_joins_agree_with_datafusion() {
     let database = graph().await;
@@ -228,8 +229,8 @@ async fn outer_joins_agree_with_datafusion() {
     }
 }
 
-/// A table that is joined with itself is stored once if one order of its columns fits all leaves,
-/// for any order of the conditions in the query. The loops then follow the edges, as over a tensor.
+/// A table that is joined with itself is stored as one tensor if one order of its columns fits all
+/// leaves. The order of the conditions in the query does not matter.
 #[tokio::test]
 async fn tables_joined_with_themselves_are_stored_once() {
     let database = graph().await;
@@ -247,8 +248,8 @@ async fn tables_joined_with_themselves_are_stored_once() {
     }
 }
 
-/// Tables with a row for every combination of keys, such as matrices in tables, are left out where
-/// a row is only counted.
+/// An aggregate that only counts rows does not read a table with one row for every combination of
+/// keys, such as a dense matrix.
 #[tokio::test]
 async fn tables_with_all_rows_are_not_read_to_count_them() {
     let database = graph().await;
@@ -265,7 +266,7 @@ async fn tables_with_all_rows_are_not_read_to_count_them() {
         (format!("SELECT e.src, e.dst, sum(e.w * a.v * b.v) {sampled} GROUP BY e.src, e.dst"), 3),
         (format!("SELECT e.src, e.dst, count(*) {sampled} GROUP BY e.src, e.dst"), 1),
         (format!("SELECT count(*) {sampled}"), 1),
-        // A field that stays in the result needs a table.
+        // A group field needs a table that holds its values.
         (format!("SELECT a.k, count(*) {sampled} GROUP BY a.k"), 2),
         // Compared fields have codes for the keys of both tables, and `m` does not have all these
         // codes.
@@ -304,8 +305,8 @@ async fn programs_are_explained_after_the_first_run() {
     }
 }
 
-/// Anti-joins are right if rows are grouped by the joined key, and the first table has every key,
-/// as in a query for customers without orders.
+/// Anti-joins return the right rows, also if rows are grouped by the joined key and the first table
+/// has every key, as in a query for customers without orders.
 #[tokio::test]
 async fn rows_of_anti_joins_are_grouped_by_their_key() {
     let database = database().await;
@@ -341,8 +342,8 @@ async fn rows_of_anti_joins_are_grouped_by_their_key() {
         "SELECT DISTINCT g.b FROM g LEFT ANTI JOIN h ON h.a = g.a AND h.b = g.b",
         "SELECT DISTINCT g.b, g.a FROM g LEFT ANTI JOIN h ON h.a = g.a",
         "SELECT g.b, count(*) FROM g LEFT ANTI JOIN h ON h.a > g.a GROUP BY g.b",
-        // A key that is equal to one column and compared with another only decides which rows are
-        // excluded.
+        // A key of `h` that must equal one column and is compared with another column only decides
+        // which rows are excluded.
         "SELECT count(*), sum(g.a) FROM g LEFT ANTI JOIN h ON h.a = g.a AND h.a < g.b",
         "SELECT g.b, count(*) FROM g LEFT ANTI JOIN h ON h.a = g.a AND h.b <> g.a AND h.a >= g.b GROUP BY g.b",
         "SELECT g.b, count(*) FROM g JOIN u ON g.b = u.id LEFT ANTI JOIN h ON h.a = g.a AND h.a > u.id GROUP BY g.b",
@@ -372,8 +373,8 @@ async fn coalesced_groups_are_named_after_both_sides() {
     assert!(plan.contains("groups=[e.dst]"), "{plan}");
 }
 
-/// Sums over distinct decimals are exact in any join, NULL without a value, and left to DataFusion
-/// if they exceed 64 bits.
+/// Sums over distinct decimals are exact in any join, and NULL if there is no value. They are left
+/// to DataFusion if they exceed 64 bits.
 #[tokio::test]
 async fn sums_of_distinct_decimals_agree_with_datafusion() {
     let database = graph().await;

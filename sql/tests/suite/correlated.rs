@@ -26,7 +26,8 @@ pub(crate) async fn check(database: &Database, sql: &str, expected: &[&str]) {
     }
 }
 
-/// Returns a symmetric graph: a triangle 1 2 3, a path 3 4 5, and 6 next to 1.
+/// Returns a database with a symmetric graph `f` (a triangle 1 2 3, a path 3 4 5, and an edge 1 6),
+/// and a table `d` of numbers for some vertices.
 async fn graph() -> Database {
     let database = database().await;
     for statement in [

@@ -46,14 +46,14 @@ impl QueryOutcomes {
     }
 }
 
-/// A file of queries: tables with their files, and queries with their names.
+/// The content of a query file: tables with their files, and names with their queries.
 #[derive(Default)]
 struct QueryFile {
     tables: Vec<(String, String)>,
     queries: Vec<(String, String)>,
 }
 
-/// Reads a file of queries from `real/`.
+/// Reads a query file.
 fn queries(file: &Path) -> QueryFile {
     let text = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let mut file_content = QueryFile::default();
@@ -74,7 +74,7 @@ fn real() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real")
 }
 
-/// Patterns are counted on several kinds of graphs, which are tensors.
+/// Patterns are counted in several real graphs, which are registered as tensors.
 #[tokio::test]
 async fn patterns_of_graphs_are_counted() {
     let Some(folder) = folder() else { return };

@@ -1,11 +1,11 @@
-//! Declared tables of files. If a table is dropped and declared again, encoded rows of the old
+//! Tables declared over files. If a table is dropped and declared again, encoded rows of the old
 //! table are not used for the new table.
 
 use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
 use redpoll_testing::sql::{agree, database, rows, run};
 
-/// Declarations with other options over the same file, such as header or delimiter, give other
-/// rows.
+/// Two declarations of the same file with different options, such as header or delimiter, have
+/// different rows.
 #[tokio::test]
 async fn options_of_a_declaration_distinguish_tables() {
     let database = database().await;
@@ -99,7 +99,7 @@ async fn declared_json_may_be_an_array() {
     }
 }
 
-/// A declaration with an error leaves the table that it would replace.
+/// A failed declaration keeps the table that it would have replaced.
 #[tokio::test]
 async fn a_wrong_declaration_leaves_the_table() {
     let database = database().await;

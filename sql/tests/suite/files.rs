@@ -1,4 +1,4 @@
-//! Files as tables, of each kind and under any name: compressed, in folders and by patterns.
+//! Files as tables: each file format under any file name, compressed files, folders and patterns.
 
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use expect_test::{Expect, expect};
@@ -268,7 +268,8 @@ async fn values_may_contain_line_breaks() {
     let rows = |range: std::ops::Range<usize>| range.map(row).collect::<String>();
     let early = format!("id,text\n{}", rows(0..500));
     let plain: String = (0..2000).map(|k| format!("{k},{}\n", "x".repeat(1000))).collect();
-    // The first megabyte, by which the way of reading is chosen, has no line breaks in values.
+    // Only the first MiB of a file is searched for line breaks in values before the file is read in
+    // parts. That part of this file has none.
     let late = format!("id,text\n{plain}{}", rows(2000..2500));
     let folder = folder(&[("early.csv", early.as_bytes()), ("late.csv", late.as_bytes())]);
     let database = database().await;
@@ -290,7 +291,7 @@ async fn values_may_contain_line_breaks() {
     let refused = "the file ../late.csv: line 2002: a quoted value begins here and contains a line break";
     let found = text(&query("late.csv", sums)).await;
     assert!(found.starts_with(refused), "{found}");
-    // The first rows are those of the start of the file.
+    // The limit takes rows from the start of the file, before the line breaks in values.
     expect![[r#"
         +----+
         | id |

@@ -1,5 +1,5 @@
-//! First calls: DataFusion answers while the region is prepared, and later calls use the region,
-//! with the same rows.
+//! First calls of a query: DataFusion answers while redpoll prepares the region. Later calls run
+//! the prepared region, and return the same rows.
 
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
@@ -147,9 +147,9 @@ async fn a_region_that_finishes_first_answers() {
     assert!(counts.iter().all(|row| matches!(&row[1], Cell::Text(count) if count == "400000000")), "{counts:?}");
 }
 
-/// A region that a query waits for may take more memory than the cache, which is a quarter of the
-/// limit; DataFusion would have to join four billion rows. The region counts as prepared, although
-/// the cache does not keep the region.
+/// A region that a query waits for may take more memory than the cache, whose size is a quarter of
+/// the memory limit. The query waits because DataFusion would have to join four billion rows. The
+/// region counts as prepared, although the cache does not keep the region.
 #[tokio::test]
 async fn a_region_that_a_query_waits_for_may_exceed_the_cache() {
     let database = database().await;
@@ -187,7 +187,7 @@ async fn the_setting_chooses_the_engine_of_the_first_call() {
     assert!(error.contains("`auto` or `claim` or `prepare`") && error.contains("`never`"), "{error}");
 }
 
-/// A memory limit that leaves no room for preparation does not disturb queries.
+/// A memory limit that leaves no room for preparation does not make queries fail.
 #[tokio::test]
 async fn preparation_ends_at_the_memory_limit() {
     let database = database().await;
@@ -196,7 +196,7 @@ async fn preparation_ends_at_the_memory_limit() {
         run(&database, &format!("SET datafusion.runtime.memory_limit = '{limit}'")).await.unwrap();
     };
     limit("200K").await;
-    // The session keeps no codes of computed keys.
+    // The session does not keep the codes of computed keys, so no memory stays reserved.
     let sql = "SELECT count(*) FROM t a JOIN t b ON a.k + 1 = b.k - 1";
     assert_agrees(&database, sql).await;
     database.wait_until_prepared().await;
@@ -333,7 +333,8 @@ impl Engine for EndlessEngine {
     }
 }
 
-/// While a region is being prepared in the background, plans say so, and that DataFusion answers.
+/// While a region is prepared in the background, its plan says that the preparation runs and that
+/// DataFusion answers.
 #[tokio::test]
 async fn plans_show_that_a_region_is_being_prepared() {
     let database = database_with(Arc::<EndlessEngine>::default()).await;
@@ -374,8 +375,8 @@ async fn dropping_the_session_ends_preparation() {
     tokio::time::timeout(deadline, freed).await.expect("the memory of the run is still reserved");
 }
 
-/// Under `cost`, a region that is slower than DataFusion is left to DataFusion after its
-/// preparation in the background, so no query waits for the region.
+/// With `claim = 'cost'`, a run in the background is cancelled if it takes much longer than
+/// DataFusion took, and its region is left to DataFusion. No query waits for the region.
 #[tokio::test]
 async fn regions_that_do_not_finish_are_left_to_datafusion() {
     let engine = Arc::<EndlessEngine>::default();

@@ -10,7 +10,7 @@ use redpoll_testing::sql::{CaseRunner, SqlCase, SqlOutcome, query, smallest_fail
 /// a word of each list, and no excluded word.
 type Shape = (&'static str, &'static [&'static [&'static str]], &'static [&'static str]);
 
-/// The classes of which some queries must be claimed.
+/// The classes of queries. In a test of at least 200 cases, a query of each class must be claimed.
 const SHAPES: [Shape; 14] = [
     ("anti-join", &[&["LEFT ANTI JOIN", "NOT EXISTS"]], &[]),
     ("anti-join of one table", &[&["LEFT ANTI JOIN", "NOT EXISTS"]], &[" q1", " w ON"]),

@@ -12,7 +12,7 @@ use redpoll_testing::sql::{claims, database, run};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Every row of `a` joins every row of `b`, so few rows give many groups.
+/// A query in which every row of `a` joins every row of `b`, so that few rows give many groups.
 const PAIRS: &str = "SELECT a.k, b.k, count(*) FROM t a JOIN t b ON a.hub = b.hub GROUP BY a.k, b.k";
 
 /// Creates a table of `rows` rows, all of which join each other.

@@ -1,5 +1,5 @@
-//! `USING` of outer joins: the columns of both tables become one column, as in SQL, claimed and
-//! unclaimed.
+//! `USING` of outer joins: the columns of both tables become one column, as the SQL standard
+//! requires. Queries are checked claimed and unclaimed.
 
 use crate::correlated::check;
 use redpoll::sql::Database;

@@ -1,5 +1,5 @@
 //! Tensors as tables of DataFusion: filters that are pushed into scans, statistics, lazy arrays,
-//! fill values, keys that are no coordinates, and the blocking interface.
+//! fill values, keys that are not coordinates, and the blocking interface.
 
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::common::stats::Precision;
@@ -43,7 +43,7 @@ fn text(row: [&str; 2]) -> Vec<redpoll_testing::sql::Cell> {
     row.map(|cell| redpoll_testing::sql::Cell::Text(cell.to_string())).to_vec()
 }
 
-/// DataFusion's optimizer has statistics of tensors.
+/// DataFusion's optimizer receives statistics of tensors.
 #[tokio::test]
 async fn statistics_count_the_entries() {
     let database = karate().await;
@@ -83,7 +83,7 @@ async fn arrays_are_computed_when_they_are_read() {
     assert_eq!(computed.load(Ordering::Relaxed), 1);
 }
 
-/// The blocking interface works inside and outside of a runtime, and returns errors.
+/// The blocking interface works inside and outside of a Tokio runtime, and returns errors.
 #[tokio::test]
 async fn sessions_run_statements() {
     let session = Session::default();
@@ -112,7 +112,7 @@ async fn sessions_run_statements() {
     assert_eq!(thread.join().unwrap(), 1);
 }
 
-/// Entries with the declared fill value are no rows, if the file has all coordinates.
+/// Entries of a dense file that equal the declared fill value are not rows of the table.
 #[tokio::test]
 async fn entries_with_the_fill_value_are_not_rows() {
     let database = database().await;

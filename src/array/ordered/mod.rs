@@ -1,10 +1,11 @@
 //! Functions that depend on the order of values: sorts, order statistics, distinct values, and
 //! searches; also selections, whose shapes depend on values.
 //!
-//! None of these functions is a fold over a join, so plans cannot express them. Selections compute
-//! only their masks at once. The other functions compute their operands at once. Their work and the
-//! size of their results are proportional to the number of stored values: the elements with the
-//! fill value are one block of equal values, and are never listed.
+//! None of these functions is a fold over a join, so plans cannot express them. When they are
+//! called, selections compute only their masks, and the other functions compute their operands. The
+//! work of the other functions and the size of their results are proportional to the number of
+//! stored values: the elements with the fill value are one block of equal values, and are never
+//! listed.
 //!
 //! NaN is equal to itself and larger than all other values, but sorts in descending order put NaN
 //! last, too. `-0.0` and `0.0` are equal.

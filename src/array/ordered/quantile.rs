@@ -129,8 +129,8 @@ fn quantiles<T: OrderedValue>(fibers: &StoredFibers, fraction: f64, nan: NanPoli
     (results, quantile(&mut []))
 }
 
-/// Returns the quantile of `values`, which differ from the fill value, together with `unstored`
-/// elements that have the fill value.
+/// Returns the quantile of a fiber. The elements `values` differ from the fill value, and
+/// `unstored` further elements have the fill value.
 fn quantile<T: OrderedValue>(values: &mut [T], (fill, unstored): (T, u64), fraction: f64, nan: NanPolicy) -> f64 {
     values.sort_unstable_by(|a, b| a.compare(*b));
     let numbers = values.partition_point(|value| !value.is_nan());

@@ -9,11 +9,11 @@ use redpoll_logic::{Format, TensorType};
 use redpoll_storage::Tensor;
 
 impl Array {
-    /// Returns the elements at which a mask, a boolean array, is true, in row-major order. The
-    /// shape of the mask must be a prefix of the shape of the array; the remaining modes of the
-    /// array are kept. The mask is computed at once, because the shape of the result depends on the
-    /// values of the mask. The elements are computed lazily, unless array and mask are stored at
-    /// the same coordinates, as those of `a.select(&a.greater(5))` are.
+    /// Returns the elements at which a boolean mask is true, in row-major order. The shape of the
+    /// mask must be a prefix of the shape of the array; the remaining modes of the array are kept.
+    /// The mask is computed immediately, because the shape of the result depends on the values of
+    /// the mask. The elements are computed lazily, unless the array is stored and the mask stores
+    /// the same coordinates, as in `a.select(&a.greater(5))`.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -56,7 +56,7 @@ impl Array {
     }
 
     /// Returns the array without the coordinates of an axis at which a boolean vector is false. The
-    /// vector is computed at once, because the shape of the result depends on the values of the
+    /// vector is computed immediately, because the shape of the result depends on the values of the
     /// vector. The elements are computed lazily.
     ///
     /// ```

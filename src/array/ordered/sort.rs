@@ -90,9 +90,9 @@ impl Array {
     }
 
     /// Returns the coordinates that sort the values along an axis: `a.take_along_axis` with these
-    /// coordinates is `a.sort`. Equal values stay in their order. The values are sorted at once,
-    /// and the result is stored as runs of offsets. Only the addition of the offsets to the
-    /// coordinates of the sorted array is lazy.
+    /// coordinates is `a.sort`. Equal values stay in their order. The values are sorted
+    /// immediately, and the result is stored as runs of offsets. Only the addition of the offsets
+    /// to the coordinates of the sorted array is lazy.
     ///
     /// ```
     /// use redpoll::prelude::*;
@@ -178,7 +178,7 @@ impl SortedFibers {
         shape
     }
 
-    /// Returns the order of the modes in which the fibers are stored.
+    /// Returns the modes in the storage order of the fibers.
     fn mode_order(&self) -> Vec<usize> {
         self.fibers.kept.iter().copied().chain([self.mode]).collect()
     }
@@ -273,9 +273,9 @@ impl SortedFibers {
         Ok(runs)
     }
 
-    /// Returns the levels that store which fibers exist. `coordinates` has one list for each mode
-    /// that selects a fiber, and the fibers must be sorted. For a vector, which is a single fiber,
-    /// there are no such levels.
+    /// Returns the levels that list the fibers with stored values. `coordinates` has one list for
+    /// each mode that selects a fiber, and the fibers must be sorted. For a vector, which is a
+    /// single fiber, there are no such levels.
     fn levels_of_fibers(&self, coordinates: Vec<Vec<u64>>) -> Result<Vec<Vec<Buffer>>, Error> {
         let Some(first) = coordinates.first() else { return Ok(Vec::new()) };
         let shape: Vec<u64> = self.fibers.kept.iter().map(|mode| self.fibers.ty.shape[*mode]).collect();
@@ -287,7 +287,7 @@ impl SortedFibers {
         Ok(pattern.levels().to_vec())
     }
 
-    /// Returns the tensor of runs along the sorted mode, with fill value 0.
+    /// Returns a tensor with the given runs along the sorted mode, and fill value 0.
     fn run_tensor(&self, runs: Runs) -> Result<Tensor, Error> {
         let kept = &self.fibers.kept;
         let rank = kept.len();
@@ -327,7 +327,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Returns no runs, with room for a number of them.
+    /// Returns an empty list with capacity for the given number of runs.
     fn with_capacity(runs: usize) -> Runs {
         let (left, right, values) = (Vec::with_capacity(runs), Vec::with_capacity(runs), Vec::with_capacity(runs));
         Runs { ends: Vec::new(), left, right, values }

@@ -19,7 +19,7 @@ const MARGIN: f64 = 12.0;
 /// Largest number of characters of a line in a box; the title element of the box has the whole
 /// text.
 const MOST_CHARACTERS: usize = 44;
-/// Width of a stop, through which an edge passes a layer between its ends.
+/// Width of a stop: the point at which an edge crosses a layer between the layers of its two ends.
 const STOP: f64 = 4.0;
 
 /// Place of a box in pixels: the horizontal middle, the top, and the size.

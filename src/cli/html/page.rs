@@ -50,7 +50,7 @@ pub(super) struct QueryPart {
     pub(super) threads: Option<String>,
     /// The measurements, if the plan has run.
     pub(super) measured: Option<QueryMeasurements>,
-    /// A replanning of the remaining queries.
+    /// A description of the replanning of the remaining queries; `None` if they were not replanned.
     pub(super) adaptation: Option<String>,
     /// The forms of the query, from its loops to the code of each target.
     pub(super) forms: Vec<Section>,

@@ -61,7 +61,7 @@ fn element(start: &BytesStart<'_>) -> (String, Vec<(String, String)>) {
     (start.name().as_ref().to_owned(), start.attributes().map(attribute).collect())
 }
 
-/// Closes the void elements of HTML, which XML does not know.
+/// Closes the void elements of HTML, so that the page can be parsed as XML.
 fn closed(page: &str) -> String {
     let close = |line: &str| {
         VOID.iter().fold(line.to_owned(), |line, name| {
@@ -88,8 +88,8 @@ fn check(page: &str) -> Elements {
     elements
 }
 
-/// Returns a page with a query for each name. The first query reads the table `A`, each other query
-/// the output of the previous one.
+/// Returns a page with a query for each name. The first query reads the table `A`, and each later
+/// query reads the output of the previous query.
 fn page(names: &[&str], measured: Option<Duration>) -> Page {
     let text = |text: &str| text.to_owned();
     let size = |estimated, stored| match measured {
@@ -152,7 +152,7 @@ fn a_small_page() {
     redpoll_golden::check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/html/small.html"), &text);
 }
 
-/// Asserts that names and texts with markup stay text.
+/// Asserts that names with markup are escaped and add no elements to the page.
 #[test]
 fn texts_of_users_are_escaped() {
     let names = ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "</pre></svg>&amp; ' ]]>"];

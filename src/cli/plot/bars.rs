@@ -24,11 +24,11 @@ pub(super) struct Series {
     pub(super) histogram: Histogram,
 }
 
-/// Titles of a histogram.
+/// Titles of the axes of a histogram.
 pub(super) struct Titles {
     /// The quantity on the horizontal axis, such as `entries of a row`.
     pub(super) bins: String,
-    /// The things that are counted, such as `rows`.
+    /// The counted objects, in the plural, such as `rows`.
     pub(super) counts: String,
 }
 
@@ -49,7 +49,7 @@ impl CountAxis {
 
     /// Returns the height of a count in pixels, at least 1 for counts above 0.
     fn height(&self, count: u64) -> u32 {
-        // The factor 2 gives a count of 1 a logarithm above 0.
+        // The factor 2 keeps the logarithm of a count of 1 above 0.
         let scale = |count: u64| if self.is_logarithmic { (count as f64 * 2.0).ln() } else { count as f64 };
         let height = (scale(count) / scale(self.most) * f64::from(self.pixels)).round() as u32;
         if count == 0 { 0 } else { height.clamp(1, self.pixels) }
@@ -73,7 +73,7 @@ pub(super) fn draw(series: &[Series], titles: &Titles, caption: Caption<'_>, det
     let axis = CountAxis::new(&counts, size * 5 / 8);
     let ticks = axis.ticks();
     let bin_count = bins.iter().len() as u32;
-    // Whole pixels for each bar, and at least one between bins.
+    // Each bar is a whole number of pixels wide, and at least one pixel separates bins.
     let bar = ((size / bin_count).saturating_sub(1) / series.len() as u32).clamp(1, 64);
     let pitch = (bar * series.len() as u32) + (bar * series.len() as u32 / 4).max(1);
     let label_width = ticks.iter().map(|tick| text_width(&tick.label)).max().unwrap_or(0);

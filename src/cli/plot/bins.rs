@@ -2,7 +2,7 @@
 
 use crate::storage::Histogram;
 
-/// Largest number of bins of one number each.
+/// Maximum number of bins that hold a single number each.
 const MOST_SINGLE: u64 = 32;
 
 /// The bins of a histogram.

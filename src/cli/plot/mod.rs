@@ -1,8 +1,9 @@
 //! `redpoll plot`: a picture of the entries of a file, as PNG or SVG.
 //!
-//! `pattern.rs` draws the entries at their places, `bars.rs` histograms over the bins of `bins.rs`.
-//! Both draw a scene of rectangles, texts and images (`scene.rs`) with axes (`axis.rs`). `svg.rs`
-//! and `png.rs` write the scene to a file; `font.rs` draws the texts of images.
+//! `pattern.rs` draws the entries at their coordinates, and `bars.rs` draws histograms over the
+//! bins of `bins.rs`. Both draw a scene of rectangles, texts and images (`scene.rs`) with axes
+//! (`axis.rs`). `svg.rs` and `png.rs` write the scene to a file; `font.rs` draws the texts of
+//! images.
 
 mod axis;
 mod bars;
@@ -36,11 +37,11 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 A pattern shows where the entries are, with the first mode from top to bottom and the second from left to right; a
 vector is one row. If a pixel has several entries, its shade is darker by the logarithm of their number. A tensor with
-more modes is projected onto the two drawn modes: all entries with the same two coordinates fall on one place.
+more modes is projected onto the two drawn modes: all entries with the same two coordinates fall on one point.
 
-The degree of a coordinate is its number of entries, such as those of one row. Runs are adjacent entries with equal
-values along the last mode, blocks are adjacent entries with any values, as in `redpoll info`. Histograms of a range of
-more than 32 numbers have a bin for each power of two.
+The degree of a coordinate is its number of entries, such as the number of entries of a row. Runs are adjacent entries
+with equal values along the last mode, blocks are adjacent entries with any values, as in `redpoll info`. Histograms of
+a range of more than 32 numbers have a bin for each power of two.
 
 Examples:
   redpoll plot datasets/data/davis.mtx
@@ -74,7 +75,7 @@ pub(super) struct Args {
 /// Kind of a picture.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum PlotKind {
-    /// The entries at their places
+    /// The entries at their coordinates
     Pattern,
     /// A histogram of the numbers of entries of each row, column, ..
     Degrees,
@@ -199,7 +200,7 @@ fn pattern_modes(modes: &[usize], rank: usize) -> Result<PatternModes, CommandFa
     }
 }
 
-/// Draws the degrees of modes.
+/// Draws a histogram of the degrees of each mode.
 fn draw_degrees(tensor: &Tensor, modes: &[usize], caption: Caption<'_>, size: u32) -> Result<Scene, CommandFailure> {
     let rank = tensor.ty().shape.len();
     let modes: Vec<usize> = if modes.is_empty() { (0..rank).collect() } else { modes.to_vec() };
@@ -228,7 +229,7 @@ fn draw_degrees(tensor: &Tensor, modes: &[usize], caption: Caption<'_>, size: u3
     Ok(bars::draw(&series, &titles, caption, &details, size))
 }
 
-/// Draws the lengths of runs or blocks.
+/// Draws a histogram of the lengths of runs or blocks.
 fn draw_lengths(tensor: &Tensor, kind: PlotKind, caption: Caption<'_>, size: u32) -> Result<Scene, CommandFailure> {
     let lengths = tensor.sequence_lengths()?;
     let histogram = if kind == PlotKind::Runs { lengths.runs } else { lengths.blocks };

@@ -1,4 +1,4 @@
-//! The pattern of a tensor: its entries at their places, counted by cell.
+//! The pattern of a tensor: a grid of cells, shaded by the number of entries in each cell.
 
 use super::axis::{GAP, MARK, Tick, bottom_axis, left_axis, round_step, short};
 use super::scene::{Anchor, Colour, FAINT, INK, LINE_HEIGHT, PAPER, Part, Raster, Rectangle, Scene, fit, text_width};
@@ -37,7 +37,7 @@ const SCALE: u32 = 96;
 /// Shades of a cell with one entry and of the cell with the most entries.
 const SHADES: [Colour; 2] = [[0x8f, 0xbd, 0xe8], [0x08, 0x2a, 0x5c]];
 
-/// Numbers of entries by cell. A cell has at least one coordinate of each mode.
+/// Numbers of entries by cell. A cell covers at least one coordinate of each mode.
 struct CellCounts {
     rows: u32,
     columns: u32,
@@ -155,7 +155,7 @@ fn raster(cells: &CellCounts, axes: [PatternAxis; 2]) -> Raster {
     let [height, width] = axes.map(|axis| axis.pixels / axis.cells);
     let mut raster = Raster::new(axes[1].pixels, axes[0].pixels, PAPER);
     let most = cells.most();
-    // Large cells are apart, so that each entry can be seen.
+    // Gaps between large cells let readers tell adjacent entries apart.
     let gap = u32::from(height.min(width) >= SEPARATE);
     for (row, counts) in (0..cells.rows).zip(cells.counts.chunks_exact(cells.columns as usize)) {
         for (column, count) in (0..).zip(counts).filter(|(_, count)| **count > 0) {

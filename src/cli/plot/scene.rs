@@ -60,7 +60,7 @@ pub(super) struct Text {
     pub(super) text: String,
 }
 
-/// Point of a text whose horizontal position is given.
+/// The point of a line of text to which [`Text::x`] refers.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -106,7 +106,7 @@ impl Scene {
         self.parts.push(Part::Text(Text { x, y, anchor, colour, text: text.into() }));
     }
 
-    /// Draws the outline of a rectangle, one pixel wide, outside of it.
+    /// Draws an outline one pixel wide around a rectangle.
     pub(super) fn frame(&mut self, Rectangle { x, y, width, height }: Rectangle, colour: Colour) {
         let (x, y) = (x - 1, y - 1);
         let sides = [(x, y, width + 2, 1), (x, y + height + 1, width + 2, 1), (x, y, 1, height + 2)];

@@ -74,7 +74,7 @@ fn check(scene: &Scene) {
     }
 }
 
-/// Asserts that every entry is a dark square at its place, and that nothing else is dark.
+/// Asserts that every entry is a dark square at its coordinates, and that nothing else is dark.
 #[test]
 fn entries_are_at_their_places() {
     let entries: [&[u64]; 4] = [&[0, 0], &[1, 4], &[2, 1], &[2, 2]];
@@ -203,7 +203,7 @@ fn histograms_have_a_bar_for_each_number() {
     );
 }
 
-/// Asserts that numbers of a wide range have bins between powers of two, and logarithms as heights.
+/// Asserts that a wide range of numbers has bins between powers of two and logarithmic heights.
 #[test]
 fn wide_ranges_are_logarithmic() {
     let mut entries: Vec<Vec<u64>> = (0..200).map(|k| vec![0, k]).collect();

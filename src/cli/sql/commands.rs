@@ -77,7 +77,7 @@ const COMMANDS: [Command; 10] = [
     Command { names: &[".quit", ".exit", "\\q"], args: "", help: "end the session", action: Action::End },
 ];
 
-/// Continuation after a command.
+/// The next step of the session after a command.
 pub(super) enum Continuation {
     Continue,
     End,

@@ -53,14 +53,14 @@ fn hint(error: &DataFusionError) -> Option<String> {
             }
             "`--table NAME=FILE`, or `.open NAME FILE` in a session, registers a file as a table; `SHOW TABLES` lists the tables"
         }
-        // The message lists the file types; the last hint is for types of values.
+        // The message already lists the file types; the last hint below is on types of values.
         DataFusionError::Plan(_) if text.contains("file type") => return None,
         DataFusionError::SchemaError(error, _) => {
             let columns = "`DESCRIBE NAME` shows the columns of a table";
             return Some(match &**error {
-                // DataFusion quotes names that are not plain words. Few names of columns need
-                // quotes, so a quoted name is probably meant as a text, and so is a name that is
-                // similar to no column.
+                // DataFusion quotes names that are not plain words. Few column names need quotes.
+                // So a quoted name, or a name that is similar to no column, is probably meant as a
+                // text.
                 SchemaError::FieldNotFound { field, .. }
                     if field.relation.is_none()
                         && (text.contains(&format!("\"{}\"", field.name)) || !text.contains("Did you mean")) =>
@@ -76,7 +76,7 @@ fn hint(error: &DataFusionError) -> Option<String> {
         DataFusionError::ArrowError(..) if text.contains("Csv error") => {
             "every line needs as many fields as the first; `read_csv('FILE', delim = ';')` sets the delimiter"
         }
-        // The text has the types of a plan that the message does not show.
+        // The text lists types of a plan. The message omits them, so the next hint does not apply.
         DataFusionError::NotImplemented(_) if text.contains("Physical plan does not support") => return None,
         DataFusionError::Plan(_) | DataFusionError::ArrowError(..) | DataFusionError::NotImplemented(_)
             if ["type", "cast", "coerc", "signature"].iter().any(|word| text.to_lowercase().contains(word)) =>
@@ -88,13 +88,13 @@ fn hint(error: &DataFusionError) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// Returns the hint for a path for which there is no similar file.
+/// Returns the hint for a missing file without a similar file: the current folder.
 fn current_folder_hint() -> Option<String> {
     let folder = std::env::current_dir().ok()?;
     Some(format!("relative paths start at the current folder, {}", folder.display()))
 }
 
-/// Returns the file whose name an error takes for that of a missing table, such as `data.csv` for
+/// Returns the existing file that an error reports as a missing table, such as `data.csv` for
 /// `datafusion.data.csv`.
 fn file_without_quotes(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("table '")?;

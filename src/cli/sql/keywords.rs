@@ -62,8 +62,9 @@ pub(super) const KEYWORDS: [&str; 53] = [
     "WITH",
 ];
 
-/// Returns the hint on a keyword that is misspelled at the position of a syntax error, or right
-/// before that position: `FROM t WERE x` is correct up to `x`, because `WERE` may be a name of `t`.
+/// Returns the hint on a missing `SELECT`, or on a misspelled keyword at the position of a syntax
+/// error or right before the position. In `FROM t WERE x`, the parser accepts `WERE` as an alias of
+/// `t`, so the error is at `x`.
 pub(super) fn keyword_hint(text: &str, message: &str) -> Option<String> {
     let position = error_position(message)?;
     if message.contains("found: WHERE") && text.trim_start().to_uppercase().starts_with("FROM") {

@@ -1,4 +1,5 @@
-//! `redpoll sql`: statements over files, and the REPL, which `redpoll` without a command starts.
+//! `redpoll sql`: statements over files, and the REPL, which also starts if `redpoll` has no
+//! command.
 
 mod commands;
 mod completion;
@@ -141,11 +142,11 @@ pub(super) fn session(memory_limit: Option<usize>, out: &mut impl Write) -> Resu
     sql(&Args::default(), memory_limit, out)
 }
 
-/// Runtime of statements. Dropping the runtime does not wait for cancelled statements.
+/// The tokio runtime that runs statements. Dropping it does not wait for cancelled statements.
 struct StatementRuntime(Option<Runtime>);
 
 impl StatementRuntime {
-    /// Blocks on a future.
+    /// Runs a future to completion on a deep stack.
     fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.0.as_ref().expect("the runtime exists until drop").block_on(with_deep_stack(work))
     }
@@ -159,8 +160,8 @@ impl Drop for StatementRuntime {
     }
 }
 
-/// Creates the runtime of statements with the given number of threads, or by default the
-/// parallelism of the machine.
+/// Creates the runtime with the given number of threads. The default is the parallelism of the
+/// machine.
 fn runtime(threads: Option<NonZero<usize>>) -> Result<StatementRuntime, CommandFailure> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if let Some(threads) = threads {

@@ -35,7 +35,8 @@ pub(super) struct RowStyle {
     pub(super) mode: OutputMode,
     /// The text of NULL in tables.
     pub(super) null: String,
-    /// The largest number of printed rows of a table; the first and last rows are printed.
+    /// The maximum number of printed rows of a table: half of them are the first rows, the others
+    /// the last rows. `None` means no limit.
     pub(super) max_rows: Option<usize>,
 }
 
@@ -49,7 +50,8 @@ impl RowStyle {
         RowStyle { mode, null: "NULL".to_owned(), max_rows }
     }
 
-    /// Returns the number of rows that are printed of `rows` rows, if not all of them are printed.
+    /// Returns the number of printed rows of a table with `rows` rows, or `None` if all are
+    /// printed.
     pub(super) fn cut_to(&self, rows: usize) -> Option<usize> {
         self.max_rows.filter(|max| self.mode == OutputMode::Table && rows > *max)
     }
@@ -113,7 +115,7 @@ fn failure(error: ArrowError) -> CommandFailure {
     }
 }
 
-/// Returns a range of the rows of batches.
+/// Returns `count` rows of the batches, beginning with row `start`.
 fn rows_of(batches: &[RecordBatch], start: usize, count: usize) -> Vec<RecordBatch> {
     let (mut skipped, mut missing) = (start, count);
     let mut found = Vec::new();

@@ -114,11 +114,12 @@ pub(super) fn repl(
 /// Action on an unfinished statement at the end of the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum EndAction {
-    /// The end of the session: there is no statement.
+    /// The end of the session, because no statement is unfinished.
     End,
-    /// Execution: the end of a script ends its last statement. The next read reports the end again.
+    /// Execution of the statement, which the end of a script completes. The next read reports the
+    /// end of the input again.
     Run,
-    /// Removal: Ctrl-D does not finish a statement.
+    /// Removal of the statement, because Ctrl-D does not complete a statement.
     Drop,
 }
 
@@ -166,7 +167,7 @@ fn take_line(statement: &mut String, line: &str) -> LineAction {
         }
         Completeness::Incomplete | Completeness::OpenToken => {
             statement.push('\n');
-            // The end of a script adds a line `;`.
+            // At the end of a script, `repl` adds a line `;`, even if a string is not closed.
             if line == ";" { LineAction::Statements(std::mem::take(statement)) } else { LineAction::Wait }
         }
         Completeness::Complete => LineAction::Statements(std::mem::take(statement)),

@@ -26,7 +26,7 @@ pub(super) struct OutputOptions {
     pub(super) rows: RowStyle,
     /// The number of repeated runs after the first.
     pub(super) repeat: u32,
-    /// Set to print a line with the time.
+    /// Whether to print a line with the time of each statement.
     pub(super) timing: bool,
 }
 
@@ -49,8 +49,8 @@ pub(super) struct ScriptPosition {
 }
 
 /// Parses all statements of a text, and then runs them until one fails. Ctrl-C cancels the
-/// statement that is running or printed. The failure of one of several statements names the
-/// statement and its line.
+/// statement that is running or being printed. If the text has several statements, a failure names
+/// the failed statement and its line.
 pub(super) async fn run_text(
     database: &Database,
     text: &str,
@@ -74,7 +74,7 @@ pub(super) async fn run_part(
     run_statements(database, text, Some(start), options, out).await
 }
 
-/// Runs the statements of a text, which is a part of a script if it has a position.
+/// Runs the statements of a text. If `position` is given, the text is a part of a script.
 async fn run_statements(
     database: &Database,
     text: &str,
@@ -117,7 +117,9 @@ fn parse(database: &Database, statement: &StatementText) -> Result<Vec<CliStatem
     if let Ok(statements) = database.statements(text) {
         return Ok(sql(statements));
     }
-    // Only errors need the blanks before the statement, which would slow down long scripts.
+    // Parses the statement again, with blanks in place of the text before it, so that errors have
+    // lines and columns of the whole text. Valid statements skip this step, which is slow in long
+    // scripts.
     let before = "\n".repeat(statement.line as usize - 1) + &" ".repeat(statement.column as usize - 1);
     let text = format!("{before}{text}");
     let statements = database.statements(&text).map_err(|error| {
@@ -130,7 +132,7 @@ fn parse(database: &Database, statement: &StatementText) -> Result<Vec<CliStatem
     Ok(sql(statements))
 }
 
-/// Returns the hint on a text that is a command of sessions, and no statement.
+/// Returns the hint on a text that is a command of interactive sessions instead of a statement.
 fn session_command_hint(text: &str) -> Option<String> {
     let word = text.split_whitespace().next()?;
     let is_command = word.starts_with(['.', '\\']) || ["help", "quit", "exit"].contains(&&*word.to_lowercase());
@@ -168,8 +170,8 @@ fn explained_query(statement: &CliStatement) -> Option<&Statement> {
     }
 }
 
-/// Returns the reasons why aggregates of a query are not claimed, without repetitions. A query that
-/// joins tables or has windows, but no aggregates, has one reason.
+/// Returns the reasons why aggregates of a query are not claimed, without repetitions. For a query
+/// with joins or windows but without aggregates, the lack of aggregates is the reason.
 async fn unclaimed_reasons(database: &Database, query: Statement) -> Result<Vec<String>, DataFusionError> {
     let plan = database.execute(query).await?.into_optimized_plan()?;
     let unclaimed = database.unclaimed_aggregates(&plan);
@@ -186,7 +188,7 @@ async fn unclaimed_reasons(database: &Database, query: Statement) -> Result<Vec<
     Ok(reasons)
 }
 
-/// Returns whether a query joins tables or has windows, but no aggregates and no claimed region.
+/// Returns whether a query has joins or windows, but neither aggregates nor claimed regions.
 fn lacks_aggregate(plan: &LogicalPlan) -> Result<bool, DataFusionError> {
     let (mut has_work, mut has_aggregate) = (false, false);
     plan.apply_with_subqueries(|node| {
@@ -219,7 +221,7 @@ async fn run_statement(
     }
     if let Some(query) = explained {
         out.flush()?;
-        // The run of `EXPLAIN ANALYZE` may have found reasons in the rows or in its times.
+        // `EXPLAIN ANALYZE` runs the query, whose rows or times may add reasons.
         let later = unclaimed_reasons(database, query.clone()).await?;
         let found = later.iter().filter(|reason| !unclaimed.contains(reason));
         let lines = unclaimed.iter().map(|reason| format!("not claimed by redpoll: {reason}"));
@@ -242,7 +244,7 @@ async fn run_statement(
     warm.sort_unstable();
     if options.timing {
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-        // The note on a cut table has the number of rows.
+        // If the table was shortened, the note below it already has the number of rows.
         let rows = Some(rows).filter(|rows| options.rows.cut_to(*rows).is_none());
         out.flush()?;
         // Errors in writing to standard error are ignored.
@@ -305,7 +307,7 @@ async fn run(database: &Database, statement: CliStatement) -> Result<Vec<RecordB
     }
 }
 
-/// Returns the line with the times of a statement, and with the number of its rows if that is
+/// Returns the line with the times of a statement, and with the number of its rows if `rows` is
 /// given.
 fn timing_line(rows: Option<usize>, cold: Duration, warm: &[Duration]) -> String {
     let first = match rows {

@@ -6,19 +6,19 @@ use crate::rng::Rng;
 /// A source of choices that records them.
 #[derive(Clone, Debug)]
 pub struct RecordedChoices {
-    /// Source of the choices after the given choices; without a source, these choices are 0.
+    /// Source of the choices after the end of `given`; without a source, these choices are 0.
     rng: Option<Rng>,
     given: Vec<u64>,
     recorded: Vec<u64>,
 }
 
 impl RecordedChoices {
-    /// Returns choices drawn from a seed.
+    /// Returns a source of choices drawn from a seed.
     pub fn from_seed(seed: u64) -> RecordedChoices {
         RecordedChoices { rng: Some(Rng::new(seed)), given: Vec::new(), recorded: Vec::new() }
     }
 
-    /// Returns the given choices, limited to their ranges, followed by zeros.
+    /// Returns a source of the given choices, limited to their ranges, followed by zeros.
     pub fn from_list(given: Vec<u64>) -> RecordedChoices {
         RecordedChoices { rng: None, given, recorded: Vec::new() }
     }

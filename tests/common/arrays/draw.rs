@@ -87,7 +87,7 @@ impl OperandSource {
     }
 
     /// Draws an earlier result of the given shape whose values are exact in the dtype and within
-    /// `low..high`. Returns `None` if no result fits, and with a probability of 15% otherwise.
+    /// `range`. Returns `None` if no result fits, and otherwise with a probability of 15%.
     fn pick_earlier(
         &mut self,
         shape: &[usize],

@@ -106,7 +106,7 @@ pub const OTHERS: &[Operation] = &[
             let (a, x) = draw.new_array(&shape, Prim::F64);
             return (a.signbit(), is_negative(x));
         }
-        // The zeros of earlier results may have either sign.
+        // Zeros of earlier results may have either sign; the sum with 0.25 is never -0.
         let (a, x) = draw.array_with_dtype(&shape, Prim::F64);
         ((&a + 0.25).signbit(), is_negative(x + 0.25))
     }),

@@ -120,7 +120,7 @@ enum ModeIndex {
     Gather(DenseArray),
 }
 
-/// Indexes an array with aligned arrays of coordinates, among indices of other kinds.
+/// Draws an array and indices: gathers whose shapes align, mixed with indices of other kinds.
 fn draw_gathers(draw: &mut OperandSource) -> (Array, DenseArray) {
     let shape = draw.any_nonempty_shape(1, 5);
     let (a, x) = draw.array(&shape);
@@ -167,8 +167,8 @@ fn draw_gathers(draw: &mut OperandSource) -> (Array, DenseArray) {
     (a.slice(indices), expected)
 }
 
-/// Returns the values at indices. The modes of the aligned lists, of shape `aligned_shape`, come at
-/// the position of the first list.
+/// Reads `x` at indices. The result has the modes of `aligned_shape`, the common shape of all
+/// gathers, at the position of the first gather.
 fn read_at(x: &DenseArray, mode_indices: &[ModeIndex], aligned_shape: &[usize]) -> DenseArray {
     let first = mode_indices.iter().position(|mode_index| matches!(mode_index, ModeIndex::Gather(_)));
     let mut shape = Vec::new();
@@ -207,8 +207,8 @@ fn read_at(x: &DenseArray, mode_indices: &[ModeIndex], aligned_shape: &[usize]) 
     })
 }
 
-/// Draws a range with the semantics of Python over a mode of size `n`; returns the range with its
-/// coordinates.
+/// Draws a range, with the semantics of Python, over a mode of size `n`. Returns the range and the
+/// coordinates that the range selects.
 fn draw_range(draw: &mut OperandSource, n: i64) -> (Index, Vec<usize>) {
     let end = |draw: &mut OperandSource| draw.rng.chance(70).then(|| draw.rng.index(2 * n as usize + 5) as i64 - n - 2);
     let (start, stop) = (end(draw), end(draw));

@@ -37,7 +37,8 @@ pub fn op(op: impl Into<Op>, arrays: &[(&DenseArray, redpoll::logic::Prim)], mod
     })
 }
 
-/// Folds an array along axes, which are kept with size 1 or dropped.
+/// Folds an array along axes. With `keep_dims`, the result keeps these axes with size 1. Otherwise,
+/// the result drops these axes.
 pub fn fold(array: &DenseArray, axes: &[usize], keep_dims: bool, f: impl Fn(&[f64]) -> f64) -> DenseArray {
     let rank = array.ndim();
     let rest: Vec<usize> = (0..rank).filter(|k| !axes.contains(k)).collect();
@@ -77,7 +78,8 @@ pub fn read(
     })
 }
 
-/// Computes a sum of products. Letters name the modes of each array and of the result.
+/// Computes a sum of products with the given sum and product; each sum begins with `start`. Letters
+/// name the modes of each array and of the result.
 pub fn einsum(
     arrays: &[(&DenseArray, &[char])],
     result: &[char],

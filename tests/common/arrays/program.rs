@@ -40,12 +40,13 @@ pub const GROUPS: &[&[Operation]] = &[
     products::EINSUMS,
 ];
 
-/// Operations whose intermediate results are rounded, even if their values look exact. The code
-/// adds `divide` and `mean` by name.
+/// Operations that round intermediate results, even if their results look exact. [`add_result`]
+/// also counts `divide` and `mean` as rounded.
 const ROUNDED: &[&[Operation]] = &[functions::FLOAT_UNARY, reductions::MOMENTS];
 
-/// Largest number of elements of a result that becomes an operand. `MAX_MODES` limits its modes.
+/// Largest number of elements of a result that becomes an operand.
 const MAX_ELEMENTS: usize = 200;
+/// Largest number of modes of a result that becomes an operand.
 const MAX_MODES: usize = 5;
 
 /// Interpreters that run small programs, in addition to machine code.
@@ -65,7 +66,7 @@ pub enum ArrayOutcome {
 #[derive(Debug)]
 pub struct ArrayReport {
     pub outcome: ArrayOutcome,
-    /// The operations in order. The flag is set if an operand is an earlier result.
+    /// The operations in order, each with a flag that is set if an operand is an earlier result.
     pub operations: Vec<(&'static str, bool)>,
     /// The program, one line per operation.
     pub text: String,
@@ -93,7 +94,8 @@ pub(super) struct ArrayProgram {
     operations: Vec<(&'static str, bool)>,
     pub(super) text: String,
     starts: Vec<usize>,
-    /// The failure of an operation that could not be applied, or whose result has another shape.
+    /// The failure of an operation that could not be applied, or whose result does not have the
+    /// expected shape.
     pub(super) failure: Option<PhaseFailure>,
 }
 
@@ -164,8 +166,8 @@ fn draw_config(choices: &mut RecordedChoices) -> (Config, String) {
     (config, text)
 }
 
-/// Checks the shape of a result and adds the result. Later operations may take small results with
-/// exact values as operands.
+/// Checks the shape of a result and returns its step. If the result is small and its values are
+/// exact, later operations may take the result as an operand.
 fn add_result(
     draw: &mut OperandSource,
     operations: &[(&str, bool)],
@@ -202,7 +204,7 @@ fn add_result(
 }
 
 /// Computes the last result and some other results together, and compares all of them with the
-/// expected results. Interpreters compute some of the small last results again.
+/// expected results. If the last result is small, some interpreters compute this result again.
 fn check(draw: &mut OperandSource, steps: &[ProgramStep], text: &mut String) -> ArrayOutcome {
     let requested: Vec<&ProgramStep> =
         steps.iter().enumerate().filter(|(k, _)| k + 1 == steps.len() || draw.rng.chance(25)).map(|(_, s)| s).collect();

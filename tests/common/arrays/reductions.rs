@@ -63,8 +63,9 @@ pub const FOLDS: &[Operation] = folds! { 0, any_shape;
     "reduce" Some(Prim::I64), |a, axes| a.reduce(Builtin::BitXor, 5, axes), |v| v.iter().fold(5, |s, x| s ^ *x as i64) as f64;
 };
 
-/// Variances and standard deviations. Outside programs, the sizes are 1, 2 and 4, so that means and
-/// variances are exact. Programs compare within a tolerance.
+/// Variances and standard deviations. Single operations have dimensions of 1, 2 and 4, so that
+/// means and variances are exact. Random programs have any dimensions and compare within a
+/// tolerance.
 pub const MOMENTS: &[Operation] = &[
     ("var", |draw| {
         let r = draw_exact(draw);
@@ -89,7 +90,7 @@ pub const ARG_EXTREMES: &[Operation] = folds! { 0, any_nonempty_shape;
     "argmax" None, |a, axes| a.argmax(axes), |v| (0..v.len()).fold(0, |best, k| if v[k] > v[best] { k } else { best }) as f64;
 };
 
-/// Returns the coordinate of the first NaN or, without NaN, of the first extreme.
+/// Returns the coordinate of the first NaN or, if there is no NaN, of the first extreme.
 fn first(v: &[f64], is_better: fn(&f64, &f64) -> bool) -> f64 {
     let is_before = |a: f64, b: f64| !b.is_nan() && (a.is_nan() || is_better(&a, &b));
     (0..v.len()).fold(0, |best, k| if is_before(v[k], v[best]) { k } else { best }) as f64

@@ -19,8 +19,8 @@ pub fn smallest_failure(choices: &[u64], phase: &str) -> Option<ArrayReport> {
     let mut found = fails(choices.to_vec())?;
     loop {
         let before = (found.choices.len(), found.choices.iter().sum::<u64>());
-        // Remove whole operations. Then remove or zero ever smaller pieces, and lower single
-        // choices.
+        // Remove whole operations. Then remove or zero ranges of 16, 4 and 1 choices, and lower
+        // single choices.
         let mut at = 0;
         while at < found.starts.len() {
             let end = found.starts.get(at + 1).copied().unwrap_or(found.choices.len());

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::iter;
 use std::sync::Arc;
 
-/// Limits of the interpreter for the definition.
+/// Limits of the interpreter that computes the expected results.
 const DEFINITION_LIMITS: InterpLimits = InterpLimits { steps: 300_000, values: 100_000 };
 /// Bounds for the kernels of programs. Even a few lines over sparse levels may give a long kernel.
 const PROGRAM_BOUNDS: KernelBounds =
@@ -25,9 +25,9 @@ const PROGRAM_BOUNDS: KernelBounds =
 /// Statistics of a program that passed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProgramReport {
-    /// Number of values of results. These values are the same in every engine.
+    /// Number of values of results, all of which are equal in every engine.
     pub equal: usize,
-    /// Number of these values that differ from the fill value.
+    /// Number of values of results that differ from the fill value.
     pub stored: usize,
     pub counts: Counts,
     /// Number of statements of the kernel.
@@ -39,13 +39,13 @@ pub enum ProgramOutcome {
     Passed(ProgramReport),
     /// A pass rejects the program.
     Rejected(Rejection),
-    /// The definition fails, the kernel is too long, or results differ and floats may have been
-    /// rounded or are NaN.
+    /// The written program fails in the interpreter, the kernel is too long, or results differ and
+    /// floats may have been rounded or are NaN.
     Undefined(String),
     Failed(PhaseFailure),
 }
 
-/// Runs a case in all engines and compares the results with the definition.
+/// Runs a case in all engines and compares the results with the results of the written program.
 pub fn run(case: &ProgramCase) -> ProgramOutcome {
     match compare_engines(case) {
         Ok(outcome) => outcome,
@@ -111,7 +111,7 @@ fn run_engines(case: &ProgramCase, program: &Arc<Program>) -> Result<EngineResul
     Ok(run)
 }
 
-/// Compares one result of every engine with its definition.
+/// Compares one result of every engine with the expected values.
 fn compare(found: &EngineResults, name: &str, expected: &[Scalar]) -> Result<(), PhaseFailure> {
     let dense = |phase: &'static str, tensor: &Tensor| {
         tensor.to_dense_scalars().map_err(|e| PhaseFailure { phase, message: error_chain(&e) })

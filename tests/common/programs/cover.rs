@@ -9,7 +9,7 @@ use redpoll_logic::testing::Coverage;
 use redpoll_logic::{FloatMode, LeafKind, LevelFormat, LevelKind, StorageMode};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Constructs, in addition to levels, that a long run covers.
+/// Constructs, in addition to levels, that a long run must cover.
 const EXPECTED: &[&str] = &[
     "write init",
     "write =",
@@ -94,8 +94,8 @@ const EXPECTED: &[&str] = &[
     "workspace RunLength",
 ];
 
-/// Returns the name under which a level is counted. Lists with repeated coordinates have a name of
-/// their own.
+/// Returns the name under which a level is counted. Lists with repeated coordinates have a separate
+/// name.
 fn level(level: LevelFormat) -> String {
     match (level.kind, level.unique) {
         (LevelKind::SparseList, false) => "Coordinates".to_owned(),
@@ -103,7 +103,7 @@ fn level(level: LevelFormat) -> String {
     }
 }
 
-/// Returns the names of everything that a long run covers.
+/// Returns the names of all levels and constructs that a long run must cover.
 pub fn expected() -> Vec<String> {
     let kinds = LevelKind::all().map(|k| format!("{k:?}")).chain(["Coordinates".to_owned()]);
     let levels = kinds.flat_map(|k| [format!("read {k}"), format!("write {k}")]);

@@ -31,7 +31,7 @@ pub fn smallest_failure(case: &ProgramCase, failure: PhaseFailure) -> (ProgramCa
     }
 }
 
-/// Returns whether a case has the size of another case, but simpler levels or smaller values.
+/// Returns whether a case has the same size as another case, but simpler levels or smaller values.
 fn is_simpler(one: &ProgramCase, other: &ProgramCase) -> bool {
     let weight = |c: &ProgramCase| {
         let formats: usize =
@@ -42,7 +42,7 @@ fn is_simpler(one: &ProgramCase, other: &ProgramCase) -> bool {
     one.size() == other.size() && weight(one) < weight(other)
 }
 
-/// Returns cases that differ in one step. Large steps come first.
+/// Returns cases that differ from the given case by one step of reduction. Large steps come first.
 fn candidates(case: &ProgramCase) -> Vec<ProgramCase> {
     let mut all = Vec::new();
     for k in 0..case.schedule.len() {
@@ -75,8 +75,8 @@ fn candidates(case: &ProgramCase) -> Vec<ProgramCase> {
     all
 }
 
-/// Returns variants of an expression: with one part removed or replaced by one of its own parts or
-/// a constant, or with a smaller number.
+/// Returns variants of an expression. In a variant, one part is removed, or replaced by one of its
+/// own parts, by a constant, or by a smaller number.
 fn smaller_expressions(s: &Sexpr) -> Vec<Sexpr> {
     let mut all = Vec::new();
     match &s.kind {

@@ -141,7 +141,7 @@ pub async fn check(database: &Database, sql: &str) -> Result<Option<usize>, Phas
     set(true).await?;
     let claimed = claims(database, sql).await;
     let claimed_rows = run(database, sql).await;
-    // An order inside of an aggregate or a window does not order the rows.
+    // An `ORDER BY` inside an aggregate or a window does not order the rows.
     let outer = sql.rsplit(')').next().unwrap_or(sql).to_lowercase();
     let ordered = outer.contains("order by");
     match (plain, claimed_rows) {

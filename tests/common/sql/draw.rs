@@ -70,7 +70,7 @@ fn date(n: u64) -> SqlValue {
 enum RowKind {
     /// Any rows, with duplicates and NULLs.
     Any,
-    /// One row for each of the first keys, which are (nearly) all keys of other tables.
+    /// One row for each small key. Nearly all keys of the other tables are small keys.
     Keys,
     /// No rows.
     Empty,
@@ -119,8 +119,8 @@ fn random_rows(rng: &mut Rng, kind: RowKind) -> Vec<Vec<SqlValue>> {
     all
 }
 
-/// Draws the columns of a table: `s` in any kind of array that every function accepts as text, `r`
-/// in any kind.
+/// Draws the columns of a table: `s` is in a kind of array that every function accepts as text, and
+/// `r` is in any kind.
 fn random_columns(rng: &mut Rng) -> Vec<TableColumn> {
     let kind = match rng.below(10) {
         0..=4 => RowKind::Any,
@@ -162,7 +162,7 @@ pub fn declarations(seed: u64) -> Vec<Declaration> {
         all.push(match table + 1 < TABLES {
             true => Declaration::Rows { name, columns },
             false => {
-                // The file has plain text.
+                // A file stores plain text, so all columns have the default kind of array.
                 let plain = columns.into_iter().map(|column| TableColumn { text: TextArray::Default, ..column });
                 let written = seed.is_multiple_of(GROUP) || rng.chance(60);
                 let contents = written.then(|| plain.collect());
@@ -211,8 +211,8 @@ fn spanning_expression(rng: &mut Rng, a: &str, b: &str) -> String {
     }
 }
 
-/// Draws an aggregate whose expression or filter reads two tables, and which is not a sum of
-/// products.
+/// Draws an aggregate that is not a sum of products, and whose expression or filter reads two
+/// tables.
 fn spanning_aggregate(rng: &mut Rng, a: &str, b: &str) -> String {
     let value = match rng.below(3) {
         0 => format!("CASE WHEN {a}.k > {b}.j THEN {a}.v * {b}.v END"),
@@ -398,8 +398,8 @@ pub fn query(seed: u64) -> RandomQuery {
             _ => JoinClause { kind: "JOIN", table, on },
         });
     }
-    // Keys of semi-joins and anti-joins, since groups and counts of these keys have plans of their
-    // own.
+    // The keys of semi-joins and anti-joins. Queries that group by such a key, or count its values,
+    // are planned differently.
     let mut semi_join_keys: Vec<String> = Vec::new();
     if rng.chance(if count == 1 { 60 } else { 20 }) {
         let kind = *rng.pick(&["LEFT SEMI JOIN", "LEFT ANTI JOIN", "LEFT ANTI JOIN"]);

@@ -25,7 +25,7 @@ pub struct JoinClause {
     pub on: Vec<String>,
 }
 
-/// A condition, with the conjuncts inside of it.
+/// A condition: the text before its conjuncts, the conjuncts, and the text after them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WhereCondition {
     pub before: String,

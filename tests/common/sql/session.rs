@@ -53,8 +53,8 @@ const TABLES: [SessionTable; 5] = [
     },
 ];
 
-/// Returns the names of the session's tables and the queries that compute their rows, at a scale of
-/// `percent` of 90,000 rows. The queries are in the dialect of DataFusion.
+/// Returns the names of the session's tables and the queries that compute their rows, in the
+/// dialect of DataFusion. If `percent` is 100, the tables have 90,000 rows in total.
 pub fn session_tables(percent: u64) -> Vec<(&'static str, String)> {
     let rows = |table: &SessionTable| (table.rows * percent / 100).max(1);
     // A multiplicative hash of the row number.
@@ -86,8 +86,8 @@ pub fn session_tables(percent: u64) -> Vec<(&'static str, String)> {
     TABLES.iter().map(select).collect()
 }
 
-/// Returns `count` different queries of a session. Each counts the rows of a join of two to five
-/// tables along references, with conditions on attributes.
+/// Returns `count` different queries of a session. Each query counts the rows of a join of two to
+/// five tables along references, with conditions on attributes.
 pub fn session_queries(count: usize, seed: u64) -> Vec<String> {
     let mut rng = named("session", seed);
     let mut queries = Vec::new();
@@ -118,7 +118,7 @@ fn query(rng: &mut Rng) -> String {
     let size = 2 + rng.index(4);
     let mut joins = Vec::new();
     while tables.len() < size {
-        // A key that a chosen table and another table have.
+        // Join a chosen table with another table, on keys that refer to the same table.
         let keys = keys_of(rng.pick::<&str>(&["users", "posts"]));
         let (inside, outside): (Vec<_>, Vec<_>) = keys.into_iter().partition(|(table, _)| tables.contains(table));
         if inside.is_empty() || outside.is_empty() {

@@ -107,8 +107,8 @@ fn smaller(declaration: &Declaration, text: &str) -> Vec<Declaration> {
     }
 }
 
-/// Returns columns with fewer rows, without the columns that no query names, without one column,
-/// with plain arrays, or with more NULLs.
+/// Returns variants of columns: with fewer rows, without the columns that no query names, without
+/// one column, with the default kind of array for one column, or with one more NULL.
 fn smaller_columns(columns: &[TableColumn], text: &str) -> Vec<Vec<TableColumn>> {
     let rows = columns.first().map_or(0, |c| c.values.len());
     let mut all = Vec::new();

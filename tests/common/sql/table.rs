@@ -82,10 +82,11 @@ impl TableColumn {
 pub enum Declaration {
     /// A table in memory.
     Rows { name: String, columns: Vec<TableColumn> },
-    /// A CSV file, declared again. The file is written unless `contents` is `None`; `header` says
-    /// whether its first row is read as a header.
+    /// A CSV file. The declaration also writes the file, unless `contents` is `None`. `header` says
+    /// whether the first row is read as a header.
     File { name: String, contents: Option<Vec<TableColumn>>, header: bool },
-    /// A tensor of two modes: the columns k, j and v of its entries.
+    /// A tensor with two modes. The table has the coordinates of its entries as columns k and j,
+    /// and the values as column v.
     Tensor { name: String, shape: [u64; 2], entries: BTreeMap<[u64; 2], i64> },
 }
 
@@ -104,7 +105,7 @@ impl Declaration {
         }
     }
 
-    /// Returns the statements, with comments on columns that no statement can declare.
+    /// Returns the statements, with comments for columns and tensors that no statement can declare.
     pub fn statements(&self, file: &str) -> Vec<String> {
         match self {
             Declaration::Rows { name, columns } => {
@@ -166,7 +167,7 @@ impl Declaration {
     }
 }
 
-/// Returns a query that gives the rows of the columns.
+/// Returns a query whose result has the given columns.
 fn select(columns: &[TableColumn]) -> String {
     let rows = columns.first().map_or(0, |c| c.values.len());
     let expressions = columns.iter().enumerate().map(|(k, column)| {
@@ -184,8 +185,8 @@ fn select(columns: &[TableColumn]) -> String {
     format!("SELECT {} FROM (VALUES {rows}){filter}", expressions.collect::<Vec<_>>().join(", "))
 }
 
-/// Replaces the columns of kind [`TextArray::DictionaryOfNull`] by such dictionaries, which no
-/// statement can create.
+/// Replaces the columns of kind [`TextArray::DictionaryOfNull`] by dictionaries whose values
+/// include NULL, because no statement can create such dictionaries.
 async fn replace_dictionaries_of_null(database: &Database, name: &str, kinds: &[TextArray]) -> Result<()> {
     let rows = database.sql(&format!("SELECT * FROM {name}")).await?;
     let schema = rows.schema().inner().clone();

@@ -1,4 +1,4 @@
-//! The kinds of random cases: the share of each kind, and running and shrinking a case.
+//! The kinds of random cases: the share of each kind, and the functions that run and shrink a case.
 
 use clap::ValueEnum;
 use redpoll_datasets::testing::{check_seed, mutated_file};
@@ -136,7 +136,7 @@ fn program(seed: u64) -> Verdict {
     Verdict::Failed(CaseFailure { phase, message, shrink: Box::new(shrink) })
 }
 
-/// Returns the program of a seed; odd seeds get other formats.
+/// Returns the program of a seed. For odd seeds, the formats are drawn again.
 fn draw_program(seed: u64) -> programs::ProgramCase {
     let case = random_case(seed, &ProgramConfig::default());
     if seed.is_multiple_of(2) { case } else { redraw_formats(seed, &case) }
@@ -184,7 +184,7 @@ fn query(seed: u64) -> Verdict {
     Verdict::Failed(CaseFailure { phase, message, shrink: Box::new(shrink) })
 }
 
-/// Reads the damaged file of a seed. The reported file is shrunk already.
+/// Reads the damaged file of a seed. [`check_seed`] has already shrunk the file that it reports.
 fn file(seed: u64) -> Verdict {
     match check_seed(seed) {
         Ok(_) => Verdict::Agreed,

@@ -1,4 +1,4 @@
-//! Random cases of every kind for a given time: plans and programs through every engine, lazy
+//! Runs random cases of every kind for a given time: plans and programs through every engine, lazy
 //! arrays compared with plain arithmetic, and damaged files of every format. With the feature
 //! `sql`, queries are also compared with plain DataFusion.
 //!
@@ -6,12 +6,11 @@
 //! cargo run --release -p redpoll-bench --bin soak --features sql -- --minutes 60 --failures f.txt
 //! cargo run --release -p redpoll-bench --bin soak -- --only programs --only files --cases 100000
 //! ```
-//! A seed gives the same case on every machine. Standard output has each failure as soon as it is
-//! found. For the first ten failures of a kind and phase, a smaller self-contained text follows.
-//! The output ends, also after Ctrl-C, with a table of the counts and seeds of each kind, like the
-//! table in `tests/README.md`. Standard error has the progress.
-//! The status is 1 if a case failed. A case that hangs or ends the process is a failure and ends
-//! the run.
+//! A seed gives the same case on every machine. The program prints each failure as soon as it is
+//! found. For the first ten failures of a kind and phase, a smaller case follows as a
+//! self-contained text. The output ends, also after Ctrl-C, with a table of the counts and seeds of
+//! each kind, like the table in `tests/README.md`. Progress goes to standard error. The status is 1
+//! if a case failed. A case that hangs or ends the process is a failure and ends the run.
 #![allow(clippy::print_stdout, reason = "the binary prints a report")]
 
 mod kinds;
@@ -30,7 +29,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// The allocator of the program `redpoll`.
+/// The same allocator as in the program `redpoll`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -53,7 +52,8 @@ struct Cli {
     /// Number of threads; the number of cores by default
     #[arg(long)]
     threads: Option<NonZero<usize>>,
-    /// Run one of this many blocks of 32 cases also in the C tier, which takes most of the time
+    /// Interval between the blocks of 32 cases that also run in the C tier, which takes most of the
+    /// time
     #[arg(long, default_value_t = NonZero::new(8).expect("a constant"))]
     optimized_interval: NonZero<u64>,
     /// Append every failure to this file

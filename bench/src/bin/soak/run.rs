@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 const BLOCK_CASES: u64 = 32;
 /// Largest number of failures that are shrunk per kind and phase; shrinking all takes too long.
 const MAX_SHRUNK: u64 = 10;
-/// Factor on the time limit of a case, for shrinking a case and for compiling the kernels of a
-/// block.
+/// Factor by which the time limit of a case is multiplied to shrink a case, or to compile the
+/// kernels of a block.
 const LONG_FACTOR: u32 = 20;
 /// The time between two reports of the progress.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -39,7 +39,7 @@ pub(crate) struct Soak {
     pub(crate) max_cases: u64,
     pub(crate) minutes: f64,
     pub(crate) threads: usize,
-    /// One block in this many, for each kind, also runs in the C tier.
+    /// Every block of a kind whose number is a multiple of this number also runs in the C tier.
     pub(crate) optimized_interval: u64,
     /// Time limit of a case.
     pub(crate) case_limit: Duration,
@@ -186,8 +186,8 @@ impl SoakRun {
         }
     }
 
-    /// Reports a kernel that fails in the C tier. Adds a smaller case if the seed fails again
-    /// without the other cases of its block.
+    /// Reports a kernel that fails in the C tier. Searches for a smaller case if the seed also
+    /// fails without the other cases of its block.
     fn report_kernel(&self, thread: usize, kind: CaseKind, seed: u64, message: String) {
         optimizing::select_kernels(KernelSelection::Each);
         match run_phase("outside of phases", || Ok(kind.run(seed))) {

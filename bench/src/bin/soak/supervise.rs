@@ -13,7 +13,8 @@ use std::sync::atomic::AtomicBool;
 /// current step of each thread.
 const JOURNAL: &str = "REDPOLL_SOAK_JOURNAL";
 
-/// Returns the journal of this process if the process runs the cases.
+/// Returns the path of the journal in the process that runs the cases, and `None` in its
+/// supervisor.
 pub(crate) fn journal() -> Option<PathBuf> {
     std::env::var_os(JOURNAL).map(PathBuf::from)
 }
@@ -22,7 +23,8 @@ pub(crate) fn journal() -> Option<PathBuf> {
 /// reported as a failure.
 pub(crate) fn supervise(failures: &Failures) -> Result<ExitCode> {
     let journal = tempfile::NamedTempFile::new().context("cannot create the journal of the soak")?;
-    // The second process receives Ctrl-C as well, finishes its blocks and reports its counts.
+    // This process ignores Ctrl-C: the second process receives Ctrl-C as well, finishes its blocks
+    // and reports its counts.
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
     let program = std::env::current_exe()?;
     let status = Command::new(program).args(std::env::args_os().skip(1)).env(JOURNAL, journal.path()).status()?;

@@ -1,5 +1,5 @@
-//! The current step of each thread: a thread of this process finds steps that hang, and the parent
-//! process reads from the journal which steps were running when the process ended.
+//! The current step of each thread. A thread of this process finds steps that hang. If this process
+//! crashes, the parent process reads from the journal which steps were running.
 
 use crate::kinds::CaseKind;
 use anyhow::{Context, Result};

@@ -1,5 +1,5 @@
-//! Alternating folds over trees in several formats, and sums of slices that are read in place,
-//! compared with sums of slices that are stored first.
+//! Alternating folds over game trees in several formats, and sums of two slices, which are either
+//! stored first or read in place.
 
 use super::{describe, text, text_variant};
 use crate::data::{generate_content, generate_with};
@@ -38,7 +38,7 @@ fn minimax(data: &str, size: DataSize) -> Result<MakeOutcome> {
     let shape: Vec<u64> = (0..order).map(|k| if k < 2 { opening } else { later }).collect();
     let entries = Amount::Count(size.pick(entries, entries / 8, shape.iter().product::<u64>() / 2));
     let t = generate_with(&Uniform { shape, entries }, 110, Distribution::Integer { low: 1, high: 1000 }, Prim::F64)?;
-    let paper = "6.38 to 70.3 of PyData/Sparse's, growing with the order (Henry, fig. 30)";
+    let paper = "6.38 to 70.3 over PyData/Sparse, growing with the order (Henry, fig. 30)";
     let mut variants = vec![text_variant("list of coordinates", &[("T", &t, "coo")], text)?];
     if order < 7 {
         variants.push(text_variant("dense", &[("T", &t, "dense")], text)?);
@@ -47,8 +47,8 @@ fn minimax(data: &str, size: DataSize) -> Result<MakeOutcome> {
     WorkloadProblem::comparison(describe(data, &t), 1, variants).into_outcome()
 }
 
-/// Compares the sum of two slices that are stored first, the baseline, with sums of slices that are
-/// read in place. The slices are given by their index maps.
+/// Compares two ways to add two slices of a matrix, given by their index maps. The baseline stores
+/// the slices first; the other variants read them in place.
 fn compare_slices(a: &Content, data: &str, [first, second]: [String; 2], paper: &'static str) -> Result<MakeOutcome> {
     let slice = |maps: &str| format!("(index {maps} (table A i j))");
     let in_place =
@@ -81,7 +81,7 @@ fn slices(data: &str, size: DataSize) -> Result<MakeOutcome> {
     match data {
         "window" => {
             let window = |low: u64, high: u64| format!("(window i {low} {high}) (window j {low} {high})");
-            compare_slices(&a, data, [window(0, half), window(half, n)], "2.25 of SciPy's (Henry, section 8.2.4)")
+            compare_slices(&a, data, [window(0, half), window(half, n)], "2.25 over SciPy (Henry, section 8.2.4)")
         }
         _ => {
             let step = if data == "stride 8" { 8 } else { 2 };
@@ -90,7 +90,7 @@ fn slices(data: &str, size: DataSize) -> Result<MakeOutcome> {
                 let slice = |f: &str| format!("(window {f} {from} {high}) (stride {f} {step})");
                 format!("{} {}", slice("i"), slice("j"))
             };
-            compare_slices(&a, data, [strided(0), strided(1)], "1.47 of SciPy's (Henry, section 8.2.4)")
+            compare_slices(&a, data, [strided(0), strided(1)], "1.47 over SciPy (Henry, section 8.2.4)")
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Graph programs by push, by pull and by switching between push and pull. They run as programs
-//! with loops of their own and as plans in a loop, over graphs with and without stored values.
+//! Graph algorithms in several variants: by push, by pull, or switching between push and pull; as a
+//! program with loops, or as a plan that the benchmark repeats; over a graph with stored values, or
+//! over its pattern.
 
 use super::{describe, first_result, require, text};
 use crate::data::{dense_of, to_undirected, with_fill, with_weights};
@@ -79,7 +80,7 @@ fn bellman_ford(data: &str, size: DataSize) -> Result<MakeOutcome> {
     let a = with_weights(&require!(graph(data, size)), 121)?;
     let a = Content { fill: Scalar::F64(0.0), ..a };
     let n = a.shape[0];
-    // Plans read the edges into a vertex.
+    // The plan reads the edges that end at a vertex, so it needs the transpose.
     let far = with_fill(transpose(&a)?, f64::INFINITY);
     let mut distance = vec![f64::INFINITY; n as usize];
     distance[0] = 0.0;
@@ -93,7 +94,7 @@ fn bellman_ford(data: &str, size: DataSize) -> Result<MakeOutcome> {
             vec![WorkloadInput::new("A", a.clone(), "csr")?, source()?],
             first_result(text),
         )
-        .paper("3.53 of GraphBLAS's, which relaxes every edge (Finch, fig. 19)"),
+        .paper("3.53 over GraphBLAS, which relaxes every edge (Finch, fig. 19)"),
     ];
     WorkloadProblem::comparison(describe(data, &a), 1, variants).fill(f64::INFINITY).into_outcome()
 }
@@ -110,7 +111,8 @@ fn transpose(a: &Content) -> Result<Content> {
     Ok(crate::data::sparse_of(&[*m, *n], coordinates, Values::F64(edges.iter().map(|e| e.2).collect())))
 }
 
-/// Compares the graph with stored values, the baseline, with the graph as a pattern.
+/// Compares a program over the graph with stored values, the baseline, with the same program over
+/// the pattern of the graph.
 fn compare_leaves(data: &str, size: DataSize, fill: f64, text: &'static str) -> Result<MakeOutcome> {
     let a = require!(graph(data, size));
     let Data::Triples { coordinates, .. } = &a.data else { bail!("expected a sparse graph") };

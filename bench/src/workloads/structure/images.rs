@@ -78,9 +78,9 @@ fn pack_rows(image: &Picture<bool>) -> (Content, Content) {
     (dense_of(&shape, Values::U64(words)), dense_of(&shape[1..], Values::U64(beyond)))
 }
 
-/// Unpacks an image of words to an image of bytes. The image of words is the second element of
-/// `results`. The first element is an image of the same size, because words do not determine the
-/// number of bits in the last word.
+/// Converts an image of words to an image of one boolean per pixel. The image of words is the
+/// second element of `results`. The first element is an image that has the size of the result,
+/// because words do not determine the number of bits in the last word.
 fn unpack_rows(results: Vec<Tensor>) -> Result<Vec<Tensor>> {
     let [template, words] = <[Tensor; 2]>::try_from(results).ok().context("expected an image and its words")?;
     let shape = template.ty().shape.clone();
@@ -114,7 +114,7 @@ fn erosion(data: &str, size: DataSize, pairs: usize) -> Result<MakeOutcome> {
         variant("bytes", "dense", text!("plans/erosion.rp"))?,
         in_words.convert_results(unpack_rows),
         variant("runs", RUNS, text!("plans/erosion_runs.rp"))?
-            .paper("19.5 of OpenCV's on sketches, 266 magnified, 51.6 on MNIST (Finch, fig. 21)"),
+            .paper("19.5 over OpenCV on sketches, 266 magnified, 51.6 on MNIST (Finch, fig. 21)"),
     ];
     WorkloadProblem::comparison(describe(data, &bytes), 1, variants).into_outcome()
 }
@@ -130,7 +130,7 @@ fn histogram(data: &str, size: DataSize) -> Result<MakeOutcome> {
     if parse_format(BITS, 2).is_ok() {
         variants.push(variant("bits", BITS)?);
     }
-    variants.push(variant("runs", RUNS)?.paper("20.3 on Omniglot, 20.8 on sketches, of OpenCV's (Finch, fig. 21)"));
+    variants.push(variant("runs", RUNS)?.paper("20.3 over OpenCV on Omniglot, 20.8 on sketches (Finch, fig. 21)"));
     WorkloadProblem::comparison(describe(data, &mask), 1, variants).into_outcome()
 }
 
@@ -145,7 +145,7 @@ fn edges(data: &str, size: DataSize) -> Result<MakeOutcome> {
     sorted.sort_unstable();
     let quantile = |percent: usize| sorted[(sorted.len() - 1) * percent / 100];
     let low = quantile(75);
-    // If a pixel lies above the lower threshold, the thresholds differ.
+    // The upper threshold exceeds the lower one, unless no pixel exceeds the lower one.
     let above = sorted.iter().copied().find(|p| *p > low).unwrap_or(low);
     let high = quantile(80).max(above);
     // The region is the ellipse that touches the edges of the image.
@@ -165,7 +165,7 @@ fn edges(data: &str, size: DataSize) -> Result<MakeOutcome> {
     let variants = vec![
         variant("bytes", "dense", plan)?,
         variant("lists", "(dense (sparse-list (pattern)))", plan)?
-            .paper("2.69 of dense NumPy's, from 0.96 to 28.9 (Henry, fig. 29)"),
+            .paper("2.69 over dense NumPy, from 0.96 to 28.9 (Henry, fig. 29)"),
         variant("runs", RUNS, over_runs)?,
     ];
     WorkloadProblem::comparison(describe(data, &r), 1, variants).into_outcome()

@@ -1,11 +1,11 @@
-//! Structure: the same results from structured and from unstructured storage in one run, next to
-//! the results of papers.
+//! Structure: compares structured with unstructured storage. All variants of a workload compute the
+//! same results and are measured in the same run; the speedups that papers report are listed beside
+//! them.
 //!
-//! Ratios of papers are from the paper on Finch (W. Ahrens and others, *Finch: Sparse and
-//! Structured Tensor Programming with Control Flow*, 2024) and from the paper on sparse array
-//! programming (R. Henry and others, *Compilation of Sparse Array Programming Models*, 2021). The
-//! baselines of these papers are other libraries; the baselines here are redpoll's own lists and
-//! bytes.
+//! The speedups are from the paper on Finch (W. Ahrens and others, *Finch: Sparse and Structured
+//! Tensor Programming with Control Flow*, 2024) and from the paper on sparse array programming (R.
+//! Henry and others, *Compilation of Sparse Array Programming Models*, 2021). The baselines of
+//! these papers are other libraries; the baselines here are redpoll's own lists and bytes.
 
 mod arrays;
 mod graphs;
@@ -23,14 +23,14 @@ use redpoll_storage::Survey;
 pub(super) const FAMILIES: &[&[Workload]] =
     &[products::WORKLOADS, images::WORKLOADS, arrays::WORKLOADS, graphs::WORKLOADS];
 
-/// A format to compare, and the result that a paper reports for it.
+/// A format to compare, and the result that a paper reports for this format.
 type FormatCandidate = (&'static str, Option<&'static str>);
 
-/// Largest size of a tensor relative to the baseline; larger formats are impractical.
+/// Largest size of a tensor in a format that is measured, relative to the baseline format.
 const MAX_SIZE_RATIO: u64 = 8;
 
-/// Returns the candidates whose size for a tensor is practical. The first candidate is the
-/// baseline.
+/// Returns the candidates that store the tensor within [`MAX_SIZE_RATIO`] times the size of the
+/// baseline, which is the first candidate.
 fn practical_formats<'a>(content: &Content, candidates: &'a [FormatCandidate]) -> Result<Vec<&'a FormatCandidate>> {
     let rank = content.shape.len();
     let baseline = parse_format(candidates[0].0, rank)?;
@@ -46,7 +46,7 @@ fn practical_formats<'a>(content: &Content, candidates: &'a [FormatCandidate]) -
     Ok(practical)
 }
 
-/// Creates a variant of a text over tensors in formats.
+/// Creates a variant that runs the text of a plan or program over inputs in the given formats.
 fn text_variant(name: &str, inputs: &[(&str, &Content, &str)], text: &'static str) -> Result<Variant> {
     let inputs = inputs.iter().map(|(name, content, format)| WorkloadInput::new(name, (*content).clone(), format));
     Ok(Variant::from_text(name, inputs.collect::<Result<_>>()?, text))

@@ -69,7 +69,7 @@ fn pattern(data: &str, size: DataSize) -> Result<MakeOutcome> {
     let (a, pattern) =
         (with_values(&a, |n| Values::F64(vec![1.0; n]))?, with_values(&a, |n| Values::Bool(vec![true; n]))?);
     let x = dense(&a.shape[1..], 104);
-    let paper = "4.6 on email-Eu-core: 2.51 and 1 / 1.84 of TACO's (Finch, section 6.1)";
+    let paper = "4.6 on email-Eu-core: 2.51 and 1 / 1.84 over TACO (Finch, section 6.1)";
     let text = text!("plans/spmv_pattern.rp");
     let variants = vec![
         text_variant("csr", &[("A", &a, "csr"), ("x", &x, "dense")], SPMV)?,
@@ -103,7 +103,7 @@ fn symmetric(data: &str, size: DataSize) -> Result<MakeOutcome> {
     let variants = vec![
         text_variant("csr", &[("A", &both, "csr"), ("x", &x, "dense")], SPMV)?,
         text_variant("triangle", &[("A", &upper, "csr"), ("x", &x, "dense")], text)?
-            .paper("1.27 on average, 1.91 on saylr4, of TACO's (Finch, section 6.1)"),
+            .paper("1.27 over TACO on average, 1.91 on saylr4 (Finch, section 6.1)"),
     ];
     WorkloadProblem::comparison(describe(data, &both), 1, variants).into_outcome()
 }

@@ -149,8 +149,8 @@ fn detect_value(sample: &RecordSample<'_>, coordinates: &[usize]) -> Option<usiz
     }
     match coordinates {
         [] => (sample.columns >= 3).then_some(2),
-        // The column after the coordinates. The default is a case of this rule: the third column
-        // follows two columns of coordinates.
+        // Values follow the last column of coordinates. By default, two columns of coordinates come
+        // first, which agrees with the third column above.
         _ => coordinates.iter().max().map(|last| last + 1).filter(|&column| column < sample.columns),
     }
 }

@@ -10,8 +10,9 @@ use std::collections::HashSet;
 /// The fields of a record.
 type Record<'a> = [Cow<'a, [u8]>];
 
-/// Decides whether the first record is a header. Also returns the guess, if only the other records
-/// support the decision. `sample` has the first records of `bytes`, at least one.
+/// Decides whether the first record is a header. Also returns a guess, if the decision depends only
+/// on whether a field of the first record occurs again in the file. `sample` has the first records
+/// of `bytes`, at least one.
 pub(super) fn detect_header(
     bytes: &[u8],
     delimiter: Delimiter,
@@ -62,7 +63,7 @@ fn is_known(field: &[u8]) -> bool {
     is_listed(COORDINATE_NAMES, field) || is_listed(VALUE_NAMES, field)
 }
 
-/// Returns whether a field does not begin like a number or a date.
+/// Returns whether a field is neither a number nor text that begins like a number, such as a date.
 fn is_text(field: &[u8]) -> bool {
     let begins_number = field.first().is_some_and(|b| b.is_ascii_digit() || b"+-.".contains(b));
     !begins_number && !is_number(field)

@@ -9,28 +9,29 @@ use std::sync::Arc;
 pub struct EdgeListOptions {
     /// The delimiter of fields.
     pub delimiter: Option<Delimiter>,
-    /// True if the first record names the columns, or `None` to detect the header.
+    /// True if the first record names the columns; `None` to detect this.
     pub header: Option<bool>,
-    /// The columns of coordinates, mode by mode; by default those before the values.
+    /// The columns of coordinates, mode by mode; by default, they are detected.
     pub coordinates: Vec<Column>,
     /// The column of values.
     pub weight: Weight,
     /// The smallest coordinate in the file, usually 0 or 1.
     pub first: u64,
-    /// Kind of coordinates: detected from the first records, or always names.
+    /// The form of coordinates: detected from the first records, or always names.
     pub ids: Ids,
     /// The sets that the vertices in two columns of coordinates belong to.
     pub vertices: Vertices,
 }
 
-/// A decision on the first record of an edge list whose columns are all names. Only the other
-/// records support the decision; [`EdgeListOptions::header`] overrides it.
+/// A guess whether the first record of an edge list is the header, for files whose columns all hold
+/// names. The record is the header unless one of its fields occurs again in the file.
+/// [`EdgeListOptions::header`] overrides the guess.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeaderGuess {
     /// The first record, quoted and shortened for messages.
     pub record: String,
-    /// A quoted field of the first record that occurs again in the file: the record is an entry.
-    /// `None` if no field occurs again: the record is the header.
+    /// A quoted field of the first record that occurs again in the file, so that the record is an
+    /// entry. `None` if no field occurs again, so that the record is the header.
     pub repeated: Option<String>,
 }
 
@@ -58,7 +59,7 @@ impl fmt::Display for HeaderGuess {
 pub struct SeparateNames {
     /// The names of the columns, quoted for messages, or their numbers, counted from 1.
     pub columns: [String; 2],
-    /// The number of names in both columns.
+    /// The number of different names in the two columns together.
     pub names: usize,
 }
 
@@ -117,10 +118,10 @@ pub enum Weight {
     Column(Column),
 }
 
-/// Kind of coordinates.
+/// Form of coordinates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ids {
-    /// Numbers if the first records have numbers, otherwise names.
+    /// Detected for each column: names if one of the first records has a name, otherwise numbers.
     #[default]
     Detected,
     /// Names.
@@ -170,7 +171,7 @@ impl Dictionary {
         self.names.iter().map(|name| &**name)
     }
 
-    /// Returns the coordinate of a name, which is added if it is new.
+    /// Returns the coordinate of a name; adds the name if it is new.
     pub(super) fn encode(&mut self, name: &str) -> u64 {
         if let Some(&code) = self.codes.get(name) {
             return code;

@@ -31,7 +31,7 @@ pub(super) fn read(
     options: &EdgeListOptions,
     memory: &Memory,
 ) -> Result<ParsedFile, LocatedFault> {
-    // The banner would be read as a comment.
+    // Without this check, the banner would be skipped as a comment.
     if (MATRIX_MARKET.sniff)(bytes) {
         return Err(Fault::malformed("an edge list", "the banner of a Matrix Market file").at(Location::File));
     }
@@ -130,8 +130,8 @@ struct RecordReader<'a> {
     memory: &'a Memory,
 }
 
-/// Bytes of a name in addition to its characters: in the list of names and the table of codes,
-/// which reserve up to twice their size.
+/// Bytes charged for a name in addition to its characters. They cover the entries in the list of
+/// names and in the table of codes, whose capacity may be twice their length.
 const NAME_BYTES: usize = 128;
 
 /// The entries read so far.
@@ -153,7 +153,7 @@ impl RecordReader<'_> {
             min_shape: vec![0; rank],
         };
         let header = usize::from(sample.header.is_some());
-        // Integers are copied when the values turn out to be real.
+        // A value is charged twice, because integers are copied when a real value follows.
         let mut growth = Growth::new(self.memory, "entries", (rank + 2) * size_of::<u64>());
         for (line, record) in Records::new(bytes).skip(header) {
             let stored = entries.coordinates[0].len();

@@ -78,7 +78,8 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Moves on after a field, to the end of the record or past a delimiter.
+    /// Moves to the next field. `after` begins with the delimiter, or is empty at the end of the
+    /// record.
     #[inline]
     fn skip_delimiter(&mut self, after: &'a [u8]) {
         let Some((_, mut rest)) = after.split_first() else {
@@ -135,7 +136,7 @@ pub(super) struct RecordSample<'a> {
     pub(super) delimiter: Delimiter,
     /// The names of the columns, if there is a header.
     pub(super) header: Option<Vec<Cow<'a, [u8]>>>,
-    /// The guess that decided whether there is a header, if it was one.
+    /// The guess whether there is a header; `None` if the decision is not a guess.
     pub(super) guess: Option<HeaderGuess>,
     /// The first records below the header.
     pub(super) records: Vec<SampledRecord<'a>>,
@@ -182,7 +183,8 @@ pub(super) fn sample_records<'a>(
 }
 
 /// Returns the delimiter of the records: the first delimiter that splits all records into the same
-/// number of fields, or else the first that occurs in the first record, or else a comma.
+/// number of fields, at least two; or else the first delimiter that occurs in the first record; or
+/// else a comma.
 fn delimiter(records: &[(u64, &[u8])]) -> Delimiter {
     let counts = |d: Delimiter| records.iter().map(move |(_, record)| Fields::new(record, d).count());
     let agrees = |&d: &Delimiter| counts(d).next() > Some(1) && counts(d).min() == counts(d).max();

@@ -36,7 +36,7 @@ pub(super) fn write(
         let dimensions = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
         writeln!(out, "# {DIMS} {dimensions}")?;
     }
-    // The columns of a square matrix are read as one set otherwise.
+    // Without this comment, the columns of a square matrix are read as one set of names.
     if let ([rows, columns], [row_names, column_names]) = (&shape[..], &options.dictionaries[..])
         && rows == columns
         && row_names != column_names
@@ -68,7 +68,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The names of the coordinates of each mode, as written.
+/// The names of the coordinates of each mode, formatted as fields.
 type ModeNames<'a> = Vec<Option<Vec<Cow<'a, str>>>>;
 
 fn names<'a>(

@@ -84,7 +84,8 @@ pub(super) fn missing_size_line(cursor: &TextCursor<'_>) -> LocatedFault {
     if cursor.remaining() == 0 { fault.at(Location::File) } else { cursor.fault(fault) }
 }
 
-/// Returns the number of values of an array file: all elements, or those of the lower triangle.
+/// Returns the number of values in an array file: all elements of the matrix, or the elements of
+/// its lower triangle.
 fn array_entries(rows: u64, columns: u64, symmetry: Symmetry) -> Option<u64> {
     let (rows, columns) = (u128::from(rows), u128::from(columns));
     let entries = match symmetry {

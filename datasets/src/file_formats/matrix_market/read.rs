@@ -20,7 +20,7 @@ pub(super) fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Locate
     Ok((info, data))
 }
 
-/// A type of values for the field of the header.
+/// The type of the values, which the field in the header determines.
 trait FieldValue: Copy + Default {
     fn read(cursor: &mut TextCursor<'_>) -> Result<Self, LocatedFault>;
     fn negate(self) -> Option<Self>;
@@ -30,7 +30,7 @@ trait FieldValue: Copy + Default {
 
 impl FieldValue for bool {
     fn read(cursor: &mut TextCursor<'_>) -> Result<bool, LocatedFault> {
-        // A pattern has no values; those that some writers add are ignored.
+        // A pattern has no values; values that some writers add are ignored.
         if !cursor.at_line_end() {
             cursor.real()?;
         }
@@ -178,8 +178,9 @@ fn array_entries<T: FieldValue>(
         packed.push(T::read(cursor)?);
     }
     check_count(cursor, info.stored, packed.len() as u64)?;
-    // The file has a value for each element or for about half of them, so this size is bounded by
-    // about twice the values read. The exception is a skew-symmetric matrix of one element.
+    // The file has a value for each element, or for about half of the elements, so this count is at
+    // most about twice the number of values read. The exception is a skew-symmetric matrix of one
+    // element.
     let count = element_count(&info.shape).and_then(|n| usize::try_from(n).ok()).ok_or_else(|| {
         cursor.fault(Fault::TooLarge {
             quantity: "the number of elements",

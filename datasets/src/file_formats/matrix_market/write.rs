@@ -4,8 +4,9 @@
 //! if a value exceeds 2^63 - 1. SciPy reads `unsigned-integer`; older readers do not. Booleans are
 //! `pattern` in coordinate layout and `integer` in array layout.
 //!
-//! Numbers have the fewest digits that identify them in their dtype: an `f32` is restored exactly
-//! as `f32`, but its text read as `f64` is the `f64` nearest to the text.
+//! Numbers have the fewest digits that identify them in their dtype. The text of an `f32` gives the
+//! same value when it is read as `f32`. Read as `f64`, it gives the `f64` nearest to the text,
+//! which may be another value.
 
 use super::super::shared::{self, NumberText};
 use crate::content::{Content, Layout, Symmetry};
@@ -42,7 +43,7 @@ fn field(values: &Values, layout: Layout) -> &'static str {
     }
 }
 
-/// Returns whether a file of this symmetry has an entry at this row and column.
+/// Returns whether a file of this symmetry contains the entry at this row and column.
 fn is_written(symmetry: Symmetry, row: u64, column: u64) -> bool {
     match symmetry {
         Symmetry::General => true,

@@ -62,7 +62,7 @@ impl ElementType {
 }
 
 impl NpyHeader {
-    /// Returns the bytes of all elements, or `None` on overflow.
+    /// Returns the number of bytes of all elements, or `None` on overflow.
     pub(in super::super) fn payload_bytes(&self) -> Option<u64> {
         element_count(&self.shape)?.checked_mul(self.element.bytes()?)
     }
@@ -166,7 +166,7 @@ fn dictionary(text: &[u8]) -> Result<NpyHeader, Fault> {
     }
 }
 
-/// A position in the text of the dictionary.
+/// A cursor in the text of the dictionary.
 struct Literal<'a> {
     text: &'a [u8],
     at: usize,

@@ -17,7 +17,7 @@ pub(super) struct Archive<'a> {
 
 impl<'a> Archive<'a> {
     pub(super) fn open(bytes: &'a [u8], memory: &'a Memory) -> Result<Archive<'a>, LocatedFault> {
-        // Archives begin with an entry, or with the end of an empty directory.
+        // An empty archive begins with the end record of its directory, any other with an entry.
         if !bytes.starts_with(b"PK") {
             let found = quote(&bytes[..bytes.len().min(6)]);
             return Err(Fault::malformed("an archive, which begins with `PK`", found).at(Location::File));

@@ -4,7 +4,7 @@
 //! <https://graphblas.org/binsparse-specification>. A tensor is stored as levels, each of one or
 //! more dimensions. A dense level has no arrays. A sparse level has an array `indices_D` for each
 //! of its dimensions `D`. A sparse level below another level also has an array `pointers_to_D` for
-//! its first dimension. The formats with names (`CSR`, `COOR`, ..) are lists of levels, too. Values
+//! its first dimension. Each named format (`CSR`, `COOR`, ..) stands for a list of levels. Values
 //! may be `iso`: one value for all entries. Complex values and symmetric structures are rejected.
 
 use super::archive::Archive;
@@ -202,8 +202,8 @@ fn value_type(name: &Value) -> Result<(Prim, bool), LocatedFault> {
     found.map(|(_, prim)| (*prim, iso.is_some())).ok_or_else(|| mismatch_fault("a type of values", &text))
 }
 
-/// The positions of the levels read so far: listed positions, and dense dimensions below each of
-/// them.
+/// The positions of the levels read so far: the positions that the last sparse level lists, and the
+/// dense dimensions below each listed position.
 struct Positions {
     /// The coordinates of each listed position, by dimension.
     listed: Vec<Vec<u64>>,

@@ -21,8 +21,8 @@ pub(super) enum Scheme {
     Bsr([u64; 2]),
     /// Diagonals.
     Dia,
-    /// The scheme of PyData, with the compressed modes. Each position in the compressed modes has a
-    /// fiber along all other modes.
+    /// The scheme of PyData, with the compressed modes. All other modes together form one fiber for
+    /// each coordinate in the compressed modes.
     Gcxs(Vec<usize>),
     /// Levels of Binsparse.
     Binsparse(Box<Descriptor>),
@@ -208,8 +208,8 @@ fn coordinates(archive: &mut Archive<'_>, shape: &[u64]) -> Result<Data, Located
     Ok(Data::Triples { coordinates, values })
 }
 
-/// Reads and checks pointers: there is one more pointer than fibers, the first is 0, and they
-/// ascend to at most the number of entries.
+/// Reads and checks pointers: there is one more pointer than fibers, the first pointer is 0, and
+/// pointers ascend to at most the number of entries.
 pub(super) fn pointers(
     archive: &mut Archive<'_>,
     name: &str,
@@ -265,8 +265,8 @@ fn compressed(archive: &mut Archive<'_>, shape: &[u64], inner: usize) -> Result<
     Ok(Data::Triples { coordinates, values })
 }
 
-/// Reads the fibers of PyData: one for each row-major position of the outer modes, with row-major
-/// positions in the inner modes as indices.
+/// Reads the fibers of PyData. There is a fiber for each row-major position in the outer modes; its
+/// indices are row-major positions in the inner modes.
 fn fibers(archive: &mut Archive<'_>, shape: &[u64], outer: &[usize]) -> Result<Data, LocatedFault> {
     let values = archive.array("data")?.values;
     let (_, indices) = archive.naturals("indices", 1)?;
@@ -311,8 +311,8 @@ fn blocks(archive: &mut Archive<'_>, shape: &[u64], block: [u64; 2]) -> Result<D
     let ptr = pointers(archive, "indptr", shape[0] / block[0], available)?;
     let block_rows = expand(archive, &ptr)?;
     check_range("indices", 1, shape[1] / block[1], &indices[..block_rows.len()])?;
-    // If there are blocks, they were read, so their size is valid. Without blocks, the size in the
-    // header is arbitrary, and its product may overflow.
+    // If there are blocks, their values were read, so the block size is valid. Without blocks, the
+    // block size in the header is arbitrary, and the product may overflow.
     let count = block_rows.len() * block[0].saturating_mul(block[1]) as usize;
     archive.charge("coordinates", bytes_of(count, 2 * size_of::<u64>()))?;
     let (mut i, mut j) = (Vec::with_capacity(count), Vec::with_capacity(count));
@@ -337,7 +337,7 @@ fn diagonals(archive: &mut Archive<'_>, shape: &[u64]) -> Result<Data, LocatedFa
     check_length("offsets", data.shape[0], offsets.len())?;
     let width = data.shape[1];
     let zero = Scalar::zero(data.values.prim());
-    // Each nonzero element has its coordinates and position, in vectors that grow to twice their
+    // Each nonzero element has two coordinates and a position, in vectors that grow to twice their
     // size.
     archive.charge("coordinates", bytes_of(data.values.len(), 6 * size_of::<u64>()))?;
     let (mut i, mut j, mut positions) = (Vec::new(), Vec::new(), Vec::new());

@@ -29,7 +29,8 @@ pub(super) fn write(content: &Content, options: &WriteOptions, out: &mut dyn Wri
     Ok(archive.finish()?)
 }
 
-/// Returns the layout of the entries in an archive.
+/// Chooses the layout of the entries in an archive, and checks that an archive can store this
+/// layout.
 pub(super) fn choose_layout(content: &Content, options: &WriteOptions, file: &str) -> Result<Layout, Fault> {
     let matrix = content.shape.len() == 2;
     let layout = match options.layout {

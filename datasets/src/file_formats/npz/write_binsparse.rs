@@ -1,4 +1,4 @@
-//! Writer of Binsparse: compressed rows or columns, coordinates in order, or all elements, with the
+//! Writer of Binsparse: compressed rows or columns, sorted coordinates, or all elements, with the
 //! fill value.
 
 use super::binsparse::{DESCRIPTOR, TYPES};
@@ -65,8 +65,7 @@ fn element() -> Value {
     json!({ "level_desc": "element" })
 }
 
-/// Writes entries in the order of their coordinates, compared mode by mode in the order of the
-/// layout.
+/// Writes entries sorted by their coordinates: by columns first for CSC, otherwise row-major.
 fn write_entries(
     (coordinates, values): (&[Vec<u64>], &Values),
     (shape, layout): (&[u64], Layout),

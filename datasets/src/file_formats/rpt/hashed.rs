@@ -1,4 +1,4 @@
-//! Arrays read from a file together with their hashes, in pieces on several threads.
+//! Reading and hashing of arrays in pieces, on several threads.
 
 use arrow_buffer::{Buffer, MutableBuffer};
 use redpoll_files::read_exact_at;
@@ -6,7 +6,8 @@ use std::fs::File;
 use std::io;
 use std::thread;
 
-/// Number of bytes of a piece, small enough to be still in the cache of a core when it is hashed.
+/// Number of bytes of a piece. A piece is small enough to stay in the cache of a core between
+/// reading and hashing.
 const PIECE: usize = 1 << 20;
 
 /// Returns the hash of an array: the hash of the hashes of its pieces.
@@ -22,7 +23,8 @@ pub(super) fn hash_of(bytes: &[u8]) -> blake3::Hash {
 
 /// Reads an array, and returns it with its hash.
 pub(super) fn read_hashed(file: &File, offset: u64, bytes: usize) -> io::Result<(Buffer, blake3::Hash)> {
-    // A buffer that cannot be allocated would end the process.
+    // The constructor of the buffer aborts the process if the allocation fails, so the size is
+    // tried first.
     Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
     let mut buffer = MutableBuffer::from_len_zeroed(bytes);
     let share = share(bytes, thread_count(bytes));

@@ -27,7 +27,7 @@ pub(super) const PREFIX: u64 = 8;
 /// Maximum length of a message, not counting the data after it.
 const MAX_MESSAGE: u64 = 1 << 24;
 
-/// A stream with its position.
+/// Reader of the messages in a stream.
 pub(super) struct MessageReader<'a> {
     stream: &'a mut dyn Read,
     /// The number of bytes read.
@@ -90,8 +90,8 @@ fn truncated(content: &'static str, expected: u64, found: u64) -> StreamError {
     Fault::Truncated { content, expected: Count(Some(expected)), found }.at(Location::File).into()
 }
 
-/// Checks that the record batch is followed by the mark after the last message, and that the file
-/// ends like an Arrow file. `read` reads bytes of the file at an offset.
+/// Checks that the mark for the end of the messages follows the record batch, and that the file
+/// ends with the magic bytes. `read` reads bytes of the file at an offset.
 pub(super) fn check_end<E: From<Fault>>(
     size: u64,
     body_end: u64,
@@ -117,7 +117,8 @@ pub(super) fn check_end<E: From<Fault>>(
 }
 
 /// Writes a message, padded so that the data after it are aligned. `position` is the number of
-/// bytes written before; returns the number of bytes of the message with prefix and padding.
+/// bytes written before the message. Returns the number of bytes of the message, including prefix
+/// and padding.
 pub(super) fn write_message(out: &mut dyn Write, position: u64, message: &[u8]) -> io::Result<u64> {
     let padded = (position + PREFIX + message.len() as u64).next_multiple_of(ALIGNMENT) - position;
     let length = i32::try_from(padded - PREFIX).map_err(|_| io::Error::other("the schema is too large"))?;

@@ -1,9 +1,10 @@
 //! The file format of redpoll, `.rpt`: the arrays of a tensor as an Arrow IPC file.
 //!
-//! The file has one record batch of one row, with a column for each array: those of the levels,
-//! outermost first, then those of the leaf. A column is a large list whose only row is the array.
-//! Columns are named `0.ptr`, `0.idx`, .. for levels, and `val` or `val.MEMBER` for the leaf.
-//! Booleans are stored as bytes 0 and 1, as in memory. Any reader of Arrow files reads the columns.
+//! The file has one record batch of one row, with a column for each array: first the arrays of the
+//! levels, outermost first, then the arrays of the leaf. A column is a large list whose only row is
+//! the array. Columns are named `0.ptr`, `0.idx`, .. for levels, and `val` or `val.MEMBER` for the
+//! leaf. Booleans are stored as bytes 0 and 1, as in memory. Any reader of Arrow files reads the
+//! columns.
 //!
 //! The metadata of the schema has the type of the tensor in redpoll's text forms:
 //!

@@ -1,12 +1,13 @@
 //! Opening of files on disk: floats are mapped into memory, all other arrays are loaded.
 //!
-//! Addresses are computed from positions, coordinates, flags and whole numbers, so kernels must see
-//! only the validated elements of such arrays, whatever other processes do to the file. These
-//! arrays are loaded into the memory of this process: when the file is opened and validated, or, if
-//! the user has a record of the file, when they are first read. The loader of an array then
-//! compares the hash of the array with the hash in the record. Floats are mapped: their pages are
-//! loaded when kernels read them. If the file is cut or changed, floats may have other values, and
-//! the check after each run returns an error.
+//! Kernels compute addresses from positions, coordinates, flags and integers, so they must see only
+//! validated elements of such arrays, even if another process changes the file. These arrays are
+//! therefore loaded into the memory of this process. Without a record of the file, they are loaded
+//! and validated when the file is opened. With a record, each array is loaded when it is first
+//! read, and its hash must equal the hash in the record.
+//!
+//! Floats are mapped: their pages are loaded when kernels read them. If the file is cut or changed,
+//! floats may have other values, and the check after each run returns an error.
 
 use super::hashed::{hash_of, read_hashed};
 use super::message::check_end;
@@ -32,7 +33,7 @@ use std::sync::Arc;
 struct TensorFile {
     path: PathBuf,
     file: File,
-    /// The mapping, on systems with mappings.
+    /// The mapping of the file, on systems that support mappings.
     map: Option<Arc<MappedFile>>,
 }
 
@@ -89,7 +90,7 @@ pub(super) fn record_written(path: &Path, file: &mut File, tensor: &Tensor, reco
     }
 }
 
-/// Checks the marks at the end of the data and of the file, and the bounds of the lists.
+/// Checks the marks at the end of the data and at the end of the file, and the bounds of the lists.
 fn check_marks(file: &File, size: u64, header: &FileHeader) -> Result<(), LoadError> {
     check_end(size, header.body_end, |buffer, offset| Ok::<_, LoadError>(read_exact_at(file, buffer, offset)?))?;
     for place in &header.arrays {
@@ -100,7 +101,7 @@ fn check_marks(file: &File, size: u64, header: &FileHeader) -> Result<(), LoadEr
     Ok(())
 }
 
-/// Returns whether an array may be mapped: see the head of this file.
+/// Returns whether an array may be mapped. The comment at the top of this file gives the reason.
 fn is_mappable(place: &ArrayPlace) -> bool {
     MappedFile::IS_SUPPORTED && place.prim.is_float() && place.offset.is_multiple_of(place.prim.bytes() as u64)
 }

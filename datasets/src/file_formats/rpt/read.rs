@@ -15,7 +15,7 @@ use redpoll_storage::levels::level;
 use redpoll_storage::{Array, Tensor};
 use std::io::Read;
 
-/// An array in a file.
+/// The element type and the location of an array in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ArrayPlace {
     pub(super) prim: Prim,
@@ -87,7 +87,7 @@ pub(super) fn read_file_header(stream: &mut dyn Read, memory: &Memory) -> Result
     let tensor = read_header(&schema).map_err(at_file)?;
     let prims = read_columns(&schema, &tensor.ty).map_err(at_file)?;
     let bytes = reader.message()?;
-    // The places of the arrays depend on the position of the data, too.
+    // The offsets of the arrays also depend on the position of the data.
     hasher.update(&bytes).update(&reader.position.to_le_bytes());
     let message = root_as_message(&bytes).map_err(damaged)?;
     let batch = message.header_as_record_batch();
@@ -99,8 +99,8 @@ pub(super) fn read_file_header(stream: &mut dyn Read, memory: &Memory) -> Result
     Ok(FileHeader { tensor, arrays, body_end, hash: hasher.finalize() })
 }
 
-/// Reads the places of the arrays: a column has two nodes and four buffers, for the list and its
-/// elements.
+/// Reads the locations of the arrays. A column has two nodes and four buffers: one node and two
+/// buffers for the list, and as many for its elements.
 fn read_places(batch: &RecordBatch<'_>, prims: &[Prim], body: u64, end: u64) -> Result<Vec<ArrayPlace>, Fault> {
     if batch.compression().is_some() {
         return Err(Fault::unsupported("a compressed record batch", "write it without compression"));
@@ -168,7 +168,8 @@ fn read_array(bytes: &[u8], place: &ArrayPlace, memory: &Memory) -> Result<Array
     Ok(array_of_buffer(place, Buffer::from_slice_ref(elements)))
 }
 
-/// Checks by the bounds of a large list that its only row has all `len` elements of the column.
+/// Checks that the bounds of a large list are 0 and `len`, so that its only row has all elements of
+/// the column.
 pub(super) fn check_ends(ends: &[u8], len: u64) -> Result<(), Fault> {
     let words = ends.as_chunks::<8>().0;
     if words.len() == 2 && words[0] == [0; 8] && words[1] == len.to_le_bytes() {
@@ -194,7 +195,7 @@ pub(super) fn tensor_of_arrays(header: &FileHeader, arrays: Vec<Array>, memory: 
     if stored == header.tensor.stored { Ok(tensor) } else { Err(stored_fault(header.tensor.stored, stored)) }
 }
 
-/// Splits arrays into those of each level and those of the leaf.
+/// Splits arrays into the arrays of each level and the arrays of the leaf.
 pub(super) fn split_arrays(header: &FileHeader, arrays: Vec<Array>) -> (Vec<Vec<Array>>, Vec<Array>) {
     let mut arrays = arrays.into_iter();
     let levels = &header.tensor.ty.format.levels;

@@ -64,8 +64,8 @@ pub(super) fn schema<'a>(ty: &TensorType, stored: u64, arrays: impl Iterator<Ite
     Schema::new_with_metadata(fields, metadata)
 }
 
-/// Returns the bits of the primitives of a value as text. They are stored beside the literal,
-/// because a literal does not distinguish the bits of NaN.
+/// Returns the bits of the primitives of a value as text. The bits are stored beside the literal,
+/// because the literal is the same for all NaNs.
 fn fill_bits(fill: &Scalar) -> String {
     let bits = |part: &Scalar| format!("{:x}", part.to_bits().expect("flattened values are primitives"));
     fill.flatten().iter().map(bits).collect::<Vec<_>>().join(" ")

@@ -67,8 +67,8 @@ fn schema_message(schema: &Schema) -> Vec<u8> {
     finish_message(builder, MessageHeader::Schema, header, 0)
 }
 
-/// Returns the message before the data: a column has nodes and buffers for the list and for its
-/// elements. The buffers for bitmaps of NULLs are empty.
+/// Returns the message before the data. A column has a node and two buffers for the list, and a
+/// node and two buffers for its elements. The buffers for bitmaps of NULLs are empty.
 fn batch_message(tensor: &Tensor, body: u64) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     let nodes: Vec<FieldNode> =

@@ -1,5 +1,5 @@
 //! The text forms of formats: lists of levels and shorthands, which users write, and lists of
-//! words, which physical plans have.
+//! words, which physical plans contain.
 
 mod lists;
 mod words;

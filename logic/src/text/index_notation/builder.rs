@@ -1,4 +1,4 @@
-//! The expressions of statements.
+//! The builder of the expressions of statements.
 
 use super::{IndexExpr, IndexStatement};
 use crate::error::{Error, plural};
@@ -33,7 +33,8 @@ impl ExprBuilder<'_> {
             Some(op @ Op::Builtin(Builtin::Add | Builtin::Mul)) => self.folded(op, widen(self.value(value)?)?)?,
             Some(op) => {
                 let value = self.value(value)?;
-                // Without an index to fold over, such an operator would have no effect.
+                // Rejects an operator without identity even if there is no index to fold over,
+                // because the operator would then have no effect.
                 fold_identity(op, &value)?;
                 self.folded(op, value)?
             }
@@ -146,7 +147,7 @@ impl ExprBuilder<'_> {
     }
 }
 
-/// Returns the value from which an operator folds the values of an expression.
+/// Returns the identity of an operator, from which a fold of the expression starts.
 fn fold_identity(op: &Op, expr: &Expr) -> Result<Scalar, Error> {
     let dtype = crate::expr::fold_dtype(op, &expr.info().dtype, "fold")?;
     op.fold_identity(&dtype, FloatMode::Relaxed).ok_or_else(|| {

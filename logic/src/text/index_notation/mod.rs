@@ -14,10 +14,9 @@
 //! diagonal. An index that is not on the left is summed over, separately in each term of a sum:
 //! `y(i) = b(i) - A(i,j) * x(j)` subtracts the sum over `j`. A sum within a product is an error if
 //! only some of its terms have an index that is summed over, and no other factor has this index.
-//! Booleans and integers are summed in 64 bits. With an operator before `=`, the operator folds the
-//! whole right side: `d(i) min= A(i,k) + x(k)`. An index without a tensor denotes its coordinate.
-//! Statements read the results of earlier statements; a plan produces the results that no later
-//! statement reads.
+//! Booleans and integers are summed in 64 bits. An operator before `=` folds the whole right side:
+//! `d(i) min= A(i,k) + x(k)`. An index without a tensor denotes its coordinate. Statements read the
+//! results of earlier statements; a plan produces the results that no later statement reads.
 //!
 //! Source of the notation: F. Kjolstad, S. Kamil, S. Chou, D. Lugato, S. Amarasinghe, "The Tensor
 //! Algebra Compiler", OOPSLA 2017.
@@ -248,8 +247,8 @@ mod tests {
         );
     }
 
-    /// Factors may have the indices that a sum lacks, and the name of a cast has `_` in place of
-    /// `-`.
+    /// Terms of a sum may lack an index that another factor has. The name of a cast is written with
+    /// `_` in place of `-`.
     #[test]
     fn sums_in_products_have_one_meaning() {
         check(

@@ -12,8 +12,8 @@ use crate::sexpr::strip_byte_order_mark;
 /// A parser of the statements of a text.
 pub(super) struct StatementParser<'t> {
     cursor: TextCursor<'t>,
-    /// Number of open parentheses around values and arguments, and of leading signs, within which
-    /// lines may be broken.
+    /// Number of open parentheses and leading signs around the current value. The value may contain
+    /// line breaks if the number is positive.
     depth: usize,
 }
 
@@ -23,7 +23,7 @@ const MAX_DEPTH: usize = 200;
 /// Advice for a text that is no statement.
 const STATEMENT_FORM: &str = "; a statement is a result, `=` and a value, as in `y(i) = A(i,j) * x(j)`";
 
-/// The comparisons; each sign precedes the signs that it begins with.
+/// The comparisons. A sign precedes its own prefixes, so that the first match is the longest one.
 const COMPARISONS: [(&str, Builtin); 6] = [
     ("<=", Builtin::Le),
     (">=", Builtin::Ge),
@@ -367,8 +367,7 @@ fn is_in_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '\''
 }
 
-/// Returns whether `=`, an operator before it, or the end of a statement may begin with a
-/// character.
+/// Returns whether a character may begin `=`, an operator before `=`, or the end of a statement.
 fn begins_assignment(c: char) -> bool {
     let mut signs = SIGNS.iter().map(|(sign, ..)| *sign).chain(Builtin::ALL.iter().map(|builtin| builtin.name()));
     matches!(c, '=' | ';' | '\n') || c.is_alphanumeric() || signs.any(|sign| sign.starts_with(c))

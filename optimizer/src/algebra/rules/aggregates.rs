@@ -78,8 +78,8 @@ fn repeat(site: &mut MatchSite<'_>, node: &ScopedNode) {
     });
 }
 
-/// Drafts the fold of `times` copies of a term, if one copy or a multiple of it is the result.
-/// `times` is `None` if the number overflows.
+/// Drafts the fold of `times` copies of a term, if the result is the term or a multiple of the
+/// term. `times` is `None` if the number of copies overflows.
 pub(super) fn repeat_term(
     site: &MatchSite<'_>,
     op: &Op,

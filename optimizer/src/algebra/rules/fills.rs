@@ -1,10 +1,10 @@
-//! Folds over fills: a fold is split into the values that differ from the fill, and the fills.
+//! A rule that splits a fold into a fold of the values that differ from the fill, and the fills.
 //!
 //! If the fill changes the result of a fold, the loops visit the fills, or at least runs of fills.
-//! The loops of a fold of only the values that differ from the fill, and of a count of these
-//! values, visit only the stored entries, in any loop order. The fills are the other coordinates,
-//! so their number is known. For example, the maximum of each column of a CSR matrix profits: the
-//! matrix is stored by rows, so the fills of a column form no runs.
+//! The rule folds only the values that differ from the fill, and counts these values. The loops of
+//! both folds visit only the stored entries, in any loop order. The fills are at the remaining
+//! coordinates, so the count determines their number. For example, the maximum of each column of a
+//! CSR matrix profits: the matrix is stored by rows, so the fills of a column form no runs.
 
 use super::{MatchSite, RewriteRule, Round, ScopedNode, Subject, TermDraft, select_value};
 use crate::algebra::language::ClassUse;
@@ -36,7 +36,8 @@ fn count_fills(site: &mut MatchSite<'_>, node: &ScopedNode) {
     let count = TermDraft::Fold(Builtin::Add.into(), zero, Box::new(count), bound.clone());
     let Some(fills) = repeated_fill(op, (&fill, &identity), (count, all), mode) else { return };
     let other = other_bool(&fill);
-    // A `bool` has one value that differs from the fill; that value may change nothing.
+    // A `bool` has only one value other than the fill. If the fold skips that value, the fills
+    // alone determine the result.
     if other.is_some_and(|other| op.skips(&other, init, &dtype, mode)) {
         return match op.is_identity(init, &dtype, 0, mode) {
             true => site.propose(fills),
@@ -66,7 +67,7 @@ fn differs(arg: &ClassUse, fill: &Scalar, mode: FloatMode) -> TermDraft {
     }
 }
 
-/// Drafts the fold of the fills among `all` values of which `count` differ from the fill.
+/// Drafts the fold of the fills among `all` values; `count` of these values differ from the fill.
 fn repeated_fill(
     op: &Op,
     (fill, identity): (&Scalar, &Scalar),

@@ -1,8 +1,8 @@
 //! The rules of the algebra as tables, one file per subject.
 //!
 //! A rule matches a node of a class and the nodes of its children's classes, and drafts equal
-//! terms. Each rule has its equation beside its name. In equations, `+` and `*` stand for any pair
-//! of operators for which the operators' tables grant the law.
+//! terms. Each rule has its equation beside its name. In equations, `+` and `*` stand for any two
+//! operators that satisfy the law, according to the operator table.
 
 mod aggregates;
 mod distribution;

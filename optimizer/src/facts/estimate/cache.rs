@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Results that do not depend on the bound fields.
+/// Results for a term that do not depend on the bound fields.
 pub(super) struct TermSummary {
-    /// For each field, its count by `count_mentions`.
+    /// The count of each field, as `count_mentions` defines it.
     pub(super) mentions: BTreeMap<Field, usize>,
     /// Indices of the arguments whose fill alone makes the call return its fill.
     pub(super) deciding: Rc<[usize]>,
@@ -183,10 +183,10 @@ impl EstimateCache {
         TermSummary { mentions: self.count_mentions(term, mode), deciding }
     }
 
-    /// Counts, for each free field, one for each access that depends on the field, plus one for
-    /// each other field in the same coordinate of the access. For a field in several coordinates of
-    /// an access, only the coordinate with the most fields counts. A field with a count above 1
-    /// joins several accesses, or shares a coordinate with other fields.
+    /// Returns a count for each free field. Each access that depends on the field adds the number
+    /// of fields in the field's coordinate: 1 if the field is alone. For a field in several
+    /// coordinates of an access, only the coordinate with the most fields counts. A field with a
+    /// count above 1 joins several accesses, or shares a coordinate with other fields.
     fn count_mentions(&self, term: &Term, mode: FloatMode) -> BTreeMap<Field, usize> {
         let mut counts: BTreeMap<Field, usize> = BTreeMap::new();
         match term.node() {

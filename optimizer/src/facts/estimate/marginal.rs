@@ -1,11 +1,11 @@
-//! Marginals: distributions of entries over the coordinates of one field, as terms that are
+//! Marginals: distributions of entries over the coordinates of one field, as expressions that are
 //! evaluated on demand.
 //!
 //! A marginal has a factor for each coordinate, relative to the mean. Fields are assumed to be
 //! independent given their marginals (the maximum-entropy distribution). So the product of two
 //! terms has, at each coordinate of a shared field, the product of their factors. The mean of these
 //! products is the ratio of the number of matches to the number for evenly spread entries. Two
-//! power-law distributions match mostly at their hubs.
+//! power-law distributions match mostly at their hubs, the coordinates with many entries.
 
 use redpoll_logic::statistics::{ModeSet, Weights};
 use redpoll_logic::{Alias, TensorType};
@@ -38,7 +38,7 @@ pub(crate) enum MarginalKind {
     /// The sum of several marginals, each with its fraction of coordinates; `None` stands for
     /// evenly spread entries.
     Sum(Vec<(FloatBits, Option<Marginal>)>),
-    /// The coordinates over the fields of `own` and `others` that are hit at least once.
+    /// The coordinates over the fields of `own` and `others` that the throws hit at least once.
     Hit { throws: Throws, own: Marginal, others: Vec<Marginal> },
     /// The pairs of a coordinate of one field and a later or earlier coordinate of another.
     Ordered { pair: FieldPair, side: PairSide },
@@ -267,7 +267,7 @@ impl MarginalCache {
         Some(order)
     }
 
-    /// Returns whether the factors of a marginal are available and not even.
+    /// Returns whether the factors of a marginal are available and uneven.
     pub(crate) fn has_weights(&self, of: &Marginal, source: &WeightSource<'_>) -> bool {
         self.weights(of, source).is_some()
     }

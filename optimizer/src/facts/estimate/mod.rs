@@ -2,7 +2,7 @@
 //!
 //! `profile` computes the estimates. `marginal` refines them for skewed entries, `order` for
 //! comparisons of coordinates, and `path` for products along tensors with two modes. `upper_bound`
-//! has upper bounds, which always hold.
+//! computes upper bounds, which always hold.
 
 mod cache;
 mod marginal;

@@ -23,10 +23,10 @@ pub(crate) struct ProfileQuery<'a> {
     pub(crate) kind: SupportKind,
 }
 
-/// The coordinates over the bound fields that count.
+/// The kind of coordinates that a profile counts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum SupportKind {
-    /// Coordinates that a loop visits: every coordinate of a full level.
+    /// Coordinates that a loop visits, including every coordinate of a full level.
     Visited,
     /// Coordinates with a stored entry underneath.
     Stored,
@@ -274,7 +274,7 @@ impl Facts<'_> {
         let kind = SupportKind::Stored;
         let outside = self.profile(term, ProfileQuery { sizes, bound: &|f| retained.contains(f), kind });
         // A field that only one access mentions, alone in its coordinate, needs no projection: the
-        // statistics of its tensor already count the entries below.
+        // statistics of its tensor count only coordinates with stored entries below them.
         let summary = self.memo.estimates.summary(term, self.mode());
         below.retain(|f| summary.mentions.get(f).is_some_and(|count| *count > 1));
         if below.is_empty() {
@@ -308,8 +308,8 @@ fn project(facts: &Facts, full: SupportProfile, sizes: &Sizes, below: &[Field], 
     SupportProfile { fraction, marginals }
 }
 
-/// Removes factors that others imply: an entry in some modes of a tensor implies one in fewer
-/// modes.
+/// Removes factors that others imply: an entry in some modes of a tensor implies an entry in each
+/// subset of these modes.
 fn without_implied(factors: &[Rc<TermFactor>]) -> Vec<&TermFactor> {
     let implied = |k: usize| {
         let Some((tensor, modes)) = &factors[k].access else { return false };

@@ -3,10 +3,10 @@
 //!
 //! A conjunction of tensors is bounded along chains. A step of a chain adds fields of one tensor,
 //! and multiplies the bound by the largest number of distinct coordinates of these fields for fixed
-//! coordinates of the earlier fields (a degree constraint). Or a step adds one field, and
-//! multiplies the bound by the field's size. The smallest product of a chain is the bound. Source:
-//! Deeds, Suciu, Balazinska, Cai, "Degree Sequence Bound for Join Cardinality Estimation", section
-//! 2.
+//! coordinates of the earlier fields (a degree constraint). Alternatively, a step adds one field
+//! and multiplies the bound by the field's size. The smallest product over all chains is the bound.
+//! Source: Deeds, Suciu, Balazinska, Cai, "Degree Sequence Bound for Join Cardinality Estimation",
+//! section 2.
 
 use crate::access::fit::storage_coordinates;
 use crate::facts::Facts;
@@ -164,7 +164,7 @@ impl Facts<'_> {
             _ => None,
         };
         let modes: Vec<_> = coordinates.iter().enumerate().filter_map(|(k, at)| Some((k, field(at)?))).collect();
-        // If no coordinate varies, a single position is read, which may be stored.
+        // An access without a varying coordinate reads a single entry, so it bounds nothing.
         (!modes.is_empty()).then_some(ChainFactor::Access(read, modes))
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 /// The buffers and parameters of one function, as the interpreter accesses them.
 ///
-/// Elements are values: bits zero-extended to 64, or for an index the bits of its `i64`. The
-/// interpreter checks bounds before it reads, writes or sorts.
+/// Elements are passed as `u64`: the bits of a value, zero-extended, or the bits of the `i64` of an
+/// index. The interpreter checks bounds before it reads, writes or sorts.
 pub trait Buffers {
     /// Returns the signature of the function.
     fn signature(&self) -> &Arc<Signature>;
@@ -15,8 +15,8 @@ pub trait Buffers {
     /// Returns the parameters.
     fn params(&self) -> &[i64];
 
-    /// Returns the number of elements of a buffer: all elements of an input, the requested ones of
-    /// an owned buffer.
+    /// Returns the number of elements of a buffer: all elements of an input, or the requested
+    /// elements of an owned buffer.
     fn len(&self, buffer: Buffer) -> usize;
 
     /// Returns an element.

@@ -1,5 +1,5 @@
 //! Constructors of expressions. The constructors fold constants, so that lowering can write index
-//! arithmetic plainly.
+//! arithmetic without simplifying it.
 //!
 //! Index expressions have the form `base + constant` where possible. Equal coordinates are then
 //! equal trees, which the prover can compare.
@@ -116,8 +116,8 @@ pub(crate) fn ceil_div(a: &Expr, by: i64) -> Expr {
     }
 }
 
-/// Returns `a / by`, where `by` is at least 1 and divides `a`. A quotient that is not whole is
-/// rounded towards zero or down.
+/// Returns `a / by`, where `by` is at least 1 and divides `a`. If `by` does not divide `a`, the
+/// quotient is rounded either towards zero or down.
 pub(crate) fn exact_div(a: &Expr, by: i64) -> Expr {
     match as_int(a) {
         _ if by == 1 => a.clone(),
@@ -245,8 +245,8 @@ pub(crate) fn count(cond: &Expr) -> Expr {
     }
 }
 
-/// Returns whether evaluating the expression twice costs no more than assigning it to a local: a
-/// constant, local or parameter, or one of them plus a constant.
+/// Returns whether evaluating the expression twice costs no more than assigning it to a local. This
+/// holds for a constant, a local, a parameter, and the sum of one of these and a constant.
 pub(crate) fn is_cheap(e: &Expr) -> bool {
     match split(e).0 {
         None => true,

@@ -1,5 +1,5 @@
-//! The semantics of Assembly's operators, on values as bits zero-extended to 64 (as
-//! `Scalar::to_bits`).
+//! The semantics of Assembly's operators. Values are passed as `u64`: their bits, zero-extended, as
+//! `Scalar::to_bits` returns them.
 //!
 //! [`unary_fn`], [`binary_fn`] and [`compare_fn`] are the only definition of the operators.
 //! Interpreters call these functions. The verifier allows an operator on a primitive exactly if
@@ -233,7 +233,8 @@ pub fn compare_fn(op: CompareOp, prim: Prim) -> CompareFn {
     by_prim!(prim, any_compare, any_compare, op, any_compare!(bool, op))
 }
 
-/// Applies the total cast of `Scalar::cast` to bits.
+/// Casts a value that is given by its bits, as `Scalar::cast` does. Every primitive casts to every
+/// primitive.
 pub fn cast_bits(from: Prim, to: Prim, bits: u64) -> u64 {
     let value = Scalar::from_bits(from, bits).cast(to).expect("primitives cast to primitives");
     value.to_bits().expect("a primitive has bits")

@@ -11,7 +11,8 @@ pub trait Extension: Clone + PartialEq + fmt::Debug + 'static {
     /// The lanes that perform a store.
     type ActiveLanes: Copy + PartialEq + Hash + fmt::Debug;
 
-    /// Calls `f` on each expression directly in the statement, without those in the body.
+    /// Calls `f` on each expression directly in the statement, but not on the expressions in the
+    /// body.
     fn for_each_expr<'s>(&'s self, f: &mut dyn FnMut(&'s Expr));
 
     /// Returns the body of a loop, or `None` if the statement is not a loop.

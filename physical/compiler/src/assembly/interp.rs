@@ -2,8 +2,9 @@
 //!
 //! An [`Interpreter`] is a function with types and operators resolved once, so that repeated runs
 //! are quick. An interpreter works on any [`Buffers`]. On the memory of machine code, an
-//! interpreter must leave the same contents as machine code. Faults that machine code is trusted
-//! not to have (an access out of bounds, an index that does not fit) are an [`InterpFault`] here.
+//! interpreter must leave the same contents as machine code. Machine code is trusted to have no
+//! access out of bounds and to store no index that does not fit; the interpreter reports such a
+//! fault as an [`InterpFault`].
 
 use super::eval::{BinaryFn, binary_fn};
 use super::resolved::{ExprMemory, ResolvedExpr};
@@ -84,7 +85,7 @@ pub enum InterpFault {
 /// Runs a function once over a chunk; use [`Interpreter`] for repeated runs.
 ///
 /// # Errors
-/// Like [`Interpreter::new`] and [`Interpreter::run`].
+/// Returns the errors of [`Interpreter::new`] and [`Interpreter::run`].
 pub fn interpret(function: &Function, on: &mut impl Buffers, chunk: Range<i64>) -> Result<(Status, Counts), Error> {
     let mut counts = Counts::default();
     let status = Interpreter::new(function)?.run(on, chunk, &mut counts)?;

@@ -43,8 +43,9 @@ impl MathImpl {
 }
 
 impl MathFn {
-    /// Returns the addresses of all functions, in the order of [`MathFn::ALL`]: for each the one on
-    /// `f64`, then the one on `f32`.
+    /// Returns the addresses of all functions, in the order of [`MathFn::ALL`]. Each function has
+    /// two addresses: that of its implementation on `f64`, then that of its implementation on
+    /// `f32`.
     pub fn addresses() -> &'static [usize] {
         static ADDRESSES: OnceLock<Vec<usize>> = OnceLock::new();
         ADDRESSES.get_or_init(|| {

@@ -145,11 +145,11 @@ pub enum Expr {
     },
     /// An operator on one argument.
     Unary(UnaryOp, Box<Expr>),
-    /// An operator on two arguments of one type, which is also the type of the result.
+    /// An operator on two arguments of the same type, which is also the type of the result.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// A comparison of two arguments of one type; the result is a `bool`.
+    /// A comparison of two arguments of the same type; the result is a `bool`.
     Compare(CompareOp, Box<Expr>, Box<Expr>),
-    /// `cond ? then : other`, both evaluated.
+    /// `cond ? then : other`; both values are evaluated.
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
     /// The total cast of `Scalar::cast`.
     Cast(Prim, Box<Expr>),
@@ -183,7 +183,7 @@ pub enum UnaryOp {
     LeadingZeros,
 }
 
-/// Operators on two arguments of one type; the result has that type.
+/// Operators on two arguments of the same type; the result has that type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BinaryOp {
     /// Wrapping sum of integers, sum of floats.
@@ -231,8 +231,8 @@ pub enum CompareOp {
     Le,
 }
 
-/// Functions of the mathematical library; every backend that supports them calls the same Rust
-/// implementation.
+/// Functions of the mathematical library; every backend that supports a function calls the same
+/// Rust implementation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MathFn {
     /// e^x
@@ -382,8 +382,8 @@ pub enum Stmt<X: Extension = Serial> {
         /// One past the last element of `perm`.
         hi: Expr,
     },
-    /// Exchanges the memory, and so the elements and lengths, of two owned buffers of one type,
-    /// class and fill.
+    /// Exchanges the memory, and so the elements and lengths, of two owned buffers of the same
+    /// type, class and fill.
     Swap(Buffer, Buffer),
     /// Ends the function.
     Return(Status),

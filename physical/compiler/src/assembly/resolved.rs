@@ -4,7 +4,7 @@ use super::eval::{BinaryFn, CompareFn, UnaryFn, binary_fn, cast_bits, compare_fn
 use super::{Buffer, Expr, Function, MathImpl};
 use redpoll_logic::Prim;
 
-/// An expression of a verified function; values are bits zero-extended to 64.
+/// An expression of a verified function. Values are passed as `u64`: their bits, zero-extended.
 pub enum ResolvedExpr {
     /// A constant.
     Const(u64),

@@ -11,18 +11,17 @@ pub struct VecBuffers {
     signature: Arc<Signature>,
     params: Vec<i64>,
     arrays: Vec<Vec<u64>>,
-    /// The number of bytes that owned buffers may have together.
+    /// Largest total size of the owned buffers, in bytes.
     limit: usize,
 }
 
 impl VecBuffers {
-    /// Makes the buffers of a function: its inputs in the order of their declarations, given by the
-    /// values of their elements, and its parameters. Owned buffers start empty and may grow to
-    /// `limit` bytes together.
+    /// Makes the buffers of a function. `inputs` has the elements of each input, in the order of
+    /// the declarations. Owned buffers start empty and may grow to `limit` bytes together.
     ///
     /// # Errors
     /// [`Error::InvalidInvocation`] when the number of inputs or parameters differs from the
-    /// signature's.
+    /// signature.
     pub fn new(
         signature: &Arc<Signature>,
         inputs: Vec<Vec<u64>>,

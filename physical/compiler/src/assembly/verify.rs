@@ -5,29 +5,29 @@
 //! 2. A constant, a fill and an identity are primitives; the fill of a buffer has the buffer's
 //!    type.
 //! 3. A buffer of indices has an integer type.
-//! 4. The operands of an operator or a comparison have one type, and so have the two values of a
-//!    select. Conditions are `bool`. Positions, lengths, and bounds of loops, lane folds and sorts
-//!    are `i64`.
+//! 4. The operands of an operator or a comparison have the same type, and so have the two values of
+//!    a select. Conditions are `bool`. Positions, lengths, and bounds of loops, lane folds and
+//!    sorts are `i64`.
 //! 5. An operator is allowed on the type of its operands: `neg`, `abs` on integers and floats;
 //!    `not`, `&`, `|`, `^` on integers and `bool`; `ctz`, `clz` on integers; `sqrt`, `floor`,
 //!    `ceil`, `trunc`, `round` on floats; `+ - * /` on integers and floats; `%`, `<<`, `>>` on
 //!    integers; `min`, `max` and comparisons on everything.
 //! 6. A function of the mathematical library has as many arguments as its arity, all `f32` or all
 //!    `f64`.
-//! 7. A local is assigned values of its type; a stored value has the type of a loaded one (`i64`
-//!    for indices).
+//! 7. A local is assigned values of its type; a stored value has the type of a value loaded from
+//!    the same buffer (`i64` for indices).
 //! 8. Only owned buffers are stored to, grown and swapped; only owned buffers of indices are sorted
 //!    or are keys of sorting; the permutation of `sort_by` is neither of its keys. Swapped buffers
-//!    have one type, class and fill.
-//! 9. `break` is in a loop.
+//!    have the same type, class and fill.
+//! 9. A `break` is inside a loop.
 //! 10. The variable of a `for` is an `i64` local that nothing in the body assigns.
-//! 11. A lane fold has a power of two of lanes, and an operator that is associative and commutative
-//!     (`+ * min max & | ^`) and allowed on the accumulator's type. The identity and the value have
-//!     that type. The variable is an `i64` local other than the accumulator, and the value does not
-//!     read the accumulator.
+//! 11. The number of lanes of a lane fold is a power of two. The operator is associative and
+//!     commutative (`+ * min max & | ^`), and allowed on the accumulator's type. The identity and
+//!     the value have that type. The variable is an `i64` local other than the accumulator, and the
+//!     value does not read the accumulator.
 //! 12. A local is assigned before it is read, on every path. Paths are approximated conservatively:
-//!     a condition may go either way unless it is a constant, a loop may run any number of times,
-//!     and a loop variable is unassigned after its loop.
+//!     a condition may be true or false unless it is a constant, a loop may run any number of
+//!     times, and a loop variable is unassigned after its loop.
 
 use super::eval::{binary_fn, unary_fn};
 use super::{BinaryOp, Buffer, BufferClass, BufferRole, Expr, Function, LaneFold, Local, Stmt};
@@ -355,8 +355,8 @@ impl FunctionVerifier<'_> {
         }
     }
 
-    /// Checks that two swapped buffers have one type, class and fill, so that all code that reads
-    /// or grows them stays valid.
+    /// Checks that two swapped buffers have the same type, class and fill, so that all code that
+    /// reads or grows them stays valid.
     fn check_same_type(&mut self, a: Buffer, b: Buffer) {
         let buffers = &self.function.buffers;
         let (Some(x), Some(y)) = (buffers.get(a.index()), buffers.get(b.index())) else { return };
@@ -434,8 +434,8 @@ fn split(cond: &Expr, state: &AssignedLocals) -> (AssignedLocals, AssignedLocals
     }
 }
 
-/// Marks the variables of the loops in a loop body as unassigned, because they are unassigned when
-/// the next round starts.
+/// Marks the variables of the loops in a loop body as unassigned, because a loop variable is
+/// unassigned after its loop, and so when the next round starts.
 fn forget_loop_variables(body: &[Stmt], state: &mut AssignedLocals) {
     for stmt in body {
         match stmt {
@@ -454,7 +454,8 @@ mod tests {
     use super::super::text::parse;
     use super::*;
 
-    /// Verifies a function of these statements, over buffers of each kind and locals of some types.
+    /// Verifies a function with the statements `body`, with buffers of each kind and locals of
+    /// several types.
     fn check(body: &str, expected: &[&str]) {
         let text = format!(
             "fn f($n) {{

@@ -40,8 +40,8 @@ impl Expr {
         })
     }
 
-    /// Replaces each subexpression for which `with` returns another one. A replaced expression is
-    /// not searched.
+    /// Replaces each subexpression for which `with` returns another expression. The operands of a
+    /// replaced subexpression are not searched.
     #[must_use]
     pub fn replace(&self, with: &dyn Fn(&Expr) -> Option<Expr>) -> Expr {
         if let Some(other) = with(self) {
@@ -67,7 +67,7 @@ impl Expr {
 }
 
 impl<X: Extension> Stmt<X> {
-    /// Calls `f` on each expression directly in the statement, without those in bodies.
+    /// Calls `f` on each expression of the statement, except those in its bodies.
     pub fn for_each_expr<'s>(&'s self, f: &mut dyn FnMut(&'s Expr)) {
         match self {
             Stmt::Assign(_, e) | Stmt::If { cond: e, .. } | Stmt::While { cond: e, .. } | Stmt::Grow { len: e, .. } => {
@@ -154,7 +154,7 @@ impl<X: Extension> Stmt<X> {
     /// store, `block` converts bodies.
     ///
     /// # Errors
-    /// The extension if the statement is one; the caller converts it.
+    /// Returns the extension if the statement is an extension. The caller converts it.
     pub fn convert<Y: Extension>(
         &self,
         active: impl FnOnce(X::ActiveLanes) -> Y::ActiveLanes,
@@ -185,7 +185,7 @@ impl<X: Extension> Stmt<X> {
 }
 
 impl Stmt {
-    /// Calls `f` on each expression directly in the statement, without those in bodies.
+    /// Calls `f` on each expression of the statement, except those in its bodies.
     pub fn for_each_expr_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         match self {
             Stmt::Assign(_, e) | Stmt::If { cond: e, .. } | Stmt::While { cond: e, .. } | Stmt::Grow { len: e, .. } => {

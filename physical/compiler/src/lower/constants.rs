@@ -117,7 +117,7 @@ impl Constants {
     }
 }
 
-/// Returns the value of a term of literals.
+/// Returns the value of a term that consists of literals.
 fn constant(term: &TreeTerm) -> Option<Scalar> {
     match term {
         TreeTerm::Lit(value) => Some(value.clone()),

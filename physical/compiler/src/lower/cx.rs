@@ -48,7 +48,7 @@ pub(crate) struct Cx<'p> {
     vars: Vec<Option<LoweredValue>>,
     /// The form of rounds (lanes, unrolling) that the program requests for each loop.
     rounds: HashMap<Index, Rounds>,
-    /// Number of open loops: a tensor declared inside a loop is declared in every round.
+    /// Number of open loops. A tensor declared inside a loop is declared again in every round.
     pub(crate) depth: usize,
     /// Number of times that the current statement occurs in the code.
     copies: u32,
@@ -281,7 +281,7 @@ impl<'p> Cx<'p> {
 
     /// Returns an `i64` expression that equals `e` and is cheap to repeat. If `e` is not cheap, its
     /// base (`e` without a constant term) is assigned to a local, which inherits the bounds proved
-    /// of the base.
+    /// for the base.
     pub(crate) fn name(&mut self, label: &str, e: &Expr) -> Expr {
         if is_cheap(e) {
             return e.clone();

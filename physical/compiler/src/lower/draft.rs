@@ -16,7 +16,7 @@ pub struct Draft {
     program: Arc<Program>,
     lowered: Arc<LoweredFunction>,
     signature: Arc<Signature>,
-    /// The layouts of inputs, by tensor; `None` as in [`lower`].
+    /// The layouts of inputs, by tensor. `None` has the same meaning as for [`lower`].
     layouts: Arc<[Option<InputLayout>]>,
     options: LoweringOptions,
     /// The expected number of loop steps of a run.
@@ -47,7 +47,8 @@ impl Draft {
     /// Checks that the positions of all tensors can be counted.
     ///
     /// # Errors
-    /// [`TooManyPositions`](redpoll_storage::Error::TooManyPositions).
+    /// Returns [`TooManyPositions`](redpoll_storage::Error::TooManyPositions) if a tensor has too
+    /// many positions.
     pub fn check_sizes(&self) -> Result<(), redpoll_storage::Error> {
         if self.sizes_fit { Ok(()) } else { check_sizes(&self.program) }
     }
@@ -154,8 +155,8 @@ impl Draft {
 /// Checks that the positions of all tensors of a program can be counted.
 ///
 /// # Errors
-/// [`TooManyPositions`](redpoll_storage::Error::TooManyPositions) for the first level with too many
-/// positions.
+/// Returns [`TooManyPositions`](redpoll_storage::Error::TooManyPositions) for the first level with
+/// too many positions.
 fn check_sizes(program: &Program) -> Result<(), redpoll_storage::Error> {
     for decl in &program.tensors {
         let mut levels = decl.ty.format.levels.iter().zip(decl.ty.format.storage_shape(&decl.ty.shape));

@@ -6,8 +6,8 @@
 //!                                i not in s, r; f associative; lo < hi
 //! ```
 //! A fold of (value, coordinate) pairs prefers the smallest coordinate. The fold takes the
-//! coordinate of the first round if coordinates ascend with the index, and that of the last if they
-//! descend:
+//! coordinate of the first round if coordinates ascend with the index, and the coordinate of the
+//! last round if they descend:
 //!
 //! ```text
 //! for i in [lo, hi): s maxby= (v, n*i + j)   =   s maxby= (v, n*lo + j)      i not in s, v; n > 0
@@ -18,8 +18,8 @@
 //! then reads the result of the first.
 //!
 //! Several writes of one tensor may be repeated one after the other only if the result is the same
-//! as that of the rounds. The result is the same if all writes fold by one operator that is
-//! commutative or idempotent, or if all of them overwrite.
+//! as after all rounds of the loop. The result is the same if all writes fold by one operator that
+//! is commutative or idempotent, or if all of them overwrite.
 
 use super::cx::Cx;
 use super::looplets::LoopletNest;
@@ -62,9 +62,10 @@ pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &LoopletNest) -> Option<Integrate
     Some(IntegratedBody { body: repeat_writes(cx, nest, &nest.body, &|_| false)?, coordinate: round })
 }
 
-/// Returns the body, which does not depend on the index, with each write except those `excluded`
-/// repeated as often as the loop has rounds; `None` if some write cannot be repeated. Writes to
-/// tensors that the body declares, and writes whose repetition changes nothing, stay as they are.
+/// Returns the body with each write repeated as often as the loop has rounds; `None` if a write
+/// cannot be repeated. The body must not depend on the index. Three sorts of writes stay as they
+/// are: `excluded` writes, writes to tensors that the body declares, and writes whose repetition
+/// changes nothing.
 pub(crate) fn repeat_writes(
     cx: &mut Cx<'_>,
     nest: &LoopletNest,

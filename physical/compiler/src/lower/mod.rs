@@ -162,7 +162,7 @@ fn lower_with<'p>(
                 cx.prover.assume_eq(&param, &int(*n as i64));
             } else {
                 cx.prover.assume_le(&int(2), &param);
-                // Only with names of sizes, equal sizes have different parameters.
+                // Equal sizes have different parameters only if sizes have names.
                 if let Some(equal) = cx.size(*n as i64) {
                     cx.prover.assume_eq(&param, &equal);
                 }
@@ -187,7 +187,8 @@ fn lower_with<'p>(
     let function =
         Function { name: "kernel".into(), buffers: cx.buffers, params: tables.names, locals: cx.locals, chunk, body };
     let mut function = cleanup(function);
-    // The lanes of a device share the walk of each fiber.
+    // The lanes of a device share the walk of each fiber, so code for devices keeps one walk per
+    // fiber.
     if lengths.is_none() {
         let walks;
         (function, walks) = collapse::collapse(function, options.mode);
@@ -220,8 +221,8 @@ fn reset_counters(cx: &mut Cx<'_>) {
     }
 }
 
-/// Resets the memory of locals that are declared again, because the next chunk expects this memory
-/// in its initial state.
+/// Resets the memory of local tensors that are declared again, because the next chunk expects this
+/// memory in its initial state.
 fn clear_locals(cx: &mut Cx<'_>, redeclared: &[TensorId]) {
     let locals = redeclared.iter().filter(|t| cx.program.tensors[t.index()].role == Role::Local);
     for local in locals.copied().collect::<Vec<_>>() {
@@ -258,8 +259,8 @@ fn record_lengths(cx: &mut Cx<'_>, tables: &mut FunctionTables) {
     cx.push(Stmt::Grow { buffer, len: int(first) });
 }
 
-/// Returns the tensors whose declaration may find contents of an earlier declaration: those
-/// declared again, and those that exchange their memory with such a tensor.
+/// Returns the tensors whose declaration may find contents of an earlier declaration: tensors that
+/// are declared again, and tensors that exchange their memory with such a tensor.
 fn redeclared_tensors(program: &Program) -> Vec<TensorId> {
     let all = (0..program.tensors.len() as u32).map(TensorId);
     let mut redeclared: Vec<TensorId> = all.filter(|t| is_redeclared(&program.body, *t)).collect();

@@ -44,7 +44,7 @@ pub(crate) struct DecidedFold {
 }
 
 /// Returns the condition that ends the loop over `body` early, and the fold that the rest of the
-/// loop leaves out; each `None` if there is none.
+/// loop leaves out. Each of the two is `None` if it does not exist.
 pub(crate) fn plan(cx: &mut Cx<'_>, state: &LoweringState, body: &Tree) -> (Option<EarlyExit>, Option<DecidedFold>) {
     let own = body.declared_tensors();
     let mut writes: Vec<(AccessId, Option<Expr>)> = Vec::new();

@@ -66,8 +66,9 @@ fn unread_locals(cx: &Cx<'_>, state: &LoweringState, tree: &Tree) -> Vec<TensorI
     unread
 }
 
-/// Limit on the number of arguments that may or may not be stored. Beyond this limit, an iteration
-/// algebra is not evaluated.
+/// Limit on the number of arguments that are not literals, each of which may be stored or not.
+/// Beyond this limit, an iteration algebra is not evaluated, because each such argument doubles the
+/// number of cases.
 const MAX_OPEN_ARGUMENTS: usize = 10;
 
 /// One traversal of a statement, in the order of execution.
@@ -126,8 +127,8 @@ fn statement(pass: &mut SimplifyPass<'_, '_>, tree: &Tree) -> Tree {
             let literal = |t: &TreeTerm| (is_literal && *t == TreeTerm::Var(*var)).then(|| value.clone());
             let inner = inner.map(&mut |t| t.replace(&mut |part| literal(part)), &mut Tree::Assign);
             let inner = body(pass, &inner);
-            // Subscripts are part of the state: unresolved ones need the variable, even if it is a
-            // literal.
+            // Subscripts are part of the state, so the literal does not replace the variable in
+            // them. An unresolved subscript still needs the variable.
             let is_bound_for = |id: AccessId| {
                 pass.state.access(id).has_unresolved(&TreeTerm::Var(*var)) && !SeededFault::OpenSubscript.is_active()
             };
@@ -319,8 +320,8 @@ fn call(pass: &SimplifyPass<'_, '_>, op: &Op, args: Vec<TreeTerm>) -> TreeTerm {
 }
 
 /// Returns the value of a user-defined operator outside its declared iteration algebra; `None` if
-/// the arguments may be inside. A literal argument counts as stored unless it is the declared fill;
-/// for other arguments both cases are tried.
+/// the arguments may be inside the algebra. A literal argument counts as stored unless it is the
+/// declared fill; for other arguments both cases are tried.
 fn value_outside_iteration(op: &Op, args: &[TreeTerm], mode: FloatMode) -> Option<Scalar> {
     let Op::User(user) = op else { return None };
     let (iteration, fills) = (user.iteration()?, user.fills().filter(|fills| fills.len() == args.len())?);

@@ -73,8 +73,9 @@ impl Specials {
             Expr::Index(_) => Special::NONE,
             Expr::Var(var) => self.vars[var.index()],
             Expr::Access(access) => {
-                // After an access is resolved, reads out of bounds cannot be told apart from
-                // others.
+                // After an access is resolved, lowering cannot distinguish reads out of bounds from
+                // other reads. So the values that are read out of bounds count as values of the
+                // tensor.
                 let outside = access.subscripts.iter().filter_map(|s| s.outside.as_ref());
                 let outside = outside.fold(Special::NONE, |set, value| set.union(Special::of_scalar(value)));
                 let of = &mut self.tensors[access.tensor.index()];

@@ -45,7 +45,8 @@ pub(crate) struct LoweredSubscript {
 pub(crate) enum SubscriptCheck {
     Proved,
     Guarded,
-    /// A coordinate out of bounds ends the run. The number identifies the check in the function.
+    /// A coordinate out of bounds stops the kernel. The number identifies the check in the
+    /// function.
     Checked(u32),
 }
 
@@ -70,7 +71,7 @@ pub(crate) enum AccessCursor {
     Locals(Accumulator),
     /// A write that has no effect.
     Null,
-    /// A coordinate out of bounds: any access there ends the run.
+    /// A coordinate out of bounds: any access there stops the kernel.
     Violation(Violation),
 }
 
@@ -86,7 +87,7 @@ pub(crate) struct Violation {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Coordinate {
     Value(Expr),
-    /// `scale * index + offset` in the rounds of a loop, whose first round is `first`.
+    /// `scale * index + offset` in the rounds of a loop; `first` is the index of the first round.
     Affine {
         index: Option<Index>,
         scale: i64,
@@ -118,14 +119,14 @@ pub(crate) struct Fiber {
     /// value.
     pub(crate) present: Option<Expr>,
     /// The literals that reads return where subscripts are out of bounds; the first that applies
-    /// takes precedence. The fiber is absent there.
+    /// takes precedence. Where a literal applies, the fiber is absent.
     pub(crate) replacements: Vec<Replacement>,
     /// `bool` locals that every write below the fiber sets, because a parent stores a coordinate
-    /// only if something was written below the coordinate.
+    /// only if a value was written below the coordinate.
     pub(crate) dirty: Vec<Local>,
 }
 
-/// A literal that reads return in place of what the tensor stores.
+/// A literal that reads return in place of the stored value.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Replacement {
     /// A `bool` that is false where the literal is read.
@@ -150,7 +151,7 @@ impl Fiber {
         Fiber { level: self.level + 1, lo: position, hi: None, ..self.clone() }
     }
 
-    /// Returns the fiber for code in which it is known to be stored, so that all subscripts
+    /// Returns the fiber for code that runs only if the fiber is stored. There, all subscripts
     /// resolved so far are in bounds.
     pub(crate) fn stored(&self) -> Fiber {
         Fiber { present: None, replacements: Vec::new(), ..self.clone() }
@@ -190,7 +191,7 @@ impl LoweringState {
         &self.accesses[id.0 as usize]
     }
 
-    /// Returns whether an access is of one of `tensors`.
+    /// Returns whether an access reads or writes one of `tensors`.
     pub(crate) fn is_access_of(&self, id: AccessId, tensors: &[TensorId]) -> bool {
         self.access(id).tensor.is_some_and(|t| tensors.contains(&t))
     }
@@ -233,8 +234,8 @@ impl LoweringState {
 }
 
 impl AccessState {
-    /// Returns whether a subscript from `level` down may read something other than the fill value
-    /// out of bounds.
+    /// Returns whether a subscript from `level` down may read a value other than the fill value out
+    /// of bounds.
     pub(crate) fn can_differ_outside(&self, level: usize, fill: &Scalar) -> bool {
         let differs = |s: &LoweredSubscript| s.outside.as_ref().is_some_and(|outside| outside != fill);
         self.tensor.is_some() && self.subscripts.iter().skip(level).any(differs)

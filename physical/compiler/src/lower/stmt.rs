@@ -70,7 +70,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) {
     }
 }
 
-/// Lowers a condition that can be computed, with the code that `then` emits.
+/// Emits an `if` with a condition that can be computed, around the code that `then` emits.
 pub(crate) fn lower_if<'p>(cx: &mut Cx<'p>, state: &LoweringState, cond: &TreeTerm, then: impl FnOnce(&mut Cx<'p>)) {
     let facts = facts(cx, state, cond);
     let cond = value(cx, state, cond);
@@ -99,7 +99,8 @@ fn facts(cx: &mut Cx<'_>, state: &LoweringState, cond: &TreeTerm) -> Vec<Expr> {
             if !plain(a) || !plain(b) {
                 return Vec::new();
             }
-            // A literal equal to a size is also known as the parameter of that size.
+            // The prover knows a size as a parameter, so a comparison with a literal that equals a
+            // size also becomes a fact about that parameter.
             let size = |e: &Expr| as_int(e).and_then(|n| cx.size(n)).map(Box::new);
             let with_sizes =
                 [size(a).map(|a| Expr::Compare(*op, a, b.clone())), size(b).map(|b| Expr::Compare(*op, a.clone(), b))];
@@ -135,7 +136,8 @@ fn lower_for(cx: &mut Cx<'_>, state: &LoweringState, tree: &Tree) {
 /// without that fold.
 fn lower_rounds(cx: &mut Cx<'_>, state: &LoweringState, body: &Tree, extent: LoopExtent) {
     let index = extent.index.expect("a loop binds an index");
-    // The second loop is a copy of the first.
+    // A fold that is decided before the other writes needs a second loop, which is a copy of the
+    // first.
     let (early_exit, decided) = match short_circuit::plan(cx, state, body) {
         (_, Some(_)) if cx.is_copy_limited(body) => (None, None),
         planned => planned,

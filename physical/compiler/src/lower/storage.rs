@@ -115,13 +115,14 @@ pub(crate) struct TensorCode {
     /// The input whose levels the tensor shares, and the number of positions of that input's
     /// values. The tensor then has no levels of its own.
     pub(crate) pattern: Option<(TensorId, Expr)>,
-    /// True for an output whose every element is set, so that its initial contents do not matter.
+    /// True for an output of which every element is set, so that the initial contents do not
+    /// matter.
     pub(crate) fully_set: bool,
     /// The loop that computes the whole fold of each element. Before this loop, the element has the
     /// fill value.
     pub(crate) fold_loop: Option<Index>,
-    /// True if the program writes the tensor by different subscripts: several coordinates may then
-    /// be looked up before any is written.
+    /// True if the program writes the tensor with different subscripts. Several coordinates may
+    /// then be looked up before any of them is written.
     pub(crate) scattered: bool,
 }
 
@@ -308,7 +309,7 @@ pub(crate) fn tensor_code(
     }
 }
 
-/// Returns whether a tensor is written by different subscripts.
+/// Returns whether the program writes a tensor with different subscripts.
 fn is_scattered(program: &Program, id: TensorId) -> bool {
     let mut targets: Vec<&Access> = Vec::new();
     program.body.walk(&mut |s| match s {
@@ -328,8 +329,9 @@ fn initial_element(class: ArrayClass, prim: Prim) -> Scalar {
     }
 }
 
-/// Shares the counter of a COO chain, which is a list that is not unique and the singletons below
-/// it. The levels of a chain append together, so the innermost level counts for all.
+/// Shares one counter among the levels of a COO chain: a list with repeated coordinates, and the
+/// singletons below it. The levels of a chain append together, so the counter of the innermost
+/// level counts the positions of all.
 fn share_counters(levels: &mut [LevelCode]) {
     for k in (1..levels.len()).rev() {
         if !levels[k - 1].format.unique {
@@ -353,7 +355,7 @@ impl Cx<'_> {
     }
 
     /// Returns the number of positions above the outermost level of a tensor. For a tensor with the
-    /// pattern of an input, returns the number of its values.
+    /// pattern of an input, returns the number of values of that input.
     fn roots(&self, tensor: TensorId) -> Expr {
         self.tensor(tensor).pattern.as_ref().map_or(int(1), |(_, positions)| positions.clone())
     }
@@ -363,7 +365,7 @@ impl Cx<'_> {
         &self.tensor(at.tensor).levels[at.level]
     }
 
-    /// Returns whether some level below has arrays.
+    /// Returns whether any level below `at` has arrays.
     pub(crate) fn has_arrays_below(&self, at: LevelId) -> bool {
         self.tensor(at.tensor).levels[at.level + 1..].iter().any(|l| !l.arrays.is_empty())
     }
@@ -437,7 +439,7 @@ impl Cx<'_> {
     pub(crate) fn swap(&mut self, t: TensorId, u: TensorId) {
         let parts = |cx: &Self, t: TensorId| {
             let code = cx.tensor(t);
-            // The scratch list may also be an array of its level.
+            // The scratch list may also be an array of the level.
             let buffers = |level: &LevelCode| {
                 let list = level.scratch.filter(|list| !level.arrays.contains(list));
                 level.arrays.iter().copied().chain(list).collect::<Vec<_>>()
@@ -525,7 +527,8 @@ impl Cx<'_> {
 }
 
 impl Cx<'_> {
-    /// Ends the kernel if the number of positions overflows the element type of `ptr`.
+    /// Emits code that stops the kernel if the number of positions overflows the element type of
+    /// `ptr`.
     pub(crate) fn check_positions(&mut self, ptr: Buffer, positions: &Expr) {
         if self.buffers[ptr.index()].prim == Prim::I32 {
             let fits = super::build::lt(positions, &int(1 << 31));

@@ -7,7 +7,7 @@ use crate::notation::Program;
 
 /// Lowers a program like [`lower`], with a parameter for each index, such as `n_i`. A storage mode
 /// that no loop iterates over from end to end has a parameter of its own, such as `A_n0`. If such
-/// parameters would change the code, the function is the one of `lower`.
+/// parameters would change the code, returns the function of [`lower`].
 pub fn lower_to_read(program: &Program, layouts: &[Option<InputLayout>], options: LoweringOptions) -> Function {
     let shared = lower(program, layouts, options);
     let named = lower_with(program, layouts, options, Purpose::Text(SizeNames::of(program)));

@@ -31,8 +31,8 @@ pub(crate) enum Tree {
     Assign(Assign),
 }
 
-/// An assignment. It is executed as many times as the product of `repetitions`, each time with the
-/// same value.
+/// An assignment, executed as many times as the product of `repetitions`, each time with the same
+/// value.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Assign {
     pub(crate) tensor: TensorId,
@@ -154,7 +154,7 @@ impl Tree {
         }
     }
 
-    /// Returns the accesses that occur, reads before writes, each once.
+    /// Returns the accesses in the statement, each once, reads before writes.
     pub(crate) fn accesses(&self) -> Vec<AccessId> {
         let mut found = Vec::new();
         let mut note = |id: AccessId| {
@@ -261,7 +261,7 @@ impl TreeTerm {
         }
     }
 
-    /// Returns whether `test` is true of some part of the term.
+    /// Returns whether `test` is true for the term or any part of the term.
     pub(crate) fn any(&self, test: &mut dyn FnMut(&TreeTerm) -> bool) -> bool {
         test(self) || matches!(self, TreeTerm::Call(_, args) if args.iter().any(|a| a.any(test)))
     }

@@ -1,7 +1,7 @@
 //! Initial contents of outputs. A buffer of an output need not start with fill values if all its
 //! elements are written before any is read. For a streaming kernel, writing fill values would be a
 //! large part of the work. Likewise, if one loop computes the whole fold of an element, the fold
-//! does not read the element first.
+//! need not read the element first.
 
 use super::cx::Cx;
 use super::level::AssembleMode;
@@ -21,8 +21,8 @@ pub(super) fn unfilled(cx: &Cx<'_>, body: &[AssemblyStmt]) -> Vec<Buffer> {
         if code.assemble_mode != AssembleMode::New {
             continue;
         }
-        // An entry is appended with its coordinate, and with its value if the value does not depend
-        // on the old one.
+        // An entry is appended with its coordinate, and with its value if the assignment does not
+        // depend on the previous value.
         for list in code.levels.iter().filter(|list| list.format.kind == LevelKind::SparseList) {
             let arrays = level(list.format.kind).arrays().iter().zip(&list.arrays);
             buffers.extend(arrays.filter(|(spec, _)| spec.class == ArrayClass::Coordinate).map(|(_, array)| *array));
@@ -35,8 +35,8 @@ pub(super) fn unfilled(cx: &Cx<'_>, body: &[AssemblyStmt]) -> Vec<Buffer> {
     buffers
 }
 
-/// Returns whether every assignment of a tensor sets a value, independent of the old one, and the
-/// tensor is never thawed or swapped.
+/// Returns whether every assignment of a tensor sets a value that does not depend on the previous
+/// value, and the tensor is never thawed or swapped.
 fn is_only_set(program: &Program, id: TensorId) -> bool {
     let mut only = true;
     program.body.walk(&mut |stmt| match stmt {
@@ -137,8 +137,8 @@ fn stores(body: &[AssemblyStmt], buffer: Buffer) -> bool {
     body.iter().any(|stmt| stmt.any(&mut is_store))
 }
 
-/// Returns whether a tensor stores values in dense levels of its own, at least one. Each level
-/// stores one whole mode, in the order of the modes.
+/// Returns whether a tensor stores values in one or more dense levels of its own. Each level stores
+/// one whole mode, in the order of the modes.
 fn is_plain(decl: &TensorDecl) -> bool {
     let format = &decl.ty.format;
     let is_whole = |(k, mode): (usize, &StorageMode)| *mode == StorageMode::Whole { mode: k };
@@ -149,10 +149,10 @@ fn is_plain(decl: &TensorDecl) -> bool {
         && format.modes.iter().enumerate().all(is_whole)
 }
 
-/// Returns the loop that computes the whole fold of each element of an output. The loops outside it
-/// are those over the output's modes, and nothing else writes the output, so each element has the
-/// fill value until the loop runs. Levels with one entry or run in each fiber are excluded: their
-/// coordinates share a position.
+/// Returns the loop that computes the whole fold of each element of an output. The loops around
+/// that loop are the loops over the output's modes, and no other statement writes the output, so
+/// each element has the fill value until the loop runs. Levels with one entry or run in each fiber
+/// are excluded: their coordinates share a position.
 pub(super) fn fold_loop(program: &Program, id: TensorId) -> Option<Index> {
     let decl = &program.tensors[id.index()];
     if decl.role != Role::Output || decl.ty.format.levels.iter().any(|level| level.kind.traits().single) {

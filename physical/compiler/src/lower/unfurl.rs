@@ -141,8 +141,8 @@ pub(crate) fn computable_head(cx: &mut Cx<'_>, state: &LoweringState, body: &Tre
     None
 }
 
-/// Guards the looplet at a coordinate that may be out of bounds. The enclosing loops are not yet
-/// known to have a round; if they have none, nothing may be loaded.
+/// Guards the looplet at a coordinate that may be out of bounds. The enclosing loops may have no
+/// rounds. In that case, the code must not load anything.
 fn guard_bounds(cx: &Cx<'_>, acc: &AccessState, looplet: Looplet, at: &Expr) -> Looplet {
     let (sub, fiber) = acc.next_subscript().expect("the access has an unresolved subscript");
     let tensor = acc.tensor.expect("a mask has no subscripts");

@@ -7,8 +7,9 @@
 //! A coordinate is a linear form of indices and variables. The least and the greatest value of a
 //! coordinate are derived atom by atom, starting with the atom bound innermost. An atom is bounded
 //! by:
-//! - the extent of a loop: constants, linear forms of outer atoms, the arguments of a `min` that is
-//!   the end or of a `max` that is the begin; other expressions as in a `let`;
+//! - the extent of a loop. The begin and the end may be constants, linear forms of outer atoms, or
+//!   expressions as in a `let`. A `max` as the begin, or a `min` as the end, gives one bound for
+//!   each argument;
 //! - the value of a `let`: linear forms, sums, differences, products, `neg`, `min`, `max`, `rem`,
 //!   `floordiv`, `ifelse`, casts and reads. A read is bounded by its dtype. A read without
 //!   `outside` is also bounded by the least and the greatest value of its input if they are given:
@@ -21,8 +22,8 @@
 //! there. All other coordinates are [`Bounds::Checked`].
 //!
 //! The derivation uses integers of unlimited range, whereas sums of `i64` wrap around. So a bound
-//! or a comparison is not used if its form may leave the range of `i64` in a direction that
-//! matters.
+//! or a comparison is not used if its form may leave the range of `i64` in the direction that would
+//! make the bound wrong.
 //!
 //! A check belongs to an access, not to a statement. Targets may skip the check where the value of
 //! the access does not matter: the value is annihilated, or an outer subscript found a fiber that
@@ -59,7 +60,7 @@ pub fn prove_bounds(mut program: Program, ranges: Ranges<'_>) -> Program {
 /// Returns the least and the greatest value of each loop index of a program, if they are known.
 pub(crate) fn index_ranges(program: &Program) -> Vec<Option<(i64, i64)>> {
     let mut pass = BoundsPass { program, ranges: &|_| None, atoms: HashMap::new(), guards: Vec::new() };
-    // Binds all atoms.
+    // Binds all atoms; the returned statement is not needed.
     pass.stmt(program.body.clone());
     let range = |k: usize| {
         let form = Linear::atom(Atom::Index(Index(k as u32)));
@@ -280,7 +281,7 @@ impl BoundsPass<'_> {
         let below = (c > 0) == (end == RangeEnd::Least);
         let rest = form.without(atom);
         let better = |a: i128, b: i128| if end == RangeEnd::Least { a.max(b) } else { a.min(b) };
-        // An atom alone is an arbitrary `i64`.
+        // Without other bounds, an atom is an arbitrary `i64`.
         let any = i128::from(c) * if below { I64_RANGE.0 } else { I64_RANGE.1 };
         let mut best = self.end(&rest, end, guards, steps).saturating_add(any);
         let bounds = self.atoms.get(&atom);
@@ -387,7 +388,7 @@ fn prim_range(prim: Option<Prim>) -> (i128, i128) {
     }
 }
 
-/// Returns the value of a literal of an integer primitive (but `u64`) or `bool`.
+/// Returns the value of a literal of an integer primitive (except `u64`) or `bool`.
 fn integer_value(value: &Scalar) -> Option<i128> {
     match value.cast(Prim::I64) {
         Some(Scalar::I64(v)) if value.prim().is_some_and(|p| !p.is_float() && p != Prim::U64) => Some(i128::from(v)),

@@ -66,21 +66,22 @@ impl Cut {
     }
 }
 
-/// The way to join an output from the outputs of chunks.
+/// The method of joining the outputs of chunks into one output.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Join {
-    /// All chunks write one memory, each its own elements.
+    /// All chunks write the same memory, each its own elements.
     Shared,
-    /// Each chunk writes a range of the coordinates of the outermost level, in order; its arrays
-    /// are appended to those of the chunk before.
+    /// Each chunk writes a range of the coordinates of the outermost level, in order. The arrays of
+    /// a chunk are appended to the arrays of the previous chunk.
     Appended(RoundCoordinates),
     /// Each chunk folds starting from the fill value; the results are folded by the same operator,
     /// in the order of the chunks.
     Folded(Op),
 }
 
-/// The coordinates that each round writes in the outermost mode of an appended output: those from
-/// `factor * round + constant` on, before those of the next round.
+/// The coordinates that each round writes in the outermost mode of an appended output. A round
+/// writes coordinates from `factor * round + constant` on, below the first coordinate of the next
+/// round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoundCoordinates {
     factor: i64,
@@ -92,7 +93,7 @@ impl RoundCoordinates {
     /// is beyond all coordinates.
     const MAX: i64 = 1 << 31;
 
-    /// The coordinates of rounds that write the coordinate of their own number.
+    /// The coordinates if each round `i` writes only the coordinate `i`.
     pub const ROUND: RoundCoordinates = RoundCoordinates { factor: 1, constant: 0 };
 
     /// Returns the coordinates of rounds that write `width` coordinates from
@@ -103,9 +104,9 @@ impl RoundCoordinates {
         (fits && offsets.contains(&constant)).then_some(RoundCoordinates { factor, constant })
     }
 
-    /// Returns the greatest number of a round whose coordinates are computed without overflow. The
-    /// rounds of chunks, which may begin and end far outside of the loop ([`ALL_ROUNDS`]), are
-    /// limited to its range in both directions.
+    /// Returns the greatest number of a round whose coordinates are computed without overflow. A
+    /// chunk may begin and end far outside of the loop ([`ALL_ROUNDS`]), so round numbers are
+    /// clamped to this maximum in both directions.
     pub fn max_round(self) -> i64 {
         (ALL_ROUNDS.end - RoundCoordinates::MAX) / self.factor
     }
@@ -181,10 +182,10 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// Returns how the outermost loop of a program in normal form is cut.
+/// Returns the cut of the outermost loop of a program in normal form.
 ///
 /// # Errors
-/// The obstacle, if the loop cannot be cut.
+/// Returns the obstacle if the loop cannot be cut.
 pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
     let (index, extent, body) = outermost_loop(&program.body)?;
     if let Some(local) = carried_local(program) {
@@ -277,7 +278,7 @@ fn repeated(program: &Program, writes: &BodyAccesses, index: Index) -> Vec<usize
 /// Checks that each loop marked as parallel can be cut into chunks.
 ///
 /// # Errors
-/// [`Error::InvalidProgram`] with the obstacle.
+/// Returns [`Error::InvalidProgram`] with the obstacle if a loop cannot be cut.
 pub fn verify_parallel(program: &Program, mode: FloatMode) -> Result<(), Error> {
     fn check<'a>(
         program: &'a Program,
@@ -319,7 +320,7 @@ struct CoordinateSpan {
     width: i64,
 }
 
-/// Returns how an output with these writes is joined; `None` if the output cannot be joined. `span`
+/// Returns the join of an output with these writes; `None` if the output cannot be joined. `span`
 /// returns the range of a subscript in one round of the cut loop, if it depends only on that loop
 /// and at most one inner loop.
 fn output_join(

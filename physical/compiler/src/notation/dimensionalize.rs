@@ -6,13 +6,15 @@
 //!
 //! - An access whose subscript is `i`, `i + c` or `c - i` implies that the loop of `i` runs over
 //!   exactly the coordinates for which the subscript is in bounds. All such accesses of a loop
-//!   without extent must agree. Reads with an `outside` imply nothing. Accesses under a condition
-//!   inside the loop count only if there are no other accesses.
+//!   without extent must agree. A read with an `outside`, a value for coordinates out of bounds,
+//!   implies no extent. Accesses under a condition inside the loop count only if there are no other
+//!   accesses.
 //! - For a mode that is stored in blocks or by diagonals, the subscripts of its storage modes
 //!   together determine the coordinate of the mode: `i / b` and `i % b` determine `i`, and so do
 //!   the diagonal `i - j + n - 1` and `j`.
 //! - A loop is an error if it has no extent and no access implies one.
-//! - An open dimension is one more than the largest coordinate that linear subscripts write there.
+//! - The size of an open dimension is one more than the largest coordinate that linear subscripts
+//!   write in its mode.
 //! - A loop with constant bounds is an error if an access without a condition and without an
 //!   `outside` is provably out of bounds.
 
@@ -41,7 +43,7 @@ pub fn dimensionalize(program: Program) -> Result<Program, Error> {
     Ok(Program { body: set_extents(body, &inferred), ..d.program })
 }
 
-/// A subscript that is linear in loop indices.
+/// A subscript with a linear form over loop indices and variables.
 struct SubscriptUse {
     tensor: TensorId,
     mode: TensorMode,
@@ -78,7 +80,7 @@ struct Dimensions {
 struct UseCollector<'a> {
     d: &'a mut Dimensions,
     vars: HashMap<Var, Linear>,
-    /// The number of conditions open where each index was bound.
+    /// For each bound index, the number of conditions around its loop.
     conditions: HashMap<Index, usize>,
     open_conditions: usize,
 }
@@ -156,8 +158,7 @@ impl UseCollector<'_> {
             }
             StorageMode::Skew { by, .. } => {
                 let (diagonal, along) = (self.linear(at(mode)?)?, self.linear(at(StorageMode::Whole { mode: by })?)?);
-                // The number of diagonals of a tensor without rows is that of a tensor with one
-                // row.
+                // A tensor without rows has as many diagonals as a tensor with one row.
                 let last = i64::try_from(ty.shape[by].max(1)).ok().filter(|_| ty.shape[by] != OPEN_DIMENSION)? - 1;
                 diagonal.plus(&along)?.plus(&Linear::constant(-last))
             }
@@ -264,7 +265,7 @@ impl Dimensions {
         })
     }
 
-    /// Returns whether some loop of the form provably has no round.
+    /// Returns whether the loop of some index in the form provably has no rounds.
     fn empty(&self, form: &Linear) -> bool {
         form.terms.iter().any(|(atom, _)| match atom {
             Atom::Index(i) => self.ranges.get(i).and_then(|r| r.bounds).is_some_and(|(lo, hi)| lo >= hi),
@@ -272,8 +273,8 @@ impl Dimensions {
         })
     }
 
-    /// Sets one open dimension of which all writes have constant bounds; returns whether there was
-    /// such a dimension.
+    /// Sets the size of one open dimension for which all written subscripts have constant bounds;
+    /// returns whether there was such a dimension.
     fn infer_open(&mut self) -> Result<bool, Error> {
         for k in 0..self.program.tensors.len() {
             let ty = &self.program.tensors[k].ty;

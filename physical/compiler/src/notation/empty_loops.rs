@@ -3,8 +3,8 @@
 //! ```text
 //! Y[2] = a; for i in [0, 0) { Y[2] -= 1 }; Y[2] += b   =   Y[2] = a; Y[2] += b
 //! ```
-//! A write that never happens would otherwise get its own loop of one round, which appends the
-//! coordinate once more. Input: output of `inline_single_rounds`.
+//! Otherwise, a write that never happens would get its own loop of one round, which would append
+//! the coordinate a second time. Input: output of `inline_single_rounds`.
 
 use super::order::max_rounds;
 use super::visit::infallible;

@@ -42,7 +42,7 @@ fn has_single_overwrite(program: &Program, t: TensorId) -> bool {
 
 struct Initializer {
     tensor: TensorId,
-    /// True once the tensor has been declared.
+    /// True if the tensor has been declared.
     live: bool,
     /// The loops since the declaration that may run more than once; `None` for a `while`, which has
     /// no index.

@@ -2,8 +2,8 @@
 //!
 //! The interpreter executes a program as written, over tensors stored densely by their storage
 //! modes. Loops ascend, folds have exactly the order of the loops, and `Op::eval_in` defines the
-//! values. Programs can run both before and after normalization, if lifecycles are explicit, loops
-//! have extents and no dimension is open. So passes can be tested by comparing runs.
+//! values. A program can run before and after normalization, so that tests of a pass can compare
+//! both runs. Lifecycles must be explicit, loops must have extents, and no dimension may be open.
 
 use super::dense_values::DenseValues;
 use super::text::{label, print_expr};
@@ -25,7 +25,7 @@ pub struct InterpLimits {
 }
 
 impl Default for InterpLimits {
-    /// Returns limits that allow some seconds and some hundreds of megabytes.
+    /// Returns limits for a run that takes some seconds and some hundreds of megabytes.
     fn default() -> InterpLimits {
         InterpLimits { steps: 100_000_000, values: 10_000_000 }
     }
@@ -64,7 +64,7 @@ pub enum StopCause {
     /// A read or write out of bounds.
     #[error(transparent)]
     OutOfBounds(Box<OutOfBounds>),
-    /// `Write::Init` found another value than the fill value.
+    /// `Write::Init` found a value other than the fill value.
     #[error("`{access}` at {coordinates:?} is initialized twice; fold or overwrite")]
     InitializedTwice {
         /// The access.

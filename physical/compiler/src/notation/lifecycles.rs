@@ -1,8 +1,8 @@
 //! Pass `insert_lifecycles`: inserts the declares, freezes and thaws that the program leaves out.
 //!
-//! Input: output of `resolve_scopes`, with any part of the lifecycle of a tensor written out.
-//! Output: every output and every local that is used is declared once, frozen before it is read and
-//! thawed before it is written again, so that the lifecycle rules of `verify` hold.
+//! Input: output of `resolve_scopes`, in which any part of the lifecycle of a tensor may be written
+//! out. Output: every output and every local that is used is declared once, frozen before it is
+//! read and thawed before it is written again, so that the lifecycle rules of `verify` hold.
 //!
 //! - An output without a declaration is declared at the start of the program. An output that is
 //!   writable at the end of the program is frozen there.
@@ -10,8 +10,8 @@
 //!   just before the first statement of a block that uses the local. So the local has a new life in
 //!   every round. A local that carries values from round to round must be declared by hand.
 //! - A freeze is inserted before a statement that reads or swaps a writable tensor, a thaw before a
-//!   statement that writes a frozen one. A body that changes the state of an outer tensor restores
-//!   that state at its end.
+//!   statement that writes a frozen tensor. A body that changes the state of an outer tensor
+//!   restores that state at its end.
 //!
 //! A statement that reads and writes one tensor is an error. So is a loop, `if` or `while` that
 //! reads and writes one tensor in several statements, since each round would pay for a freeze.
@@ -229,7 +229,7 @@ impl FirstUses {
         match stmt {
             Stmt::Assign { lhs: Access { tensor, .. }, .. } => self.record_use(*tensor, WriteState::Writable),
             Stmt::Declare(t) => drop(self.last_states.insert(*t, WriteState::Writable)),
-            // A freeze needs a writable tensor, a thaw a frozen one.
+            // A freeze needs a writable tensor, and a thaw needs a frozen tensor.
             Stmt::Freeze(t) => self.record_change(*t, WriteState::Writable, WriteState::Frozen),
             Stmt::Thaw(t) => self.record_change(*t, WriteState::Frozen, WriteState::Writable),
             Stmt::Swap(t, u) => [t, u].into_iter().for_each(|t| self.record_use(*t, WriteState::Frozen)),

@@ -1,8 +1,8 @@
 //! Linear forms of subscripts, `a*i + invariant`, and their conversion from and to expressions.
 //!
-//! Lowering asks which loop resolves a subscript, and by which shift and stride. Passes compare
-//! subscripts independently of the way their sums are written. Lowering and passes use [`Linear`]
-//! for this.
+//! Lowering reads from a [`Linear`] which loop resolves a subscript, with which shift and stride.
+//! Passes compare subscripts as [`Linear`] forms, so equal sums that are written differently are
+//! equal.
 
 use super::{Expr, Index, Var};
 use redpoll_logic::Prim;
@@ -72,9 +72,9 @@ impl Linear {
     }
 
     /// Returns the linear form of an `i64` expression. The expression combines indices, variables
-    /// and literals by sums, differences, negations, products with a constant, and casts to `i64`
-    /// of expressions without variables, which are `i64` already. Returns `None` if the expression
-    /// is not linear, or folding its constants would overflow.
+    /// and literals by sums, differences, negations and products with a constant. A cast to `i64`
+    /// is allowed around an expression without variables, which is `i64` already. Returns `None` if
+    /// the expression is not linear, or folding its constants would overflow.
     pub fn of(expr: &Expr) -> Option<Linear> {
         Linear::of_with(expr, &|v| Linear::atom(Atom::Var(v)))
     }

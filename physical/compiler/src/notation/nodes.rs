@@ -26,8 +26,8 @@ define_id!(Index, "A loop index of a program; bound by one loop.");
 define_id!(Var, "A variable of a program, bound by a `let`.");
 define_id!(TensorId, "A tensor of a program: input, output or local.");
 
-/// The dimension of an output or local that its writes determine. The pass `dimensionalize`
-/// replaces it by the inferred size.
+/// A placeholder for a dimension of an output or local whose size the writes determine. The pass
+/// `dimensionalize` replaces the placeholder by the inferred size.
 pub const OPEN_DIMENSION: u64 = u64::MAX;
 
 /// A Notation program: tensors and a statement.
@@ -49,7 +49,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns the least and the greatest possible value of an input with the bounds of blocks;
+    /// Returns the least and the greatest possible value of an input that holds bounds of blocks;
     /// `None` for other tensors.
     pub fn block_input_range(&self, input: TensorId) -> Option<(i64, i64)> {
         let inputs = self.block_inputs.iter().find(|b| b.inputs().any(|t| t == input))?;
@@ -86,13 +86,14 @@ pub enum Role {
     Local,
 }
 
-/// A transformation of loops, each named by its index. The module `schedule` states the effect and
-/// the preconditions of each.
+/// A transformation of loops, which are named by their indices.
+/// [`TRANSFORMATIONS`](super::TRANSFORMATIONS) describes the effect and the precondition of each
+/// transformation.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Transformation {
     /// Reorders nested loops; the new order, outermost first.
     Reorder(Vec<String>),
-    /// Splits a loop into a loop over blocks of its rounds and one over the rounds of a block.
+    /// Splits a loop into a loop over blocks of its rounds and a loop over the rounds of a block.
     Split {
         /// The loop.
         index: String,
@@ -102,7 +103,8 @@ pub enum Transformation {
         inner: String,
         /// The partition into blocks.
         blocks: BlockPartition,
-        /// The name of the input whose stored entries are cut; `None` to cut the rounds.
+        /// The name of the input whose stored entries are cut into blocks; `None` to cut the rounds
+        /// of the loop.
         stored: Option<String>,
     },
     /// Names the product of two directly nested loops, so that a split can cut the product into
@@ -168,8 +170,8 @@ pub struct Schedule {
     pub transformations: Vec<Transformation>,
 }
 
-/// Inputs with the bounds of blocks of the stored entries of another input, as
-/// `Tensor::block_bounds` computes them.
+/// Inputs that describe how the stored entries of another input are cut into blocks.
+/// `Tensor::block_bounds` computes their values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BlockInputs {
     /// The input that is cut.
@@ -178,12 +180,13 @@ pub struct BlockInputs {
     pub stored: StoredBlocks,
     /// The input with the first round of each block.
     pub begins: TensorId,
-    /// The input with the number of blocks of each fiber, if the partition does not give it.
+    /// The input with the number of blocks of each fiber, if the partition does not fix this
+    /// number.
     pub counts: Option<TensorId>,
 }
 
 impl BlockInputs {
-    /// The maximum number of blocks of a partition into a given number of blocks.
+    /// The maximum `n` of a partition `BlockPartition::Into(n)`.
     pub const MAX_BLOCKS: u64 = 1 << 20;
 
     /// Returns `begins`, and `counts` if there is one.
@@ -211,7 +214,7 @@ pub struct TensorDecl {
     /// Input, output or local.
     pub role: Role,
     /// The input whose pattern an output has: the output stores a value for each stored entry of
-    /// that input, and shares the arrays of its levels.
+    /// that input, and shares the level arrays of the input.
     pub pattern: Option<TensorId>,
 }
 
@@ -227,9 +230,9 @@ impl TensorDecl {
         !self.ty.format.is_dense()
     }
 
-    /// Returns the number of levels, from the outermost one on, that are written in order: all
-    /// levels up to the last one that is appended to. Returns 0 for a tensor with the pattern of an
-    /// input, which writes no levels.
+    /// Returns the number of levels that are written in order: all levels from the outermost level
+    /// to the last appended level. Returns 0 for a tensor with the pattern of an input, which
+    /// writes no levels.
     pub(crate) fn appended_levels(&self) -> usize {
         let levels = if self.pattern.is_some() { &[][..] } else { &self.ty.format.levels };
         levels.iter().rposition(|l| !l.kind.traits().writes.is_random()).map_or(0, |last| last + 1)
@@ -245,7 +248,7 @@ pub enum Stmt {
     For {
         /// The index that the loop binds.
         index: Index,
-        /// Half-open bounds, or `None` for the dimension that the accesses imply.
+        /// The half-open bounds; `None` if the accesses imply them.
         extent: Option<(Expr, Expr)>,
         /// The execution mode of its rounds.
         rounds: Rounds,
@@ -333,8 +336,8 @@ impl Rounds {
     /// The maximum number of copies of a body, which bounds the length of code.
     pub(crate) const MAX_COPIES: u64 = 64;
 
-    /// Returns the modes of the loop over blocks and of the loop within a block, for a loop of this
-    /// mode that is split.
+    /// Returns the modes of the two loops into which a loop of this mode is split: the loop over
+    /// blocks, and the loop within a block.
     pub(crate) fn split_modes(self) -> (Rounds, Rounds) {
         match self {
             Rounds::Lanes(_) | Rounds::Unrolled(_) => (Rounds::Ordered, self),
@@ -429,6 +432,6 @@ pub enum Expr {
     Var(Var),
     /// The value of a tensor at the given subscripts.
     Access(Access),
-    /// An operator; the arguments have the dtypes of its signature.
+    /// A call of an operator; the arguments have the dtypes of its signature.
     Call(Op, Vec<Expr>),
 }

@@ -2,12 +2,13 @@
 //!
 //! A level whose kind takes no random writes gets its coordinates fiber by fiber, ascending. So a
 //! tensor with such levels must be written in order from its declaration on, in all levels from the
-//! outermost to the last appended one. The loops that resolve these levels are the outermost ones,
-//! in the order of the levels. Each coordinate ascends with the loops that resolve its level, and
-//! all other repeated loops lie inside of them. Several writes of one tensor reach its entries by
-//! the same loops, or by paths that ascend from one write to the next (`write_path`). Random writes
-//! need a workspace: a local with levels that take them, such as dense, hash or byte-map levels.
-//! The optimizer inserts a workspace wherever a plan needs one.
+//! outermost to the last appended level. The loops that resolve these levels are the outermost
+//! ones, in the order of the levels. Each coordinate ascends with the loops that resolve its level,
+//! and all other repeated loops lie inside of the resolving loops. Several writes of one tensor
+//! reach its entries by the same loops, or by paths that ascend from one write to the next
+//! (`write_path`). Random writes need a workspace: a local with levels that take random writes,
+//! such as dense, hash or byte-map levels. The optimizer inserts a workspace wherever a plan needs
+//! one.
 
 use super::linear::{Atom, Linear};
 use super::stored_block::StoredBlock;
@@ -37,7 +38,7 @@ enum EnclosingBinder<'a> {
 struct AppendedTensor {
     /// The number of binders outside of the declaration.
     start_depth: usize,
-    /// The different paths of the writes so far.
+    /// The distinct paths of the writes so far.
     write_paths: Vec<WritePath>,
 }
 
@@ -78,7 +79,7 @@ impl<'a> WriteOrderVerifier<'a> {
         Ok(())
     }
 
-    /// Returns the number of levels, from the outermost one on, that are written in order.
+    /// Returns the number of outermost levels that are written in order.
     fn appended_levels(&self, t: TensorId) -> usize {
         self.program.tensors[t.index()].appended_levels()
     }
@@ -95,7 +96,8 @@ impl<'a> WriteOrderVerifier<'a> {
         let (mut resolved, mut levels) = (0, Vec::new());
         for (mode, subscript) in lhs.subscripts.iter().take(self.appended_levels(lhs.tensor)).enumerate() {
             let form = Linear::of(&subscript.at).and_then(|form| self.expand(form, tensor.start_depth));
-            // A variable is constant in the loops inside of it, and may have any value in others.
+            // A variable is constant in the loops inside of its `let`, but rounds of other loops
+            // may change its value.
             let is_constant = |form: &&Linear| loops_around_variables(form, binders, &loops) <= resolved;
             let next = form.as_ref().filter(is_constant).and_then(|form| advance(form, &loops, resolved));
             let (Some(form), Some(next)) = (form, next) else {
@@ -136,9 +138,9 @@ impl<'a> WriteOrderVerifier<'a> {
         Ok(())
     }
 
-    /// Returns the loops among the binders that may run more than once. Loops over blocks of stored
-    /// entries, and over parts of a block, directly around the loop over the rounds of a block or
-    /// part are left out, since the coordinates of all of them ascend like those of one loop.
+    /// Returns the loops among the binders that may run more than once. Merges a loop over the
+    /// rounds of a block of stored entries, or of a part of a block, with the loops over blocks and
+    /// parts directly around it, since together these loops ascend like one loop.
     fn repeated_loops(&self, binders: &[EnclosingBinder<'_>]) -> Vec<RepeatedLoop> {
         let mut loops: Vec<RepeatedLoop> = Vec::new();
         for (binder, enclosing) in binders.iter().enumerate() {
@@ -155,18 +157,20 @@ impl<'a> WriteOrderVerifier<'a> {
         loops
     }
 
-    /// Returns a loop that may run more than once, or whose begin is not a linear form, with the
-    /// maximum number of its rounds if this maximum is constant.
+    /// Returns the index of a loop, with the maximum number of its rounds if a constant maximum is
+    /// proved. Returns `None` for other binders, and for a loop of at most one round whose begin is
+    /// a linear form.
     fn rounds(&self, binder: &EnclosingBinder<'_>) -> Option<(Index, Option<i64>)> {
         let EnclosingBinder::Loop { index, extent: (lo, hi) } = binder else { return None };
         let count = max_rounds(lo, hi);
         (count.is_none_or(|n| n > 1) || Linear::of(lo).is_none()).then_some((*index, count))
     }
 
-    /// Returns the form over the loops inside of the declaration that run more than once, and over
-    /// variables with values that are no linear forms, such as values that were read. Atoms bound
-    /// outside of the declaration are constant inside. Returns `None` if the begin of a loop is not
-    /// a linear form, or a coefficient overflows.
+    /// Expands the atoms of a form that are bound inside of the declaration. A variable becomes its
+    /// value if this value is a linear form. The index of a loop of at most one round becomes the
+    /// begin of the loop; another index becomes this begin plus an offset, if the begin is a linear
+    /// form. Atoms bound outside of the declaration are constant inside. Returns `None` on
+    /// overflow.
     fn expand(&self, form: Linear, start_depth: usize) -> Option<Linear> {
         let mut sum = Linear::constant(form.constant);
         for (atom, factor) in form.terms {
@@ -175,8 +179,8 @@ impl<'a> WriteOrderVerifier<'a> {
                     let lo = Linear::of(&extent.0).and_then(|lo| self.expand(lo, start_depth));
                     Some(match (self.rounds(binder), lo) {
                         (None, lo) => lo,
-                        // The index is its offset within the loop plus the begin of the loop, which
-                        // may depend on outer loops.
+                        // Here the atom stands for the offset of the index from the begin of the
+                        // loop. The begin may depend on outer loops.
                         (Some(_), Some(lo)) => lo.plus(&Linear::atom(atom)),
                         (Some(_), None) => Some(Linear::atom(atom)),
                     })
@@ -209,7 +213,7 @@ impl<'a> WriteOrderVerifier<'a> {
 }
 
 /// Returns the innermost loop among the binders whose index occurs in a subscript, and the number
-/// of repeated loops up to it.
+/// of repeated loops down to this loop, inclusive.
 fn resolution(subscript: &Expr, binders: &[EnclosingBinder<'_>], repeated: &[RepeatedLoop]) -> (Option<Index>, usize) {
     let atoms = subscript.atoms();
     let mentioned = |binder: &EnclosingBinder<'_>| match binder {
@@ -230,8 +234,8 @@ fn loops_around_variables(form: &Linear, binders: &[EnclosingBinder<'_>], repeat
     binders.iter().rposition(is_in_form).map_or(0, |at| repeated.iter().filter(|l| l.binder <= at).count())
 }
 
-/// Returns the maximum number of rounds from `lo` to `hi`, if a constant maximum is proved. A `max`
-/// of begins is at least each begin.
+/// Returns the maximum number of rounds from `lo` to `hi`, if a constant maximum is proved. Each
+/// argument of a `max` in `lo` gives such a maximum, since the `max` is at least that argument.
 pub(super) fn max_rounds(lo: &Expr, hi: &Expr) -> Option<i64> {
     if let Expr::Call(Op::Builtin(Builtin::Max), begins) = lo {
         return begins.iter().filter_map(|lo| max_rounds(lo, hi)).min();
@@ -262,9 +266,10 @@ fn upper_bounds(expr: &Expr) -> Vec<Linear> {
     }
 }
 
-/// Returns the number of innermost loops that iterate, together with a loop over rounds of a block
-/// of stored entries, over the rounds of several blocks in order. The loops over the numbers of
-/// blocks come first, then those over parts of a block.
+/// Returns the number of innermost `loops` that only select the block of stored entries, or the
+/// part of a block, that a loop inside of them iterates over. Together, all these loops iterate
+/// over the rounds of several blocks in order. The loops over blocks come first, then the loops
+/// over parts of a block. Returns 0 if the order is not proved.
 fn loops_over_blocks(block: &StoredBlock<'_>, loops: &[RepeatedLoop], binders: &[EnclosingBinder<'_>]) -> usize {
     let step = |form: &Linear, l: &RepeatedLoop| form.coefficient(Atom::Index(l.index));
     let is_fiber = |l: &RepeatedLoop| block.fiber.iter().any(|s| s.at.atoms().contains(&Atom::Index(l.index)));
@@ -274,7 +279,7 @@ fn loops_over_blocks(block: &StoredBlock<'_>, loops: &[RepeatedLoop], binders: &
     let over_blocks =
         outer.iter().rev().take_while(|l| step(&block.number, l) != 0 && step(&block.skipped, l) == 0).count();
     let blocks = &outer[outer.len() - over_blocks..];
-    // The rounds of a part are not before those of its block.
+    // A part begins no earlier than its block.
     let is_not_negative = |(atom, step): &(Atom, i64)| {
         *step > 0
             && binders.iter().any(|binder| match binder {
@@ -297,9 +302,9 @@ fn loops_over_blocks(block: &StoredBlock<'_>, loops: &[RepeatedLoop], binders: &
     }
 }
 
-/// Returns the number of loops that resolve the levels up to this one, given that the first
-/// `resolved` loops resolve the levels above. Returns `None` if the next loops are not those of
-/// this level, or its coordinate does not ascend with them.
+/// Returns the number of loops that resolve the levels down to this level, given that the first
+/// `resolved` loops resolve the levels above. Returns `None` if the next loops do not resolve this
+/// level, or its coordinate does not ascend with these loops.
 fn advance(form: &Linear, loops: &[RepeatedLoop], resolved: usize) -> Option<usize> {
     let step = |l: &RepeatedLoop| form.coefficient(Atom::Index(l.index));
     let count = loops[resolved..].iter().filter(|l| step(l) != 0).count();

@@ -1,9 +1,9 @@
 //! The check of outputs with the pattern of an input; see the rules of the module `verify`.
 //!
-//! A write where the input stores nothing is dropped, so it must leave the fill value of the
-//! output. The check proves this from the properties of the operators. It assumes only that the
-//! input has its fill value at the subscripts of the write; all other values that are read may be
-//! arbitrary.
+//! A write at coordinates where the input stores nothing is dropped, so such a write must leave the
+//! fill value of the output unchanged. The check proves this from the properties of the operators.
+//! It assumes only that the input has its fill value at the subscripts of the write; all other
+//! values that are read may be arbitrary.
 
 use super::linear::{Atom, Linear};
 use super::types::dtype_of;
@@ -82,8 +82,8 @@ impl<'a> PatternVerifier<'a> {
     }
 
     /// Returns whether a write leaves the fill value wherever the input has its own fill value. A
-    /// program has no float mode, so a proof in one mode suffices: fill values are those of the
-    /// mode that the program was made for.
+    /// program does not record the float mode that it was made for. A proof in either mode
+    /// suffices, since the fill values in the program are right for its own mode.
     fn preserves_fill(&self, access: (&Access, TensorId), write: &Write, rhs: &Expr) -> bool {
         let fill = &self.program.tensors[access.0.tensor.index()].ty.fill;
         [FloatMode::Relaxed, FloatMode::StrictIeee].into_iter().any(|mode| {
@@ -121,7 +121,8 @@ impl<'a> PatternVerifier<'a> {
         }
     }
 
-    /// Returns the linear form of a subscript over the loops of several rounds.
+    /// Returns the linear form of a subscript, with the values of variables and of loops of one
+    /// round substituted.
     fn form(&self, e: &Expr) -> Option<Linear> {
         let form = Linear::of(e)?;
         form.terms.iter().try_fold(Linear::constant(form.constant), |sum, (atom, factor)| {

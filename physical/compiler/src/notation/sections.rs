@@ -21,8 +21,8 @@ pub struct Sections {
     pub tensor: TensorId,
     /// The number of the input among the inputs.
     pub input: usize,
-    /// The outputs of which several sections of a round write the same elements. The operator folds
-    /// the results of the sections in their order.
+    /// The outputs with elements that several sections of a round write, each with the operator
+    /// that folds the results of the sections in order.
     pub folds: Vec<(TensorId, Op)>,
 }
 
@@ -51,7 +51,7 @@ pub fn find_sections(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Se
         let fits = rows && second.kind == LevelKind::SparseList && second.unique && second.ordered;
         (fits && same && row.at == Expr::Index(cut.index)).then_some((input, tensor, inner_index))
     };
-    // If several inputs qualify, the loop is driven by none of them alone.
+    // If several inputs qualify, no single input drives the loop.
     let mut leaders = inputs.enumerate().filter_map(leader);
     let (input, tensor, inner_index) = leaders.next().filter(|_| is_plain && leaders.next().is_none())?;
     let mut folds = Vec::new();
@@ -75,7 +75,7 @@ pub fn find_sections(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Se
     Some(Sections { tensor, input, folds })
 }
 
-/// Returns whether each of the indices is the whole subscript of one mode, the same mode in all
+/// Returns whether each index is the whole subscript of some mode, and of the same mode in all
 /// writes.
 fn determines(writes: &[&(&Access, &Write)], indices: &[Index]) -> bool {
     let mode = |lhs: &Access, index: Index| lhs.subscripts.iter().position(|s| s.at == Expr::Index(index));

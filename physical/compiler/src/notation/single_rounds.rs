@@ -5,10 +5,10 @@
 //! for j { for i in [e, e + 1) { C[i] += r } }  =  for j { C[e] += r }
 //!                                                e a linear form, C appended to
 //! ```
-//! A write into an appended level must be resolved outside of all loops that would repeat its
-//! coordinate. The coordinate of a loop of one round does not depend on the position of the loop.
-//! So the coordinate replaces the index of the loop, and `concordize` decides where the coordinate
-//! is resolved. Input: output of `dimensionalize`.
+//! The coordinate of a write into an appended level must be resolved outside of all loops that
+//! would repeat the coordinate. A loop of one round has the same coordinate at any depth. So the
+//! coordinate replaces the index of the loop, and `concordize` decides where the coordinate is
+//! resolved. Input: output of `dimensionalize`.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;
@@ -76,8 +76,8 @@ impl<'a> MisplacedLoops<'a> {
         self.repeated.truncate(repeated);
     }
 
-    /// Collects the loops of one round that resolve an appended level of a write inside of a loop
-    /// on which the coordinate does not depend.
+    /// Collects the loops of one round that resolve an appended level of a write, but lie inside of
+    /// a loop on which the coordinate does not depend.
     fn write(&mut self, lhs: &Access) {
         let appended = self.program.tensors[lhs.tensor.index()].appended_levels();
         let mut outside = self.declared.get(&lhs.tensor).copied().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Recognition of loops over rounds of one block of the stored entries of an input, whose bounds
-//! the schedule reads from the inputs in [`Program::block_inputs`].
+//! Recognition of loops within one block of the stored entries of an input. A schedule reads the
+//! bounds of such blocks from the inputs in [`Program::block_inputs`].
 
 use super::linear::Linear;
 use super::{AccessSubscript, Expr, Program};
@@ -7,13 +7,13 @@ use redpoll_logic::op::{Builtin, Op};
 
 /// An extent within one block of stored entries.
 pub(super) struct StoredBlock<'a> {
-    /// The number of the inputs in [`Program::block_inputs`].
+    /// The index of the block inputs in [`Program::block_inputs`].
     pub(super) inputs: usize,
     /// The subscripts of the fiber that is cut.
     pub(super) fiber: &'a [AccessSubscript],
     /// The number of the block within its fiber.
     pub(super) number: Linear,
-    /// The number of rounds of the block before those of the extent.
+    /// The number of rounds of the block before the begin of the extent.
     pub(super) skipped: Linear,
     /// The maximum number of rounds of the extent, if it is constant.
     pub(super) rounds: Option<i64>,
@@ -27,7 +27,7 @@ impl<'a> StoredBlock<'a> {
     pub(super) fn of(program: &'a Program, (lo, hi): &'a (Expr, Expr)) -> Option<StoredBlock<'a>> {
         let (Some(base), skipped) = split_sum(lo)? else { return None };
         let begin = match base {
-            // The first block begins at 0 in fibers that are not stored, too.
+            // A conditional makes the first block begin at 0 in fibers that are not stored, too.
             Expr::Call(Op::Builtin(Builtin::IfElse), args) if args[1].as_int() == Some(0) => &args[2],
             base => base,
         };
@@ -52,7 +52,8 @@ impl<'a> StoredBlock<'a> {
     }
 }
 
-/// Returns the inputs, the fiber and the block number of a read of the begin of a block.
+/// Returns the index of the block inputs, the fiber and the block number, if `read` reads the begin
+/// of a block.
 fn bound<'a>(program: &Program, read: &'a Expr) -> Option<(usize, &'a [AccessSubscript], Linear)> {
     let Expr::Access(access) = read else { return None };
     let inputs = program.block_inputs.iter().position(|inputs| inputs.begins == access.tensor)?;
@@ -61,7 +62,7 @@ fn bound<'a>(program: &Program, read: &'a Expr) -> Option<(usize, &'a [AccessSub
 }
 
 /// Splits a sum into its only summand that is not a linear form, if there is one, and the linear
-/// form of the other summands. Returns `None` if there are several such summands.
+/// form of the other summands. Returns `None` if several summands are not linear forms.
 fn split_sum(sum: &Expr) -> Option<(Option<&Expr>, Linear)> {
     if let Some(form) = Linear::of(sum) {
         return Some((None, form));

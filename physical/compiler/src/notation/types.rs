@@ -6,7 +6,7 @@ use redpoll_logic::DType;
 /// Returns the dtype of an expression of the program.
 ///
 /// # Errors
-/// Reports an operator that does not fit its arguments, or the argument that lacks a cast.
+/// When an operator does not fit its arguments, or an argument lacks a cast.
 ///
 /// # Panics
 /// When a tensor or variable is not in the program's tables.

@@ -4,8 +4,8 @@
 //! and locals may leave out dimensions. The rules, by [`ProgramRule`]:
 //! - **tables**: every id is in its table, and tensor names are unique. A tensor's format fits its
 //!   shape, its fill value has its dtype, a dimension is at most `i64::MAX`, and only outputs and
-//!   locals leave one open. Levels of inputs are ordered. Inputs with bounds of blocks of another
-//!   input ([`BlockInputs`](super::BlockInputs)) have the types of such bounds.
+//!   locals have open dimensions. Levels of inputs are ordered. The tensors of a
+//!   [`BlockInputs`](super::BlockInputs) are inputs, and its bounds have the expected types.
 //! - **scope**: an index is used inside the only loop that binds it, a variable inside the only
 //!   `let` that binds it.
 //! - **rank**: an access has one subscript per storage mode.
@@ -16,10 +16,11 @@
 //! - **lifecycle**: an output or local is declared once, then written, frozen, read, thawed,
 //!   written, and so on. The tensor is written only between declare or thaw and freeze, and read
 //!   only when frozen; so a statement never reads and writes one tensor. A loop, `if` or `while`
-//!   restores the state of every tensor of the outer scope; tensors declared inside a body end with
-//!   the body. (`let`, `where` and blocks open no scope.) If the body of a loop swaps or changes
-//!   the state of an outer tensor with a level that is not dense, the index of the loop occurs in
-//!   no subscript of that tensor. (A fiber is looked up where the loop over the fiber begins.)
+//!   restores the state of every tensor of the outer scope; the life of a tensor that is declared
+//!   inside a body ends with the body. (`let`, `where` and blocks open no scope.) If the body of a
+//!   loop swaps or changes the state of an outer tensor with a level that is not dense, the index
+//!   of the loop occurs in no subscript of that tensor. (A fiber is looked up where the loop over
+//!   the fiber begins.)
 //! - **swap**: two frozen locals of one type exchange their contents; scalars are bound by `let`
 //!   instead.
 //! - **role**: inputs are not declared, frozen, thawed or written; outputs are declared outside of
@@ -29,16 +30,16 @@
 //!   by `init`, by folds that agree with `or`, and by `=` with the literal `true`, because a write
 //!   cannot remove a stored entry.
 //! - **init**: no entry is provably written twice by `Write::Init` after the declaration. The index
-//!   of every loop of at least two rounds since the declaration occurs in a subscript, unless there
-//!   is a condition between the loop and the write. (An index may occur through a variable, or
-//!   through the extent of a loop whose index occurs.) No two such writes of one block have equal
-//!   subscripts.
+//!   of every loop since the declaration that provably has at least two rounds occurs in a
+//!   subscript, unless there is a condition between the loop and the write. (An index may occur
+//!   through a variable, or through the extent of a loop whose index occurs.) No two such writes of
+//!   one block have equal subscripts.
 //! - **pattern**: an output with the pattern of an input has the shape and the levels of the input.
-//!   Each level has one position for each stored entry, and the leaf has values. The output is not
-//!   read, thawed or overwritten. Where the input has its fill value, a write at the same
-//!   subscripts leaves the output's fill value. The verifier proves this from the properties of the
-//!   operators. It assumes only that a read of the input at those subscripts, without an `outside`,
-//!   gives the fill value of the input.
+//!   There is at least one level, no level stores runs, and the leaf of the output has values. The
+//!   output is not read, thawed or overwritten. Where the input has its fill value, a write at the
+//!   same subscripts does not change the output's fill value. The verifier proves this from the
+//!   properties of the operators. It assumes only that a read of the input at those subscripts,
+//!   without an `outside`, gives the fill value of the input.
 //! - **while**: the condition reads scalars (rank 0), and the body writes at least one of them.
 //!
 //! [`verify_normal`] also checks (rule **normal**) that the program is in the normal form that
@@ -349,8 +350,9 @@ impl<'a> ProgramVerifier<'a> {
         if *write == Write::Init { self.check_written_once(lhs) } else { Ok(()) }
     }
 
-    /// Checks that the index of every loop of at least two rounds since the declaration, or since
-    /// the innermost condition, occurs in a subscript, directly or indirectly.
+    /// Checks the loops since the declaration, or since the innermost condition. The index of each
+    /// such loop with at least two constant rounds must occur in a subscript, directly or
+    /// indirectly.
     fn check_written_once(&self, lhs: &Access) -> Result<(), Error> {
         let start_depth = self.declared[lhs.tensor.index()].expect("a writable tensor was declared");
         let mut atoms: HashSet<Atom> = lhs.subscripts.iter().flat_map(|s| s.at.atoms()).collect();

@@ -21,7 +21,7 @@ impl Expr {
         Expr::Call(op.into(), args.into_iter().collect())
     }
 
-    /// Returns the value if the expression is an `i64` constant.
+    /// Returns the value of an `i64` constant; `None` for other expressions.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Expr::Literal(Scalar::I64(v)) => Some(*v),
@@ -193,7 +193,8 @@ impl Stmt {
         }
     }
 
-    /// Returns whether the statement or a nested one changes the state of the tensor or swaps it.
+    /// Returns whether the statement or a nested statement changes the state of the tensor or swaps
+    /// it.
     pub fn changes_state(&self, tensor: TensorId) -> bool {
         let mut found = false;
         self.walk(&mut |s| {
@@ -206,8 +207,8 @@ impl Stmt {
         found
     }
 
-    /// Returns whether all reads of a level of a tensor in the statement and in nested ones use the
-    /// protocol `follow`, and the tensor is not swapped.
+    /// Returns whether all reads of a level of a tensor, in the statement and in nested statements,
+    /// use the protocol `follow`, and the tensor is not swapped.
     pub fn is_only_followed(&self, tensor: TensorId, level: usize) -> bool {
         let mut only = true;
         self.walk(&mut |s| {

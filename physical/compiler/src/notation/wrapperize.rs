@@ -5,13 +5,15 @@
 //! once; the deepest bound atom is first and the constant last. So the shift and stride by which a
 //! loop iterates over a level can be read from the form.
 //!
-//! Variables bound to linear forms are replaced by the forms. A nonlinear part of a subscript
-//! (`i / b`, `I[i]`) is bound by a `let`, and the subscript uses the variable. The `let` stands
-//! where the last atom of the part is bound, so that the part is evaluated as early as possible.
+//! The linear form of a variable's value, if there is one, replaces the variable. A nonlinear part
+//! of a subscript (`i / b`, `I[i]`) is bound by a `let`, and the subscript uses the variable. The
+//! `let` stands where the last atom of the part is bound, so that the part is evaluated as early as
+//! possible.
 //!
 //! A read is moved out of its statement only if it reads an input, and is provably in bounds or has
-//! an `outside`. Other occurrences of the part in the scope of the `let` become the variable, too:
-//! a subscript and the conditions on it are evaluated once, and each nested gather adds one `let`.
+//! an `outside`. Other occurrences of the part in the scope of the `let` become the variable, too.
+//! So a subscript that also occurs in conditions is evaluated once, and each nested gather adds one
+//! `let`.
 
 use super::linear::{Atom, Linear};
 use super::visit::infallible;
@@ -47,9 +49,11 @@ struct Wrapperizer {
     bounds: HashMap<Index, (i64, i64)>,
     /// Variables bound to linear forms.
     forms: HashMap<Var, Linear>,
-    /// The variables of subexpressions that may be evaluated anywhere in the scope of their atoms.
+    /// Subexpressions that may be evaluated anywhere in the scope of their atoms, with their
+    /// variables.
     shared: Vec<(Expr, Var)>,
-    /// Bindings that move outwards to the binders of their atoms, in the order of their dependence.
+    /// Bindings that move outwards to the binders of their atoms, each after the bindings that it
+    /// uses.
     outward_bindings: Vec<(Var, Expr)>,
     /// Bindings that stay at the current statement.
     local_bindings: Vec<(Var, Expr)>,

@@ -7,7 +7,7 @@ use redpoll_logic::is_ascending_mixed_radix;
 /// A loop that may run more than once.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct RepeatedLoop {
-    /// The number of the binder.
+    /// The number of the loop among the binders since the declaration.
     pub(super) binder: usize,
     pub(super) index: Index,
     /// The maximum number of rounds, if it is constant.
@@ -17,22 +17,23 @@ pub(super) struct RepeatedLoop {
 }
 
 impl RepeatedLoop {
-    /// Returns the indices of the loops over blocks and of the loop.
+    /// Returns the indices of the loops over blocks and of this loop.
     pub(super) fn into_indices(self) -> impl Iterator<Item = Index> {
         self.blocks.into_iter().chain([self.index])
     }
 }
 
-/// The path to one level.
+/// The part of a write path that resolves one level.
 #[derive(PartialEq)]
 pub(super) struct PathLevel {
     /// The loop inside of the declaration that resolves the subscript.
     pub(super) resolved_by: Option<Index>,
-    /// The coordinate over the loops inside of the declaration.
+    /// The coordinate as a linear form over the loops inside of the declaration.
     pub(super) form: Linear,
-    /// The number of repeated loops that resolve the levels up to this one.
+    /// The number of repeated loops that resolve this level and the levels above.
     pub(super) resolved: usize,
-    /// True if several loops can append to one fiber: a full level, or a list without repetitions.
+    /// True if several loops can append to one fiber: the level is dense or a sparse list, and
+    /// unique.
     pub(super) is_list: bool,
 }
 
@@ -51,28 +52,30 @@ impl WritePath {
         self.levels.iter().map(path).eq(other.levels.iter().map(path))
     }
 
-    /// Returns whether the coordinates of this write and of a later statement ascend when both are
-    /// written in the order of the program.
+    /// Returns whether the coordinates of this write and of a later write ascend in the order of
+    /// the program.
     ///
     /// With `r` the rounds of the loops around both statements, the first differing coordinates are
     /// ```text
     /// earlier: a r + b,  0 <= b <= reach        later: a r + distance
     /// ```
-    /// They ascend if `reach < distance` and `a` exceeds `distance` in each digit of `r`, since a
-    /// round of the common loops then ends before the next one begins.
+    /// They ascend if `reach < distance`, and `a r` plus a last digit from 0 to `distance` is an
+    /// ascending mixed radix. A round of the common loops then ends before the next round begins.
     pub(super) fn is_before(&self, later: &WritePath) -> bool {
         let common = self.loops.iter().zip(&later.loops).take_while(|(a, b)| a == b).count();
         let indices = |path: &WritePath| -> Vec<Index> {
             path.loops[common..].iter().cloned().flat_map(RepeatedLoop::into_indices).collect()
         };
         let later_indices = indices(later);
-        // The same loop may stand among loops over blocks on one side alone.
+        // A loop around both writes is missing from `common` if only one path merges it with loops
+        // over blocks. The order is not proved then.
         if indices(self).iter().any(|index| later_indices.contains(index)) {
             return false;
         }
         let differs = |(a, b): (&PathLevel, &PathLevel)| (a.resolved_by, &a.form) != (b.resolved_by, &b.form);
         let Some(level) = self.levels.iter().zip(&later.levels).position(differs) else { return false };
-        // The code of one loop resolves the coordinates of its writes together, not in order.
+        // The code of one loop resolves the coordinates of its writes together, not in the order of
+        // the writes.
         if self.levels[level].resolved_by == later.levels[level].resolved_by || !self.levels[level].is_list {
             return false;
         }

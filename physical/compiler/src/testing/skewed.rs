@@ -1,4 +1,4 @@
-//! Programs along lists of very different lengths.
+//! Programs over lists of very different lengths.
 
 use super::normal_form;
 use crate::lower::{Draft, InputLayout, ListLengths};
@@ -35,7 +35,8 @@ pub const PROGRAMS: &[&str] = &[
        (for i (for j (for k (+= (D i j) (* (A i j) (* (B i k) (C j k))))))))",
 ];
 
-/// Programs with rounds that are not the sum of the contributions of their stored positions.
+/// Programs whose rounds cannot be cut into sections, because a round is not the sum of the
+/// contributions of its stored positions.
 pub const WHOLE: &[&str] = &[
     // Coordinates that are not stored add to a round as well.
     "(program (input A (type (shape 7 60) f64 2.0 csr)) (output y (type (shape 7) f64 0.0 dense))
@@ -49,7 +50,7 @@ pub const WHOLE: &[&str] = &[
     // Two lists are intersected.
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (input B (type (shape 7 60) f64 0.0 csr))
        (output y (type (shape 7) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (B i j))))))",
-    // A value is carried from round to round.
+    // All rounds fold into one value.
     "(program (input A (type (shape 7 60) i64 0 csr)) (output y (type (shape 7) i64 0 dense))
        (output n (type (shape) i64 0 dense)) (for i (for j (block (+= (y i) (A i j)) (+= (n) (A i j))))))",
     // The outputs start from a value that is not the identity.
@@ -70,7 +71,7 @@ pub const INTERSECTIONS: &[&str] = &[
        (output y (type (shape 7) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (B i j))))))",
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (input B (type (shape 7 60) f64 0.0 csr))
        (output C (type (shape 7 60) f64 0.0 csr)) (pattern C A) (for i (for j (+= (C i j) (* (A i j) (B i j))))))",
-    // Outputs at positions given by coordinates.
+    // Dense outputs at the coordinates of the intersections.
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (input B (type (shape 7 60) f64 0.0 csr))
        (output C (type (shape 7 60) f64 0.0 dense)) (output s (type (shape 60) f64 0.0 dense))
        (for i (for j (block (+= (C i j) (* (A i j) (B i j))) (+= (s j) (* (A i j) (B i j)))))))",

@@ -5,7 +5,7 @@ use crate::grid::{Grid, GridRunner};
 use redpoll_storage::Tensor;
 use std::sync::Arc;
 
-/// A CUDA device, of which this build has none.
+/// The CUDA device of a build without the feature `cuda`: a type without values.
 pub enum Cuda {}
 
 impl Cuda {
@@ -22,7 +22,7 @@ impl Cuda {
         match *self {}
     }
 
-    /// Returns the number of bytes of tensors that the device does not have.
+    /// Returns the number of bytes of tensors that are not in device memory.
     pub fn missing_bytes(&self, _: &[&Tensor]) -> u64 {
         match *self {}
     }

@@ -1,4 +1,4 @@
-//! Spread loops whose rounds append: batches of one round for each lane.
+//! Spread loops whose rounds append. The lanes run such a loop in batches of one round per lane.
 //!
 //! A lane runs its round up to the block that appends, or to a condition that excludes the
 //! block, and keeps the stage of its round. The stage is 1 plus the number of true conditions on

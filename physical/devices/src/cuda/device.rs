@@ -33,9 +33,10 @@ const MEMORY_FRACTION: (usize, usize) = (3, 4);
 /// The kernel that stitches arrays, and its name.
 const STITCH: &str = include_str!("stitch.cu");
 const STITCH_ENTRY: &str = "redpoll_stitch";
-/// Sleep between two checks of a launch, once the wait has grown to this duration.
+/// Sleep between two checks of a launch. The first checks only yield, until their wait has grown to
+/// this duration.
 const SLEEP: Duration = Duration::from_micros(100);
-/// The first wait for a launch; the wait grows with each check.
+/// The initial wait for a launch; the wait grows by an eighth with each check.
 const FIRST_WAIT: Duration = Duration::from_nanos(100);
 /// The minimum compute capability. From this capability on, threads of a warp are scheduled
 /// independently, so teams within a warp may diverge.
@@ -63,13 +64,13 @@ impl Cuda {
         device.clone().map_err(|reason| Error::NoDevice { ordinal, reason })
     }
 
-    /// Turns on or off the poisoning of new memory with bytes that no test computes, so that
-    /// elements that a kernel does not write, or reads too early, show in its results.
+    /// Turns on or off the poisoning of new memory with bytes that no test computes. Elements that
+    /// a kernel does not write, or reads too early, then show in its results.
     pub fn set_poison(&self, enabled: bool) {
         self.pool.set_poison(enabled);
     }
 
-    /// Returns the number of bytes of tensors that the device does not have.
+    /// Returns the number of bytes of tensors that are not in device memory.
     pub fn missing_bytes(&self, tensors: &[&Tensor]) -> u64 {
         let arrays = tensors.iter().flat_map(|tensor| tensor.arrays());
         let is_resident = |array: &&Array| match array.device_bytes() {
@@ -135,7 +136,7 @@ impl Cuda {
             .map_err(|message| Error::Kernels(KernelError::Compile { function: name.clone(), message }))?;
         let runner = |(number, grid): (usize, &&Grid)| {
             let grid = Grid::clone(grid);
-            // Several teams of less than a warp share a warp.
+            // Several teams share a warp if their lanes are fewer than those of a warp.
             let teams =
                 self.driver.multiprocessor_count * (self.driver.multiprocessor.warps() * WARP / grid.lanes) as usize;
             let share = self.driver.multiprocessor.bytes_of_team(grid.lanes);
@@ -147,11 +148,11 @@ impl Cuda {
     }
 }
 
-/// Makes the driver keep freed memory for later allocations of this process. By default the driver
-/// returns all of it to the system whenever a stream is synchronized.
+/// Makes the driver keep freed memory for later allocations of this process. By default, the driver
+/// returns all freed memory to the system whenever a stream is synchronized.
 fn keep_freed(context: &CudaContext) -> Result<(), DriverError> {
     if context.has_async_alloc() {
-        // SAFETY: the device is that of the context, and the attribute is a number of 64 bits.
+        // SAFETY: the device belongs to the context, and the attribute is a number of 64 bits.
         unsafe {
             let pool = get_default_mem_pool(context.cu_device())?;
             let mut threshold = u64::MAX;
@@ -183,8 +184,8 @@ fn compiler() -> Result<String, String> {
     Ok(format!("{major}.{minor}"))
 }
 
-/// Calls the bindings and converts panics to errors: the bindings panic if the driver lacks a
-/// function.
+/// Calls the bindings and converts panics to errors, because the bindings panic if the driver lacks
+/// a function.
 fn catch_panics<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -231,8 +232,8 @@ struct CudaBlock {
 
 impl Drop for CudaBlock {
     fn drop(&mut self) {
-        // The memory is freed in the context of the dropping thread, which may not have one yet. An
-        // error of the driver recurs at the next call.
+        // The memory is freed in the current context of the dropping thread, so the context is made
+        // current here. An error of the driver recurs at the next call.
         let _ = self.slice.context().bind_to_thread();
     }
 }

@@ -1,5 +1,5 @@
-//! The operations of a device: memory, copies, launches. The driver of CUDA implements these
-//! operations, and in tests the host does.
+//! The operations of a device: memory, copies, launches. The CUDA driver implements these
+//! operations; in tests, the host implements them.
 
 use super::launch::Argument;
 use std::fmt;
@@ -68,7 +68,7 @@ pub(crate) struct LaunchShape {
     pub(crate) lanes: u32,
     /// Number of teams.
     pub(crate) teams: usize,
-    /// Bytes that each team has of the memory of its block.
+    /// Bytes of block memory for each team.
     pub(crate) share: usize,
 }
 

@@ -42,7 +42,7 @@ struct RawWindow {
 impl RawWindow {
     const WORDS: usize = 5;
 
-    /// Creates a window without a share of the memory of a block.
+    /// Creates a window without a share of block memory.
     fn new(data: Address, capacity: i64, requested: i64) -> RawWindow {
         RawWindow { data, capacity, requested, share: 0, outside: data }
     }
@@ -63,13 +63,13 @@ impl RawWindow {
 struct LaunchTables {
     /// Number of statuses, one for each chunk.
     statuses: usize,
-    /// The windows of all buffers, those of one buffer after those of another.
+    /// The windows of all buffers, grouped by buffer.
     windows: Vec<RawWindow>,
     /// The index of each buffer's first window.
     starts: Vec<usize>,
 }
 
-/// The memory of a launch, which lives until the launch is over.
+/// The memory of a launch, kept until the launch is over.
 struct LaunchMemory<'a> {
     pool: &'a Arc<DevicePool>,
     requester: Requester<'a>,
@@ -79,8 +79,7 @@ struct LaunchMemory<'a> {
     inputs: Vec<Arc<DeviceAllocation>>,
 }
 
-/// Runs a grid on a device; `share` is the number of bytes that a team may have of the memory of
-/// its block.
+/// Runs a grid on a device; `share` is the number of bytes of block memory available to each team.
 ///
 /// # Errors
 /// [`Error::DeviceMemory`] and [`Error::Device`]; [`KernelError::KernelStopped`] if the launch is
@@ -181,7 +180,8 @@ impl LaunchTables {
     /// [`LaunchOutcome::combine`].
     fn download(&mut self, memory: &LaunchMemory<'_>, allocation: &DeviceAllocation) -> Result<LaunchOutcome, Error> {
         let mut bytes = vec![0; 8 * (self.status_words() + RawWindow::WORDS * self.windows.len())];
-        // The launch is over, so cancellation is visible in the statuses.
+        // The launch is over, and the statuses show whether it was cancelled, so this download is
+        // not cancelled.
         let requester = Requester { cancelled: &|| false, ..memory.requester };
         memory.pool.download(allocation.address(), &mut bytes, requester)?;
         let (statuses, windows) = bytes.split_at(8 * self.status_words());
@@ -236,8 +236,8 @@ impl LaunchMemory<'_> {
         let mut start = allocation.address();
         self.allocations.push(allocation);
         let window = |e: &WindowExtent| {
-            // Kernels address elements from position 0, which may lie before the window, or before
-            // all memory.
+            // Kernels address elements from position 0, which may lie before the window, or even
+            // before address 0.
             let data = start.wrapping_sub((e.first * size as i64) as u64);
             start += (elements(e) * size) as u64;
             RawWindow::new(data, e.capacity as i64, e.len as i64)

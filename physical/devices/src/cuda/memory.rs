@@ -26,8 +26,8 @@ pub(crate) const TRANSFER_BYTES: usize = 32 << 20;
 /// the remaining memory.
 const SEED_BYTES: usize = 64 << 10;
 
-/// The byte in poisoned memory. Numbers of such bytes are larger than any that tests compute, and
-/// positions of such bytes are beyond any array.
+/// The byte in poisoned memory. Numbers made of such bytes are larger than all numbers that tests
+/// compute, and such positions are beyond any array.
 pub(crate) const POISON: u8 = 0x7f;
 
 /// The memory of a device, under a limit of bytes in use.
@@ -35,7 +35,7 @@ pub(crate) struct DevicePool {
     device: Arc<dyn DeviceInterface>,
     /// Bytes that may be in use at one time.
     limit: usize,
-    /// Set when new memory is filled with [`POISON`].
+    /// True if new memory is filled with [`POISON`].
     is_poisoning: AtomicBool,
     state: Mutex<PoolState>,
 }
@@ -100,7 +100,7 @@ pub(crate) struct Requester<'a> {
 struct DeviceResult {
     pool: Arc<DevicePool>,
     allocation: Mutex<Option<Arc<DeviceAllocation>>>,
-    /// Offset in bytes of the result in its memory.
+    /// Offset in bytes of the result in its allocation.
     offset: usize,
     bytes: usize,
     number: u64,
@@ -137,7 +137,7 @@ impl DeviceBuffer for DeviceResult {
 }
 
 impl DevicePool {
-    /// Creates the memory of a device with a limit of bytes in use.
+    /// Creates the memory of a device with a limit for the bytes in use.
     pub(crate) fn of(device: Arc<dyn DeviceInterface>, limit: usize) -> Arc<DevicePool> {
         let state = PoolState { used: 0, entries: LruCache::unbounded(), last_result: 0 };
         Arc::new(DevicePool { device, limit, is_poisoning: AtomicBool::new(false), state: Mutex::new(state) })
@@ -352,7 +352,8 @@ impl DevicePool {
 
     /// Evicts the least recently used entry; returns `false` if there is none.
     fn evict_one(&self) -> Result<bool, Error> {
-        // Dropping the entry releases its bytes, which takes the lock.
+        // The lock is released at the end of this statement, because dropping the entry takes the
+        // lock again.
         let evicted = self.locked().entries.pop_lru();
         match evicted {
             None => return Ok(false),

@@ -1,12 +1,13 @@
 //! Grids as CUDA C++ text, for the run-time compiler of CUDA.
 //!
 //! [`emit`] prints grids as one translation unit that needs no headers. Expressions and names are
-//! written as in C. The following rules keep the bits equal to those of the other targets:
+//! written as in C. The following rules make results equal to those of the other targets, bit for
+//! bit:
 //!
 //! - signed integers wrap: sums and products of values are computed unsigned (positions do not
 //!   overflow);
-//! - operators that differ from those of the machine are helper functions that follow the operator
-//!   table, as in C;
+//! - if an operator of the machine differs from the operator table, a helper function follows the
+//!   table instead, as in C;
 //! - the unit must be compiled with [`OPTIONS`]: floats are not contracted, and divisions, square
 //!   roots and subnormal numbers are exact;
 //! - lane folds combine their lanes in the order of Assembly.
@@ -16,8 +17,8 @@
 //! memory of a device under a limit (`memory`), launches (`launch`), the shares of teams in the
 //! memory of their blocks (`block`), and the gathering of results (`runner`).
 //!
-//! Functions of the mathematical library give the bits of the other targets only on the host, so
-//! [`emit`] rejects grids that call them.
+//! On a device, functions of the mathematical library give other bits than on the host, so [`emit`]
+//! rejects grids that call them.
 
 mod appends;
 #[cfg(feature = "cuda")]

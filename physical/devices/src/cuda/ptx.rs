@@ -1,4 +1,4 @@
-//! PTX of units: units that this or another process has compiled before are found on disk.
+//! PTX of units, with a cache on disk that the processes of a user share.
 
 use super::unit::OPTIONS;
 use redpoll_kernels::cache::{DiskCache, EntryKind, key, open};

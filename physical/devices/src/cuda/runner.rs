@@ -13,7 +13,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Maximum number of elements of a move, so that blocks share the work.
+/// Maximum number of elements of a move. Longer pieces are split, so that blocks share the work.
 const MAX_MOVE_ELEMENTS: usize = 1 << 16;
 
 /// A grid compiled for a device.
@@ -23,7 +23,7 @@ pub(crate) struct DeviceRunner {
     pub(crate) grid: Grid,
     /// Number of teams that fill the device.
     pub(crate) teams: usize,
-    /// Bytes that a team may have of the memory of its block.
+    /// Bytes of block memory available to each team.
     pub(crate) share: usize,
 }
 
@@ -116,8 +116,9 @@ impl DeviceRunner {
         Requester { kernel: &self.grid.function.name, limit, cancelled }
     }
 
-    /// Returns the range of device memory that already contains the array, if the pieces of the
-    /// array are adjacent and unshifted, and take at least half of their allocation.
+    /// Returns the range of device memory that already contains the array, if there is one. The
+    /// array must have no head, and its pieces must be adjacent and unshifted and take at least
+    /// half of their allocation.
     fn contiguous_range(&self, gather: &Gather<'_>) -> Option<(Arc<DeviceAllocation>, usize)> {
         let size = gather.decl.prim.bytes();
         let mut found: Option<(Arc<DeviceAllocation>, usize, usize)> = None;

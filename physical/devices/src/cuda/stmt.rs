@@ -10,7 +10,7 @@ use redpoll_kernels::c::types::{Typing, c_type, literal};
 /// The dialect in which the statements of grids are written: CUDA C++.
 pub(super) struct TeamDialect<'g> {
     pub(super) grid: &'g Grid,
-    /// Set inside a spread loop.
+    /// True if the statement is inside a spread loop.
     pub(super) spread: bool,
 }
 
@@ -40,8 +40,8 @@ impl StmtDialect for TeamDialect<'_> {
         if w.dialect.spread || w.dialect.grid.lanes == 1 { w.lanes_in_thread(fold) } else { lanes_in_team(w, fold) }
     }
 
-    /// Writes growth, which checks the capacity of a window. Buffers that are allocated in full do
-    /// not grow.
+    /// Writes the growth of a buffer, which checks the capacity of its window. Buffers that are
+    /// allocated in full do not grow.
     fn grow(w: &mut StmtWriter<'_, Self>, buffer: Buffer, len: &str) {
         let name = w.buffer(buffer);
         match w.dialect.grid.spaces[buffer.index()] {
@@ -90,8 +90,8 @@ impl StmtDialect for TeamDialect<'_> {
             TeamStmt::Atomic { active, buffer, at, op, value } => {
                 let (at, value) = (w.exprs.value(at), w.exprs.value(value));
                 let prim = w.dialect.grid.function.buffers[buffer.index()].prim;
-                // Atomic addition of 64-bit integers exists only for unsigned ones, which wrap to
-                // the same bits.
+                // Atomic addition of 64 bits exists only for unsigned integers, which wrap to the
+                // same bits.
                 let ty = match (prim.bits(), op) {
                     (64, BinaryOp::Min | BinaryOp::Max) if prim.is_signed() => "long long",
                     (64, _) => "unsigned long long",
@@ -143,7 +143,8 @@ fn save_accumulators(w: &mut TeamWriter<'_, '_>, folds: &[RoundFold]) {
     }
 }
 
-/// Combines the folds of the lanes in halves, and the results with the saved accumulators.
+/// Combines the accumulators of the lanes in halves, and then each result with the saved
+/// accumulator.
 fn combine_accumulators(w: &mut TeamWriter<'_, '_>, folds: &[RoundFold]) {
     if folds.is_empty() {
         return;
@@ -165,8 +166,8 @@ fn combine_accumulators(w: &mut TeamWriter<'_, '_>, folds: &[RoundFold]) {
     w.line("}");
 }
 
-/// Writes a fold whose lanes are spread over the team; lanes of one thread are combined first,
-/// then threads, in halves.
+/// Writes a fold whose lanes are spread over the team. The lanes of each thread are combined first,
+/// then the threads are combined in halves.
 fn lanes_in_team(w: &mut TeamWriter<'_, '_>, fold: &LaneFold) {
     let (var, acc) = (w.local(fold.var), w.local(fold.acc));
     let ty = c_type(w.dialect.grid.function.locals[fold.acc.index()].prim);
@@ -223,8 +224,8 @@ fn combine_lanes(w: &mut TeamWriter<'_, '_>, fold: (BinaryOp, Local), names: &[S
     format!("({ty})__shfl_sync(mask, {}, 0, {warp})", names[0])
 }
 
-/// Combines the lanes of a fold in halves until each thread has one lane; thread `t` of `n` begins
-/// with the lanes `t`, `t + n`, ..
+/// Combines the lanes of a fold in halves, each lane of the lower half with a lane of the upper
+/// half, until each thread has one lane. Thread `t` of `n` begins with the lanes `t`, `t + n`, ..
 fn combine_in_halves(
     w: &mut TeamWriter<'_, '_>,
     fold: (BinaryOp, Local),

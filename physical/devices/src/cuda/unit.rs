@@ -18,7 +18,8 @@ pub fn entry_name(number: usize) -> String {
     format!("redpoll_grid_{number}")
 }
 
-/// The head of every unit: types and macros that C has in its headers, and the calling convention.
+/// The head of every unit: the types and macros of C's headers, the calling convention, and the
+/// functions that kernels call.
 pub(super) const HEAD: &str = "\
 typedef signed char int8_t;
 typedef short int16_t;
@@ -294,7 +295,7 @@ static inline void rp_sort_by(T *perm, const A *major, const B *minor, int64_t l
 }
 ";
 
-/// The code with which a chunk ends if the capacity of a window is too small.
+/// The status of a chunk that ends because the capacity of a window is too small.
 pub(super) const OUT_OF_CAPACITY: i32 = -1;
 
 /// Prints grids as one translation unit; grid `k` is exported as [`entry_name`]`(k)`.

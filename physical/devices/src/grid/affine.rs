@@ -8,7 +8,7 @@ use redpoll_compiler::assembly::{BinaryOp, Buffer, Expr, Local, Stmt};
 use redpoll_logic::Scalar;
 use std::collections::{HashMap, HashSet};
 
-/// Maximum number of steps into an expression and the definitions of its locals.
+/// Maximum depth of the analysis of an expression, counting the definitions of its locals.
 const MAX_STEPS: u32 = 16;
 
 /// A sum of products. A product has factors in a fixed order and an integer coefficient.
@@ -81,7 +81,7 @@ pub(super) struct FormAnalysis<'a> {
     stored: &'a HashSet<Buffer>,
     /// Locals that the body assigns exactly once, with their values.
     definitions: HashMap<Local, &'a Expr>,
-    /// The loops around an access, inside the loop in question: variable and bounds.
+    /// The variables and bounds of the loops around an access, inside the analyzed loop.
     enclosing: Vec<(Local, &'a Expr, &'a Expr)>,
 }
 

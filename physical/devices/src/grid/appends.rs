@@ -4,13 +4,14 @@
 //! ```text
 //! for q in lo..hi { .. if cond { grow list, n + 1; list[n] = value; n = n + 1 } .. }
 //! ```
-//! Lanes share the rounds if nothing else depends on the counter. In a batch of as many rounds as
-//! the team has lanes, the number of appending rounds before a round gives its counter.
+//! Lanes share the rounds if nothing else depends on the counter. A batch has one round for each
+//! lane. The counter of a round is its value before the batch, increased once for each earlier
+//! round of the batch that appends.
 //!
 //! The exact conditions are:
 //! - counters are increased by constants, in one block that is in no inner loop;
 //! - only the statements of this block before the increase read a counter;
-//! - growth in the body is in this block, up to a counter plus a constant;
+//! - the body grows lists only in this block, each to a counter plus a constant;
 //! - the arrays that are stored into at a counter have no other accesses in the body, and the
 //!   positions of two rounds differ.
 
@@ -37,8 +38,8 @@ impl Branch {
     }
 }
 
-/// The conditions around a block of a loop, outermost first: for each `if`, its index in its list
-/// of statements and the branch.
+/// The path to a block of a loop through the `if` statements around the block, outermost first: the
+/// index of each `if` in its list of statements, and the branch.
 pub(crate) type BlockPath = Vec<(usize, Branch)>;
 
 /// Returns the block that increases a counter, if only `if` statements are around the block, and
@@ -98,7 +99,7 @@ pub(super) fn appends_of_rounds(f: &Function, body: &[Stmt]) -> Option<Appends> 
     let reads = count_reads(f, body);
     let mut times: HashMap<Local, u32> = HashMap::new();
     body.iter().for_each(|s| s.for_each_assigned(&mut |local| *times.entry(local).or_default() += 1));
-    // A counter that is read only to increase it is a fold.
+    // A local that is read only to increase it is a fold, not a counter.
     let is_counter = |counter: &RoundCounter| {
         let local = counter.local;
         times[&local] == 1 && reads[local.index()] > 1 && f.locals[local.index()].prim == Prim::I64

@@ -71,8 +71,8 @@ pub(super) fn with_barriers(function: &Function, body: Vec<Stmt>) -> Vec<Stmt> {
 
 /// The accesses of a statement, and whether a barrier goes before it.
 struct Step {
-    /// The accesses at the start of the statement: those of its condition or bounds, or all if the
-    /// statement is analyzed as a whole.
+    /// The accesses in the condition or the bounds of the statement; all accesses, if the statement
+    /// is analyzed as a whole.
     first: Pending,
     kind: StepKind,
     barrier: bool,
@@ -218,8 +218,8 @@ impl AccessReader<'_> {
     }
 }
 
-/// Places barriers in a block, given the accesses pending before it; returns those pending after
-/// it.
+/// Places barriers in a block, given the accesses pending before the block; returns the accesses
+/// pending after the block.
 fn place_barriers(steps: &mut [Step], mut pending: Pending) -> Pending {
     for Step { first, kind, barrier } in steps {
         *barrier = pending.conflicts_with(first);
@@ -228,7 +228,7 @@ fn place_barriers(steps: &mut [Step], mut pending: Pending) -> Pending {
         }
         match kind {
             StepKind::Plain => pending = pending.union(first),
-            // Earlier accesses to the arrays of a swap caused a barrier.
+            // If accesses to the swapped arrays were pending, a barrier now stands before the swap.
             StepKind::Barrier | StepKind::Swap => {}
             StepKind::If([then, other]) => {
                 pending = pending.union(first);

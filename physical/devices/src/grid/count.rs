@@ -1,6 +1,6 @@
-//! Functions without some of their stores. A counting function records the lengths of outputs and
-//! how far outputs grow, but neither writes the outputs nor computes workspaces used for them
-//! alone.
+//! Counting functions: functions without some of their stores. A counting function records the
+//! lengths of outputs and how far outputs grow. It neither writes the outputs nor computes
+//! workspaces that only the outputs need.
 
 use redpoll_compiler::assembly::{Buffer, Expr, Function, Stmt};
 use redpoll_compiler::lower::cleanup;
@@ -13,8 +13,8 @@ pub(super) struct CountingFunction {
     pub(super) retained: HashSet<Buffer>,
 }
 
-/// Returns the function without the stores into those of `buffers` on whose contents the counts do
-/// not depend, and without the code that only these stores need.
+/// Removes the stores into `buffers`, and the code that only these stores need. Retains the stores
+/// into a buffer if the counts depend on its contents.
 pub(super) fn to_counting_function(function: &Function, buffers: &HashSet<Buffer>) -> CountingFunction {
     let mut retained = HashSet::new();
     loop {

@@ -4,12 +4,12 @@
 //! - the body only assigns, stores, branches and loops: it grows buffers only to append, and does
 //!   not sort, swap, return, or leave the loop;
 //! - each local that the body assigns is assigned in every round before it is read, and is read
-//!   only inside the loop. Exceptions are counters of appends, and the accumulators of folds, which
-//!   rounds read only to fold;
-//! - all accesses to a stored array go to positions of the round, `stride * var + base + offset`,
-//!   with one stride and base for all and an offset below the stride. The coordinate that a list
-//!   has for the round may take the place of `var`. Atomic operations may access any position, and
-//!   appends store at their counters ([`super::appends`]).
+//!   only inside the loop. Exceptions are the counters of appends, and accumulators that a round
+//!   reads only to fold into them;
+//! - all accesses to a stored array have positions `stride * var + base + offset`. These positions
+//!   share one stride and base, and their offsets are below the stride, so each position belongs to
+//!   one round. Along a list, the coordinate of the round may replace `var`. Atomic operations may
+//!   access any position, and appends store at their counters ([`super::appends`]).
 
 use super::affine::{FormAnalysis, PositionForm};
 use super::appends::Appends;
@@ -45,8 +45,8 @@ pub(super) fn count_reads(f: &Function, body: &[Stmt]) -> Vec<u32> {
 pub(super) struct RoundFacts<'a> {
     /// The folds of the rounds.
     pub(super) folds: &'a [RoundFold],
-    /// An array whose element at the variable is different in each round: the coordinates of a
-    /// list.
+    /// The coordinates of a list: an array whose element at the loop variable differs in each
+    /// round.
     pub(super) coordinates: Option<Buffer>,
     /// The appends of the rounds, if they append.
     pub(super) appends: Option<&'a Appends>,

@@ -64,7 +64,7 @@ struct Nest {
     loops: Stmt,
     /// The locals that the loops assign.
     varying: HashSet<Local>,
-    /// The varying locals whose values before the nest are read.
+    /// The varying locals that the nest may read before it assigns them.
     carried: Vec<Local>,
 }
 
@@ -286,7 +286,7 @@ fn innermost_mut(stmt: &mut Stmt) -> Option<(&mut Local, &mut Expr, &mut Expr, &
     }
 }
 
-/// Replaces the innermost loop of a nest by statements.
+/// Replaces the innermost loop of a nest with statements.
 fn replace_innermost(stmt: &mut Stmt, with: Vec<Stmt>) {
     let Some(body) = loop_body_mut(stmt) else { return };
     let Some(at) = body.iter().position(|s| loop_body(s).is_some()) else { return };
@@ -308,8 +308,8 @@ fn reads_any(e: &Expr, locals: &HashSet<Local>) -> bool {
     e.any(&mut |e| matches!(e, Expr::Local(local) if locals.contains(local)))
 }
 
-/// Returns whether statements load from an array of an accumulator other than for its first and
-/// last value.
+/// Returns whether statements load from the arrays of accumulators, apart from one load for each
+/// accumulator, in its first or last value.
 fn reads_stored(body: &[Stmt], accumulators: &[Accumulator]) -> bool {
     let is_stored = |buffer: Buffer| accumulators.iter().any(|a| a.buffer == buffer);
     let mut loads = 0;
@@ -336,8 +336,8 @@ mod tests {
     use redpoll_compiler::assembly::{BufferRole, Signature, VecBuffers, interpret, verify};
 
     /// A product of a matrix of lists and a dense matrix, with two parameters. `TYPE` and `ZERO`
-    /// stand for the type of the values and its zero, `ENTRY` for the work of an entry, and `AFTER`
-    /// for the code after a list.
+    /// stand for the type of the values and its zero, `ENTRY` for the code that runs for each
+    /// entry, and `AFTER` for the code after a list.
     const PRODUCT: &str = "\
 fn product($rows, $columns) {
   input ptr: index i64
@@ -424,7 +424,8 @@ fn product($rows, $columns) {
         assert!(changed && text.contains(nest), "{text}");
     }
 
-    /// Several teams may fold into an element of integers, so the old value is not loaded.
+    /// Several teams may fold into one shared integer, so the accumulator starts from the identity,
+    /// not from the old value.
     #[test]
     fn atomic_folds_begin_with_the_identity() {
         let (text, changed) = interchanged(&product("i64", ADD_ROW, ""), MemorySpace::Shared);

@@ -12,7 +12,7 @@ use redpoll_compiler::lower::{Binding, ListLengths, LoweredFunction, ParamSource
 use redpoll_compiler::notation::{ALL_ROUNDS, MAX_CHUNKS, Program, Role, TensorId};
 use redpoll_logic::{FloatMode, LevelKind};
 
-/// Entries per lane from which a block pays for its barriers.
+/// Minimum number of entries per lane for which a block is worth its barriers.
 const MIN_ENTRIES_PER_LANE: f64 = 8.0;
 
 /// Returns the number of lanes for loops of `entries` entries: 1 if there are too few entries to
@@ -24,10 +24,9 @@ fn lanes_for(entries: f64) -> u16 {
     1 << max.ilog2()
 }
 
-/// Returns the cursors along lists, each with its number of lanes. Lists of inputs that get one
-/// lane are left out. The lengths of other lists, such as those of workspaces, are unknown. All
-/// lanes of a team share such lists, but the lists add no lanes to the team, so their number of
-/// lanes is 1.
+/// Returns the cursors along lists, each with its number of lanes. Omits lists of inputs that get
+/// one lane. Other lists, such as the lists of workspaces, have unknown lengths. The lanes of a
+/// team share such a list, but the list adds no lanes to the team, so its number of lanes is 1.
 pub(super) fn lanes_of_cursors(program: &Program, lowered: &LoweredFunction, lists: &ListLengths) -> Vec<(Local, u16)> {
     let mut cursor_lanes = Vec::new();
     for stmt in &lowered.function.body {

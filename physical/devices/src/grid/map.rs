@@ -17,8 +17,8 @@ pub const WARP: u32 = 32;
 pub const MAX_TEAM_LANES: u32 = 256;
 
 /// Maps a verified function to a grid whose teams have as many lanes as the function can use. This
-/// number is the maximum over its folds and walks, at least a warp if other loops are spread, and
-/// one if there are none of these.
+/// number is the maximum over the function's folds and walks: at least a warp if other loops are
+/// spread, and at least one.
 pub fn map(function: &Function, spaces: Vec<MemorySpace>, walks: &Walks) -> Grid {
     let grid = map_to(function, spaces, WARP, walks);
     let mut lanes = 1;
@@ -104,7 +104,7 @@ struct Mapping<'f> {
     lanes: u32,
     /// Buffers whose folds are atomic operations.
     atomic: HashSet<Buffer>,
-    /// Loops whose rounds may fold.
+    /// Loops along lists whose rounds lanes may share.
     walks: &'f Walks,
 }
 

@@ -12,7 +12,7 @@ use redpoll_logic::Scalar;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Grid {
     /// The function that the grid computes. The grid uses the buffers, parameters and locals of the
-    /// function. Run by a single lane, the body of the grid is the body of the function.
+    /// function. [`to_serial`] converts the body of the grid to the body of the function.
     pub function: Function,
     /// Number of lanes of a team, a power of two up to 256. A team of more than one warp is a
     /// block.
@@ -61,7 +61,7 @@ impl MemorySpace {
 /// The lanes that perform an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ActiveLanes {
-    /// The first lane, for all. The other lanes do not read the operands either.
+    /// The first lane, on behalf of its team. The other lanes do not even read the operands.
     Lead,
     /// Each lane for itself.
     Each,
@@ -78,8 +78,8 @@ pub struct RoundFold {
     pub identity: Scalar,
 }
 
-/// A counter that rounds of a loop increase, at most once each. Such a round stores at the
-/// counter's old value plus an offset below `by`.
+/// A counter that each round of a loop increases at most once. A round that increases the counter
+/// stores at the counter's old value plus an offset below `by`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoundCounter {
     /// The local.
@@ -100,7 +100,7 @@ pub enum SectionBound {
 /// A statement of a grid. Outside [`TeamStmt::Spread`] the control flow and the locals of all lanes
 /// are equal. The statements of Assembly run as follows:
 ///
-/// - The lanes of a store are given with the store.
+/// - A store specifies the lanes that store.
 /// - Every lane runs each round of a `for`.
 /// - Outside spread loops the elements of a fold in lanes are spread: lane `l` of a team of `n`
 ///   lanes folds for the lanes `l`, `l + n`, .. of the fold, and the team combines the lanes of the
@@ -130,20 +130,20 @@ pub enum TeamStmt {
         /// The other operand.
         value: Expr,
     },
-    /// `for var in lo..hi { body }`, every round by one lane: lane `l` of `n` takes
-    /// `lo + l`, `lo + l + n`, .. in that order. Except by atomic operations, a round accesses no
-    /// element that another round stores. No local that a round assigns is read after the loop,
-    /// except for the folds and the counters. Each lane folds from the identity. Lanes are then
-    /// combined in halves, `lane[l] = op(lane[l], lane[l + half])` for `half = n / 2, .., 1`, and
-    /// all lanes continue with `acc = op(acc, lane[0])`.
+    /// `for var in lo..hi { body }`, in which one lane runs each round: lane `l` of `n` runs the
+    /// rounds `lo + l`, `lo + l + n`, .. in that order. Except by atomic operations, a round
+    /// accesses no element that another round stores. No local that a round assigns is read after
+    /// the loop, except for the folds and the counters. Each lane folds from the identity. Lanes
+    /// are then combined in halves, `lane[l] = op(lane[l], lane[l + half])` for
+    /// `half = n / 2, .., 1`, and all lanes continue with `acc = op(acc, lane[0])`.
     ///
     /// If rounds increase counters, the team takes the rounds in batches of one round for each
     /// lane. Every lane runs its round up to the block that increases the counters. The lanes then
-    /// count the rounds that reach this block. The growth in the block is that of the last such
-    /// round, requested once by all lanes. Each lane then adds `rank * by` to its counters, where
-    /// `rank` is the number of such rounds before the lane's round in the batch. So the counters
-    /// have the values that they have if the rounds run in order. After the batch the counters of
-    /// all lanes are equal again.
+    /// count the rounds that reach this block. All lanes together then run the growth in the block
+    /// once, with the counters of the last such round. Each lane then adds `rank * by` to its
+    /// counters, where `rank` is the number of such rounds before the lane's round in the batch. So
+    /// the counters have the values that they have if the rounds run in order. After the batch the
+    /// counters of all lanes are equal again.
     Spread {
         /// The variable.
         var: Local,
@@ -158,11 +158,11 @@ pub enum TeamStmt {
         /// The body.
         body: Vec<Stmt>,
     },
-    /// Polls for cancellation of the launch. A backend may skip most executions; CUDA polls in one
-    /// of 256. Outside spread loops the first lane polls for all, and all lanes end the chunk
-    /// together. At the start of a round of a spread loop each lane polls for itself and leaves the
-    /// loop if cancelled; the chunk then ends after the loop. If the rounds increase counters, the
-    /// first lane polls for all before each batch.
+    /// Polls for cancellation of the launch. A backend may skip most executions; the CUDA backend
+    /// polls in one of 256 executions. Outside spread loops the first lane polls for all, and all
+    /// lanes end the chunk together. At the start of a round of a spread loop each lane polls for
+    /// itself and leaves the loop if cancelled; the chunk then ends after the loop. If the rounds
+    /// increase counters, the first lane polls for all before each batch.
     Poll(ActiveLanes),
     /// Waits until all lanes of the team arrive; accesses before the barrier are visible after it.
     Barrier,

@@ -155,9 +155,9 @@ fn loop_of_walk(
     Some((q, stmts))
 }
 
-/// Returns the folds of the rounds of a loop: locals that carry a value from round to round, each
-/// by one operator that may be regrouped, and that the loop reads for nothing else. `total_reads`
-/// has the number of reads of each local in the whole function.
+/// Returns the folds of the rounds of a loop. A fold is a local into which rounds fold by one
+/// operator that may be regrouped. The loop reads the local only to fold into it. `total_reads` has
+/// the number of reads of each local in the whole function.
 pub(super) fn folds_of_rounds(f: &Function, body: &[Stmt], total_reads: &[u32], mode: FloatMode) -> Vec<RoundFold> {
     let inside_reads = count_reads(f, body);
     // For each local: the operator, and the number of its reads by folds.

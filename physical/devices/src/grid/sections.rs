@@ -195,8 +195,8 @@ impl SectionCutter<'_> {
             && is_independent()
     }
 
-    /// Returns whether a local starts from an element of an output or its fill value, is only
-    /// folded into in the rounds, and is stored once.
+    /// Returns whether a local starts from an element or the fill value of an output, the rounds
+    /// only fold into the local, and the local is stored once.
     fn is_accumulator(&self, acc: Local, before: &[Stmt], rounds: &[Stmt], after: &[Stmt]) -> bool {
         let assignments: Vec<&Stmt> = before.iter().filter(|s| matches!(s, Stmt::Assign(l, _) if *l == acc)).collect();
         let [Stmt::Assign(_, start)] = assignments[..] else { return false };

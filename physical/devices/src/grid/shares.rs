@@ -1,9 +1,9 @@
 //! Shares of the memory of a block: the windows of a team that begin in this memory, and the number
 //! of elements that each of these windows has there.
 //!
-//! A window of a team begins in the memory of its block if it fits, and moves to the memory outside
-//! once it outgrows its share. A window of fixed length that does not fit is outside from the
-//! start.
+//! A window of a team begins in the memory of its block if the window fits, and moves to memory
+//! outside of the block once the window outgrows its share. A window of fixed length that does not
+//! fit is outside from the start.
 
 use super::constants::Constants;
 use super::nodes::{Grid, MemorySpace};
@@ -30,8 +30,8 @@ pub(crate) fn shares(grid: &Grid, params: &[i64], bytes: usize) -> Vec<usize> {
         }
     }
     let size = |k: usize, len: usize| bytes_of(grid, k, len);
-    // A window of fixed length is inside in full or not at all; the shortest come first, so that
-    // most of them fit.
+    // A window of fixed length is either entirely in the memory of the block or entirely outside.
+    // The shortest windows come first, so that as many as possible fit.
     fixed.sort_by_key(|(len, k)| (size(*k, *len), *k));
     let mut remaining = bytes;
     for (len, k) in fixed {
@@ -71,8 +71,8 @@ enum WindowLength {
     Unknown(usize),
 }
 
-/// Returns the lengths of the windows of teams that grow or are swapped. A length is fixed if the
-/// parameters alone determine it.
+/// Returns the length of each window of a team that grows or is swapped; `None` for other buffers.
+/// A length is fixed if the parameters alone determine it.
 fn lengths(grid: &Grid, params: &[i64]) -> Vec<Option<WindowLength>> {
     let constants = Constants::of(&grid.function, params.iter().copied().map(Some).collect());
     let mut lengths: Vec<Option<WindowLength>> = grid.spaces.iter().map(|_| None).collect();

@@ -1,5 +1,5 @@
-//! The text of grids: the text of Assembly with the memory space of each buffer and the statements
-//! of lanes.
+//! The text of grids: the text of Assembly, with the memory space of each buffer and the statements
+//! that grids add.
 //!
 //! ```text
 //! grid spmv($rows) lanes 32 {

@@ -13,8 +13,7 @@ use std::sync::{Arc, LazyLock};
 /// The number of lanes of the interpreter's teams.
 const LANES: u32 = 4;
 
-/// The interpreter of grids, which runs the mapping to teams of lanes in random orders and reports
-/// races.
+/// The interpreter of grids, which runs teams and lanes in random orders and reports races.
 #[derive(Clone, Copy, Debug)]
 struct GridInterpreterBackend {
     lanes: u32,
@@ -65,7 +64,7 @@ fn grid_texts(GridPlan { count, run, .. }: GridPlan) -> Vec<(&'static str, Strin
     counting.into_iter().chain([("grid", run.to_string())]).collect()
 }
 
-/// Number of CUDA devices that have a target.
+/// Number of CUDA devices for which there are targets.
 pub const MAX_DEVICES: u32 = 16;
 
 /// The backend of one CUDA device, given by its number.

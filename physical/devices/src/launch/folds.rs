@@ -1,5 +1,5 @@
 //! Kernels that fold partial results on the device that computed them. The result stays on the
-//! device, so a later kernel reads it without a transfer.
+//! device, so a later kernel reads the result without a transfer.
 //!
 //! The partial results of a dense output are the rows of a matrix `P`, in the order of the chunks.
 //! The rows are divided into groups of consecutive rows: either one group of all rows, or a group
@@ -112,7 +112,7 @@ fn program(of: FoldedOutput<'_>, shape: [u64; 3]) -> Result<Program, Error> {
     Ok(normalize(if shape[0] == 1 { program_of_rows(of, shape) } else { program_of_groups(of, shape) })?)
 }
 
-/// Returns the type of a dense tensor with the values of the output.
+/// Returns the type of a dense tensor with the dtype and the fill value of the output.
 fn dense(of: FoldedOutput<'_>, shape: Vec<u64>) -> Arc<TensorType> {
     Arc::new(TensorType { format: Format::dense(shape.len()), shape, ..of.ty.clone() })
 }
@@ -123,7 +123,8 @@ fn access(tensor: u32, subscripts: &[Index]) -> Access {
     Access { tensor: TensorId(tensor), subscripts: subscripts.iter().map(at).collect() }
 }
 
-/// Puts loops around a statement, the innermost one first, each given by its index and its end.
+/// Wraps a statement in loops that begin at 0. `indices` has the index and the end of each loop,
+/// innermost first.
 fn loops(body: Stmt, indices: &[(Index, u64)]) -> Stmt {
     indices.iter().fold(body, |body, (index, end)| Stmt::For {
         index: *index,

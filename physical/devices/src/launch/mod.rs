@@ -105,8 +105,8 @@ impl Grids {
         })
     }
 
-    /// Returns the chunks of a run: those of the previous run if the loop has the same shares and
-    /// iterates over the same tensors.
+    /// Returns the chunks of a run. Reuses the chunks of the previous run if the loop has the same
+    /// shares and iterates over the same tensors.
     fn chunks(&self, draft: &Draft, cut: &Cut, inputs: &[&Tensor], limits: &Limits) -> Arc<RunChunks> {
         let shares = Shares::of(draft, cut, inputs, self.share(cut, &limits.workers));
         let sections = self.sections.iter().map(|sections| sections.input);
@@ -169,8 +169,7 @@ impl Code for Grids {
         false
     }
 
-    /// Limits the steps of each launch, on runners that count steps. The limit is `limit` rounds of
-    /// the assumed maximum number of steps.
+    /// Limits each launch to `limit` times [`STEPS_PER_ROUND`] steps, on runners that count steps.
     fn limit_rounds(&mut self, limit: u64) {
         let steps = limit.saturating_mul(STEPS_PER_ROUND);
         self.count.iter_mut().chain([&mut self.run]).for_each(|runner| runner.limit_steps(steps));
@@ -229,8 +228,8 @@ fn has_unknown_length(space: MemorySpace) -> bool {
     matches!(space, MemorySpace::Chunk | MemorySpace::Team)
 }
 
-/// Returns, for each buffer, the number of a representative of its group: the buffers that may
-/// exchange their memory with each other.
+/// Returns, for each buffer, the number of a representative of its group. A group consists of the
+/// buffers that may exchange their memory with each other.
 fn exchange_groups(function: &Function) -> Vec<usize> {
     let mut groups: Vec<usize> = (0..function.buffers.len()).collect();
     for stmt in &function.body {
@@ -289,8 +288,8 @@ impl GridRun<'_> {
     }
 
     /// Returns the number of teams of a launch: at least one, and at most the number of chunks and
-    /// the number of teams of the runner. Their windows take at most half of the memory, unless
-    /// those of one team take more.
+    /// the number of teams of the runner. The windows of all teams take at most half of the memory,
+    /// unless the windows of a single team take more.
     fn teams(&self, runner: &dyn GridRunner) -> usize {
         let of_team = |(k, space): (usize, &MemorySpace)| match (space, &self.capacities[k]) {
             (MemorySpace::Team, WindowCapacity::All(capacity)) => {

@@ -93,9 +93,10 @@ impl<'a> OutputAssembly<'a> {
         self.tensor(id, |_| Ok(folded.next().expect("the result has the arrays of the partial results")))
     }
 
-    /// Makes an array from the windows of chunks. A window has the elements of the rounds of its
-    /// chunk, or, for a section, a partial result of its round. The device folds the partial
-    /// results and joins the array. Returns `None` if some elements belong to no chunk.
+    /// Makes an array from the windows of chunks. The window of a chunk of whole rounds has the
+    /// elements of these rounds; the window of a section has a partial result of one round. The
+    /// device folds the partial results and joins the array. Returns `None` if some elements belong
+    /// to no chunk.
     fn join_sections_on_device(&self, buffer: Buffer, of: FoldedOutput<'_>) -> Result<Option<Array>, Error> {
         let GridRun { kernel, grids, sections, limits, .. } = *self.run;
         let windows = &self.launched.windows[buffer.index()];
@@ -136,9 +137,9 @@ impl<'a> OutputAssembly<'a> {
         Ok(Some(grids.run.gather(&Gather { decl, windows: &windows, head: &[], pieces: &pieces }, limits)?))
     }
 
-    /// Returns the elements of an array, from the windows of chunks. A window has the elements of
-    /// the rounds of its chunk, or, for a section, a partial result of its round. The host folds
-    /// the partial results in their order.
+    /// Returns the elements of an array, from the windows of chunks. The window of a chunk of whole
+    /// rounds has the elements of these rounds; the window of a section has a partial result of one
+    /// round. The host folds the partial results in their order.
     fn fold_sections(&self, buffer: Buffer, op: &Op) -> Result<Vec<u64>, Error> {
         let decl = &self.run.kernel.draft().function().buffers[buffer.index()];
         let bits = |value: &Scalar| value.to_bits().expect("elements of buffers are primitives");

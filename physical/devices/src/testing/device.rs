@@ -2,10 +2,10 @@
 //! run-time compiler that the bindings call, so that all device code runs on machines without a
 //! device.
 //!
-//! The emulation is stricter than a device: it detects copies to and from memory that is not the
-//! device's, writes beyond the end of memory, and calls from threads without a context. The
-//! emulation counts the bytes in use, so that tests find leaks. New memory is poisoned, and streams
-//! run concurrently. The memory model of a device and its speed are not emulated.
+//! The emulation is stricter than a device: it detects copies to and from memory outside of the
+//! device, writes beyond the end of memory, and calls from threads without a context. The emulation
+//! counts the bytes in use, so that tests find leaks. New memory is poisoned, and streams run
+//! concurrently. The memory model of a device and its speed are not emulated.
 
 use libloading::Library;
 use std::ffi::OsString;
@@ -13,16 +13,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The text before a unit that lets the unit compile as C++.
+/// The text that precedes a unit, so that the unit compiles as C++.
 pub(crate) const BLOCK: &str = include_str!("device/block.h");
 const DRIVER: &str = include_str!("device/driver.cpp");
 const COMPILER: &str = include_str!("device/nvrtc.cpp");
 
 /// Compiler options for libraries.
 const LIBRARY: &[&str] = &["-std=c++17", "-w", "-fPIC", "-shared", "-pthread"];
-/// Additional compiler options for units, with floats as in [`crate::cuda::OPTIONS`]. Signed
-/// overflow, invalid shifts, divisions of integers by zero, and casts of floats out of range end
-/// the process.
+/// Additional compiler options for units. Floats are computed as with [`crate::cuda::OPTIONS`].
+/// Signed overflow, invalid shifts, divisions of integers by zero, and casts of floats out of range
+/// end the process.
 pub(crate) const UNIT: &[&str] = &[
     "-O1",
     "-ffp-contract=off",
@@ -70,7 +70,7 @@ impl EmulatedDevice {
         let build = |name: &str, text: &str| {
             let [source, library] = [format!("{name}.cpp"), format!("{name}.so")].map(|file| folder.join(file));
             std::fs::write(&source, text)?;
-            // A look-up of this name finds the loaded library with the name.
+            // A later look-up of this `soname` finds the library that is loaded already.
             let output = compiler(&["-O1", &format!("-Wl,-soname,{name}.so")])
                 .args(&defined)
                 .arg("-o")
@@ -90,7 +90,7 @@ impl EmulatedDevice {
     /// looked up a device before.
     ///
     /// # Errors
-    /// The errors of [`EmulatedDevice::build`], and if the libraries cannot be loaded.
+    /// The errors of [`EmulatedDevice::build`], or an error if the libraries cannot be loaded.
     pub fn load(folder: &Path) -> io::Result<EmulatedDevice> {
         // SAFETY: no code runs when the libraries are loaded.
         let load = |path: PathBuf| unsafe { Library::new(path) }.map_err(io::Error::other);
@@ -98,8 +98,8 @@ impl EmulatedDevice {
         Ok(EmulatedDevice { driver: driver?, _compiler: compiler? })
     }
 
-    /// Makes the driver fail after `calls` more calls, as if its device were gone; `None` brings
-    /// the device back.
+    /// Makes the driver fail after `calls` more calls, as if its device were lost; `None` restores
+    /// the device.
     pub fn fail_after(&self, calls: Option<u32>) {
         let calls = calls.map_or(-1, i64::from);
         // SAFETY: the function has this type.
@@ -130,8 +130,8 @@ impl EmulatedDevice {
 mod tests {
     use super::*;
 
-    /// Runs a kernel by a block of 32 threads that share 64 bytes; returns the message of a
-    /// failure, `None` if the kernel runs to its end.
+    /// Runs a kernel in a block of 32 threads that share 64 bytes. Returns the message of the
+    /// failure; `None` if the kernel completes.
     fn failure_message(kernel: &str) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         let [source, program] = ["main.cpp", "main"].map(|name| folder.path().join(name));
@@ -152,7 +152,7 @@ mod tests {
     fn faults_of_blocks_are_found() {
         let cases = [
             ("if (threadIdx.x != 3) __syncwarp(~0u);", "threads wait for threads that never arrive"),
-            // The threads that wait or those that arrive later find the fault.
+            // Either the waiting threads or the threads that arrive later report the fault.
             ("if (threadIdx.x != 3) __syncthreads();", "threads"),
             ("if (threadIdx.x % 2) __syncwarp(~0u); else __any_sync(~0u, 1);", "or call different functions"),
             ("__syncwarp(0xffu);", "a mask without the calling lane"),

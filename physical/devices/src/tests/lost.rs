@@ -1,4 +1,4 @@
-//! Runs of kernels over tensors whose device is lost.
+//! Tests of kernels that run over tensors whose device is lost.
 
 use crate::launch::grid_interpreter;
 use redpoll_compiler::lower::Draft;

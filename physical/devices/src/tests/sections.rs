@@ -1,4 +1,4 @@
-//! Sections of rounds: each section has a share of the work.
+//! Tests that sections divide the stored entries of lists.
 
 use crate::grid::{GridPlan, TeamSize};
 use redpoll_compiler::notation::ALL_ROUNDS;
@@ -7,8 +7,8 @@ use redpoll_kernels::kernel::{Shares, WorkShare};
 use redpoll_kernels::run::Workers;
 use std::num::NonZero;
 
-/// Each position of a list is in exactly one chunk, and no chunk has half of the entries in one
-/// round.
+/// Each position of a list is in exactly one chunk, and no chunk has half of all entries or more in
+/// one round.
 #[test]
 fn sections_have_each_stored_entry_once() {
     let workers = Workers::new(NonZero::new(2).unwrap()).without_grain();

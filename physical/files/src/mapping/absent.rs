@@ -15,7 +15,7 @@ impl MappedFile {
     /// Whether files are mapped on this system.
     pub const IS_SUPPORTED: bool = false;
 
-    /// Returns `None`: files are read instead.
+    /// Returns `None`: files are read into memory instead.
     pub fn open(_: File) -> io::Result<Option<Arc<MappedFile>>> {
         Ok(None)
     }

@@ -1,11 +1,11 @@
 //! Faults of mapped pages. Reading a page that a file no longer has raises `SIGBUS`. The handler
 //! replaces that page and all later pages of the mapping by zeros, and notes the loss. So the
-//! reader continues, and its check of the file reports an error. `systemd-journald` handles cut
-//! journals in this way; the Java virtual machine turns such faults into errors of the reading
-//! thread.
+//! reader continues, and its later check of the file reports an error. `systemd-journald` handles
+//! truncated journals in the same way; the Java virtual machine turns such faults into errors of
+//! the reading thread.
 //!
-//! Faults elsewhere go to the handler that was installed before, or end the process as without this
-//! handler. A program that replaces the handler later loses the protection.
+//! Faults at other addresses go to the handler that was installed before, or end the process as
+//! they would without this handler. A program that replaces the handler later loses the protection.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -115,7 +115,7 @@ fn install() -> bool {
     }
 }
 
-/// Handles a fault. Calls only functions that are safe in signal handlers, and keeps `errno`.
+/// Handles a fault. Calls only functions that are safe in signal handlers, and preserves `errno`.
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the system passes a valid `info`, and each thread has its `errno`.
     let (address, errno) = unsafe { ((*info).si_addr().addr(), *libc::__errno_location()) };
@@ -127,8 +127,8 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
     }
 }
 
-/// Replaces the pages of a mapping from an address on by zeros; returns whether the mapping has the
-/// address and the pages were replaced.
+/// Replaces the pages of a mapping by zeros, from the page of an address to the end. Returns
+/// whether the mapping contains the address and the pages were replaced.
 fn replace_lost_pages(slot: &Slot, address: usize) -> bool {
     let (start, end) = (slot.start.load(Ordering::Acquire), slot.end.load(Ordering::Acquire));
     if start == 0 || !(start..end).contains(&address) {

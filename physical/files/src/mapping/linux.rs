@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// A file mapped into memory, read-only.
 #[derive(Debug)]
 pub struct MappedFile {
-    // Dropped before the mapping, so that no guard has the addresses of a later mapping.
+    // Dropped before the mapping, so that no guard covers the addresses of a later mapping.
     guard: FaultGuard,
     map: Mmap,
     file: File,

@@ -1,4 +1,4 @@
-//! Backends: the ways to run drafts.
+//! Backends, which compile and run drafts.
 //!
 //! A [`Backend`] compiles drafts to [`Code`]; a [`Kernel`] binds tensors to the code and collects
 //! its outputs. This crate has the interpreter of Assembly, the instant tier (Cranelift) and the
@@ -24,12 +24,12 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-/// A way to run drafts: an interpreter, a code generator of this machine, a device.
+/// A compiler of drafts: for an interpreter, for this machine, or for a device.
 pub trait Backend: fmt::Debug + Send + Sync {
     /// Returns the name for messages, such as `instant` or `cuda:1`.
     fn name(&self) -> Cow<'static, str>;
 
-    /// Checks that this machine has what the backend needs.
+    /// Checks that this machine has the devices and libraries that the backend needs.
     ///
     /// # Errors
     /// When a device or a library is missing.
@@ -77,8 +77,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
 /// The compiled code of one draft.
 pub trait Code: Send + Sync {
-    /// Runs all rounds over the inputs of a kernel. By default the rounds are cut into chunks for
-    /// the threads of the limits.
+    /// Runs all rounds over the inputs of a kernel. By default the rounds are cut into chunks, for
+    /// as many threads as `limits` allows.
     ///
     /// # Errors
     /// Like [`Kernel::run`].

@@ -29,8 +29,8 @@ impl OptimizingBackend {
         c::emit(&functions(drafts))
     }
 
-    /// Compiles an edited text in place of the one that [`emit`](crate::c::emit) generates
-    /// from drafts. The text is trusted like any program that the user starts.
+    /// Compiles edited C text in place of the text that [`emit`](crate::c::emit) generates from
+    /// drafts. The text is trusted like any program that the user starts.
     ///
     /// # Errors
     /// [`Error::InterfaceMismatch`] when the text was made for other drafts; else like
@@ -56,7 +56,7 @@ impl Backend for OptimizingBackend {
     /// Compiles drafts in one unit.
     ///
     /// # Errors
-    /// Those of [`Toolchain::compile`].
+    /// Like [`Toolchain::compile`].
     fn compile(&self, drafts: &[&Draft]) -> Result<Vec<Box<dyn Code>>, Error> {
         let kernels = self.toolchain.compile(&functions(drafts))?;
         Ok(kernels.into_iter().map(|kernel| Box::new(kernel) as Box<dyn Code>).collect())

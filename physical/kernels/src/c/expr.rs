@@ -44,7 +44,8 @@ pub struct ExprWriter<'a> {
     pub names: &'a Identifiers,
     pub helpers: &'a mut Helpers,
     pub facts: LocalFacts,
-    /// Inside a lane of a fold: the fold's variable, and the offset to add to it.
+    /// The variable of the enclosing lane fold, and the offset of the current lane; `None` outside
+    /// of lane folds.
     pub lane: Option<(Local, usize)>,
     /// The vectors in which the text computes adjacent elements of a lane fold.
     pub vector: Option<VectorType>,
@@ -105,10 +106,10 @@ impl ExprWriter<'_> {
         )
     }
 
-    /// Returns the text of an expression as a vector: a scalar, which C converts to a vector of
-    /// equal elements, a loaded vector, or a vector built from its elements. Returns `None` for an
-    /// operator, whose operands are written as vectors, and where the text computes single
-    /// elements.
+    /// Returns the text of an expression as a vector. The text is a scalar, which C converts to a
+    /// vector of equal elements; a loaded vector; or a vector built from its elements. Returns
+    /// `None` for operators, because their operands are written as vectors, and if the text
+    /// computes single elements.
     fn vector_text(&mut self, e: &Expr) -> Option<ExprText> {
         let (vector, (var, number)) = (self.vector.take()?, self.lane?);
         let text = match e {
@@ -137,7 +138,7 @@ impl ExprWriter<'_> {
         if let Some(text) = self.vector_text(e) {
             return text;
         }
-        // Readers need no types of constants and indices.
+        // Text for readers omits the types of constants and indices.
         let reading = self.helpers.dialect == Dialect::Reading;
         let typing = if reading { Typing::Weak } else { typing };
         match e {
@@ -185,8 +186,7 @@ impl ExprWriter<'_> {
                     return infix("<=", &name(a), &name(b), Precedence::Compare);
                 }
                 let (a, b) = self.operands(a, b);
-                // C allows comparisons of comparisons without parentheses, but they are hard to
-                // read.
+                // C accepts `a < b == c` without parentheses, but readers misread it.
                 infix(symbol, &parenthesize(a, Precedence::Sum), &parenthesize(b, Precedence::Sum), Precedence::Compare)
             }
             Expr::Select(cond, a, b) => {
@@ -210,7 +210,7 @@ impl ExprWriter<'_> {
         }
     }
 
-    /// Returns the type in memory of an index that the expression loads.
+    /// Returns the stored type of the index that an expression loads; `None` for other expressions.
     fn element(&self, e: &Expr) -> Option<Prim> {
         let Expr::Load { buffer, .. } = e else { return None };
         let decl = &self.function.buffers[buffer.index()];

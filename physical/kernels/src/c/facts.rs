@@ -40,7 +40,7 @@ impl Minima {
 /// The facts at a point of a function.
 #[derive(Clone)]
 pub struct LocalFacts {
-    /// For each local, whether it is never negative wherever it is read.
+    /// For each local, whether no read of the local gives a negative number.
     non_negative: Vec<bool>,
     minima: Minima,
     /// For each local, whether its value is always computed from positions and coordinates, so that
@@ -99,8 +99,9 @@ impl LocalFacts {
     }
 }
 
-/// Returns the largest subset of `locals` whose assigned values all satisfy a rule, without the
-/// accumulators of lane folds. The rule may assume the property of the locals in the set.
+/// Returns the largest subset of `locals` such that every value assigned to a local of the subset
+/// satisfies `rule`. The rule may assume that all locals of the subset satisfy it. Accumulators of
+/// lane folds are never in the subset.
 fn largest_subset(function: &Function, mut locals: Vec<bool>, rule: &dyn Fn(&[bool], &Expr) -> bool) -> Vec<bool> {
     loop {
         let before = locals.clone();
@@ -127,8 +128,7 @@ fn largest_subset(function: &Function, mut locals: Vec<bool>, rule: &dyn Fn(&[bo
     }
 }
 
-/// Returns whether an `i64` is computed as in [`LocalFacts::is_position`]. `positions` has the
-/// answer for each local.
+/// Implements [`LocalFacts::is_position`]; `positions` has the answer for each local.
 fn is_position(function: &Function, positions: &[bool], e: &Expr) -> bool {
     match e {
         Expr::Const(value) => value.to_i128().is_some_and(|v| v.unsigned_abs() <= 1 << 32),

@@ -1,4 +1,4 @@
-//! A function: its parameters, its variables, its entry.
+//! C text of functions: parameters, variables and entry.
 
 use super::expr::ExprWriter;
 use super::facts::LocalFacts;
@@ -56,7 +56,7 @@ impl TableUses {
 
 /// Writes a verified function and its entry with the given name.
 ///
-/// Inputs are parameters of a separate function, so that the compiler relies on `restrict`. Owned
+/// Inputs are parameters of a separate function, so that the compiler can rely on `restrict`. Owned
 /// buffers are plain variables, since the callbacks for sorting and growth change them.
 pub fn write(function: &Function, entry: &str, helpers: &mut Helpers, out: &mut String) {
     let (names, uses) = (Identifiers::new(function), TableUses::of(function));

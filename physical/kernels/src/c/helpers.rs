@@ -20,7 +20,7 @@ pub enum Dialect {
     Cuda,
 }
 
-/// The helpers that a translation unit uses: name and text.
+/// The helpers that a translation unit uses, each with its name and text.
 pub struct Helpers {
     pub dialect: Dialect,
     texts: BTreeMap<String, String>,
@@ -192,9 +192,9 @@ impl Helpers {
         })
     }
 
-    /// Returns the name of the helper that calls a function of the mathematical library, which all
-    /// backends call. The first argument of the helper is the frame.
-    /// Text for readers calls functions of the standard library.
+    /// Returns the name of the helper that calls a function of the mathematical library. All
+    /// backends call the same functions; C code finds them in a table of the frame, which is the
+    /// first argument of the helper. Text for readers calls functions of the standard library.
     pub fn math(&mut self, function: MathFn, prim: Prim) -> String {
         if self.dialect == Dialect::Reading {
             return format!("{}{}", function.name(), float_suffix(prim));

@@ -1,8 +1,8 @@
 //! The optimizing tier: Assembly as C text, for an optimizing compiler.
 //!
 //! [`emit`] prints all kernels of a plan as one translation unit. The text is readable: buffers and
-//! variables keep their names, and operators that C has are written as such. The following rules
-//! keep the bits equal to those of the other targets:
+//! variables keep their names, and operators that C has are written as C operators. The following
+//! rules keep the bits equal to those of the other targets:
 //!
 //! - integers wrap (`-fwrapv`), and values narrower than `int` are cast back after each operation;
 //! - operators that C leaves undefined or defines differently (division, shifts by the width, casts

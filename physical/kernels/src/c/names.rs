@@ -3,7 +3,8 @@
 use redpoll_compiler::assembly::Function;
 use std::collections::HashSet;
 
-/// Words that are not available as names: keywords, names of the headers, and names in the text.
+/// Words that are not available as names: keywords, names that headers define, and names that the
+/// generated text uses.
 const RESERVED: &[&str] = &[
     "auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
     "false", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short",
@@ -11,7 +12,7 @@ const RESERVED: &[&str] = &[
     "volatile", "while", "asm", "linux", "unix", "frame", "status",
 ];
 
-/// Suffix of type names of the headers.
+/// Suffix of the type names that headers define.
 const TYPES: &str = "_t";
 
 /// The identifiers of a function.
@@ -119,7 +120,7 @@ fn may_be_macro(name: &str) -> bool {
 }
 
 /// Returns an identifier for a name, of letters, digits and single underscores. The identifier
-/// differs from all identifiers in `taken`, to which it is added.
+/// differs from all identifiers in `taken`, and is then added to `taken`.
 fn fresh(name: &str, taken: &mut HashSet<String>) -> String {
     let mut base = String::new();
     for c in name.chars() {

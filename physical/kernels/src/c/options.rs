@@ -7,7 +7,8 @@ use std::time::Duration;
 /// The options of a toolchain.
 #[derive(Clone, Debug)]
 pub struct ToolchainOptions {
-    /// The compiler; `None` for the compiler named by `CC`, or the usual one.
+    /// The compiler; `None` for the compiler that `CC` names, or else the usual compiler of the
+    /// target.
     pub compiler: Option<PathBuf>,
     /// The cache on disk.
     pub cache: CacheFolder,

@@ -6,9 +6,9 @@ use super::types::{Typing, c_type, literal};
 use redpoll_compiler::assembly::{BinaryOp, Buffer, Expr, Extension, Function, LaneFold, Local, Serial, Status, Stmt};
 use std::fmt::Write;
 
-/// A dialect of C, which writes some statements in its own way.
+/// A dialect of C, with its own text for some statements.
 pub trait StmtDialect: Sized {
-    /// The statements that the machine adds to those of Assembly.
+    /// The statements that the machine adds to Assembly.
     type Extension: Extension;
 
     /// True if an `else` that contains only an `if` is written as `else if`.
@@ -26,7 +26,7 @@ pub trait StmtDialect: Sized {
     fn before_loop(_: &mut StmtWriter<'_, Self>, _: &Stmt<Self::Extension>) {}
 
     /// Returns whether the bound of a loop may be written in its condition, so that each round
-    /// evaluates it.
+    /// evaluates the bound.
     fn is_invariant(_: &Function, bound: &Expr, body: &[Stmt<Self::Extension>]) -> bool {
         is_invariant(bound, body)
     }
@@ -78,7 +78,7 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
         let _ = writeln!(self.out, "{:indent$}{text}", "", indent = 4 * self.depth);
     }
 
-    /// Writes a head and its body, without the closing brace.
+    /// Writes the head and the body of a statement, without the closing brace.
     pub fn nest(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
         self.line(&format!("{head} {{"));
         self.depth += 1;
@@ -203,7 +203,7 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
     }
 
     /// Writes a lane fold that one thread runs: full rounds of all lanes, then the remaining
-    /// elements lane by lane, then the combination of the lanes in halves. Lanes are variables.
+    /// elements lane by lane, then the combination of the lanes in halves. Each lane is a variable.
     pub fn lanes_in_thread(&mut self, fold: &LaneFold) {
         let (var, acc) = (self.local(fold.var), self.local(fold.acc));
         let prim = self.exprs.function.locals[fold.acc.index()].prim;
@@ -227,8 +227,9 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
         self.line("}");
     }
 
-    /// Writes the bounds of a lane fold and the loop over its full rounds. Afterwards, the variable
-    /// of the fold is at the first of the remaining elements, whose number is [`rest`].
+    /// Writes the bounds of a lane fold and the loop over its full rounds. After the loop, the
+    /// variable of the fold is the index of the first remaining element, and the variable [`rest`]
+    /// is the number of remaining elements.
     pub(super) fn lane_rounds(&mut self, fold: &LaneFold, round: impl FnOnce(&mut Self)) {
         let var = self.local(fold.var);
         let (from, end, full_end, rest) = (from(&var), end(&var), full_end(&var), rest(&var));
@@ -244,7 +245,8 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
         self.line("}");
     }
 
-    /// Writes the combination of lanes, or of vectors of lanes, in halves, into the first one.
+    /// Writes the combination of lanes, or of vectors of lanes, in halves; the first of them gets
+    /// the result.
     pub(super) fn combine_halves(&mut self, fold: &LaneFold, names: &[String]) {
         let mut half = names.len() / 2;
         while half > 0 {
@@ -255,7 +257,8 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
         }
     }
 
-    /// Folds the element at distance `number` from the current one into its lane.
+    /// Writes the step that folds the element at offset `number` from the current one into the lane
+    /// `name`. The text `head` precedes the step.
     fn fold_lane(&mut self, fold: &LaneFold, number: usize, name: &str, head: &str) {
         self.exprs.lane = Some((fold.var, number));
         let folded = self.exprs.fold(fold.op, fold.acc, name, &fold.value);
@@ -269,7 +272,7 @@ impl<D: StmtDialect> StmtWriter<'_, D> {
     }
 }
 
-/// C itself, for Assembly.
+/// The dialect of kernels for the CPU, which adds no statements to Assembly.
 pub(crate) struct SerialDialect;
 
 impl StmtDialect for SerialDialect {

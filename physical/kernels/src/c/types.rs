@@ -43,7 +43,8 @@ pub fn greatest(prim: Prim) -> String {
 pub enum Typing {
     /// The constant's own type: the text alone determines the width of arithmetic.
     Exact,
-    /// Any type that has the value: an assignment, a parameter or the other operand converts it.
+    /// Any type that can hold the value: an assignment, a parameter or the other operand converts
+    /// the value.
     Weak,
 }
 
@@ -71,8 +72,8 @@ fn float(value: f64, digits: String, suffix: &str) -> String {
     }
 }
 
-/// Returns the text of an integer. Types up to 32 bits are computed in `int`, or in `unsigned` with
-/// a suffix.
+/// Returns the text of an integer. C computes types of up to 32 bits in `int`, or in `unsigned` if
+/// the constant has the suffix `u`.
 fn integer(value: &Scalar, typing: Typing) -> String {
     let prim = value.prim().expect("constants of Assembly are primitives");
     let number = value.to_i128().expect("integers have integral values");

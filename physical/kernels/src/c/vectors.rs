@@ -1,8 +1,8 @@
-//! Lane folds on vectors, an extension of C that gcc and clang have.
+//! Lane folds on vectors, which gcc and clang have as an extension of C.
 //!
 //! If lanes are scalar variables, the compiler keeps the lanes in vectors only during full rounds.
-//! For the few remaining elements it extracts the lanes from the vectors, and so combines the lanes
-//! in scalar code, too.
+//! For the few remaining elements, the compiler extracts the lanes from the vectors, and afterwards
+//! combines the lanes in scalar code, too.
 
 use super::expr::{VectorType, is_zero};
 use super::names::{lane, partial, rest};
@@ -12,7 +12,7 @@ use crate::vectors::absorbs;
 use redpoll_compiler::assembly::{BinaryOp, BufferClass, Expr, Function, LaneFold, Local, UnaryOp};
 use redpoll_logic::Prim;
 
-/// Bytes of a vector, if the lanes fill it.
+/// Maximum size of a vector in bytes; a fold with few lanes has smaller vectors.
 const VECTOR_BYTES: usize = 32;
 
 impl StmtWriter<'_, SerialDialect> {
@@ -72,7 +72,8 @@ impl StmtWriter<'_, SerialDialect> {
         true
     }
 
-    /// Folds the vector of elements at distance `number` from the current one into its lanes.
+    /// Writes the step that folds a vector of elements into the vector of lanes `name`. The first
+    /// element has the offset `number` from the current one. The text `head` precedes the step.
     fn fold_vector(&mut self, fold: &LaneFold, (number, width): (usize, usize), name: &str, head: &str) {
         let prim = self.exprs.function.locals[fold.acc.index()].prim;
         self.exprs.lane = Some((fold.var, number));
@@ -82,7 +83,8 @@ impl StmtWriter<'_, SerialDialect> {
         self.line(&format!("{head}{name} = {folded};"));
     }
 
-    /// Returns the value of the element at distance `number` from the current one.
+    /// Returns the text of the value that the fold takes at offset `number` from the current
+    /// element.
     fn lane_value(&mut self, fold: &LaneFold, number: usize) -> String {
         self.exprs.lane = Some((fold.var, number));
         let value = self.exprs.value(&fold.value);
@@ -91,8 +93,8 @@ impl StmtWriter<'_, SerialDialect> {
     }
 }
 
-/// Returns the elements of the vectors of a lane fold: their type, and their number in a vector;
-/// `None` if the fold cannot run on vectors.
+/// Returns the type and the number of the elements in a vector of a lane fold; `None` if the fold
+/// cannot run on vectors.
 fn vector_of(function: &Function, fold: &LaneFold) -> Option<(Prim, usize)> {
     let prim = function.locals[fold.acc.index()].prim;
     let width = usize::from(fold.lanes).min(VECTOR_BYTES / prim.bytes());
@@ -101,8 +103,9 @@ fn vector_of(function: &Function, fold: &LaneFold) -> Option<(Prim, usize)> {
     (is_foldable && is_value).then_some((prim, width))
 }
 
-/// Returns whether C computes an expression for adjacent elements at once, with equal bits. Such an
-/// expression consists of invariants, operators that C has for vectors, loads of values, and casts.
+/// Returns whether C can compute an expression on vectors of adjacent elements, with the same bits
+/// as on scalars. Such an expression consists of invariants, operators that C has for vectors,
+/// loads of values, and casts.
 fn is_vector(function: &Function, e: &Expr, var: Local, prim: Prim) -> bool {
     if !e.mentions(var) {
         return function.prim_of(e) == prim;

@@ -2,16 +2,16 @@
 //!
 //! An entry is a folder named by its key, inside the folder of the cache. The entry holds a library
 //! or a note, in a file named by the checksum of its bytes. The file appears by renaming, so a
-//! reader sees a complete file or none, whatever other processes do and wherever they are killed.
+//! reader sees a complete file or none, even if other processes write to the cache or are killed.
 //! Concurrent compilations may leave several libraries in an entry, any of which serves. A file
 //! that does not match its checksum is removed. When the cache exceeds its limit, the least
 //! recently used entries are removed first.
 //!
 //! The folder may contain other files and folders, which stay untouched. The cache loads, removes
-//! and changes only entries, the files of entries, and work folders. It recognizes them by their
-//! names, by their types (file or folder), and by their owner, which must be this user. Code that
-//! other users could have written is not loaded: folder, entry and file must belong to this user
-//! and must not be writable by others.
+//! and changes only entries, the files of entries, and work folders. The cache recognizes its files
+//! and folders by their names, by their types (file or folder), and by their owner, which must be
+//! this user. Code that other users could have written is not loaded: folder, entry and file must
+//! belong to this user and must not be writable by others.
 
 use super::{is_checksum, is_key};
 use redpoll_files::{RANDOM_LETTERS, Requirement, check_ownership, make_private, private_file, private_folder};
@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime};
 use std::{fs, io};
 use tempfile::TempDir;
 
-/// Prefix of the names of folders that compilations work in.
+/// Prefix of the names of work folders, in which kernels are compiled.
 const WORK_PREFIX: &str = "redpoll-work-";
 /// Age from which the folder of a killed compilation is removed.
 const STALE_AGE: Duration = Duration::from_secs(3600);
@@ -160,7 +160,7 @@ impl DiskCache {
     }
 }
 
-/// Returns whether `end` has the form of the random end of a work folder's name.
+/// Returns whether `end` has the form of the random suffix of a work folder's name.
 fn is_random(end: &str) -> bool {
     end.len() == RANDOM_LETTERS && end.bytes().all(|b| b.is_ascii_alphanumeric())
 }

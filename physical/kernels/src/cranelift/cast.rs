@@ -52,8 +52,8 @@ impl FunctionEmitter<'_> {
         self.builder.ins().fcvt_from_sint(target, a)
     }
 
-    /// Casts a float to an integer, saturating, NaN to 0. The machine converts to 32 and 64 bits;
-    /// narrower types are clamped.
+    /// Casts a float to an integer. Values out of range saturate, and NaN becomes 0. The machine
+    /// converts to 32 or 64 bits; for narrower types, the converted value is clamped.
     fn float_to_int(&mut self, to: Prim, a: Value) -> Value {
         let bits = to.bits();
         let wide = if bits == 64 { types::I64 } else { types::I32 };

@@ -18,8 +18,8 @@ const STEPS_PER_STATEMENT: f64 = 12.0;
 /// The effort spent on the machine code of a function, which does not change the bits of results.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Effort {
-    /// No optimizations, and registers allocated in a single pass: takes about half of the time to
-    /// compile, and runs at about half of the speed, or less in innermost loops of few
+    /// No optimizations, and registers allocated in a single pass. Compilation takes about half of
+    /// the time. The code runs at about half of the speed, or less in innermost loops of few
     /// instructions.
     Quick,
     /// Optimizations, and registers allocated with regard to loops and uses.

@@ -105,7 +105,7 @@ impl FunctionEmitter<'_> {
         }
     }
 
-    /// Returns the address of an element, as an address and a constant offset.
+    /// Returns the address of an element, as a computed address and a constant offset.
     ///
     /// The position is decomposed as a sum. Constants become part of the instruction. The part that
     /// is invariant in the innermost loop is added to the base first, so that it is computed once
@@ -242,7 +242,8 @@ impl FunctionEmitter<'_> {
         }
     }
 
-    /// Divides by any number. Divisors on which the machine may trap, 0 and -1, are replaced by 1.
+    /// Divides integers. Divisors on which the machine may trap, 0 and -1, are replaced by 1, and
+    /// the quotients for them are selected afterwards.
     fn divide(&mut self, op: BinaryOp, prim: Prim, a: Value, b: Value) -> Value {
         let ty = register(prim);
         let zero = self.builder.ins().iconst(ty, 0);
@@ -288,7 +289,8 @@ impl FunctionEmitter<'_> {
         }
     }
 
-    /// Shifts by any number; the machine takes the number modulo the width.
+    /// Shifts by any number of bits. The machine takes the number modulo the width, so numbers from
+    /// the width on are handled separately.
     fn shift(&mut self, op: BinaryOp, prim: Prim, a: Value, by: Value) -> Value {
         let ty = register(prim);
         let last = self.builder.ins().iconst(ty, i64::from(prim.bits()) - 1);

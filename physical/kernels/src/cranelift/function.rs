@@ -1,4 +1,4 @@
-//! The frame of a function in Cranelift's representation: entry, variables, buffers.
+//! Functions in Cranelift's representation: entry, variables, buffers.
 
 use super::trampoline;
 use crate::run::{Frame, Slot};
@@ -20,7 +20,7 @@ pub(super) fn signature(isa: &dyn TargetIsa) -> Signature {
     signature
 }
 
-/// Writes a verified function into `code`, whose signature is set.
+/// Writes a verified function into `code`, whose signature is already set.
 pub(super) fn build(
     function: &Function,
     isa: &dyn TargetIsa,
@@ -57,7 +57,7 @@ pub(super) fn build(
     emitter.builder.finalize(isa.frontend_config());
 }
 
-/// Returns the type of a value in a register.
+/// Returns the Cranelift type of a primitive in a register.
 pub(super) fn register(prim: Prim) -> Type {
     match prim {
         Prim::Bool | Prim::I8 | Prim::U8 => types::I8,
@@ -74,8 +74,8 @@ pub(super) fn register(prim: Prim) -> Type {
 pub(super) enum Pointer {
     /// A value, since the function does not change the base.
     Fixed(Value),
-    /// A load from the slot, since the function grows or swaps the buffer; a variable inside an
-    /// innermost loop that uses the buffer.
+    /// A load from the slot at each use, since the function grows or swaps the buffer. Inside an
+    /// innermost loop that uses the buffer, the base is in the variable.
     Growing(Option<Variable>),
 }
 
@@ -107,8 +107,8 @@ pub(super) struct FunctionEmitter<'a> {
     pub(super) exits: Vec<(Block, bool)>,
     /// Loads hoisted out of the innermost loop, and their values.
     pub(super) hoisted: Vec<(Expr, Value)>,
-    /// In a loop with several elements per round: the variable of the loop, and a value and an
-    /// offset. The variable of the current element is the sum of the value and the offset.
+    /// The variable of a loop with several elements per round, with a value and an offset whose sum
+    /// is the variable's value for the current element. `None` in other loops.
     pub(super) lane: Option<(Local, Value, i64)>,
     /// The signature of the trampoline.
     pub(super) grow: SigRef,
@@ -193,7 +193,7 @@ impl FunctionEmitter<'_> {
         let description = format!("buffer {number}").into();
         let region =
             self.builder.func.dfg.alias_regions.insert(AliasRegionData { user_id: number as u32, description });
-        // Loads of inputs must not move: enclosing conditions keep them in bounds.
+        // Loads must not move out of the enclosing conditions, which keep the loads in bounds.
         let flags = trusted_flags().with_alias_region(Some(region));
         if decl.role == BufferRole::Input { flags.with_readonly() } else { flags }
     }

@@ -1,7 +1,7 @@
 //! Hoists loads out of innermost loops, and reads the bases of growing buffers before these loops.
 //!
-//! A load moves if every round would load the same value: the first round certainly executes the
-//! load, and the loop neither assigns the locals of its position nor writes its buffer. Cranelift
+//! A load moves if the first round certainly executes the load, and every round would load the same
+//! value: the loop neither assigns the locals of the position nor writes the buffer. Cranelift
 //! hoists pure operations itself, but no loads.
 
 use super::function::{FunctionEmitter, Pointer};
@@ -9,7 +9,8 @@ use redpoll_compiler::assembly::{Buffer, Expr, Stmt};
 
 impl FunctionEmitter<'_> {
     /// Hoists the invariant loads of an innermost loop; does nothing for other loops. The innermost
-    /// scope has the locals that the loop assigns. Call [`FunctionEmitter::forget`] after the loop.
+    /// scope must hold the locals that the loop assigns. Call [`FunctionEmitter::forget`] after the
+    /// loop.
     pub(super) fn hoist(&mut self, cond: Option<&Expr>, body: &[Stmt]) {
         if Stmt::has_loop(body) {
             return;
@@ -81,7 +82,7 @@ impl FunctionEmitter<'_> {
         }
     }
 
-    /// Discards hoisted values after a loop; enclosing loops have none.
+    /// Discards hoisted values after a loop. Enclosing loops have no hoisted values.
     pub(super) fn forget(&mut self) {
         self.hoisted.clear();
         for pointer in &mut self.pointers {

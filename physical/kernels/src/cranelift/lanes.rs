@@ -47,8 +47,8 @@ impl FunctionEmitter<'_> {
         self.combine_halves(fold.op, prim, parts)
     }
 
-    /// Folds full rounds in `lo..end`, vectors of the remaining elements, and a vector of the last
-    /// elements and identities. The fold of an identity changes no lane.
+    /// Folds full rounds in `lo..end`, then vectors of the remaining elements, then one vector of
+    /// the last elements and identities. Folding an identity changes no lane.
     fn fold_on_vectors(
         &mut self,
         fold: &LaneFold,
@@ -121,7 +121,7 @@ impl FunctionEmitter<'_> {
         self.combine_halves(fold.op, prim, lanes)
     }
 
-    /// Declares variables of a type with the same first value.
+    /// Declares variables of a type with the same initial value.
     fn variables(&mut self, ty: Type, value: Value, count: usize) -> Vec<Variable> {
         let variables: Vec<Variable> = (0..count).map(|_| self.builder.declare_var(ty)).collect();
         variables.iter().for_each(|variable| self.builder.def_var(*variable, value));
@@ -170,7 +170,7 @@ impl FunctionEmitter<'_> {
         self.builder.switch_to_block(after);
     }
 
-    /// Folds the remaining elements, fewer than there are lanes, from `first` on.
+    /// Folds the remaining elements, which start at `first` and are fewer than the lanes.
     fn rest(&mut self, fold: &LaneFold, prim: Prim, (first, rest): (Value, Value), parts: &[Variable]) {
         let done = self.builder.create_block();
         for (lane, part) in parts.iter().enumerate().take(parts.len() - 1) {
@@ -197,8 +197,9 @@ impl FunctionEmitter<'_> {
         (fits && self.is_vector(&fold.value, fold.var, prim)).then_some((ty, width))
     }
 
-    /// Returns whether an expression can be computed for adjacent elements at once, with equal
-    /// bits: it consists of contiguous loads, invariants, and operators that vectors have.
+    /// Returns whether an expression can be computed on vectors of adjacent elements, with the same
+    /// bits as on scalars. Such an expression consists of contiguous loads, invariants, and
+    /// operators that vectors have.
     pub(super) fn is_vector(&self, expr: &Expr, var: Local, prim: Prim) -> bool {
         if !expr.mentions(var) {
             return self.function.prim_of(expr) == prim;
@@ -219,7 +220,8 @@ impl FunctionEmitter<'_> {
             Expr::Binary(op, a, b) => {
                 is_native(*op, prim) && self.is_vector(a, var, prim) && self.is_vector(b, var, prim)
             }
-            // A comparison has as many lanes as its operands.
+            // A comparison has as many lanes as its operands, so the operands must have one byte,
+            // as `bool` has.
             Expr::Compare(_, a, b) if prim == Prim::Bool => {
                 let compared = self.function.prim_of(a);
                 compared.bytes() == 1 && self.is_vector(a, var, compared) && self.is_vector(b, var, compared)
@@ -234,7 +236,7 @@ impl FunctionEmitter<'_> {
         }
     }
 
-    /// Returns the vector of an expression for the elements from the current one on.
+    /// Returns the vector of an expression's values, from the current element on.
     pub(super) fn vector(&mut self, expr: &Expr, var: Local, prim: Prim, ty: Type) -> Value {
         if !expr.mentions(var) {
             let value = self.expr(expr);
@@ -285,7 +287,7 @@ impl FunctionEmitter<'_> {
     }
 }
 
-/// Returns whether vectors have an operator.
+/// Returns whether vectors of a type have an operator.
 fn is_native(op: BinaryOp, prim: Prim) -> bool {
     match op {
         BinaryOp::Div => prim.is_float(),

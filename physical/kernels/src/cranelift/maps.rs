@@ -54,9 +54,9 @@ impl FunctionEmitter<'_> {
         Some(end)
     }
 
-    /// Returns the stores of a loop and the type of their elements, if vectors can compute the
-    /// stores, the body has no other statements, and no round reads or writes elements that another
-    /// round writes.
+    /// Returns the stores of a loop and the type of their elements. Returns `None` if vectors
+    /// cannot compute the stores, if the body has other statements, or if a round accesses elements
+    /// that another round writes.
     fn adjacent_stores<'s>(&self, var: Local, body: &'s [Stmt]) -> Option<(Vec<AdjacentStore<'s>>, Prim)> {
         let mut stores: Vec<AdjacentStore<'s>> = Vec::new();
         for stmt in body {

@@ -7,7 +7,7 @@ use redpoll_compiler::assembly::Local;
 /// A loop over full rounds whose entry has been written.
 pub(super) struct VectorRounds {
     header: Block,
-    /// The first element of the current round.
+    /// The index of the first element of the current round.
     at: Variable,
     end: Value,
 }
@@ -34,7 +34,7 @@ impl FunctionEmitter<'_> {
         self.scopes.push(assigned);
     }
 
-    /// Begins a round; returns its first element.
+    /// Begins a round; returns the index of its first element.
     pub(super) fn round(&mut self, rounds: &VectorRounds) -> Value {
         self.builder.ins().jump(rounds.header, &[]);
         self.builder.switch_to_block(rounds.header);

@@ -2,7 +2,7 @@
 //! that differs only in names is in memory.
 //!
 //! Sizes are parameters of functions. So the plans of one expression over tensors of several sizes
-//! often lower to the same function. Queries over different tables often do, too.
+//! often lower to the same function, and so do queries over different tables.
 
 use super::{Effort, compile};
 use crate::compiled_kernel::CodeRef;

@@ -9,8 +9,8 @@ use redpoll_logic::Scalar;
 use std::mem::offset_of;
 
 impl FunctionEmitter<'_> {
-    /// Writes statements up to one that does not fall through; returns whether control reaches
-    /// their end.
+    /// Writes statements up to the first that does not fall through; returns whether control
+    /// reaches the end of the statements.
     pub(super) fn block(&mut self, stmts: &[Stmt]) -> bool {
         stmts.iter().all(|stmt| self.stmt(stmt))
     }
@@ -154,7 +154,7 @@ impl FunctionEmitter<'_> {
         assigned
     }
 
-    /// Polls for cancellation, in a loop that contains loops.
+    /// Polls for cancellation, if the body of a loop contains loops.
     fn poll(&mut self, body: &[Stmt]) {
         if !Stmt::has_loop(body) {
             return;
@@ -297,7 +297,7 @@ impl FunctionEmitter<'_> {
         self.builder.ins().iconst(types::I32, i64::from(buffer.0))
     }
 
-    /// Imports the signature of a callback: its host, then `params`.
+    /// Imports the signature of a callback, whose parameters are the host and `params`.
     fn import(&mut self, params: &[Type]) -> SigRef {
         let mut signature = Signature::new(self.builder.func.signature.call_conv);
         signature.params.push(AbiParam::new(self.pointer));
@@ -305,7 +305,7 @@ impl FunctionEmitter<'_> {
         self.builder.import_signature(signature)
     }
 
-    /// Calls the function in a field of the callbacks.
+    /// Calls the function at the offset `field` of [`Callbacks`].
     fn callback(&mut self, field: usize, signature: SigRef, args: &[Value]) {
         let host = self.frame_field(offset_of!(Frame, host), self.pointer);
         let callbacks = self.frame_field(offset_of!(Frame, callbacks), self.pointer);

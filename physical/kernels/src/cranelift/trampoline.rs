@@ -1,9 +1,9 @@
-//! The trampoline: calls of `grow` that cost the loops around them nothing.
+//! The trampoline, through which kernels call `grow` without a cost for the surrounding loops.
 //!
-//! A call in the platform's convention clobbers most registers, so in a loop that appends, values
-//! live across the call would be in memory in every round, although the call is rare. The
-//! trampoline preserves all registers: it saves those that the callback may clobber, at a cost for
-//! the call only. Its convention has no result, so the status passes through the frame.
+//! A call in the platform's convention clobbers most registers. So a loop that appends would hold
+//! the values that live across the call in memory in every round, although the call is rare. The
+//! trampoline preserves all registers: it saves the registers that the callback may clobber, at a
+//! cost for the call only. Its convention has no result, so the status passes through the frame.
 
 use super::effort::Effort;
 use crate::run::{Callbacks, Frame};
@@ -28,7 +28,7 @@ pub(super) fn signature(isa: &dyn TargetIsa) -> Signature {
 /// The address of the trampoline, which is compiled once and never freed.
 static TRAMPOLINE: OnceLock<Result<usize, String>> = OnceLock::new();
 
-/// Compiles the trampoline, unless that has been done.
+/// Compiles the trampoline, unless it is already compiled.
 pub(super) fn ensure_compiled() -> Result<(), String> {
     TRAMPOLINE.get_or_init(compile).as_ref().map(drop).map_err(String::clone)
 }

@@ -1,6 +1,6 @@
-//! The join of outputs of which each part has written a range of outermost coordinates. The arrays
-//! of later parts are appended to the arrays of the first part, one array after the other. The
-//! memory of an appended array is freed before the next array is appended.
+//! The join of outputs whose outermost coordinates are split into ranges, each written by one part.
+//! The arrays of later parts are appended to the arrays of the first part, one array after the
+//! other. The memory of an appended array is freed before the next array is appended.
 
 use super::Kernel;
 use crate::Error;
@@ -38,7 +38,7 @@ impl PositionSpan {
         counts.map(span).collect()
     }
 
-    /// Returns the span of the children at a full level of dimension `n`.
+    /// Returns the span of the children, if they are stored in a full level of dimension `n`.
     pub fn times(&self, n: usize) -> PositionSpan {
         PositionSpan { own: self.own.start * n..self.own.end * n, start: self.start * n }
     }
@@ -60,8 +60,8 @@ struct ElementMove<'a> {
 /// Joins the arrays of an output in the memory of the first part; returns the length of each array.
 ///
 /// # Errors
-/// [`Error::KernelStopped`] when there is no memory for the arrays, or too many positions for their
-/// width.
+/// [`Error::KernelStopped`] when memory is exhausted, or when the positions do not fit the width of
+/// the arrays.
 pub(super) fn append(
     kernel: &Kernel,
     (id, coordinates): (TensorId, RoundCoordinates),
@@ -98,7 +98,7 @@ pub(super) fn append(
     Ok(appender.lengths)
 }
 
-/// Returns the span of the coordinates that some rounds write in a mode of size `n`.
+/// Returns the span of the coordinates that `rounds` write in a mode of size `n`.
 pub fn coordinate_span(coordinates: RoundCoordinates, rounds: &Range<i64>, n: usize) -> PositionSpan {
     let bound = |round: i64| usize::try_from(coordinates.first(round)).unwrap_or(0).min(n);
     let [start, end] = [rounds.start, rounds.end].map(bound);
@@ -112,8 +112,8 @@ struct Appender<'a> {
 }
 
 impl Appender<'_> {
-    /// Appends the lists below some positions; returns the spans of their entries. The first array
-    /// of a list level holds a 0, followed by the end of each list.
+    /// Appends the lists below the positions `parents`; returns the spans of the lists' entries.
+    /// The first array of a list level holds a 0, followed by the end of each list.
     fn lists(
         &mut self,
         arrays: &[Buffer],

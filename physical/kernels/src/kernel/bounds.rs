@@ -5,9 +5,9 @@
 //! of rounds. So the end of each share is found by a search from the end of the previous share.
 //!
 //! The number of chunks also depends on the estimated steps of inner loops. For each step of this
-//! work, the estimate adds an average fiber of every other input whose fibers inner loops iterate
-//! over. For each round, the estimate adds all entries of the inputs that every round reads as a
-//! whole.
+//! work, the estimate adds the length of an average fiber of every other input whose fibers inner
+//! loops iterate over. For each round, the estimate adds all entries of the inputs that every round
+//! reads as a whole.
 
 use super::Draft;
 use crate::run::Workers;
@@ -31,25 +31,28 @@ const LANE_GRAIN: u64 = 4;
 /// section costs more than a chunk of rounds.
 const SECTION_GRAIN: u64 = 16;
 
-/// Divisor of the work that gives the maximum number of elements of all partial results together.
+/// Minimum work of a loop for each element of all partial results together, in steps of loops.
 const OVERHEAD: u64 = 8;
 
 /// Maximum work of the first of growing chunks, in steps of loops, unless one round has more.
 const SINGLE_THREAD_WORK: u64 = 1 << 10;
 
 /// Divisor of a thread's share of the work. One thread alone runs the first of growing chunks if
-/// the work of the chunk is at most the quotient, or at most twice [`SINGLE_THREAD_WORK`]. If the
-/// loop does not end in that chunk, the other threads have waited in vain.
+/// the work of the chunk is at most the quotient, or at most twice [`SINGLE_THREAD_WORK`]. The
+/// limit bounds the time for which the other threads wait in vain if the loop does not end in that
+/// chunk.
 const SINGLE_THREAD_SHARE: u64 = 8;
 
-/// Divisor of the work before a growing chunk that gives the maximum work of the chunk.
+/// Ratio of the work before a growing chunk to the work of the chunk. The work is then clamped
+/// between the shortest chunk and an equal share.
 const GROWTH: u64 = 4;
 
-/// Chunks of a loop that may end early; their work grows up to that of equal chunks.
+/// Chunks of a loop that may end early; their work grows up to an equal share.
 pub(super) struct GrowingChunks {
     /// The chunks, in the order of the program.
     pub(super) chunks: Vec<Range<i64>>,
-    /// The number of first chunks that are not worth waking a thread for.
+    /// The number of chunks at the start that one thread runs alone, because they are too short to
+    /// wake other threads.
     pub(super) single_thread_chunks: usize,
 }
 
@@ -58,9 +61,9 @@ pub(super) struct GrowingChunks {
 pub enum WorkShare<'a> {
     /// Threads of this machine.
     Threads(&'a Workers),
-    /// Teams of a device: their number, and the lanes by which the work of a chunk is measured (at
-    /// least a warp). The cuts then depend on the number of teams, so this share is only for loops
-    /// without inexact folds.
+    /// Teams of a device: the number of teams, and the number of lanes (at least a warp) that
+    /// determines the minimum work of a chunk. The cuts then depend on the number of teams, so only
+    /// loops without inexact folds may be shared by teams.
     Teams(u64, u32),
 }
 
@@ -83,8 +86,8 @@ impl Shares {
         Shares { count: share_count(draft, cut, inputs, share), grain }
     }
 
-    /// Returns the chunks of the loop, in the order of the program; a single one if more would not
-    /// pay.
+    /// Returns the chunks of the loop, in the order of the program; a single chunk if cutting does
+    /// not pay.
     pub fn chunks(self, cut: &Cut, inputs: &[&Tensor]) -> Vec<Range<i64>> {
         match self.count {
             Some(count) => equal_chunks(cut, &LoopWork::new(cut, inputs), count),
@@ -92,10 +95,10 @@ impl Shares {
         }
     }
 
-    /// Returns chunks like [`Shares::chunks`], with each round of more than one share of the work
-    /// cut into sections of its list. A section has at most about one share, or the minimum work of
-    /// a section if that is more. Returns the rounds of each chunk, and the range of positions of
-    /// its section; [`ALL_ROUNDS`] for a chunk of whole rounds.
+    /// Returns chunks like [`Shares::chunks`], but cuts each round with more than one share of the
+    /// work into sections of the round's list. A section has at most about one share, or the
+    /// minimum work of a section if that is more. Each chunk has its rounds and the positions of
+    /// its section; the positions are [`ALL_ROUNDS`] if the chunk has whole rounds.
     pub fn section_chunks(
         self,
         (cut, sections): (&Cut, &Sections),
@@ -137,7 +140,7 @@ impl Shares {
 }
 
 /// Returns the chunks of a loop that may end early. The first chunks are short, so that little work
-/// is wasted in later chunks if a chunk ends the loop.
+/// is wasted in later chunks if one of the first ends the loop.
 pub(super) fn growing_chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Workers) -> GrowingChunks {
     let Some(count) = share_count(draft, cut, inputs, WorkShare::Threads(workers)) else {
         return GrowingChunks { chunks: vec![ALL_ROUNDS], single_thread_chunks: 0 };

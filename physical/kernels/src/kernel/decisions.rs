@@ -2,8 +2,8 @@
 //! fold is decided once no further value can change its result.
 //!
 //! A single thread ends its loop once all folds are decided. So several threads call the chunks of
-//! such a loop in order, short ones first, and a chunk that decides the last open fold ends the run
-//! for later chunks. Earlier chunks still run, so the result equals that of a single thread.
+//! such a loop in order, short chunks first. A chunk that decides the last open fold ends the run
+//! for later chunks. Earlier chunks still run, so the result equals the result of a single thread.
 
 use crate::Error;
 use redpoll_compiler::notation::{Cut, Join, Program, TensorId};
@@ -65,7 +65,8 @@ impl EarlyEnd {
         }
     }
 
-    /// Returns the last chunk that affects the result, as determined by the chunks recorded so far.
+    /// Returns the last chunk that affects the result; `None` if the chunks recorded so far do not
+    /// determine it.
     pub(super) fn last(&self) -> Option<usize> {
         let decided = self.decided.iter().copied().collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
         decided.into_iter().chain(self.failed.as_ref().map(|(chunk, _)| *chunk)).min()
@@ -82,9 +83,9 @@ impl EarlyEnd {
     }
 }
 
-/// Folds the partial results of chunks in their order by built-in operators, without kernels, whose
-/// overhead would exceed the operation. Returns `None` if an output has another operator, or an
-/// operation fails.
+/// Folds the partial results of chunks in order by built-in operators. The folds need no kernel,
+/// whose overhead would exceed the operations. Returns `None` if an output has another operator, or
+/// an operation fails.
 pub(super) fn fold_values(cut: &Cut, partials: &[(usize, Vec<Tensor>)]) -> Result<Option<Vec<Tensor>>, Error> {
     let mut folded = Vec::new();
     for (output, (_, join)) in cut.outputs.iter().enumerate() {
@@ -116,7 +117,8 @@ mod tests {
 
     const FIRST_HIT: &str = "(for i (if (gt (x i) 0) (choose= (s) (+ i 1))))";
 
-    /// Makes a kernel over a vector `x` with ones at `hits`, and that vector.
+    /// Makes a kernel over a vector `x`. Returns the kernel and the vector, which has ones at
+    /// `hits`.
     fn kernel_over(n: usize, hits: &[usize], body: &str, backend: &Arc<dyn Backend>) -> (Kernel, Tensor) {
         let text = format!(
             "(program (input x (type (shape {n}) i64 0 dense)) (output s (type (shape) i64 0 dense))
@@ -154,8 +156,8 @@ mod tests {
         }
     }
 
-    /// A search that its first rounds decide starts no threads, even if each round has many steps;
-    /// a longer search starts threads.
+    /// A search that is decided in its first rounds starts no threads, even if each round has many
+    /// steps; a longer search starts threads.
     #[test]
     fn an_early_hit_starts_no_threads() {
         for (rows, columns) in [(1_000_000, 1), (1000, 1000), (64, 16_384)] {

@@ -100,7 +100,7 @@ impl Kernel {
         }
     }
 
-    /// Returns the kernel with positions of 64 bits, for the same backend.
+    /// Compiles the kernel again with positions of 64 bits, for the same backend.
     fn with_wide_positions(&self, inputs: &[&Tensor]) -> Result<Kernel, Error> {
         let layouts = InputLayout::of_inputs(self.draft.program(), inputs);
         Kernel::compile(&self.draft.with_wide_positions(&layouts), &self.backend)
@@ -175,7 +175,8 @@ impl Kernel {
         Error::OutOfBounds(Box::new(OutOfBounds { site, mode: check.mode, coordinate, size }))
     }
 
-    /// Runs like [`Kernel::run`], but once: positions that do not fit are an error.
+    /// Runs like [`Kernel::run`], but never repeats the run: positions that do not fit their width
+    /// are an error.
     ///
     /// # Errors
     /// Like [`Kernel::run`].
@@ -183,7 +184,7 @@ impl Kernel {
         self.code.run(self, inputs, limits)
     }
 
-    /// Runs in chunks on the threads of the limits, or as a whole if cutting does not pay.
+    /// Runs in chunks on the threads of `limits`, or as a whole if cutting does not pay.
     ///
     /// # Errors
     /// Like [`Kernel::run`].
@@ -214,7 +215,7 @@ impl Kernel {
         Ok(Outcome { outputs: self.collect(&mut invocation, inputs)?, counts, on_device: None })
     }
 
-    /// Makes the memory of one run: the arrays of the inputs, shared, and empty outputs.
+    /// Makes the memory of one run: the arrays of the inputs, without copies, and empty outputs.
     ///
     /// # Errors
     /// [`Error::InvalidInvocation`] when the inputs do not fit the program;

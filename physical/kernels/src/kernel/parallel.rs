@@ -1,13 +1,13 @@
 //! Runs of kernels in parallel chunks, and the join of their outputs.
 //!
 //! A part is a sequence of neighbouring chunks that one thread calls over the same memory, one
-//! after the other, so that their appended entries are already consecutive. Each thread starts with
-//! a part of its own; when it has finished that part, it takes over the rear half of the longest
-//! remaining part. The division into parts depends on the speed of threads, but results do not:
-//! they depend only on the bounds of chunks.
+//! after the other, so that the entries that the chunks append are already consecutive. Each thread
+//! starts with a part of its own; when it has finished that part, it takes over the rear half of
+//! the longest remaining part. The division into parts depends on the speed of threads, but results
+//! do not: they depend only on the bounds of chunks.
 //!
-//! Chunks of a run that may end before its last one (`decisions`) are called in order instead, each
-//! by the next free thread.
+//! If a run may end before its last chunk (`decisions`), its chunks are called in order instead,
+//! each by the next free thread.
 
 use super::append::{self, KernelPart};
 use super::bounds::GrowingChunks;
@@ -87,7 +87,7 @@ struct ParallelRun<'a> {
     remaining: Mutex<RemainingChunks>,
 }
 
-/// The remaining chunks.
+/// The chunks of a run that no thread has taken yet.
 enum RemainingChunks {
     /// The remaining chunks of each part, and whether a thread has begun the part.
     Parts(Vec<(Range<usize>, bool)>),
@@ -161,10 +161,11 @@ impl RemainingChunks {
         Ok(())
     }
 
-    /// Records that a chunk has failed: an earlier chunk may still decide a run in order.
+    /// Records that a chunk has failed. In a run in order, an earlier chunk may still decide the
+    /// result.
     ///
     /// # Errors
-    /// The same error if the run ends with it at once.
+    /// The same error, if the failure ends the run at once.
     fn record_error(&mut self, chunk: usize, error: Error) -> Result<(), Error> {
         match self {
             RemainingChunks::InOrder { end, .. } if !matches!(error, Error::KernelStopped(Status::Cancelled)) => {
@@ -219,7 +220,8 @@ impl ParallelRun<'_> {
                 unsafe { invocation.borrow(*buffer, *loan) };
             }
             if self.kernel.code.reserves() {
-                // Entries of other parts are appended to those of the first.
+                // The entries of other parts are appended to the first part, which reserves the
+                // whole capacity.
                 let share = if part == 0 { self.chunks.len() } else { chunks };
                 self.kernel.capacities.reserve_share(&mut invocation, (share, self.chunks.len()));
             }

@@ -15,8 +15,8 @@ const ALIGNMENT: usize = 64;
 /// zeros.
 const NATURAL: usize = 16;
 
-/// Number of bytes allocated beyond those of a block, so that it can start at a multiple of
-/// [`ALIGNMENT`].
+/// Number of bytes allocated beyond the bytes of a block, so that the block can start at a multiple
+/// of [`ALIGNMENT`].
 const SLACK: usize = ALIGNMENT - NATURAL;
 
 /// Memory charged to a budget, with a `capacity` up to which it grows without a move. Spare
@@ -27,8 +27,8 @@ const SLACK: usize = ALIGNMENT - NATURAL;
 ///   allocator with size `capacity + SLACK` and alignment [`NATURAL`].
 /// - `bytes` and `capacity` are multiples of [`ALIGNMENT`], and `start` is the first such multiple
 ///   at or after `base`.
-/// - The first `bytes` from `start` are at most `capacity` and charged to `budget`. They are
-///   initialized, except that bytes added without a fill are initialized before they are read.
+/// - `bytes` is at most `capacity`, and is charged to `budget`. The first `bytes` from `start` are
+///   initialized, except bytes added without a fill, which are written before they are read.
 /// - If `is_zeroed`, the bytes after the first `bytes` are zero.
 pub(super) struct MemoryBlock {
     base: NonNull<u8>,
@@ -144,13 +144,14 @@ impl MemoryBlock {
         true
     }
 
-    /// Takes memory allocated at `base`, which has the bytes of the previous allocation, and moves
-    /// the first `len` bytes of the block to its new start.
+    /// Takes over the allocation at `base`, which holds the bytes of the previous allocation, and
+    /// moves the first `len` bytes of the block to the new start of the block.
     fn set_base(&mut self, base: NonNull<u8>, len: usize) {
         let before = self.start.addr().get() - self.base.addr().get();
         let after = base.addr().get().next_multiple_of(ALIGNMENT) - base.addr().get();
         // SAFETY: allocations have `NATURAL` alignment, so both offsets are at most `SLACK`. The
-        // allocation has `SLACK` bytes beyond those of the block, of which `len` are initialized.
+        // allocation has `SLACK` bytes more than the block, and the first `len` bytes of the block
+        // are initialized.
         let start = unsafe {
             let start = base.add(after);
             if before != after && len > 0 {
@@ -208,8 +209,8 @@ impl MemoryBlock {
         self.bytes = bytes;
     }
 
-    /// Returns spare capacity to the allocator, if it can take the memory and the block is not
-    /// empty.
+    /// Returns spare capacity to the allocator, unless the block is empty or the reallocation
+    /// fails.
     pub(super) fn shrink(&mut self) {
         if self.capacity == self.bytes || self.bytes == 0 {
             return;

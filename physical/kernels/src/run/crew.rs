@@ -1,15 +1,15 @@
-//! Crews: a function that a thread calls and that threads of a pool may join until the work is
-//! done.
+//! Crews: a thread calls a function, and threads of a pool may call the function too, until the
+//! work is done.
 //!
-//! A scope of the pool waits for all spawned tasks, and so for threads that have not woken up or
-//! are not scheduled yet, even if the work is done by then. A crew does not wait for threads that
-//! come too late.
+//! A scope of the pool waits for all spawned tasks. So a scope waits for threads that have not
+//! woken up or are not scheduled yet, even if the work is already done. A crew does not wait for
+//! threads that come too late.
 
 use rayon::ThreadPool;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Number of checks of the state before the waiting thread sleeps; they take some tens of
+/// Number of checks of the state before the waiting thread sleeps. The checks take some tens of
 /// microseconds.
 const SPINS: u32 = 64;
 
@@ -89,7 +89,7 @@ struct CrewGuard<'a>(&'a Crew);
 impl Drop for CrewGuard<'_> {
     fn drop(&mut self) {
         self.0.state().is_open = false;
-        // The other threads are about to finish, sooner than a sleeping thread would wake up.
+        // The other threads usually finish sooner than a sleeping thread would wake up.
         for _ in 0..SPINS {
             if self.0.state().active == 0 {
                 return;
@@ -110,7 +110,8 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// No thread calls the work after `run` returns, and a panic waits for the other threads.
+    /// No thread calls the work after `run` returns, and `run` waits for the other threads before
+    /// it panics.
     #[test]
     fn no_thread_works_after_the_end() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();

@@ -2,7 +2,7 @@
 //!
 //! A kernel is an [`EntryPoint`]: it takes a [`Frame`] and returns the number of a [`Status`].
 //! Machine code reads the slots of its buffers on entry or at each use. After a call of `grow` or
-//! `swap`, it reads the slots of the buffers of that call again.
+//! `swap`, the code reads the slots of the buffers of that call again.
 
 use super::Invocation;
 use redpoll_compiler::assembly::{Buffer, Buffers, Status};
@@ -37,7 +37,8 @@ pub(crate) struct Frame {
     pub(crate) host: *mut c_void,
     /// The functions of the host that the kernel may call.
     pub(crate) callbacks: *const Callbacks,
-    /// Space for the status of a callback, for generators whose code cannot receive it as a result.
+    /// Memory for the status of a callback, for generators whose code cannot receive the status as
+    /// a result.
     pub(crate) status: i32,
     /// The code that kernels of the instant tier call for growth; null if no such kernel grows a
     /// buffer.

@@ -48,8 +48,8 @@ pub struct Invocation {
     memory: Vec<BufferMemory>,
     /// The address and capacity of each buffer, consistent with `memory`.
     slots: Vec<Slot>,
-    /// The number of elements of each buffer: given for inputs, requested for owned buffers. After
-    /// machine code ran, the number for an owned buffer is its capacity.
+    /// The number of elements of each buffer: for an input, the length of the array; for an owned
+    /// buffer, the greatest length requested, or the capacity after a call of machine code.
     lens: Vec<usize>,
     params: Vec<i64>,
     limits: Limits,
@@ -57,8 +57,8 @@ pub struct Invocation {
     unfilled: Vec<Buffer>,
 }
 
-// SAFETY: the pointers in `slots` point into `memory`, which is Send, or to lent memory, of which
-// each borrower accesses separate elements. Only kernels dereference them, under an exclusive
+// SAFETY: the pointers in `slots` point into `memory`, which is Send, or to lent memory, in which
+// concurrent calls access different elements. Only kernels dereference them, under an exclusive
 // borrow of the invocation.
 unsafe impl Send for Invocation {}
 // SAFETY: as above; the slots are not dereferenced through `&Invocation`.
@@ -69,8 +69,8 @@ impl Invocation {
     /// of the signature, and are shared without copies. Owned buffers start empty.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when the number of inputs or parameters differs from that of
-    /// the signature, or when an input is not an array of its type. The address of an input must be
+    /// [`Error::InvalidInvocation`] when the number of inputs or parameters does not match the
+    /// signature, or when an input is not an array of its type. The address of an input must be
     /// aligned for the elements, and its size must be a multiple of their size.
     pub fn new(
         signature: &Arc<Signature>,
@@ -193,8 +193,8 @@ impl Invocation {
         }
     }
 
-    /// Returns the argument for a call of machine code, valid until the invocation is used
-    /// otherwise.
+    /// Returns the argument for a call of machine code, valid until the next other use of the
+    /// invocation.
     pub(crate) fn frame(&mut self, chunk: Range<i64>) -> Frame {
         Frame {
             buffers: self.slots.as_mut_ptr(),
@@ -261,8 +261,8 @@ impl Invocation {
         self.unfilled = buffers.to_vec();
     }
 
-    /// Enlarges an owned buffer to `bytes`, a whole number of elements, with its fill. Returns
-    /// `false`, with the buffer unchanged, if there is no memory.
+    /// Enlarges an owned buffer to `bytes`, a whole number of elements, and fills the new elements.
+    /// Returns `false`, with the buffer unchanged, if there is no memory.
     fn enlarge(&mut self, buffer: Buffer, bytes: usize) -> bool {
         let (at, size) = (buffer.index(), self.prim(buffer).bytes());
         let fill = self.fill(buffer);
@@ -289,7 +289,7 @@ impl Invocation {
         Loan { slot: self.slots[buffer.index()], bytes: block.bytes() }
     }
 
-    /// Makes reads and writes of a buffer access the buffer of another invocation.
+    /// Redirects reads and writes of a buffer to the buffer of another invocation.
     ///
     /// # Safety
     /// While this invocation is called, the lender must live and must not grow, swap, sort or hand

@@ -11,8 +11,8 @@ pub struct Limits {
     /// The budget to which owned buffers are charged during their lifetime, also after the run has
     /// returned them as outputs.
     pub memory: Arc<MemoryBudget>,
-    /// The limit in bytes for a device's memory in use by inputs, results and windows, if it is
-    /// lower than the device's own limit.
+    /// The limit, in bytes, for the memory of a device that inputs, results and windows use. The
+    /// device's own limit also applies.
     pub device_memory: usize,
     /// The threads that run the chunks of kernels.
     pub workers: Arc<Workers>,
@@ -27,7 +27,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Makes limits of this many bytes, on the caller's thread.
+    /// Makes limits with a budget of this many bytes, for runs on the caller's thread.
     pub fn memory(bytes: usize) -> Limits {
         let workers = Workers::caller().clone();
         let memory = Arc::new(MemoryBudget::new(bytes));
@@ -35,8 +35,8 @@ impl Limits {
         Limits { memory, device_memory: usize::MAX, workers, cancel: Arc::default(), copies, progress: None }
     }
 
-    /// Returns limits for one run. Their budget is separate, so that it has the peak of the run,
-    /// and each charge is also made to the budget of `self`.
+    /// Returns limits for one run. The limits have a budget of their own, which records the peak of
+    /// the run. Each charge is also made to the budget of `self`.
     #[must_use]
     pub fn for_one_run(&self) -> Limits {
         let memory = MemoryBudget::with_accounts(self.memory.limit(), vec![self.memory.clone()]);
@@ -52,7 +52,7 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// Returns limits of `isize::MAX` bytes, on the caller's thread.
+    /// Returns limits with a budget of `isize::MAX` bytes, for runs on the caller's thread.
     fn default() -> Limits {
         Limits::memory(isize::MAX as usize)
     }

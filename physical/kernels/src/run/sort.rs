@@ -59,7 +59,8 @@ pub(super) fn sort(block: &mut MemoryBlock, prim: Prim, range: Range<usize>) {
 fn sort_by_marks<T: Copy>(elements: &mut [T], number: impl Fn(T) -> i64, element: impl Fn(i64) -> T) -> bool {
     let bounds = |(least, greatest): (i64, i64), x: &T| (least.min(number(*x)), greatest.max(number(*x)));
     let (least, greatest) = elements.iter().fold((i64::MAX, i64::MIN), bounds);
-    // Negative values, and so large `u64` values too, are sorted by comparisons.
+    // Negative values are sorted by comparisons, and so are `u64` values that are negative as
+    // `i64`.
     let Some(last) = greatest.checked_sub(least).filter(|_| least >= 0).map(|last| last as u64) else { return false };
     if last >= MAX_MARKS.min(MARKS_PER_ELEMENT * elements.len() as u64) {
         return false;

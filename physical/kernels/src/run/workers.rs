@@ -41,9 +41,9 @@ impl Workers {
         Workers { threads, grain: GRAIN, helpers: OnceLock::new() }
     }
 
-    /// Returns the workers of this process. Their number is that of the environment variable
-    /// `REDPOLL_THREADS`, else the available parallelism of the machine. An invalid number is
-    /// ignored here; [`Workers::from_environment`] reports it.
+    /// Returns the workers of this process. The number of threads is the value of the environment
+    /// variable `REDPOLL_THREADS`, or else the available parallelism of the machine. An invalid
+    /// number is ignored here; [`Workers::from_environment`] reports it.
     pub fn host() -> &'static Arc<Workers> {
         static HOST: OnceLock<Arc<Workers>> = OnceLock::new();
         let requested = || Workers::from_environment().ok().flatten();
@@ -69,7 +69,7 @@ impl Workers {
         CALLER.get_or_init(|| Arc::new(Workers::new(NonZero::<usize>::MIN)))
     }
 
-    /// Returns workers for tests, which cut loops of any length, even if cutting does not pay.
+    /// Returns workers that cut loops of any length, even if cutting does not pay. For tests.
     #[must_use]
     pub fn without_grain(self) -> Workers {
         Workers { grain: 0, ..self }

@@ -1,5 +1,6 @@
-//! Kernels of the C tier under the sanitizers of GCC, in a separate process. Each buffer has
-//! exactly the size that it was given or has grown to, so that an access outside it is reported.
+//! Kernels of the C tier under the sanitizers of GCC, in a separate process. The memory of each
+//! buffer ends with its last element, so that the sanitizers report every access outside of the
+//! buffer.
 
 use crate::c::{emit, entry_name};
 use crate::kernel::Kernel;
@@ -43,7 +44,7 @@ impl SanitizedKernel {
     /// Returns the kernel of a draft over tensors.
     ///
     /// # Errors
-    /// If the tensors are not those of the program.
+    /// If the tensors do not fit the program.
     pub fn new(draft: &Draft, inputs: &[&Tensor]) -> Result<SanitizedKernel, Error> {
         let function = draft.function().clone();
         let bound = Kernel::compile(draft, &backend::interpreter())?.bind(inputs, &Limits::default())?;

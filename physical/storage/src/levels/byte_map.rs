@@ -1,5 +1,5 @@
-//! Byte maps: one byte for each coordinate of each fiber says whether the coordinate is stored,
-//! beside the sorted list of stored coordinates. Writes may come in any order.
+//! Byte maps: one byte for each coordinate of each fiber, which says whether the coordinate is
+//! stored, and a sorted list of the stored coordinates. Writes may come in any order.
 //!
 //! `map[p * n + i]` is 1 if coordinate `i` of a dimension `n` is stored below position `p`, and 0
 //! otherwise. The coordinate has position `p * n + i`, so that a write needs no search.

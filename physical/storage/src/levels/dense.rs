@@ -1,8 +1,8 @@
 //! Dense levels: every coordinate `i` of a dimension `n` is stored, at position `p * n + i` below
 //! position `p`.
 //!
-//! There are no arrays. Arithmetic on positions is checked when a tensor is constructed, so kernels
-//! need not check it.
+//! There are no arrays. The number of positions is checked when a tensor is constructed, so
+//! arithmetic on positions does not overflow in kernels.
 
 use super::{ArraySpec, Concatenation, Fibers, Level, LevelData};
 use crate::{Array, Error};

@@ -1,9 +1,9 @@
 //! Hash levels: stored coordinates in a hash table, sorted when frozen. Writes may come in any
 //! order.
 //!
-//! An entry is a stored (parent position, coordinate). Entries are numbered in the order of their
-//! insertion. This number is the position of the entry, so that a write never moves the data of the
-//! next level. The arrays, for `m` entries:
+//! An entry is a stored pair (parent position, coordinate). Entries are numbered in the order of
+//! their insertion. This number is the position of the entry, so that a write never moves the data
+//! of the next level. The arrays, for `m` entries:
 //!
 //! | array | elements | contents |
 //! |---|---|---|
@@ -19,7 +19,7 @@
 //! `coordinate[e] = i`, or at a 0, where a new entry is inserted. An empty table has no slot to
 //! probe. A table that would become more than half full is rebuilt with twice the slots. Writing
 //! maintains `table`, `parent` and `coordinate`; freezing derives `ptr`, `idx` and `pos` from them.
-//! Reading walks `idx[ptr[p]..ptr[p + 1]]` beside `pos`, or looks coordinates up in the table.
+//! Readers walk `idx[ptr[p]..ptr[p + 1]]` together with `pos`, or look coordinates up in the table.
 
 use super::shared::list::{all_entries, build_list, check_len, check_list};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
@@ -35,8 +35,8 @@ impl Hash {
     pub const PARENT_FACTOR: i64 = 0xC2B2_AE3D_27D4_EB4F_u64 as i64;
     /// The factor of the sum in [`hash_slot`]: 2^64 divided by the golden ratio.
     pub const FACTOR: i64 = 0x9E37_79B9_7F4A_7C15_u64 as i64;
-    /// The number of bits that [`hash_slot`] shifts out: the low bits depend on too little of the
-    /// key.
+    /// The number of bits that [`hash_slot`] shifts out: the low bits depend only on the low bits
+    /// of the key.
     pub const SHIFT: i64 = 32;
 }
 

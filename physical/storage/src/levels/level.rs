@@ -58,6 +58,8 @@ pub enum Concatenation {
 }
 
 /// The interface of a level kind: its arrays, with their validation, construction and iteration.
+/// Own positions are positions in the level itself; parent positions are positions in the level
+/// above.
 pub trait Level: Sync {
     /// Returns the names and classes of the arrays, in the order in which a tensor stores the
     /// arrays.
@@ -92,8 +94,8 @@ pub trait Level: Sync {
     ) -> Result<(Vec<Array>, u64), Error>;
 
     /// Returns the range of entries of a level with `parents` parent positions, without iterating
-    /// over coordinates. An entry is a stored coordinate, a run, whose coordinates share one
-    /// position, or a slot of an array of fixed length.
+    /// over coordinates. An entry is a stored coordinate, a run (its coordinates share one
+    /// position), or a slot of an array of fixed length.
     fn entries(&self, data: LevelData<'_>, parents: u64) -> Range<u64>;
 
     /// Returns one more than the last own position of a level with `parents` parent positions.
@@ -120,7 +122,7 @@ pub trait Level: Sync {
 
     /// Visits the stored coordinates in a range, like [`Level::for_each`], until `visit` breaks.
     /// Dense levels and ordered sparse lists skip the coordinates outside the range; the default
-    /// implementation iterates over them.
+    /// implementation iterates over all coordinates.
     fn for_each_within(
         &self,
         data: LevelData<'_>,

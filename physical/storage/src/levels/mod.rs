@@ -1,4 +1,4 @@
-//! The level kinds, one file each, and the registry that is made from the list of kinds.
+//! The level kinds, one file each, and a registry that a macro generates from the list of kinds.
 //!
 //! A level stores the fibers of one storage mode. A fiber belongs to a half-open range of positions
 //! of the parent level, which has length one if the parent level is unique. The positions of the
@@ -6,7 +6,7 @@
 //! own position, or to a range of them. Own positions are the parent positions of the next level or
 //! of the leaf.
 //!
-//! A kind is one row of the list in `redpoll_logic`, one file here and one in
+//! A kind has a row in the list of `redpoll_logic`, a file here, and a file in
 //! `redpoll_compiler::lower::levels`. The trait [`Level`] describes the arrays of a kind, and
 //! checks, builds and enumerates them in Rust. The trait `LevelLowering` of the compiler gives the
 //! looplets and the write protocol of a kind.
@@ -65,7 +65,8 @@ macro_rules! registry {
 
 redpoll_logic::level_kinds!(registry);
 
-/// Returns the format in which a kernel writes a tensor of this format.
+/// Returns the format that kernels write instead of the given format: each level has its
+/// [`Level::kernel_kind`], if any.
 pub fn kernel_format(format: &Format) -> Cow<'_, Format> {
     let in_kernel = |l: &LevelFormat| LevelFormat { kind: level(l.kind).kernel_kind().unwrap_or(l.kind), ..*l };
     if format.levels.iter().all(|l| in_kernel(l) == *l) {

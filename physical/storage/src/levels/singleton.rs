@@ -3,8 +3,8 @@
 //! `idx` has one element for each parent position, and the positions of the level are the parent
 //! positions. A fiber is a range of parent positions (a run of equal coordinates of the level
 //! above). If the level is ordered, the coordinates of a fiber ascend, strictly if the level is
-//! unique. If the level is not unique, adjacent positions with equal coordinates are a fiber of the
-//! singleton below.
+//! unique. If the level is not unique, adjacent positions with equal coordinates form a fiber of
+//! the singleton level below.
 
 use super::shared::list::{check_fiber, check_has_positions, child_fibers, find_run, tally, visit_runs};
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData, array_prim};

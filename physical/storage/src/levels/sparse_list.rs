@@ -4,7 +4,7 @@
 //! `idx[ptr[p]..ptr[p + 1]]`, and the position of an entry is its index in `idx`. `ptr[0]` may
 //! exceed 0, as in slices of Arrow arrays; positions before it are unused. In an ordered list, the
 //! coordinates of a fiber ascend, strictly if the list is unique. In a list that is not unique,
-//! adjacent positions with equal coordinates are a fiber of the next level. In a list that is not
+//! adjacent positions with equal coordinates form a fiber of the next level. In a list that is not
 //! ordered, the coordinates may have any order.
 
 use super::shared::list::{

@@ -1,4 +1,4 @@
-//! Each invalid construction gets its own clear error.
+//! Each fault in the arguments of a constructor is reported by an error that names the fault.
 
 use super::*;
 use crate::Array;

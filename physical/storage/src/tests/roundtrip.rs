@@ -208,8 +208,8 @@ fn every_format_converts_to_the_next() {
     }
 }
 
-/// Every kind that stores at most one entry or run in each fiber converts to and from other
-/// formats, both below and above each other kind.
+/// Levels of a kind that stores at most one entry or run in each fiber convert to and from other
+/// formats, both below and above a level of each other kind.
 #[test]
 fn single_entries_convert_from_and_to_every_format() {
     let runs = |i: u64| if i % 3 == 1 { 0..0 } else { i % 2..i % 2 + 1 + i % 4 };

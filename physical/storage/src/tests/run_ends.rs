@@ -42,7 +42,7 @@ fn ends_and_values_are_shared() {
     }
 }
 
-/// Slices, whose ends count from another start, and ends of 16 bits are imported.
+/// Slices, whose ends count from the start of the whole array, and ends of 16 bits are imported.
 #[test]
 fn slices_and_short_ends_are_rebased() {
     let ends = Int16Array::from(vec![2, 3, 7]);

@@ -17,8 +17,8 @@ pub(super) fn same(a: &Scalar, b: &Scalar) -> bool {
     parts(a).iter().zip(parts(b)).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan())
 }
 
-/// Returns the number of sequences of adjacent entries along the last mode. `joined` decides by the
-/// values of two adjacent entries whether both belong to one sequence.
+/// Returns the number of sequences of adjacent entries along the last mode. `joined` decides, from
+/// the values of two adjacent entries, whether both belong to one sequence.
 fn pieces(entries: &[(Vec<u64>, Scalar)], joined: impl Fn(&Scalar, &Scalar) -> bool) -> u64 {
     let at = |coordinates: &[u64]| entries.iter().find(|(p, _)| p == coordinates).map(|(_, v)| v);
     let begins = |(coordinates, value): &&(Vec<u64>, Scalar)| {

@@ -1,1 +1,1 @@
-"""Functions of users as operators: the syntax that is traced, traces, and the text of operators."""
+"""User functions as operators: the traced syntax, the traces, and the text of operators."""

@@ -46,7 +46,7 @@ def _logaddexp(a: Any, b: Any) -> Node:
     return trace.apply("+", larger, _where(equal, math.log(2.0), trace.apply("log1p", trace.apply("exp", distance))))
 
 
-#: Functions of nodes by their names in the namespace of the standard.
+#: Functions that take and return nodes, by the names of the standard's functions.
 NAMESPACE: dict[str, Callable[..., Any]] = {row.name: _elementwise(row.operator) for row in FUNCTIONS} | {
     "where": _where,
     "clip": _clip,
@@ -55,7 +55,7 @@ NAMESPACE: dict[str, Callable[..., Any]] = {row.name: _elementwise(row.operator)
     "astype": lambda x, dtype: x.astype(dtype),
 }
 
-#: The names in `NAMESPACE` of functions of `math` that have another name there.
+#: Functions of `math` that have another name in `NAMESPACE`, with that name.
 _MATH = {"fabs": "abs", "gamma": "tgamma"}
 
 #: Functions of `math` that return integers.
@@ -91,7 +91,7 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {
 
 @cache
 def _functions() -> dict[Any, Callable[..., Any]]:
-    """Return the functions of nodes by the functions that they replace."""
+    """Return a dictionary from functions to the functions of nodes that replace them."""
     import redpoll
 
     found = dict(_BUILTINS)
@@ -107,7 +107,7 @@ def _functions() -> dict[Any, Callable[..., Any]]:
 
 
 def function_of_nodes(function: Any) -> Callable[..., Any] | None:
-    """Return the function of nodes for a function of the namespace, of `math` or of Python."""
+    """Return the replacement for nodes of a function of the namespace, `math` or Python, if any."""
     try:
         return _functions().get(function)
     except TypeError:  # The function cannot be hashed.
@@ -115,7 +115,7 @@ def function_of_nodes(function: Any) -> Callable[..., Any] | None:
 
 
 def ufunc_of_nodes(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Return the value of a ufunc of NumPy, or `NotImplemented`."""
+    """Apply a ufunc of NumPy to nodes. Return `NotImplemented` if the ufunc cannot be traced."""
     name = ufuncs._RENAMED.get(ufunc.__name__, ufunc.__name__)
     if method != "__call__" or kwargs:
         return NotImplemented

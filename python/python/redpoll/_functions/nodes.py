@@ -21,7 +21,7 @@ DTYPE_TEXTS = {
     "uint32": "u32", "uint64": "u64", "float32": "f32", "float64": "f64",
 }  # fmt: skip
 
-#: Operators whose second operand does not determine the dtype of the first.
+#: Operators whose second operand is a count, which does not affect the dtype of the first.
 _COUNTED = {"shl", "shr", "ldexp"}
 
 #: Operators that read their operands as booleans.
@@ -49,7 +49,7 @@ class Loop(NamedTuple):
 
 
 class Node:
-    """A value of a traced function that depends on the function's parameters."""
+    """A value of a traced function: a parameter, a loop variable, a constant, or an expression."""
 
     __slots__ = ("args", "dtype", "free", "has_loop", "index", "kind", "payload", "trace")
 
@@ -109,7 +109,7 @@ class Node:
 
 
 def _binary(name: str, operator_name: str) -> None:
-    """Define an operator of Python and its reflection."""
+    """Define an operator of Python and its reflected form."""
 
     def left(self: Node, other: Any) -> Any:
         known = is_number(other) or isinstance(other, Node)
@@ -128,7 +128,7 @@ for _name, _operator_name in {
 }.items():  # fmt: skip
     _binary(_name, _operator_name)
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    # The reflection of a comparison is another comparison, which Python chooses.
+    # Python reflects a comparison as another comparison, so it never calls `__rlt__` and so on.
     _binary(_name, _name)
 
 

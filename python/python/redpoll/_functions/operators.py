@@ -35,8 +35,8 @@ class Op:
     """A function of Python that is an operator of redpoll, made by `redpoll.op`.
 
     A call with arrays applies the operator elementwise, and a call with numbers alone runs the
-    function. Parameters that are not given keep their default values, which are constants of the
-    operator, as are the parameters after `*`.
+    function. Parameters that a call leaves out keep their default values. These values and the
+    arguments after `*` are constants of the operator.
 
     Examples:
         >>> def power(x, *, exponent=2):
@@ -69,7 +69,7 @@ class Op:
         arrays = [value if is_number(value) or isinstance(value, Array) else _as_array(value) for value in values]
         dtypes = _dtypes_of(arrays)
         session = current_session()
-        # A number becomes an array without modes, so the result of a sparse operand stays sparse.
+        # A number becomes an array without modes, so the result for a sparse operand stays sparse.
         full = [
             session.full((), value, dtype.name) if is_number(value) else value
             for value, dtype in zip(arrays, dtypes, strict=True)
@@ -197,7 +197,7 @@ def op(function: Callable[..., Any] | None = None, /, **properties: Any) -> Any:
     are known without the arguments, such as `range(3)`. It cannot use `break`, `continue`, `try`,
     `with`, or `return` within a loop.
 
-    Names from outside of the function keep the values of the function's first call for these
+    A name from outside the function keeps the value that it has in the first call for these
     dtypes. Integers wrap, and integer quotients by 0 are 0. A `while` has to end for every element
     and for the fill values, because a kernel cannot be interrupted while such a loop runs.
 
@@ -274,7 +274,7 @@ def map(function: Any, /, *arrays: ArrayLike) -> Array:
     return result
 
 
-#: The reductions of operators that have initial values of their own.
+#: The reductions for operators whose initial values the core knows.
 _REDUCTIONS = {"+": "sum", "*": "prod", "min": "min", "max": "max", "and": "all", "or": "any"}
 
 

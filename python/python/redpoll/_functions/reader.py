@@ -38,7 +38,7 @@ _ROUNDS = 1 << 12
 
 
 class _Unbound:
-    """The value of a name that has a value on some paths only."""
+    """The marker of a name that is assigned on some paths only."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -211,7 +211,7 @@ class _Reader:
         carried = [name for name in assigned if name in env and not isinstance(env[name], _Unbound)]
         for name in carried:
             if not isinstance(env[name], Node) and not is_number(env[name]):
-                raise self.error(statement, f"the loop changes `{name}`, which is no number")
+                raise self.error(statement, f"the loop changes `{name}`, which is not a number")
         if not carried:
             raise self.error(statement, "the loop changes no variable that has a value before the loop")
         dtypes = [self.initial_dtype(env[name], env) for name in carried]
@@ -239,7 +239,7 @@ class _Reader:
         env.update(zip(carried, results, strict=True))
 
     def initial_dtype(self, value: Any, env: dict[str, Any]) -> DType:
-        """Return the dtype of a variable before a loop: a float has the dtype of other floats."""
+        """Return a variable's dtype before a loop. Python floats take the dtype of float nodes."""
         if not isinstance(value, float) or isinstance(value, np.generic):
             return self.trace.typed(value)[0].dtype
         nodes = [other for other in env.values() if isinstance(other, Node)]
@@ -324,7 +324,7 @@ class _Reader:
     def compare(
         self, tree: ast.Compare, left: Any, ops: list[ast.cmpop], comparators: list[ast.expr], env: dict[str, Any]
     ) -> Any:
-        """Return the value of a chain of comparisons, which all have to hold."""
+        """Return whether all comparisons of a chain hold."""
         result: Any = True
         for op, comparator in zip(ops, comparators, strict=True):
             right = self.value(comparator, env)
@@ -361,7 +361,7 @@ class _Reader:
         return self.trace.cast(value, _BOOL) if isinstance(value, Node) else self.attempt(tree, lambda: bool(value))
 
     def apply(self, tree: ast.Call, env: dict[str, Any]) -> Any:
-        """Call a function; if an argument is a node, call its replacement for nodes or trace it."""
+        """Call a function. With nodes as arguments, call its replacement for nodes, or trace it."""
         function = self.value(tree.func, env)
         if any(isinstance(arg, ast.Starred) for arg in tree.args) or any(word.arg is None for word in tree.keywords):
             raise self.error(tree, "`*` and `**` in calls cannot be traced")
@@ -375,7 +375,7 @@ class _Reader:
         return self.attempt(tree, lambda: trace_call(self.trace, function, args, kwargs, self.depth + 1))
 
     def attempt(self, at: ast.AST, compute: Callable[[], Any]) -> Any:
-        """Return the result of a computation; its errors get the line of the function."""
+        """Return the result of a computation. Raise its errors with the line of the function."""
         try:
             return compute()
         except FunctionError:

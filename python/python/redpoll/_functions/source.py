@@ -31,7 +31,7 @@ def function_tree(function: FunctionType) -> FunctionTree | None:
     if code.co_name != "<lambda>":
         named = [tree for tree in found if isinstance(tree, ast.FunctionDef) and tree.name == code.co_name]
         return named[0] if len(named) == 1 else None
-    # Several functions may begin on one line; the instructions have positions within the body.
+    # Several lambdas may begin on one line. The instructions of the function lie in its body.
     spans = [(a, c, b, d) for a, b, c, d in code.co_positions() if None not in (a, b, c, d) and (c, d) != (0, 0)]
     around = [tree for tree in found if isinstance(tree, ast.Lambda) and _contains(tree.body, spans)]
     return min(around, key=lambda tree: len(ast.dump(tree)), default=None)

@@ -41,7 +41,7 @@ def _regions(node: Node) -> tuple[Node, ...]:
 
 
 def _reachable(roots: Iterable[Node], bound: Mapping[int, str], *, eager: bool = False) -> list[Node]:
-    """Return the nodes below roots that are computed, each after its arguments."""
+    """Return the nodes below roots, without leaves and bound nodes, each after its arguments."""
     found: dict[int, Node] = {}
     pending = list(roots)
     while pending:
@@ -76,7 +76,7 @@ class _Writer:
         return "".join(lets) + self._use(root, names, texts) + ")" * len(lets)
 
     def _shared(self, root: Node, bound: Mapping[int, str], scope: frozenset[int]) -> set[Node]:
-        """Return the nodes to bind by `let`: those used repeatedly, not in one subregion only."""
+        """Return the nodes to bind by `let`: nodes with several uses, not all in one subregion."""
         everything = _reachable([root], bound)
         uses = Counter(arg.index for node in everything for arg in (*_eager(node), *_regions(node)))
         eager = {node.index for node in _reachable([root], bound, eager=True)}
@@ -125,7 +125,7 @@ class _Writer:
         variables = [f"v.{variable.index}" for variable in loop.variables]
         first = " ".join(f"({name} {value})" for name, value in zip(variables, initial, strict=True))
         used = self.members[node.index]
-        # Members are numbered by variables, so a struct has the members of all variables.
+        # Members have the numbers of variables, so the struct has a member for every variable.
         result = variables[next(iter(used))] if len(used) == 1 else _struct(variables)
         return f"(while ({first}) {condition} ({' '.join(steps)}) {result})"
 

@@ -1,4 +1,4 @@
-"""Import and export of tables of coordinates and values by the PyCapsule interface of Arrow."""
+"""Import and export of coordinates and values as tables, by the PyCapsule interface of Arrow."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ def from_arrow(
     table: Any, coordinates: Sequence[str], values: str | None = None, *, labels: Mapping[str, Any] | None = None, shape: Sequence[int | None] | None = None, fill_value: Number | None = None, format: str = "coo",
     duplicates: str = "error", nulls: str = "error",
 ) -> Array:  # fmt: skip
-    """Return an array of the rows of a table: columns of coordinates, and a column of values.
+    """Return an array from a table that has columns of coordinates and a column of values.
 
     The table is any object with `__arrow_c_stream__`: a frame of pandas or Polars, a table of
     pyarrow, a relation of DuckDB. Without a column of values, the array is true at every row. The
     values are shared where their layout allows sharing; the coordinates are copied.
 
     The integers of a coordinate column are the coordinates themselves. The values of every other
-    coordinate column become labels: the labels of a dictionary keep their order, other labels
-    ascend. `array.labels` has the labels of each mode, and `array.to_arrow` writes the labels back.
+    coordinate column become labels. The labels of a dictionary-encoded column keep their order,
+    other labels ascend. `array.labels` has the labels of each mode, and `array.to_arrow` writes the
+    labels back.
 
     Args:
         table: the table.
@@ -82,8 +83,8 @@ def to_arrow(array: Array, names: Sequence[str] | None = None, *, values: str = 
     """Compute an array and return its stored elements as a table of Arrow.
 
     The table has a column of coordinates for each mode and a column of values. The table shares the
-    memory of an array in the format `coo`. A mode with labels becomes a dictionary. Elements of a
-    dense array that equal its fill value have no rows.
+    memory of an array in the format `coo`. A mode with labels becomes a dictionary-encoded column.
+    Elements of a dense array that equal its fill value have no rows.
 
     Args:
         array: the array.

@@ -20,7 +20,7 @@ __all__ = ["from_graphblas", "to_graphblas"]
 
 
 def from_graphblas(array: Any, *, fill_value: Number = 0) -> Array:
-    """Return an array of a `Matrix` or `Vector` of python-graphblas.
+    """Return a `Matrix` or `Vector` of python-graphblas as an array.
 
     GraphBLAS has no value for missing elements, so `fill_value` is their value in the result. The
     right fill value is the zero of the semiring that the array is used with, such as infinity for
@@ -70,7 +70,7 @@ def to_graphblas(array: Array) -> Any:
     tensor = array.collect("coo" if array.ndim == 1 else "csr")
     levels = tensor.levels()
     [values] = tensor.leaf()
-    # GraphBLAS takes over the memory, so GraphBLAS gets copies.
+    # GraphBLAS takes ownership of the memory, so it gets copies.
     copies = [
         np.array(np.frombuffer(memoryview(part), part.dtype)) if len(part) else np.empty(0, part.dtype)
         for part in (*levels[-1], values)

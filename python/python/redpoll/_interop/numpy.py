@@ -20,7 +20,7 @@ _LIMIT: float = 1 << 30
 
 
 def set_dense_limit(nbytes: int | None) -> None:
-    """Set the largest NumPy array, in bytes, to which arrays are converted implicitly.
+    """Set the largest size, in bytes, of a NumPy array that results from an implicit conversion.
 
     `numpy.asarray(x)`, `numpy.ravel(x)` and `scipy_matrix @ x` convert implicitly; `x.todense()`
     does not. The limit is 1 GiB by default; `None` removes the limit.

@@ -30,7 +30,7 @@ def from_scipy(matrix: Any, *, unsorted: str = "sort") -> Array:
     If the coordinates ascend without duplicates, the array shares the values where the formats
     agree, and the values must not be changed. Otherwise, `unsorted="sort"` sorts a copy and adds
     the values of duplicates, and `unsorted="refuse"` raises `ValueError`. Coordinates are copied
-    unless they belong to a tensor, because kernels rely on their order.
+    unless they belong to a tensor of redpoll, because kernels rely on their order.
 
     Raises:
         ValueError: the coordinates are unsorted or repeated, and `unsorted` is "refuse".
@@ -43,7 +43,7 @@ def from_scipy(matrix: Any, *, unsorted: str = "sort") -> Array:
         raise ValueError(f"unsorted is 'sort' or 'refuse', found {unsorted!r}")
     if matrix.format not in _COMPRESSED:
         matrix = matrix.tocoo()
-        # With far more rows than entries, pointers to the rows would need most of the memory.
+        # With far more rows than entries, the row pointers of `csr` would need most of the memory.
         if matrix.ndim != 2 or matrix.shape[0] > 4 * matrix.nnz + 1024:
             return _from_coo(matrix, unsorted)
         # `tocsr` sorts the coordinates and adds the values of duplicates. With "refuse", a matrix
@@ -76,7 +76,7 @@ def ascends(coords: Sequence[NDArray[Any]]) -> bool:
 
 
 def _from_coo(matrix: Any, unsorted: str) -> Array:
-    """Return an array of a matrix in the format `coo`, with any number of modes."""
+    """Convert an array of SciPy in the format `coo`, with any number of modes."""
     if not ascends(matrix.coords):
         if unsorted == "refuse":
             raise ValueError(_UNSORTED)
@@ -86,7 +86,7 @@ def _from_coo(matrix: Any, unsorted: str) -> Array:
 
 
 def from_coordinates(coords: Sequence[NDArray[Any]], data: NDArray[Any], shape: Sequence[int], fill_value: Number = 0) -> Array:
-    """Return an array of given values at ascending coordinates, one array for each mode."""
+    """Return an array of values at ascending coordinates. `coords` has an array for each mode."""
     index = np.uint32 if max(shape, default=0) < 2**32 else np.uint64
     columns = [np.ascontiguousarray(column, index) for column in coords]
     ends = np.array([0, len(data)], np.int32 if len(data) < 2**31 else np.int64)
@@ -113,7 +113,7 @@ def to_scipy(array: Array, format: str = "csr", *, matrix: bool = False) -> Any:
     import scipy.sparse
 
     if array.ndim != 2:
-        raise ValueError(f"SciPy's sparse arrays are converted from 2 modes, found shape {array.shape}")
+        raise ValueError(f"SciPy's sparse arrays have 2 modes, found shape {array.shape}")
     if array.fill_value != 0:
         raise ValueError(
             f"SciPy's sparse arrays have the fill value 0, found {array.fill_value}; subtract it, or call `refill(0)`"

@@ -17,7 +17,7 @@ _RENAMED = {
     "rint": "round", "true_divide": "divide", "mod": "remainder", "conjugate": "conj",
 }  # fmt: skip
 
-#: Ufuncs that are combinations of functions of the namespace, given the namespace and the operands.
+#: Ufuncs as combinations of functions of the namespace, which is the first argument.
 _COMPOSED: dict[str, Callable[..., Any]] = {
     "divmod": lambda xp, a, b: (xp.floor_divide(a, b), xp.remainder(a, b)),
     "modf": lambda xp, a: (xp.copysign(a - xp.trunc(a), a), xp.trunc(a)),
@@ -35,14 +35,14 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "vecmat": lambda xp, a, b: xp.squeeze(xp.matmul(xp.expand_dims(a, axis=-2), b), axis=-2),
 }
 
-#: The function of the namespace for the reduction of a ufunc, and the operator of its scan.
+#: For each ufunc, the function of the namespace for `reduce`, and the operator for `accumulate`.
 _REDUCTIONS = {
     "add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_and": "all", "logical_or": "any",
 }  # fmt: skip
 _SCANS = {"add": "+", "multiply": "*", "minimum": "min", "maximum": "max"}
 
-#: The functions of ufuncs by name, as found in earlier calls. They serve calls without options
-#: whose operands are arrays of redpoll and numbers of Python.
+#: A cache of the functions for ufuncs, by name. It serves calls without options whose operands are
+#: arrays of redpoll and numbers of Python.
 _FOUND: dict[str, Callable[..., Any]] = {}
 
 
@@ -118,8 +118,7 @@ def _reduce(namespace: Any, name: str, operands: list[Any], given: dict[str, Any
         return NotImplemented
     dtype = given.pop("dtype", None)
     array = operands[0] if dtype is None else operands[0].astype(dtype)
-    # Reductions of ufuncs are over the first axis by default, functions of the standard over all
-    # axes.
+    # By default, a ufunc reduces the first axis, and a function of the standard reduces all axes.
     return getattr(namespace, _REDUCTIONS[name])(array, **{"axis": 0, **given})
 
 

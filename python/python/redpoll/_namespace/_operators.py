@@ -1,4 +1,4 @@
-"""The elementwise functions of one operator each, as a table."""
+"""A table of the elementwise functions that apply a single operator."""
 
 from __future__ import annotations
 

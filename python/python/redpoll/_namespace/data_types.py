@@ -1,4 +1,4 @@
-"""Functions of dtypes."""
+"""Functions for dtypes, casts and broadcasts."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ def einsum(
     """Compute an Einstein summation, by default of products.
 
     Modes are letters, or names separated by spaces. `...` stands for the modes of an operand that
-    are not named; these modes are broadcast. `sum` and `product` are the operators of another
-    semiring: their names, as `operator_names` lists them, ufuncs, functions of the namespace, or
-    operators made by `op`.
+    are not named; these modes are broadcast. `sum` and `product` select another semiring. Each is a
+    name that `operator_names` lists, a ufunc, a function of the namespace, or an operator made by
+    `op`.
 
     Raises:
         ValueError: the subscripts are malformed, or two sizes of a mode differ.

@@ -1,4 +1,4 @@
-"""Functions of indices."""
+"""Functions that select elements by coordinates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["take", "take_along_axis"]
 def take(x: Array, indices: ArrayLike, /, *, axis: int | None = None) -> Array:
     """Return the elements at a vector of coordinates along an axis.
 
-    Coordinates of an array that are out of range give 0.
+    In an array of coordinates, a coordinate that is out of range selects 0.
 
     Raises:
         IndexError: `indices` is one integer, which is out of range.

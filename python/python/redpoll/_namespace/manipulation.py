@@ -16,7 +16,7 @@ __all__ = [
 
 
 def _axis(axis: int, rank: int) -> int:
-    """Return an axis that counts from the start."""
+    """Return the axis as a number that is not negative."""
     if not -rank <= axis < rank:
         raise AxisError(f"axis {axis} is out of range for an array of {rank} modes")
     return axis + rank if axis < 0 else axis
@@ -36,7 +36,7 @@ def _promoted(arrays: Sequence[Array]) -> list[Array]:
 
 
 def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
-    """Join arrays along an axis; `None` joins them as vectors.
+    """Join arrays along an axis. With the axis `None`, the arrays are flattened first.
 
     Raises:
         ValueError: the sizes of another mode differ.
@@ -65,7 +65,7 @@ def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """Return the array at each coordinate of an axis, without this axis.
+    """Return the slice at each coordinate of an axis, without this axis.
 
     Raises:
         AxisError: the array has no such axis.
@@ -151,7 +151,7 @@ def moveaxis(x: Array, source: int | Sequence[int], destination: int | Sequence[
     sources = [_axis(one, x.ndim) for one in _tuple(source)]
     destinations = [_axis(one, x.ndim) for one in _tuple(destination)]
     if not len(sources) == len(destinations) == len(set(sources)) == len(set(destinations)):
-        raise ValueError("moveaxis expects as many different destinations as different sources")
+        raise ValueError("moveaxis expects distinct sources, and as many distinct destinations")
     order = [mode for mode in range(x.ndim) if mode not in sources]
     for place, mode in sorted(zip(destinations, sources, strict=True)):
         order.insert(place, mode)

@@ -18,7 +18,9 @@ def _require_elements(name: str, x: Array, axis: int | None) -> None:
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Return the coordinate of the first maximum along an axis, or its row-major index.
+    """Return the coordinate of the first maximum along an axis.
+
+    Without an axis, the result is the row-major index of the first maximum.
 
     Raises:
         ValueError: there are no elements.
@@ -32,7 +34,9 @@ def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> A
 
 
 def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Return the coordinate of the first minimum along an axis, or its row-major index.
+    """Return the coordinate of the first minimum along an axis.
+
+    Without an axis, the result is the row-major index of the first minimum.
 
     Raises:
         ValueError: there are no elements.
@@ -90,7 +94,7 @@ def searchsorted(x1: Array, x2: ArrayLike, /, *, side: str = "left", sorter: Arr
 
 
 def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
-    """Return an array that says of each element of `x1` whether `x2` has this element.
+    """Return, for each element of `x1`, whether `x2` contains the element.
 
     Examples:
         >>> rp.isin(rp.asarray([1, 2, 3]), rp.asarray([3, 1])).tolist()

@@ -1,4 +1,4 @@
-"""Distinct values, which are computed at once, because their number depends on the data."""
+"""Distinct values. The functions are not lazy: the shapes of results depend on the data."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class UniqueInverse(NamedTuple):
 
 
 def _unique(x: Array) -> UniqueAll:
-    """Return the distinct values. Each NaN is a value of its own, as the standard says."""
+    """Return the distinct values. Each NaN counts as a distinct value, as in the standard."""
     from .creation import full, ones
     from .elementwise import isnan, where
     from .manipulation import concat, reshape

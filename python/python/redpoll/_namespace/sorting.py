@@ -1,4 +1,4 @@
-"""Sorting. The functions compute at once. The results of sparse arrays are sparse."""
+"""Sorting. The functions are not lazy. The results for sparse arrays are sparse."""
 
 from __future__ import annotations
 

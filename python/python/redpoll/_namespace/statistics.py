@@ -100,7 +100,7 @@ def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def _moment(x: Array, name: str, axis: Axis, correction: float, keepdims: bool) -> Array:
-    """Compute a moment; for `float32` in `float64`, because sums of many squares lose digits."""
+    """Compute a moment. `float32` is summed in `float64`, since sums of squares lose digits."""
     if x.dtype is not float32:
         return _core.moment(x, name, axis, correction, keepdims)
     return _core.moment(x.cast("float64"), name, axis, correction, keepdims).cast("float32")
@@ -120,7 +120,7 @@ def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bo
 
 
 def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """Compute the standard deviation along axes. `correction` is as in `var`.
+    """Compute the standard deviation along axes. See `var` for `correction`.
 
     Raises:
         AxisError: the array has no such axis.

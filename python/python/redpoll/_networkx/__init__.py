@@ -42,7 +42,7 @@ _SIMPLE_GRAPHS = frozenset(ALGORITHMS) - {
     "single_source_shortest_path_length",
 }  # fmt: skip
 
-#: The least number of edges for which the conversion of a graph is worth its time.
+#: The least number of edges at which the backend saves more time than the conversion costs.
 _MIN_EDGES = 2000
 
 

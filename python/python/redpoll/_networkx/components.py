@@ -1,4 +1,4 @@
-"""Connected components and cores, by updates of labels or degrees until nothing changes."""
+"""Connected components and cores: labels or degrees are updated until nothing changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["connected_components", "core_number", "is_connected", "number_connec
 
 
 def _roots(graph: Graph) -> np.ndarray:
-    """Return the first node of the component of each node.
+    """Return, for each node, the index of the first node of its component.
 
     The algorithm is FastSV (Y. Zhang, A. Azad and Z. Hu, *FastSV: A Distributed-Memory Connected
     Component Algorithm with Fast Convergence*, SIAM PP 2020). The number of its steps grows as the
@@ -62,7 +62,7 @@ def is_connected(G: Any) -> bool:  # noqa: N803
 
 
 def core_number(G: Any) -> dict[Any, int]:  # noqa: N803
-    """Compute, for each node, the largest `k` whose `k`-core has the node. The `k`-core is the
+    """Compute, for each node, the largest `k` whose `k`-core contains the node. The `k`-core is the
     largest subgraph in which all nodes have at least `k` neighbors."""
     import networkx
 

@@ -15,7 +15,7 @@ __all__ = ["Graph", "by_node", "convert_from_nx", "convert_to_nx"]
 
 
 class Graph:
-    """A graph of networkx as a list of nodes and arrays of the ends and attributes of edges.
+    """A graph of networkx: a list of nodes, and arrays of the ends and attributes of the edges.
 
     An edge of an undirected graph is stored in both directions, and a loop once.
     """
@@ -101,7 +101,7 @@ class Graph:
         return self._cached("links", lambda: self._smallest(np.zeros(len(self.rows))))
 
     def ranks(self) -> Array:
-        """Return the transposed matrix of positions of neighbors in a node's list of neighbors."""
+        """Return the transposed matrix of edge ranks: positions among the edges of the start."""
         return self._cached("ranks", lambda: self._smallest(self._places()))
 
     def _places(self) -> np.ndarray:

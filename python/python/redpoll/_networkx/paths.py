@@ -1,4 +1,4 @@
-"""Paths from a node: products of distances in the semiring of minimum and sum."""
+"""Paths from a node: matrix products in the min-plus semiring."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _layers(graph: Graph, sources: list[int]) -> Iterator[list[int]]:
     A node is found from the first node of the previous layer that has an edge to the node. So the
     nodes of a layer are sorted by the minimum of `p * n + r` over these edges. Here `p` is the
     position of the edge's start in the previous layer, and `r` the rank of the edge. The minima are
-    a product in the semiring of minimum and sum.
+    the result of a min-plus product.
     """
     n = len(graph)
     ranks = graph.ranks()

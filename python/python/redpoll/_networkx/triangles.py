@@ -42,7 +42,7 @@ def triangles(G: Any, nodes: Any = None) -> Any:  # noqa: N803
 
 
 def _counts(graph: Graph, weight: str | None) -> tuple[list[Any], list[Any]]:
-    """Return the closed walks of each node, and how many a complete neighborhood would have."""
+    """Return each node's number of closed walks, and the number if all neighbors were joined."""
     matrix, ones = _simple(graph, weight), _simple(graph, None)
     if not graph.is_directed():
         degrees = rp.sum(ones, axis=1)

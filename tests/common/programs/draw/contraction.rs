@@ -33,7 +33,7 @@ impl ProgramDraft<'_> {
         format!("{open}({op} {output} {value}){}", ")".repeat(loops.len()))
     }
 
-    /// Adds a tensor along some of the loops; returns the text of its access.
+    /// Adds a tensor that some of the loops index; returns the text of its access.
     fn operand(&mut self, name: String, role: Role, usage: Usage, prim: Prim, loops: &[(String, u64)]) -> String {
         let along: Vec<&(String, u64)> = loops.iter().filter(|_| self.rng.chance(65)).collect();
         let tensor = self.add(name.clone(), role, along.iter().map(|(_, n)| *n).collect(), usage);

@@ -54,7 +54,7 @@ pub(super) fn draw_values(rng: &mut Rng, ty: &TensorType, below: Option<u64>) ->
     all
 }
 
-/// Returns the case with formats drawn again, as `draw_formats` draws them.
+/// Returns the case with new formats, drawn by `draw_formats`.
 pub fn redraw_formats(seed: u64, case: &ProgramCase) -> ProgramCase {
     let mut rng = Rng::new(seed ^ 0xf0e1);
     let mut case = case.clone();
@@ -62,8 +62,8 @@ pub fn redraw_formats(seed: u64, case: &ProgramCase) -> ProgramCase {
     case
 }
 
-/// Draws the formats of all tensors. Replaces a format that is rejected for the order of its writes
-/// by a format that accepts any order.
+/// Draws the formats of all tensors. If the program is rejected because it writes a tensor in an
+/// order that the format does not accept, replaces this format by a format that accepts any order.
 pub(super) fn draw_formats(rng: &mut Rng, case: &mut ProgramCase) {
     for tensor in &mut case.tensors {
         tensor.ty.format = draw_format(rng, tensor);
@@ -82,7 +82,7 @@ pub(super) fn draw_formats(rng: &mut Rng, case: &mut ProgramCase) {
     }
 }
 
-/// Draws a format for a tensor, within the limits of its use in the program.
+/// Draws a format that supports the use of a tensor in the program.
 fn draw_format(rng: &mut Rng, tensor: &ProgramTensor) -> Format {
     match tensor.constraints.usage {
         Usage::Input => input_format(rng, tensor),
@@ -116,7 +116,7 @@ fn random_access_format(rng: &mut Rng, tensor: &ProgramTensor) -> Format {
     if rng.chance(75) { format } else { format.permuted(&order) }
 }
 
-/// Draws a format of any levels, in the order in which the tensor is written.
+/// Draws a format with levels of any kind, whose storage order is the order of the writes.
 fn append_format(rng: &mut Rng, tensor: &ProgramTensor) -> Format {
     let rank = tensor.ty.shape.len();
     let order = write_order(tensor);
@@ -143,7 +143,7 @@ fn write_order(tensor: &ProgramTensor) -> Vec<usize> {
     tensor.constraints.order[..tensor.ty.shape.len()].to_vec()
 }
 
-/// Draws a format of any levels that can store the values.
+/// Draws a format with levels of any kind that can store the values.
 fn input_format(rng: &mut Rng, tensor: &ProgramTensor) -> Format {
     let (ty, rank) = (&tensor.ty, tensor.ty.shape.len());
     if rank > 0 && rng.chance(25) {

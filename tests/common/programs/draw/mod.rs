@@ -115,8 +115,7 @@ impl ProgramCase {
         self.form(|t| t.ty.format.clone(), self.body.iter().map(ranges), &self.schedule).pretty()
     }
 
-    /// Returns the program that results from inferring the implied ranges, with dense tensors and
-    /// without the schedule.
+    /// Infers the implied ranges; returns the program with dense tensors and without the schedule.
     fn program_without_ranges(&self) -> Result<Program, Rejection> {
         let ranges = |s: &Sexpr| without_ranges(s, &self.implied_ranges);
         let text = self.form(|t| Format::dense(t.ty.shape.len()), self.body.iter().map(ranges), &[]).to_string();
@@ -139,8 +138,8 @@ impl ProgramCase {
         Sexpr::form("program", declarations.chain(schedule).chain(body))
     }
 
-    /// Returns the size that shrinking reduces: the words of the text, plus the input values that
-    /// differ from the fill value.
+    /// Returns the size that shrinking reduces: the number of words of the text, plus the number of
+    /// input values that differ from the fill value.
     pub fn size(&self) -> usize {
         let data = self.tensors.iter().flat_map(|t| t.values.iter().filter(|v| **v != t.ty.fill)).count();
         self.text().split_whitespace().count() + data

@@ -11,11 +11,12 @@ struct TextLoop {
     name: String,
     /// Half-open bounds, if they are constant.
     bounds: Option<(i64, i64)>,
-    /// The loop directly inside, if the body consists of that loop.
+    /// Name of the inner loop, if the body is exactly one loop.
     inner: Option<String>,
 }
 
-/// Adds transformations with which the program is still accepted.
+/// Adds random transformations to the schedule of a program, and drops each transformation that
+/// makes the program invalid.
 pub(super) fn draw_schedule(rng: &mut Rng, case: &mut ProgramCase) {
     let mut loops = Vec::new();
     case.body.iter().for_each(|s| collect(s, &mut loops));
@@ -32,7 +33,7 @@ pub(super) fn draw_schedule(rng: &mut Rng, case: &mut ProgramCase) {
     }
 }
 
-/// Omits ranges that accesses imply.
+/// Omits some of the ranges that accesses imply.
 pub(super) fn omit_ranges(rng: &mut Rng, case: &mut ProgramCase) {
     let mut loops = Vec::new();
     case.body.iter().for_each(|s| collect(s, &mut loops));
@@ -75,7 +76,7 @@ fn number(s: &Sexpr) -> Option<i64> {
     s.as_atom()?.parse().ok()
 }
 
-/// Draws a transformation, or two that belong together.
+/// Draws a transformation, or two transformations that belong together.
 fn transformation(rng: &mut Rng, case: &ProgramCase, loops: &[TextLoop]) -> Vec<String> {
     let l = rng.pick(loops);
     let (name, number) = (&l.name, case.schedule.len());

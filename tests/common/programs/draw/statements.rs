@@ -70,7 +70,7 @@ impl ProgramDraft<'_> {
         }
     }
 
-    /// Draws a statement; empty if no tensor can be written.
+    /// Draws a statement; returns an empty text if no tensor can be written.
     pub(super) fn statement(&mut self, scope: &StatementScope) -> String {
         self.budget = self.budget.saturating_sub(1);
         let has_budget = self.budget > 0 && scope.depth < 5;

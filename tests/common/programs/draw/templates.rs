@@ -1,5 +1,5 @@
-//! Nests that satisfy the rules for their targets: outputs that are appended to, workspaces, double
-//! buffers, `while`.
+//! Templates of statements that satisfy the rules for the tensors that they write: appended
+//! outputs, workspaces, counters of `while`, double buffers.
 
 use super::Usage;
 use super::statements::StatementScope;
@@ -98,7 +98,7 @@ impl ProgramDraft<'_> {
         let mut text = self.statement(scope);
         let writes = |text: &str| text.contains(&format!("= {name} ")) || text.contains(&format!("= ({name} "));
         if !writes(&text) {
-            // Add one loop per mode.
+            // The statement may write other tensors only, so add a nest that writes this tensor.
             let shape = self.tensors[tensor].shape.clone();
             let (mut inner, mut open) = (scope.clone(), String::new());
             let mut subscripts = Vec::new();
@@ -157,7 +157,7 @@ impl ProgramDraft<'_> {
         format!("(where (block {consumed}) (block {produced}))")
     }
 
-    /// Draws a `while` with a counter. Some conditions also test tensors that the body writes.
+    /// Draws a `while` with a counter. Some conditions also test scalars, which the body may write.
     pub(super) fn counted_while(&mut self, scope: &StatementScope) -> String {
         let counter = self.template_local(Vec::new(), Usage::Mutable);
         let tensor = &mut self.tensors[counter];

@@ -19,7 +19,7 @@ pub(super) struct TensorDraft {
     pub(super) shape: Vec<u64>,
     pub(super) dtype: DType,
     pub(super) fill: Scalar,
-    /// Exclusive upper bound of the values of an input of coordinates.
+    /// Exclusive upper bound of the values of an input that contains coordinates.
     pub(super) upper_bound: Option<u64>,
     pub(super) usage: Usage,
     /// The modes in storage order.
@@ -206,8 +206,8 @@ impl ProgramDraft<'_> {
         format!("{letter}{}", self.names)
     }
 
-    /// Draws all statements. Each output is written by a nest of its own, and general statements
-    /// come between these nests.
+    /// Draws all statements. Each output is written by its own nest, and general statements come
+    /// between these nests.
     fn statements(&mut self) -> String {
         let outputs: Vec<usize> = (0..self.tensors.len()).filter(|t| self.tensors[*t].role == Role::Output).collect();
         let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! Symmetry of leaves, from statistics, and of the arguments of a product.
+//! Detection of symmetry: of leaves, from statistics, and of products, from their arguments.
 
 use crate::algebra::graph::{AlgebraGraph, Diagonal, SymmetricSlots, slot_field};
 use crate::algebra::language::{ClassUse, NodeKind, SlotIndex};
@@ -115,7 +115,8 @@ fn in_order(graph: &AlgebraGraph, mut args: Vec<ClassUse>) -> Vec<ClassUse> {
     args
 }
 
-/// Returns whether some argument makes the product `none` where two slots are equal.
+/// Returns whether some argument makes the product the annihilator `none` where two slots are
+/// equal.
 pub(super) fn annihilates_diagonal(
     site: &MatchSite<'_>,
     args: &[ClassUse],

@@ -2,8 +2,8 @@
 //!
 //! Checking symmetry takes a pass over a tensor, so a tensor is checked only where a plan could use
 //! its symmetry; a positive answer becomes a fact that the plan relies on. If a diagonal may be
-//! stored, sets with equal coordinates have fewer orders than others: each set is counted once per
-//! distinct order.
+//! stored, a set with equal coordinates has fewer orders than a set of distinct coordinates. Each
+//! set is therefore weighted by its number of distinct orders.
 
 mod facts;
 mod orient;
@@ -66,8 +66,8 @@ struct SymmetricProduct<'n> {
     args: Vec<ClassUse>,
     /// The exchangeable slots.
     slots: Vec<SlotIndex>,
-    /// For each slot after the first, the treatment of coordinates that equal those of the previous
-    /// slot: `Ties::Below` if the product is the annihilator at such coordinates, else
+    /// For each slot after the first, the treatment of coordinates that equal the coordinate of the
+    /// previous slot: `Ties::Below` if the product is the annihilator at such coordinates, else
     /// `Ties::Above`.
     ties: Vec<Ties>,
     /// The identity and the annihilator of the product.
@@ -142,8 +142,8 @@ fn symmetric_products<'n>(site: &MatchSite<'_>, node: &'n ScopedNode) -> Vec<Sym
         if !is_regroupable(&product, &dtype, site.mode()) || !op.is_identity(&none, &dtype, 1, site.mode()) {
             continue;
         }
-        // The fill of some table must be the annihilator, so that the product is fill there in
-        // every order of coordinates.
+        // The fill of some table must be the annihilator. The product is then fill wherever this
+        // table is fill, in every order of coordinates.
         if !args.iter().any(|u| *site.fill(u) == none) {
             continue;
         }

@@ -84,7 +84,7 @@ fn number_len(text: &str) -> usize {
     at
 }
 
-/// Reads an escape of Rust, after its `\`; `None` if the escape is malformed.
+/// Reads an escape sequence of Rust after its `\`; `None` if the sequence is malformed.
 fn escape(cursor: &mut TextCursor<'_>) -> Option<char> {
     Some(match cursor.advance()? {
         'n' => '\n',

@@ -211,7 +211,7 @@ impl FunctionParser {
         self.reference("buffer", find_buffer).map(Buffer)
     }
 
-    /// Reads statements up to and including the closing brace, after the opening brace.
+    /// Reads the statements of a block and the closing brace; the opening brace has been read.
     fn stmts(&mut self) -> Result<Vec<Stmt>, Error> {
         self.enter_nesting()?;
         let mut stmts = vec![];

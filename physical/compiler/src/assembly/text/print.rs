@@ -28,8 +28,8 @@ impl fmt::Display for Function {
     }
 }
 
-/// A printer of a function, in Assembly or with the statements that a machine adds, and the text so
-/// far.
+/// A printer of a function, with the text so far. The function may have statements that a machine
+/// adds to Assembly.
 pub struct FunctionPrinter<'f> {
     function: &'f Function,
     locals: Vec<String>,
@@ -39,8 +39,8 @@ pub struct FunctionPrinter<'f> {
     out: String,
 }
 
-/// Returns the text that refers to each entry of a table: its name, or its number if the name is no
-/// identifier or not unique.
+/// Returns the text that refers to each entry of a table: its name, or its number if the name is
+/// not an identifier or not unique.
 fn references<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
     let mut uses: HashMap<&str, usize> = HashMap::new();
     for name in names.clone() {
@@ -102,7 +102,7 @@ impl<'f> FunctionPrinter<'f> {
         self.line("}");
     }
 
-    /// Prints a header line and the tables of the function. The line starts with `word`, and
+    /// Prints a header line and the declarations of the function. The line starts with `word`, and
     /// `suffix` follows the parameters; `role` returns the role of a buffer by its number.
     pub fn header(&mut self, word: &str, suffix: &str, role: &dyn Fn(usize) -> &'static str) {
         let f = self.function;

@@ -1,5 +1,5 @@
-//! Collapse: a loop over fibers and the walk of each fiber become one walk, if the positions of the
-//! fibers follow each other.
+//! Collapse: merges a loop over fibers and the walk of each fiber into one walk, if the fibers are
+//! stored one after another.
 //!
 //! ```text
 //! for i in [lo, hi) { q = ptr[i]; end = ptr[i + 1]; while q < end { body; q = q + 1 } }
@@ -9,11 +9,11 @@
 //!     =  if lo < hi { q = lo * n; end = hi * n; while q < end { body(q); q = q + 1 } }
 //! ```
 //! A fiber ends where the next one begins, so the rounds of the body stay the same, in the same
-//! order. A nest over several levels becomes one walk. Folds before the walk that may run in
-//! another order than the walk get a loop of their own.
+//! order. A nest over several levels becomes one walk. Folds that stand before the walk in each
+//! round get a loop of their own, if their order relative to the walk does not matter.
 //!
 //! The outer loop may also be a walk along runs of equal coordinates, as in COO. If the body reads
-//! no coordinate, the ends of the runs are not searched.
+//! no coordinate, the merged walk does not search for the ends of the runs.
 //!
 //! A walk that is in no other loop covers all positions of a chunk. Such a walk is long, so a fold
 //! of one value runs in lanes ([`super::lanes`]). The walk runs in blocks, and kernels check for
@@ -71,7 +71,7 @@ struct Pass<'a> {
     is_changed: bool,
 }
 
-/// Ends the rounds of a fold before a walk when the fold runs first, if all rounds fold the same
+/// Adds a `break` after the fold in a loop of folds before a walk, if all rounds fold the same
 /// value and repeating the fold changes nothing. `var` is the variable of the loop.
 fn end_when_repeated(mut folds: Vec<Stmt>, var: Local) -> Vec<Stmt> {
     let is_varying = |l: Local| l == var || assigns_any(&folds, &mut |assigned| assigned == l);
@@ -141,7 +141,7 @@ impl Pass<'_> {
         body
     }
 
-    /// Appends the loops in place of `for var in lo..hi`, each of whose rounds is the walk.
+    /// Appends the loops that replace `for var in lo..hi { walk }`.
     fn push_fibers(&mut self, mut walk: Walk, (var, lo, hi): (Local, Expr, Expr), out: &mut Vec<Stmt>) {
         let folds = std::mem::take(&mut walk.folds);
         if !folds.is_empty() {
@@ -157,7 +157,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Appends the walk of all rounds of a loop over `var` from `lo` to `hi`, where `lo <= hi`.
+    /// Appends one walk for all rounds of a loop over `var` from `lo` to `hi`, where `lo <= hi`.
     fn push_walk(&mut self, walk: Walk, (var, lo, hi): (Local, &Expr, &Expr), out: &mut Vec<Stmt>) {
         let end = walk.end_local.unwrap_or_else(|| self.new_local("q_end"));
         let last = if SeededFault::CollapsedEnd.is_active() { plus(hi, -1) } else { hi.clone() };

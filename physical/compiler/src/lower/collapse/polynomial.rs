@@ -4,7 +4,7 @@ use crate::assembly::{BinaryOp, Expr, Local};
 use redpoll_logic::Scalar;
 
 /// Limit on the number of products of a polynomial. An expression with more products is compared as
-/// a whole, because products of sums double with each factor.
+/// a whole, because each factor that is a sum multiplies the number of products.
 const MAX_MONOMIALS: usize = 32;
 
 /// A product of factors with a coefficient.
@@ -25,8 +25,8 @@ pub(super) fn are_equal(a: &Expr, b: &Expr) -> bool {
     difference.iter().all(|(_, c)| *c == 0)
 }
 
-/// Returns whether the expression is a sum in which the local occurs once, as a summand that is
-/// added.
+/// Returns whether the expression is a sum in which the local occurs once, as a summand with
+/// coefficient 1.
 pub(super) fn is_offset_of(e: &Expr, var: Local) -> bool {
     match e {
         Expr::Binary(BinaryOp::Add, a, b) => {
@@ -105,7 +105,7 @@ mod tests {
         assert!(is_offset_of(&sub(&add(&j, &row(&i)), &n), Local(1)) && !is_offset_of(&sub(&n, &j), Local(1)));
     }
 
-    /// A product of sums has 2^60 products of its summands.
+    /// Expanded, the product of 60 sums of two summands has 2^60 products.
     #[test]
     fn long_products_of_sums_are_compared_as_a_whole() {
         let factor = |k: u32| add(&local(Local(k)), &local(Local(k + 100)));

@@ -15,7 +15,7 @@ pub(super) struct Walk {
     /// The first position, and one past the last.
     pub(super) begin: Expr,
     pub(super) end: Expr,
-    /// The local with the end, unless the end is another expression.
+    /// The local that is the end; `None` if the end is not a local.
     pub(super) end_local: Option<Local>,
     /// The body, with the step of the cursor at its end.
     pub(super) body: Vec<Stmt>,
@@ -25,10 +25,10 @@ pub(super) struct Walk {
     pub(super) lanes: Option<u16>,
     /// The locals that the round assigns outside of the body.
     locals: Vec<Local>,
-    /// The local with the end of a run of equal coordinates that begins at the cursor of the loop,
-    /// and the bound of the scan that finds it.
+    /// The local with the end of a run of equal coordinates, and the bound of the scan that finds
+    /// this end. The run begins at the cursor of the loop.
     scan: Option<(Local, Expr)>,
-    /// The statements before the walk, if they have folds.
+    /// The statements before the walk if any of them is a fold; empty otherwise.
     pub(super) folds: Vec<Stmt>,
 }
 
@@ -73,15 +73,15 @@ impl Recognizer<'_> {
         (follow && is_fixed).then(|| (walk, q, end.clone()))
     }
 
-    /// Returns whether the walk of each round ends where that of the next round begins, and nothing
-    /// else depends on the round.
+    /// Returns whether the walk of each round ends where the walk of the next round begins, and
+    /// nothing else depends on the round.
     fn follow_each_other(&self, walk: &Walk, var: Local, body: &[Stmt]) -> bool {
         let next = at(&walk.begin, var, &plus(&local(var), 1));
         walk.scan.is_none() && are_equal(&walk.end, &next) && self.has_free_body(walk, var, body)
     }
 
     /// Returns whether the body of the walk does not depend on the round, the bounds do not change
-    /// during the loop, and only the round reads the locals that it assigns.
+    /// during the loop, and only the round itself reads the locals that the round assigns.
     fn has_free_body(&self, walk: &Walk, var: Local, body: &[Stmt]) -> bool {
         let mut reads = vec![0; self.reads.len()];
         count_reads(body, &mut reads);
@@ -132,7 +132,8 @@ impl Recognizer<'_> {
         Some(Walk { begin, end, end_local, locals, scan: prologue.scan, folds, ..walk })
     }
 
-    /// Returns a `while` loop as a walk, in terms of the locals before it.
+    /// Returns a `while` loop as a walk. The bounds are in terms of the values that locals have
+    /// before the loop.
     fn along_list(&self, cond: &Expr, body: &[Stmt]) -> Option<Walk> {
         let (cursor, end) = bounds(cond)?;
         let (step, inner) = body.split_last()?;
@@ -165,9 +166,9 @@ impl Recognizer<'_> {
         })
     }
 
-    /// Returns the meaning of the statements `before` the loop `last`. Returns `None` if they read
-    /// what the loop changes, or do more than assign locals, scan to the end of a run, or fold
-    /// values in any order.
+    /// Returns the effects of the statements `before` the loop `last`. Each statement must assign a
+    /// local, scan to the end of a run, or fold values in an arbitrary order. Returns `None` for
+    /// other statements, and if a statement reads a local or a buffer that the loop changes.
     fn prologue(&self, before: &[Stmt], last: &Stmt, outer: Option<Local>) -> Option<Prologue> {
         let body = std::slice::from_ref(last);
         let (mut assigned, changed) = (vec![false; self.reads.len()], changed_buffers(body));
@@ -239,9 +240,10 @@ impl Prologue {
     }
 }
 
-/// Returns a loop over the coordinates of a row as a walk along positions, if the body reads the
-/// coordinate only in positions, which are all equal: `for j in lo..hi { body(row + j) }`. `value`
-/// returns an expression in terms of the locals before the row.
+/// Returns a loop over the coordinates of a row as a walk along positions:
+/// `for j in lo..hi { body(row + j) }`. The body must read the coordinate only in positions, and
+/// all these positions must be equal. `value` rewrites an expression in terms of the values that
+/// locals have before the row.
 fn along_row(var: Local, (lo, hi): (&Expr, &Expr), mut body: Vec<Stmt>, value: &dyn Fn(&Expr) -> Expr) -> Option<Walk> {
     if has_break(&body) {
         return None;
@@ -310,8 +312,8 @@ fn bounds(cond: &Expr) -> Option<(Local, &Expr)> {
 }
 
 /// Returns the local and the bound of a scan to the end of a run of equal elements:
-/// `while stop < bound { if c { break }; stop = stop + 1 }`. If `stop` is at most the bound before
-/// the scan, it is so afterwards.
+/// `while stop < bound { if c { break }; stop = stop + 1 }`. If `stop <= bound` holds before the
+/// scan, it also holds afterwards.
 fn scan_of(stmt: &Stmt) -> Option<(Local, &Expr)> {
     let Stmt::While { cond, body } = stmt else { return None };
     let (stop, bound) = bounds(cond)?;
@@ -398,7 +400,7 @@ fn for_each_expr(stmt: &Stmt, f: &mut dyn FnMut(&Expr)) {
     stmt.bodies().into_iter().flatten().for_each(|s| for_each_expr(s, f));
 }
 
-/// Calls `f` on an expression, and on its operands unless `f` returns true.
+/// Calls `f` on an expression, and visits its operands unless `f` returns true.
 fn visit(e: &Expr, f: &mut dyn FnMut(&Expr) -> bool) {
     if !f(e) {
         e.for_each_child(&mut |child| visit(child, f));

@@ -119,7 +119,7 @@ pub(super) fn guarded_binary(
     }
 }
 
-/// Returns whether an expression may be repeated in the code.
+/// Returns whether an expression is short enough to be repeated in the code.
 fn is_short(e: &Expr) -> bool {
     match e {
         Expr::Const(_) | Expr::Local(_) | Expr::Param(_) => true,
@@ -139,11 +139,12 @@ fn copysign(prim: Prim, x: Expr, y: Expr) -> Expr {
     select(minus, un(UnaryOp::Neg, un(UnaryOp::Abs, x.clone())), un(UnaryOp::Abs, x))
 }
 
-/// Exponent beyond which every nonzero finite value gives 0 or infinity, in both widths.
+/// Magnitude of an exponent `n` beyond which `x * 2^n` is 0 or infinity for every nonzero finite
+/// `x`, in both float widths.
 const MAX_EXPONENT: i64 = 5000;
 
-/// Returns `x * 2^n`. The exponent is clamped where it no longer matters, so that it is exact as a
-/// float.
+/// Returns `x * 2^n`. Clamps the exponent to [`MAX_EXPONENT`], which does not change the result, so
+/// that the exponent is exact as a float.
 pub(super) fn ldexp(prim: Prim, x: Expr, n: &LoweredValue) -> Expr {
     let from = n.dtype.prim().expect("an exponent is an integer");
     let n = n.single().clone();

@@ -56,7 +56,7 @@ pub(super) fn shift(b: Builtin, prim: Prim, x: Expr, count: &LoweredValue) -> Ex
             cast(prim, Expr::Const(Scalar::U64(n.min(width))))
         }
         part if from == prim => part.clone(),
-        // A negative count of any width becomes a huge one.
+        // A negative count of any width becomes a huge count.
         part => {
             let wide = if from == Prim::U64 { part.clone() } else { cast(Prim::U64, part.clone()) };
             cast(prim, bin(BinaryOp::Min, wide, Expr::Const(Scalar::U64(width))))

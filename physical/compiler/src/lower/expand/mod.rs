@@ -44,8 +44,8 @@ pub(crate) enum Laws<'a> {
     Default(&'a [ArgumentFacts<'a>]),
 }
 
-/// Returns the value of `op` applied to `args`, which are first cast to its signature, by the laws
-/// of a float mode.
+/// Returns the value of `op` applied to `args` by the laws of a float mode. The arguments are first
+/// cast to the signature of `op`.
 ///
 /// # Panics
 /// If the operator does not take arguments of these dtypes; plans and programs are checked earlier.

@@ -8,11 +8,11 @@ use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, Stmt};
 use redpoll_logic::op::{Op, RepeatMethod};
 use redpoll_logic::{Prim, Scalar};
 
-/// Returns the fold of equal values `x` by `op`; their number is the product of `counts`, each an
-/// `i64` that is at least 1. The bits are those of `redpoll_logic::op::eval_repeat`, applied for
-/// each count in turn; `repeat` is the method of the operator on the dtype of `x`. The product may
-/// overflow 64 bits and is never computed: the fold of `n * m` values is the fold of `m` folds of
-/// `n` values each.
+/// Returns the fold of copies of `x` by `op`. The number of copies is the product of `counts`, each
+/// an `i64` that is at least 1. The result has the bits of `redpoll_logic::op::eval_repeat`,
+/// applied for each count in turn. `repeat` is the method of the operator on the dtype of `x`. The
+/// product of `counts` may overflow 64 bits and is never computed: the fold of `n * m` values is
+/// the fold of `m` folds of `n` values each.
 pub(crate) fn expand_repeat(
     scope: &mut dyn StmtSink,
     (op, repeat): (&Op, RepeatMethod),

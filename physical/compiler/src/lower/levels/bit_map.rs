@@ -72,7 +72,8 @@ impl LevelLowering for BitMap {
         let mut bounds = vec![Stmt::Assign(start, first.clone()), Stmt::Assign(r, add(&first, &dimension))];
         bounds.extend(scan.backward(r, &local(start)));
         let mut preamble = if_present(cx, fiber, bounds, (start, r));
-        // Unreachable code after the last entry reads `q`, too, so `q` is assigned.
+        // Code after the last entry also reads `q`, although it never runs, so `q` must be
+        // assigned.
         preamble.push(Stmt::Assign(q, int(0)));
         let inner = fiber.stored();
         let fill = cx.fill(at.tensor);
@@ -244,7 +245,8 @@ impl Scan {
         vec![Stmt::If { cond: lt(start, &local(r)), then: search, other: Vec::new() }]
     }
 
-    /// Returns the current word with `by` bits at one end cleared.
+    /// Returns the current word with `by` bits at one end cleared: `out` shifts them out, `back`
+    /// shifts the rest back.
     fn cut(self, out: BinaryOp, back: BinaryOp, by: &Expr) -> Expr {
         binary(back, binary(out, load(self.words, local(self.word)), by.clone()), by.clone())
     }

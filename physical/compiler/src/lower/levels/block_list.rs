@@ -81,8 +81,8 @@ impl LevelLowering for BlockList {
         let mode = cx.tensor(at.tensor).assemble_mode;
         let end_at = plus(&fiber.lo, 1);
         let preamble = cx.block(|cx| {
-            // A fiber may be visited again, and a position below which nothing was written may be
-            // reused by another fiber.
+            // A fiber that is visited again keeps `last`. Another fiber may reuse the position of a
+            // fiber that was not written; `last` is then still `NO_COORDINATE`.
             let begin = vec![Stmt::Assign(last, int(NO_COORDINATE)), Stmt::Assign(open, fiber.lo.clone())];
             cx.push_if(not(&eq(&local(open), &fiber.lo)), begin, Vec::new());
         });

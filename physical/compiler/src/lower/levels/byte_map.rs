@@ -2,8 +2,8 @@
 //! order.
 //!
 //! During writing, a scratch list contains the written positions in the order of their first write.
-//! Freezing sorts the list, unless the level is the outermost one and all reads look coordinates
-//! up. Declaring the tensor again clears only the listed positions, so the cost of a workspace is
+//! Freezing sorts the list, unless the level is the outermost one and all its reads are lookups.
+//! Declaring the tensor again clears only the listed positions, so the cost of a workspace is
 //! proportional to its writes. If a level below has arrays, all positions below are cleared.
 //! Elements without a mark always have the fill value.
 

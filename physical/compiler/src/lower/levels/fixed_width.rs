@@ -1,5 +1,5 @@
-//! Code of fixed-width levels: the coordinates of a fiber, up to its padding, are read as those of
-//! a sparse list.
+//! Code of fixed-width levels: the coordinates of a fiber, up to its padding, are read like the
+//! coordinates of a sparse list.
 //!
 //! A kernel writes sparse lists in place of fixed-width levels, since the width depends on the
 //! complete data. The lists are converted to fixed width after the run.

@@ -2,9 +2,9 @@
 //! coordinates by probing the table. Writes may come in any order.
 //!
 //! The layout and the hash function are those of [`redpoll_storage::levels::Hash`]. A write probes
-//! for its entry. A new entry gets the next number, and is inserted once something has been written
-//! below it, or at once if the program writes the tensor by different subscripts. Above a leaf
-//! without values, the entry itself is the value, so the entry is found or inserted after the
+//! for its entry. A new entry gets the next number, and is inserted once a value has been written
+//! below it, or immediately if the program writes the tensor with different subscripts. Above a
+//! leaf without values, the entry itself is the value, so the entry is found or inserted after the
 //! write.
 
 use super::shared::list::{ListEntries, positions};

@@ -1,5 +1,5 @@
-//! Gaps together: if all rounds in the gaps of a list do the same, they run as one round before the
-//! entries.
+//! Gaps together: if all rounds in the gaps of a list have the same effect, one repeated round
+//! before the entries replaces them.
 //!
 //! ```text
 //! loop(i, [lo, hi), B[stepper]) =
@@ -7,9 +7,9 @@
 //!     if 0 < gaps { repeat(B[stepper := rest], gaps) }
 //!     while more { p = stop; loop(i, [p - 1, p), B[stepper := chunk]); step }
 //! ```
-//! The rounds change their order, so every write of the body must be a fold by an operator that is
-//! associative and commutative, and the body must not read what it writes. The walk then reads no
-//! coordinates, unless its body does.
+//! The rule changes the order of the rounds. So every write of the body must be a fold by an
+//! operator that is associative and commutative, and the body must not read the tensors that it
+//! writes. The walk along the entries then reads no coordinates, unless the body does.
 
 use super::stepper::{Walker, round};
 use super::{LoopletNest, lower_loop};
@@ -24,8 +24,8 @@ use crate::notation::Write;
 pub(super) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest, walkers: &mut [Walker]) -> bool {
     let [walker] = walkers else { return false };
     let Some(entries) = walker.stepper.entries.clone() else { return false };
-    // The cursor is at the first entry of the extent, so only entries after the extent would be
-    // counted.
+    // `entries` counts from the cursor, which is at the first entry of the extent. So the count is
+    // exact if no entry is after the extent.
     let is_exact = cx.prover.le(&walker.stepper.bound, &nest.extent.hi);
     let is_limited = nest.early_exit.is_some() || cx.is_copy_limited(&nest.body);
     if !is_exact || is_limited || !can_reorder(cx, nest) {
@@ -34,7 +34,7 @@ pub(super) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest, walkers: &mut [Walker])
     let mut in_gaps = nest.clone();
     in_gaps.state = nest.state_with(&[(walker.head, walker.stepper.rest.clone())]);
     in_gaps.heads.remove(walker.head);
-    // Gaps without an effect need no rule.
+    // If the body has no effect in gaps, this rule is not needed.
     if !in_gaps.simplify_body(cx) || !in_gaps.heads.is_empty() {
         return false;
     }

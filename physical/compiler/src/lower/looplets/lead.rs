@@ -12,9 +12,9 @@
 //!         loop(i, [p - 1, p), B[stepper := chunk cut to p])
 //!     }
 //! ```
-//! The leader is a list whose pattern an output has, if there is such a list, so that each round
-//! owns its positions. Otherwise, the leader is the shortest list. If the extent ends within the
-//! list, the end is searched for first, so that no round has to leave the loop.
+//! The leader is a list whose pattern an output shares, if there is such a list, so that each round
+//! writes its own positions. Otherwise, the leader is the shortest list. If the extent ends within
+//! the list, the code searches for the end first, so that no round has to leave the loop.
 
 use super::stepper::{Walker, round};
 use super::{LoopExtent, Looplet, LoopletNest};
@@ -30,8 +30,9 @@ use std::collections::HashSet;
 /// several lanes.
 const MIN_LENGTH: f64 = 2.0;
 
-/// Returns the number of the walker that leads and its cursor; `None` if rounds may depend on each
-/// other, or no walker can lead.
+/// Returns the number of the walker that leads and its cursor. Returns `None` if rounds may depend
+/// on each other, if no walker can lead, or if the only list ends within the extent, because its
+/// rounds are independent without a leader.
 pub(super) fn leader(cx: &Cx<'_>, nest: &LoopletNest, walkers: &[Walker]) -> Option<(usize, Local)> {
     let lengths = cx.lengths.filter(|_| nest.early_exit.is_none())?;
     let ends_within = |w: &Walker| cx.prover.le(&w.stepper.bound, &nest.extent.hi);
@@ -142,7 +143,7 @@ fn search(cx: &mut Cx<'_>, nest: &LoopletNest, mut found: Vec<Walker>, mut other
         if !is_entry {
             return search(cx, nest, found, others, p);
         }
-        // If the list has no entry here, the body has no effect.
+        // If the list has no entry at this coordinate, the body has no effect.
         let matched = cx.block(|cx| {
             cx.prover.assume_eq(&stop, p);
             search(cx, nest, found, others, p);

@@ -3,8 +3,8 @@
 //! ```text
 //! loop(i, [lo, hi), B[lookup]) = for i in lo..hi { B[lookup := lookup(i)] }
 //! ```
-//! If no looplet is left and the body does not depend on the index, the body is integrated over the
-//! extent without a loop, if it can be ([`crate::lower::integrate`]).
+//! If no looplet is left, the body is integrated over the extent without a loop, where the rule of
+//! [`crate::lower::integrate`] applies.
 
 use super::{LoopExtent, Looplet, LoopletNest, lower_loop};
 use crate::assembly::Stmt;

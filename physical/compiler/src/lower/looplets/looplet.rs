@@ -15,11 +15,12 @@ pub(crate) enum Looplet {
     Run(AccessCursor),
     /// A run, except at the last coordinate of the extent.
     Spike { body: AccessCursor, tail: Rc<Looplet> },
-    /// One of two looplets, by a `bool` that is computed before the loop.
+    /// One of two looplets, chosen by a `bool` that is computed before the loop.
     Switch { cond: Expr, then: Rc<Looplet>, other: Rc<Looplet> },
     /// A looplet with code to run before and after it.
     Thunk { preamble: Vec<Stmt>, body: Rc<Looplet>, epilogue: Vec<Stmt> },
-    /// Phases one after the other; each except the last has an end of its own.
+    /// Phases one after the other. Each phase except the last has its own end; the last ends with
+    /// the extent.
     Sequence(Vec<SequencePhase>),
     /// Chunks one after the other, found during iteration.
     Stepper(Rc<Stepper>),
@@ -37,7 +38,7 @@ pub(crate) enum Looplet {
 /// A function that returns the looplet at one coordinate.
 pub(crate) type LookupFn = Rc<dyn Fn(&mut Cx<'_>, &Expr) -> Looplet>;
 
-/// A function that returns the looplet of a write of one value to all of `[lo, hi)`.
+/// A function that returns the looplet of a write of one value to all coordinates in `[lo, hi)`.
 pub(crate) type AcceptRunFn = Rc<dyn Fn(&mut Cx<'_>, &Expr, &Expr) -> Looplet>;
 
 /// A function that returns code which moves a stepper to its next entry if a `bool` is true.

@@ -100,8 +100,8 @@ pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: LoopletNest) {
     if !nest.simplify_body(cx) || cx.prover.le(&nest.extent.hi, &nest.extent.lo) {
         return;
     }
-    // If the runs leave the body with no effect except for fill values, the other looplets are not
-    // lowered.
+    // If the runs alone reduce the effect of the body to writes of fill values, they are resolved
+    // first, and the other looplets are not lowered.
     let runs = nest.heads.iter().enumerate().filter_map(|(at, h)| match &h.looplet {
         Looplet::Run(cursor @ (AccessCursor::Fill(_) | AccessCursor::OutOfBounds(_))) => Some((at, cursor.clone())),
         _ => None,
@@ -135,12 +135,13 @@ pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: LoopletNest) {
 /// comparison of the value of a run, and the body under the remaining parts of the condition.
 fn split_condition(cx: &Cx<'_>, nest: &LoopletNest) -> Option<(TreeTerm, Tree)> {
     let Tree::If { cond, body } = &*nest.body else { return None };
-    // At a single coordinate, nothing is gained.
+    // At a single coordinate, a split gains nothing.
     if cx.prover.eq(&nest.extent.hi, &plus(&nest.extent.lo, 1)) {
         return None;
     }
     let written = body.written_tensors();
-    // The code of an earlier phase may have bound the index.
+    // The index differs between rounds, even if the code of an earlier phase has bound it to a
+    // value.
     let changes = |part: &TreeTerm| match part {
         TreeTerm::Index(index) => nest.extent.index == Some(*index),
         TreeTerm::Access(id) => nest.state.is_access_of(*id, &written),

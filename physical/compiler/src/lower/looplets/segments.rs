@@ -1,7 +1,7 @@
 //! Segments: steppers of spikes, blocks or runs with the body of the loop emitted once.
 //!
 //! The rule of [`super::stepper`] emits the body before, at and after the entries, simplified for
-//! each case, so nested loops multiply their copies. If a statement has been copied often
+//! each case, so nested loops multiply the number of copies. If a statement has been copied often
 //! (`LoweringOptions::max_copies`), or many steppers have blocks, the loop iterates over *segments*
 //! instead. A segment is a gap between entries, the coordinate of a single entry, or a range of
 //! coordinates between adjacent ends of blocks.
@@ -17,8 +17,8 @@
 //! With blocks, whose coordinates are `begin..stop`, `end` is the nearest `begin` or `stop` after
 //! `cur`, and `begin <= cur` decides whether the entry is used. A run that starts where the
 //! previous run ends has no `begin`; the current run always contains `cur`. The loop has the same
-//! rounds as by the rule of [`super::stepper`]. The terms that a fill value would have annihilated
-//! are decided at run time, by the presence of fibers.
+//! rounds as under the rule of [`super::stepper`]. Where that rule removes the terms that a fill
+//! value annihilates, this loop tests at run time whether fibers are present.
 
 use super::stepper::{Walker, has_no_effect_when_exhausted};
 use super::switch::FlaggedAccess;

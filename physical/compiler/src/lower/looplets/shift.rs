@@ -1,5 +1,5 @@
-//! Shift: a looplet at `scale * i + offset` in place of `i`. The structure of the looplet is
-//! preserved, so slices, strides and convolutions cost nothing.
+//! Shift: reads a looplet at the coordinate `scale * i + offset` in place of `i`. The structure of
+//! the looplet is preserved, so slices, strides and convolutions cost nothing.
 //!
 //! Indices select every `scale`-th coordinate, so a chunk that ends at the coordinate `stop` ends
 //! at the index `ceil((stop - offset) / scale)`. Chunks between the coordinates of two adjacent
@@ -125,8 +125,8 @@ impl Shift {
         }
     }
 
-    /// Returns the stepper without the entries that no index selects. Spikes are skipped if no
-    /// index has their coordinate, other chunks if they end before the next index.
+    /// Returns the stepper without the entries that no index selects. Skips a spike if no index has
+    /// its coordinate, and another chunk if the chunk ends before the next index.
     fn skip_unselected(&self, cx: &mut Cx<'_>, s: &Stepper) -> Stepper {
         let stop = cx.new_local("stop", Prim::I64);
         let mut current = s.current.clone();
@@ -184,8 +184,8 @@ impl Shift {
         }
     }
 
-    /// Returns the looplet where the coordinate is in `[lo, hi)`, and `outside` elsewhere.
-    /// `outside` takes the first index of its phase; the loop starts at `first`.
+    /// Returns `looplet` for the coordinates in `[lo, hi)`, and `outside` for all others. `outside`
+    /// takes the first index of its phase; the loop starts at `first`.
     pub(crate) fn restrict(
         &self,
         looplet: Looplet,
@@ -213,7 +213,7 @@ pub(crate) enum OutOfBoundsEffect {
     Read(AccessCursor),
     /// The write has no effect.
     None,
-    /// The run ends. If the fiber is absent, the access reads the fill value instead.
+    /// The kernel stops. If the fiber is absent, the access reads the fill value instead.
     Violation {
         /// The number of the check.
         site: u32,

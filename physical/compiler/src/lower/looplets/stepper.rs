@@ -17,7 +17,7 @@
 //! intersection). The loop ends when a needed access is exhausted, and code size stays linear in
 //! the number of operands. An exhausted access that is not needed has an infinite stop.
 //!
-//! Needed jumpers lead by leaps:
+//! Needed jumpers lead by leaps: each round moves to the furthest of their entries.
 //! ```text
 //!     while more {
 //!         p = max(stops); seek(p - 1) those with stop < p
@@ -73,7 +73,7 @@ impl Walker {
         matches!(self.chunk, Looplet::Sequence(_))
     }
 
-    /// Loads the current entry, which exists.
+    /// Loads the current entry, which must exist.
     pub(super) fn load_entry(&mut self, cx: &mut Cx<'_>) {
         cx.extend(self.stepper.current.clone());
         self.stop = self.stepper.stop.clone();
@@ -151,9 +151,10 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest) {
     }
 }
 
-/// Drops the entries of a list after the end of the chunk, so that no round compares its coordinate
-/// with that end. Nothing after the loop reads the entries. If several lists are walked, the search
-/// for each end would be more code than the comparison; on a device, a chunk may have few entries.
+/// Drops the entries of a list after the end of the chunk that the call runs, so that no round
+/// compares its coordinate with that end. Nothing after the loop reads the dropped entries. Loops
+/// along several lists keep the comparison, because a search for each end would be more code. Code
+/// for devices keeps the comparison, because a chunk of a device may have few entries.
 fn end_at_chunk(cx: &mut Cx<'_>, nest: &LoopletNest, walkers: &mut [Walker]) {
     let hi = &nest.extent.hi;
     let [walker] = walkers else { return };

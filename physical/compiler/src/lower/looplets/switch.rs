@@ -63,7 +63,7 @@ fn branch(cx: &mut Cx<'_>, nest: &LoopletNest, at: usize) {
     cx.push_if(cond, then, other);
 }
 
-/// Returns whether the looplet is a check: the run ends if the condition is false.
+/// Returns whether the looplet is a check: the kernel stops if the condition is false.
 fn is_bounds_check(looplet: &Looplet) -> bool {
     match looplet {
         Looplet::Switch { other, .. } => matches!(&**other, Looplet::Run(AccessCursor::Violation(_))),
@@ -190,7 +190,7 @@ impl FlaggedAccess<'_> {
             Some(outer) => and(outer, cond),
         };
         let present = if SeededFault::SelectPresence.is_active() { None } else { Some(present) };
-        // A fiber that was known to be stored has lost the replacements of the access.
+        // A fiber from `Fiber::stored` lacks the replacements of the access.
         let outer = &self.fiber.replacements;
         let inner = fiber.replacements.strip_prefix(&outer[..]).unwrap_or(&fiber.replacements);
         let own = match otherwise {

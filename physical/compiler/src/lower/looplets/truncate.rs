@@ -1,9 +1,9 @@
 //! Truncation: the effect on a looplet of cutting the end of its extent.
 //!
 //! Runs, steppers and lookups do not change. A spike that loses its last coordinate becomes a run.
-//! If it is known only at run time whether the spike loses this coordinate, only the tail becomes a
-//! switch on this, between the tail and the body for one coordinate. A switch around the spike
-//! would contain the code for all other coordinates twice.
+//! If the code must test at run time whether the spike loses this coordinate, the tail becomes a
+//! switch between the tail and the body. A switch around the whole spike would contain the code for
+//! all other coordinates twice.
 
 use super::{Head, Looplet, SequencePhase};
 use crate::assembly::Expr;

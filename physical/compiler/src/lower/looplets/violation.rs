@@ -1,12 +1,12 @@
-//! Violation: a coordinate out of bounds, which ends the run.
+//! Violation: a coordinate out of bounds, which stops the kernel.
 //!
 //! ```text
 //! loop(i, [lo, hi), B[A[..]]) = if lo < hi { fail }        B evaluates A[..] before all else
 //! ```
-//! Conditions and loops on the way to the access become conditions of the failure. If other code
-//! before the access may end the run or skip the access, the loop is lowered as usual. Without this
-//! rule, every further check would copy the rest of the code to the branch in which the first check
-//! fails.
+//! Conditions and loops on the path to the access become conditions of the failure. If other code
+//! before the access may stop the kernel or skip the access, the loop is lowered as usual. Without
+//! this rule, every further check would copy the rest of the code to the branch in which the first
+//! check fails.
 
 use super::LoopletNest;
 use crate::assembly::build::lt;
@@ -16,27 +16,27 @@ use crate::lower::stmt;
 use crate::lower::tree::{AccessId, Tree, TreeTerm};
 use crate::notation::Index;
 
-/// A condition on the way to an access.
+/// A condition on the path to an access.
 enum Guard<'t> {
     If(&'t TreeTerm),
     /// The loop has a round.
     Loop(&'t TreeTerm, &'t TreeTerm),
 }
 
-/// The way to an access that ends the run: the conditions that the first round evaluates before the
-/// access.
+/// The path to an access that stops the kernel: the conditions that the first round evaluates
+/// before the access.
 struct ViolationPath<'t, 's> {
     state: &'s LoweringState,
-    /// The access, and those equal to it.
+    /// The access, and the accesses equal to it.
     members: &'s [AccessId],
     guards: Vec<Guard<'t>>,
-    /// The indices of the nest and of the loops on the way.
+    /// The indices of the nest and of the loops on the path.
     indices: Vec<Index>,
 }
 
-/// Emits the end of the run if the accesses of a head have a coordinate out of bounds and the body
-/// evaluates one of them before anything that may end the run otherwise. Returns whether the end
-/// was emitted.
+/// Emits code that stops the kernel if the accesses of a head have a coordinate out of bounds, and
+/// the body evaluates one of these accesses before any other code that may stop the kernel. Returns
+/// whether this code was emitted.
 pub(super) fn lower(cx: &mut Cx<'_>, nest: &LoopletNest, head: usize, violation: &Violation) -> bool {
     let members = &nest.heads[head].members;
     let indices = nest.extent.index.into_iter().collect();
@@ -67,8 +67,8 @@ fn fail(cx: &mut Cx<'_>, state: &LoweringState, guards: &[Guard<'_>], violation:
 }
 
 impl<'t> ViolationPath<'t, '_> {
-    /// Returns whether a statement evaluates the access before anything else that may end the run,
-    /// once the conditions on the way hold.
+    /// Returns whether a statement evaluates the access before any other code that may stop the
+    /// kernel, if the conditions on the path hold.
     fn reaches(&mut self, cx: &Cx<'_>, tree: &'t Tree) -> bool {
         match tree {
             Tree::Block(items) => {
@@ -94,8 +94,8 @@ impl<'t> ViolationPath<'t, '_> {
         }
     }
 
-    /// Returns whether a statement reaches the access without further conditions. Where a condition
-    /// does not hold, other statements run.
+    /// Returns whether a statement reaches the access without further conditions. If a condition
+    /// did not hold, other statements would run first.
     fn reaches_surely(&mut self, cx: &Cx<'_>, tree: &'t Tree) -> bool {
         let outer = self.guards.len();
         let reaches = self.reaches(cx, tree);
@@ -104,8 +104,8 @@ impl<'t> ViolationPath<'t, '_> {
         surely
     }
 
-    /// Returns whether the access is the first part of these terms that may end the run; `None` if
-    /// no part may end the run.
+    /// Returns whether the access is the first part of these terms that may stop the kernel; `None`
+    /// if no part may stop the kernel.
     fn first<const N: usize>(&self, terms: [&TreeTerm; N]) -> Option<bool> {
         terms.into_iter().find_map(|term| self.first_in(term))
     }
@@ -121,7 +121,7 @@ impl<'t> ViolationPath<'t, '_> {
         }
     }
 
-    /// Returns whether an access may end the run.
+    /// Returns whether an access may stop the kernel.
     fn may_fail(&self, id: AccessId) -> bool {
         let access = self.state.access(id);
         let is_checked = |s: &LoweredSubscript| matches!(s.check, SubscriptCheck::Checked(_));
@@ -130,7 +130,7 @@ impl<'t> ViolationPath<'t, '_> {
     }
 
     /// Returns whether a term can be computed and has the same value in all rounds of the loops on
-    /// the way.
+    /// the path.
     fn is_known(&self, cx: &Cx<'_>, term: &TreeTerm) -> bool {
         let varies = |part: &TreeTerm| matches!(part, TreeTerm::Index(index) if self.indices.contains(index));
         stmt::is_computable(cx, self.state, term) && !term.any(&mut |part| varies(part))

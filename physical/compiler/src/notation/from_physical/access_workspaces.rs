@@ -1,5 +1,5 @@
-//! Workspaces of accesses: the fiber that the outer loops fix is copied once, and read from the
-//! copy in every round of the inner loops.
+//! Workspaces of accesses. The fiber that the outer loops fix is copied once; every round of the
+//! inner loops reads the copy.
 
 use super::coordinates::size;
 use super::{Innermost, QueryTranslator, Role, access, invalid};
@@ -25,9 +25,8 @@ impl AccessWorkspace<'_> {
 }
 
 impl<'a> QueryTranslator<'a> {
-    /// Brings into scope the workspaces that are filled under the current loops, for accesses in
-    /// the loops from number `depth` on. Returns each new workspace with the statement that fills
-    /// it.
+    /// Opens the workspaces that are filled inside of the current loops, for accesses in the loops
+    /// from number `depth` on. Returns each new workspace with the statement that fills it.
     pub(super) fn open_access_workspaces(
         &mut self,
         groups: &'a [TemporaryNest],

@@ -45,8 +45,8 @@ pub(in crate::notation) fn storage_coordinate(mode: StorageMode, at: Expr) -> Re
 }
 
 /// Returns the conditions under which the coordinate of a skewed mode of size `n` is in bounds. The
-/// coordinate is `diagonal + along - (length - 1)`: `along` is the coordinate of the mode of size
-/// `length` that skews this one.
+/// coordinate is `diagonal + along - (length - 1)`, where `along` is the coordinate of the other
+/// mode, of size `length`, that skews this mode.
 pub(super) fn diagonal_conditions(diagonal: Expr, along: Expr, length: u64, n: u64) -> Result<[Expr; 2], Error> {
     let sum = Expr::call(Builtin::Add, [diagonal, along]);
     let mode_coordinate = Expr::call(Builtin::Sub, [sum, size(length.saturating_sub(1))?]);
@@ -59,7 +59,7 @@ pub(super) fn diagonal_conditions(diagonal: Expr, along: Expr, length: u64, n: u
 /// Returns the level that stores a mode whole.
 pub(super) fn level_of_mode(ty: &TensorType, mode: usize) -> Result<usize, Error> {
     let found = ty.format.modes.iter().position(|m| *m == StorageMode::Whole { mode });
-    found.ok_or_else(|| invalid(format!("mode {mode} is not stored whole, but another is skewed by it")))
+    found.ok_or_else(|| invalid(format!("mode {mode} is not stored whole, but it skews another mode")))
 }
 
 impl QueryTranslator<'_> {
@@ -100,8 +100,8 @@ impl QueryTranslator<'_> {
             let term = Linear::atom(atom).times(*c);
             linear = term.and_then(|t| linear.plus(&t)).ok_or_else(|| invalid(format!("{form} overflows an i64")))?;
         }
-        // Indices are numbered in the order of their loops, which are inside of the binders of all
-        // parameters.
+        // Indices are numbered in the order of their loops, and all loops are inside of the binders
+        // of the parameters.
         Ok(linear.to_expr(&|atom| match atom {
             Atom::Index(i) => (1, i.index()),
             Atom::Var(v) => (0, v.index()),
@@ -135,8 +135,8 @@ impl QueryTranslator<'_> {
         Ok(inside.then_some((quotient, remainder)))
     }
 
-    /// Returns a lower and an upper bound of the values of a form; `None` if the loop of one of its
-    /// indices has no rounds.
+    /// Returns a lower and an upper bound of the values of a form; `None` if the loop of an index
+    /// in the form has no rounds.
     fn interval(&self, form: &Affine) -> Result<Option<(i128, i128)>, Error> {
         let mut range = (i128::from(form.constant), i128::from(form.constant));
         let mut add = |c: i64, first: u64, rounds: u64| {
@@ -151,8 +151,8 @@ impl QueryTranslator<'_> {
             let (block, outer, size) = match self.find_loop(field)?.1 {
                 Extent::Range(_) => continue,
                 Extent::Block { block, outer, size } => (block, outer, size),
-                // The sum of a diagonal and the coordinate along it is a coordinate plus a constant
-                // shift.
+                // The sum of a diagonal and the coordinate along it is a coordinate of the skewed
+                // mode plus a constant shift.
                 Extent::Skew { outer, shift, size, .. } if form.coefficient(outer) == *c => {
                     pairs.extend([field, outer]);
                     if *size == 0 {
@@ -320,8 +320,9 @@ impl QueryTranslator<'_> {
     /// an output, because its subscripts determine the indices of all these loops.
     ///
     /// Uses only the subscripts that the enclosing loops fix. A subscript determines its indices if
-    /// different values of the indices always give different subscripts, as in a single index and
-    /// in `block * outer + inner`. Indices that other subscripts determine are constants here.
+    /// different values of the indices always give different subscripts; examples are a single
+    /// index, and `block * outer + inner`. Indices that other subscripts determine count as
+    /// constants.
     pub(super) fn writes_distinct_entries(&self, output: usize) -> bool {
         let mut determined: Vec<&Field> = Vec::new();
         loop {
@@ -351,7 +352,7 @@ impl QueryTranslator<'_> {
         };
         let digits = terms.iter().map(|(field, step)| Some((step.checked_abs()?, count(field))));
         let Some(mut digits) = digits.collect::<Option<Vec<_>>>() else { return false };
-        // An index of a single value does not change the sum.
+        // An index with a single value cannot change the sum.
         digits.retain(|(_, count)| count.is_none_or(|n| n > 1));
         digits.sort_by_key(|(step, _)| std::cmp::Reverse(*step));
         is_ascending_mixed_radix(&digits)

@@ -4,8 +4,8 @@
 //! - Temporaries become scalar locals, declared inside of their `depth` outer loops, with
 //!   `where(consumer: the inner loops, producer: their own loops)`. Folds that share loops share
 //!   the producer.
-//! - Temporaries that start further out are declared there, as dense locals over the loops for
-//!   which they have separate accumulators. The producer thaws them in every round.
+//! - A temporary that starts further out is declared further out, as a dense local with one mode
+//!   for each index that selects an accumulator. The producer thaws this local in every round.
 //! - An output is declared first and frozen last. With a fold, writes fold into it, starting from
 //!   its fill value; else each write initializes an entry.
 //! - A workspace of an output becomes a local that is declared under its `depth` loops and written
@@ -18,9 +18,9 @@
 //!   in bounds.
 //! - A parameter becomes a variable, which is read from its input before all loops.
 //!
-//! `coordinates.rs` translates coordinates to expressions, `access_workspaces.rs` handles the
-//! workspaces of accesses, `writes.rs` the writes of outputs. The result passes `verify`, and
-//! `normalize` accepts it.
+//! `coordinates.rs` translates coordinates to expressions, `access_workspaces.rs` translates the
+//! workspaces of accesses, and `writes.rs` translates the writes of outputs. The result passes
+//! `verify`, and `normalize` accepts it.
 
 mod access_workspaces;
 pub(super) mod coordinates;
@@ -106,7 +106,7 @@ struct QueryTranslator<'a> {
     vars: Vec<(String, DType)>,
     /// The enclosing loops, outermost first.
     loops: Vec<(Field, Index, &'a Extent)>,
-    /// The temporaries in scope, each with the loops whose indices select the accumulator.
+    /// The temporaries in scope, each with the indices that select an accumulator.
     temporaries: Vec<(Alias, TensorId, &'a [Field])>,
     /// The locals of temporaries that have started and are not computed yet.
     accumulators: Vec<(Alias, TensorId)>,
@@ -115,7 +115,7 @@ struct QueryTranslator<'a> {
     query: &'a PhysicalQuery,
     /// The subscripts of each output; the subscripts of blocks are affine forms where possible.
     output_coordinates: Vec<Vec<StorageCoordinate>>,
-    /// The parameters of the query, each with its variable and the input that has its value.
+    /// The parameters of the query, each with its variable and the input that holds its value.
     parameters: Vec<(&'a Parameter, Var, TensorId)>,
 }
 
@@ -141,7 +141,7 @@ impl<'a> QueryTranslator<'a> {
         TensorId(self.tensors.len() as u32 - 1)
     }
 
-    /// Declares the input of a parameter, and the variable that has its value.
+    /// Declares the input of a parameter, and a variable for the value of this input.
     fn declare_parameter(&mut self, parameter: &'a Parameter) {
         let input = self.declare(parameter.input.as_str(), Arc::new(Parameter::input_type()), Role::Input);
         let var = Var(self.vars.len() as u32);
@@ -149,7 +149,7 @@ impl<'a> QueryTranslator<'a> {
         self.parameters.push((parameter, var, input));
     }
 
-    /// Translates the loops from the `depth`th on with all statements in them.
+    /// Translates the loops from number `depth` on, with all statements inside.
     fn nest(
         &mut self,
         loops: &'a [Loop],
@@ -215,8 +215,8 @@ impl<'a> QueryTranslator<'a> {
         Index(self.indices.len() as u32 - 1)
     }
 
-    /// Declares the locals of temporaries that accumulate along some of `loops`; they are frozen
-    /// between rounds.
+    /// Declares the locals of temporaries that accumulate along some of `loops`. Between rounds,
+    /// these locals are frozen.
     fn start_accumulators(&mut self, group: &TemporaryNest, loops: &[Loop]) -> Result<Vec<Stmt>, Error> {
         let mut stmts = Vec::new();
         for fold in &group.folds {
@@ -225,7 +225,7 @@ impl<'a> QueryTranslator<'a> {
                 match found.map(|l| &l.extent) {
                     Some(Extent::Range(n) | Extent::Skew { n, .. } | Extent::Block { block: n, .. }) => Ok(*n),
                     None => Err(invalid(format!(
-                        "temporary `{}` is kept for each `{field}`, which no loop binds",
+                        "temporary `{}` has an accumulator for each `{field}`, which no loop binds",
                         fold.name
                     ))),
                 }
@@ -243,7 +243,7 @@ impl<'a> QueryTranslator<'a> {
     }
 
     /// Returns the locals to declare for a group of temporaries, and the statement that computes
-    /// them; brings their names into scope.
+    /// these locals. Brings the names of the temporaries into scope.
     fn producer(&mut self, group: &'a TemporaryNest) -> Result<(Vec<TensorId>, Stmt), Error> {
         let is_continued = group.start_depth < group.depth;
         let mut locals = Vec::new();

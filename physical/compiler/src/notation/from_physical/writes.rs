@@ -22,8 +22,8 @@ pub(super) struct OutputWorkspace {
     modes: Vec<usize>,
 }
 
-/// Returns the condition that a value differs from the fill value in some bit, where all NaN are
-/// equal. Values that do not meet the condition can be dropped without loss.
+/// Returns the condition that a value differs from the fill value in some bit, with all NaN taken
+/// as equal. Values that do not meet the condition can be dropped without loss.
 fn differs_from_fill(value: Expr, fill: &Scalar) -> Expr {
     if fill.is_nan() {
         return Expr::call(Builtin::Not, [Expr::call(Builtin::IsNan, [value])]);
@@ -147,12 +147,12 @@ impl QueryTranslator<'_> {
             let Some(Workspace { format, .. }) = output.workspace.as_ref().filter(|w| w.depth == depth) else {
                 continue;
             };
-            // By the subscripts as written, the outer part of a mode of one block is open, although
-            // it is always 0.
+            // The subscripts as written leave the outer part of a one-block mode open, although its
+            // coordinate is always 0.
             let open = |m: &usize| !self.is_fixed(&output.subscripts[*m]);
             let written: Vec<usize> = (0..output.subscripts.len()).filter(open).collect();
-            // By the subscripts with affine forms in place of blocks, a mode whose block the outer
-            // loops determine is fixed.
+            // The resolved subscripts have affine forms in place of parts of blocks, so they also
+            // fix a mode if the outer loops determine its block.
             let proved =
                 (0..self.output_coordinates[k].len()).filter(|&m| !self.is_fixed(&self.output_coordinates[k][m]));
             let modes = if format.rank() == written.len() { written } else { proved.collect() };
@@ -185,8 +185,8 @@ impl QueryTranslator<'_> {
         Ok(opened)
     }
 
-    /// Returns the statement that fills the workspaces by `inner` and then copies them to their
-    /// outputs.
+    /// Returns the statement that fills the workspaces with `inner`, and then copies each workspace
+    /// to its output.
     pub(super) fn close_output_workspaces(
         &mut self,
         opened: &[usize],
@@ -205,8 +205,8 @@ impl QueryTranslator<'_> {
         Ok(Stmt::block(declares.into_iter().chain([stmt])))
     }
 
-    /// Returns loops over the open storage modes of the output, in their order, that copy a
-    /// workspace.
+    /// Returns the loops that copy a workspace to its output. The loops run over the open storage
+    /// modes of the output, in storage order.
     fn copy(&mut self, k: usize, target: TensorId, workspace: &OutputWorkspace) -> Result<Stmt, Error> {
         let output = &self.query.outputs[k];
         let (ty, sizes) = (&output.ty, output.ty.format.storage_shape(&output.ty.shape));

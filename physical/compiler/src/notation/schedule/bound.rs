@@ -29,7 +29,8 @@ pub(super) fn bound(program: Program, name: &str, rounds: RoundBound) -> Result<
             }
         };
         let (begin, hi) = l.extent.clone();
-        // Distances from a variable can be constant; distances from a value that is read cannot.
+        // A distance from a variable can be proved constant; a distance from a value that is read
+        // cannot.
         let variable = match Linear::of(&begin) {
             Some(_) => None,
             None => Some(new_variable(program, "begin", &begin)?),

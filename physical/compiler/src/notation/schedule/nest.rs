@@ -45,7 +45,7 @@ impl Stmt {
     }
 }
 
-/// Returns the index of the only loop of that name.
+/// Returns the index of the only loop of the given name.
 pub(super) fn find(program: &Program, name: &str) -> Result<Index, String> {
     let (mut found, mut others) = (Vec::new(), BTreeSet::new());
     program.body.walk(&mut |s| {
@@ -142,7 +142,7 @@ pub(super) fn unwrap_block(mut stmt: Stmt) -> Stmt {
     stmt
 }
 
-/// A statement of a chain, in which each statement is the whole body of the one before.
+/// A statement of a chain, in which each statement is the whole body of the previous statement.
 #[derive(Clone)]
 pub(super) enum ChainLink {
     Loop(ForLoop),
@@ -150,8 +150,8 @@ pub(super) enum ChainLink {
     Let(Var, Expr),
 }
 
-/// Splits a loop into the chain of links down to the last of the wanted loops, and the statement
-/// inside of the chain.
+/// Splits a loop into the chain of links down to the innermost loop of `indices`, and the statement
+/// inside of this chain.
 pub(super) fn split_chain(
     program: &Program,
     top: ForLoop,

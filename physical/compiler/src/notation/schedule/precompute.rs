@@ -11,8 +11,8 @@ use redpoll_logic::op::Op;
 use redpoll_logic::{DType, FloatMode, Format, Scalar, TensorType};
 use std::sync::Arc;
 
-/// Computes in advance, over the loops of `over`, the part of the assignment of `target` that reads
-/// the tensors `of`.
+/// Computes a part of the assignment of `target` in advance, over the loops of `over`: the part
+/// that reads the tensors `of`.
 ///
 /// A loop outside of the loops of `over` moves into the producer if nothing but the part depends on
 /// its index. The workspace then accumulates the rounds of this loop.
@@ -173,8 +173,8 @@ struct Precomputation {
 }
 
 impl Splitter<'_> {
-    /// Builds the consumer and the producer, each inside of its own copy of the loops over the
-    /// workspace, and the links around both.
+    /// Builds the consumer and the producer, each in its own copy of the loops over the workspace,
+    /// and wraps the remaining links around both.
     fn split(&self, mut links: Vec<ChainLink>, old: &[Index], names: &[[Index; 2]]) -> Result<Precomputation, String> {
         let position = |i: &Index| links.iter().position(|link| matches!(link, ChainLink::Loop(l) if l.index == *i));
         let first = old.iter().filter_map(position).min().unwrap_or(links.len());
@@ -183,7 +183,7 @@ impl Splitter<'_> {
             return Err("the loops over which the part is computed are not the innermost ones".to_owned());
         }
         let over = links.split_off(first);
-        // Loops that only the part depends on move inside, from the innermost one on.
+        // Loops that only the part depends on move into the producer, innermost first.
         let consumer_needs: Vec<Atom> = self.consumer_atoms();
         let mut accumulated = Vec::new();
         while let Some(ChainLink::Loop(l)) = links.last()
@@ -220,7 +220,7 @@ impl Splitter<'_> {
         Ok(Precomputation { stmt, shape, dtype, fill })
     }
 
-    /// Returns the atoms that the assignment depends on apart from the part.
+    /// Returns the atoms that occur in the assignment outside of the part.
     fn consumer_atoms(&self) -> Vec<Atom> {
         let rest = self.part.around.iter().flat_map(|(_, _, rest)| rest);
         self.part.lhs.subscripts.iter().map(|s| &s.at).chain(rest).flat_map(Expr::atoms).collect()

@@ -7,8 +7,9 @@ use super::order_independence::check_order_independence;
 use redpoll_logic::FloatMode;
 use std::collections::VecDeque;
 
-/// Nests the loops of `names` in the order of `names`. Other loops between them keep their
-/// positions; conditions and variables move inside as far as they must.
+/// Nests the loops of `names` in the order of `names`. Other loops between these loops keep their
+/// positions. A condition or variable moves inwards only until all indices and variables in its
+/// expression are bound.
 pub(super) fn reorder(program: Program, names: &[String], mode: FloatMode) -> Result<Program, String> {
     let order = names.iter().map(|name| find(&program, name)).collect::<Result<Vec<_>, _>>()?;
     if (1..order.len()).any(|k| order[..k].contains(&order[k])) {
@@ -29,7 +30,7 @@ fn loops(links: &[ChainLink]) -> impl Iterator<Item = &ForLoop> {
     links.iter().filter_map(|link| if let ChainLink::Loop(l) = link { Some(l) } else { None })
 }
 
-/// Returns the first of some loops in a preorder walk.
+/// Returns the loop of `among` that comes first in a preorder walk.
 fn outermost(body: &Stmt, among: &[Index]) -> Option<Index> {
     let mut found = None;
     body.walk(&mut |s| {

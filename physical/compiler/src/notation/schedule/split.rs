@@ -29,7 +29,8 @@ pub(super) fn split(
     rename(&mut program, at, inner)?;
     replace_once(program, at, |_, l| {
         let (lo, hi) = &l.extent;
-        // The bounds of stored entries are rounds of the loop before it was split.
+        // The bounds of a block of stored entries are rounds of the original loop, before any
+        // split.
         let first = if stored.is_some() { Expr::int(0) } else { lo.clone() };
         let BlockBounds { begin, end, blocks, is_even } = split.cut_block(&minus(hi, lo), stored, count)?;
         let (begin, end) = (plus(&first, &begin), plus(&first, &end));
@@ -52,7 +53,7 @@ pub(super) struct LoopProduct {
 }
 
 impl LoopProduct {
-    /// Makes the product of two loops; the inner one may be a product itself.
+    /// Makes the product of two loops; the inner loop may be a product itself.
     pub(super) fn new(program: &Program, outer: &str, inner: &[String], name: &str) -> Result<LoopProduct, String> {
         let loops: Vec<String> = [outer.to_owned()].into_iter().chain(inner.iter().cloned()).collect();
         let at = loops.iter().map(|l| find(program, l)).collect::<Result<Vec<_>, _>>()?;
@@ -100,7 +101,8 @@ struct NotNested {
     found: Option<Index>,
 }
 
-/// Returns the loops of those indices, if they are perfectly nested, and the body of the last one.
+/// Returns `outer` and the loops of `inner` with the body of the innermost loop, if these loops are
+/// perfectly nested.
 fn nested(outer: ForLoop, inner: &[Index]) -> Result<(Vec<ForLoop>, Stmt), NotNested> {
     let mut nest = vec![outer];
     for index in inner {
@@ -171,14 +173,15 @@ struct ProductRange {
 }
 
 impl LoopProduct {
-    /// Returns the product of the numbers of rounds of the loops from number `from` on.
+    /// Multiplies the numbers of rounds of the loops from number `from` on.
     fn rounds(&self, from: usize) -> Result<i64, String> {
         let rounds = |(lo, hi): &(i64, i64)| hi.checked_sub(*lo).map(|n| n.max(0));
         let all = self.bounds[from..].iter().try_fold(1i64, |all, l| all.checked_mul(rounds(l)?));
         all.ok_or_else(|| "the product has too many rounds".to_owned())
     }
 
-    /// Returns the range of rounds of the current blocks of all splits.
+    /// Returns the range of rounds in the current block of the last split, within the current
+    /// blocks of the previous splits.
     fn range(&self, program: &Program, loops: &[Index], counts: &[Index]) -> Result<ProductRange, String> {
         let all = Expr::int(self.rounds(0)?);
         let mut range = ProductRange { begin: Expr::int(0), end: all, blocks: Expr::int(1) };
@@ -186,7 +189,7 @@ impl LoopProduct {
         for ((_, split), count) in self.splits.iter().zip(counts) {
             let stored = split.stored_bounds(program, loops, (around.as_ref(), *count))?;
             around = stored.as_ref().map(|bounds| bounds.number.clone());
-            // The bounds of stored entries are rounds of the whole product.
+            // The bounds of a block of stored entries are rounds of the whole product.
             if stored.is_some() {
                 range.begin = Expr::int(0);
             }
@@ -207,8 +210,8 @@ impl LoopProduct {
             let row = self.rounds(k + 1).expect("all rounds can be counted").max(1);
             let (first, last) =
                 (plus(&Expr::int(*lo), &div_floor(&begin, row)), plus(&Expr::int(*lo), &div_ceil(&end, row)));
-            // The range begins within the first loop, but may begin before the current rounds of
-            // inner loops.
+            // The range begins within the first loop. For an inner loop, the range may begin before
+            // the current round of the outer loops.
             let first = if k == 0 { first } else { max(Expr::int(*lo), first) };
             extents.push((first, min(Expr::int(*hi), last)));
             let before = times(&minus(&Expr::Index(*index), &Expr::int(*lo)), row);
@@ -223,20 +226,20 @@ struct BlockBounds {
     begin: Expr,
     end: Expr,
     blocks: Expr,
-    /// True if the last block provably ends where the loop does.
+    /// True if the last block provably ends at the end of the loop.
     is_even: bool,
 }
 
 /// A split of a loop or a product of loops into blocks.
 struct BlockSplit {
     blocks: BlockPartition,
-    /// The blocks of stored entries, unless blocks have a number of rounds.
+    /// The blocks of stored entries; `None` if the split cuts rounds.
     stored: Option<StoredSplit>,
 }
 
 impl BlockSplit {
-    /// Returns the bounds of block `count` of the rounds of loops, if the blocks are of stored
-    /// entries. `around` is the number of the block that is split, if there is one.
+    /// Returns the bounds of block `count` as rounds of `loops`, if the split cuts stored entries.
+    /// `around` is the number of the enclosing block, if this split divides a block.
     fn stored_bounds(
         &self,
         program: &Program,
@@ -246,7 +249,7 @@ impl BlockSplit {
         self.stored.map(|split| split.bounds(program, loops, (around, count))).transpose()
     }
 
-    /// Returns the block of number `count` out of the given number of rounds.
+    /// Returns the bounds of block `count` of the given number of rounds.
     fn cut_block(&self, rounds: &Expr, stored: Option<StoredBounds>, count: Index) -> Result<BlockBounds, String> {
         let number = |n: u64| {
             i64::try_from(n).ok().filter(|n| *n > 0).ok_or("the size and the number of blocks must be at least 1")

@@ -1,5 +1,5 @@
-//! Blocks in position space: new inputs with the bounds of blocks of the stored entries of another
-//! input.
+//! Splits in position space: loops over blocks of the stored entries of an input. Additional inputs
+//! hold the bounds of the blocks.
 
 use super::super::linear::{Atom, Linear};
 use super::super::stored_block::StoredBlock;
@@ -17,15 +17,15 @@ use std::sync::Arc;
 /// The blocks of stored entries that a split makes.
 #[derive(Clone, Copy)]
 pub(super) struct StoredSplit {
-    /// The number in [`Program::block_inputs`] of the inputs with the bounds of the blocks.
+    /// The index of the block inputs in [`Program::block_inputs`].
     inputs: usize,
-    /// The maximum number of blocks in a block of the previous split, if the split divides the
-    /// blocks of a previous one.
+    /// The maximum number of parts of a block, if this split divides the blocks of a previous
+    /// split.
     parts: Option<i64>,
 }
 
 /// Splits a loop by the stored entries of `of`. The loop iterates over a storage mode of `of`, or
-/// over a block of its stored entries. Returns also the number of this block.
+/// over a block of its stored entries. Also returns the number of this block, if there is one.
 pub(super) fn stored_split(
     program: &mut Program,
     of: &str,
@@ -50,7 +50,7 @@ pub(super) fn stored_split(
 
 impl StoredSplit {
     /// Splits loops over adjacent storage modes of `of` into blocks of stored entries; adds the
-    /// inputs with the bounds of the blocks.
+    /// inputs that hold the bounds of the blocks.
     pub(super) fn whole(
         program: &mut Program,
         of: &str,
@@ -122,7 +122,7 @@ fn check_blocks(blocks: BlockPartition) -> Result<(), String> {
     }
 }
 
-/// Adds the inputs with the bounds of blocks of an input; returns their number in
+/// Adds the inputs that hold the bounds of blocks of `of`; returns the index of these inputs in
 /// [`Program::block_inputs`].
 fn add_block_inputs(program: &mut Program, of: TensorId, stored: StoredBlocks, name: &str) -> Result<usize, String> {
     let TensorDecl { name: tensor, ty, .. } = program.tensors[of.index()].clone();
@@ -141,7 +141,7 @@ fn add_block_inputs(program: &mut Program, of: TensorId, stored: StoredBlocks, n
 }
 
 /// Returns the storage modes of a tensor over which the loops iterate, outermost first, and the
-/// subscripts of the modes before them.
+/// subscripts of the modes before this range.
 fn find_access(
     program: &Program,
     of: TensorId,
@@ -232,8 +232,9 @@ pub(super) struct StoredBounds {
 }
 
 impl StoredSplit {
-    /// Returns the bounds of block `count` of the rounds of loops, as reads of the inputs with the
-    /// bounds. `around` is the number of the block that is divided, if there is one.
+    /// Returns the bounds of block `count` as rounds of `loops`; the expressions read the inputs
+    /// that hold the bounds. `around` is the number of the block that this split divides, if there
+    /// is one.
     pub(super) fn bounds(
         self,
         program: &Program,
@@ -248,7 +249,8 @@ impl StoredSplit {
             None => Linear::constant(0),
         };
         let number = before.plus(&Linear::atom(Atom::Index(count))).ok_or("the loop has too many blocks")?;
-        // The begins are looked up. A walk over the begins would cut the loop where they end.
+        // The begins are read by lookup, because a walk would end the loop at the last coordinate
+        // of the begins.
         let bound = |at: Expr| {
             let at = AccessSubscript { protocol: Protocol::Follow, ..AccessSubscript::in_bounds(at) };
             let subscripts = fiber.iter().cloned().chain([at]).collect();
@@ -259,7 +261,8 @@ impl StoredSplit {
         let levels = &program.tensors[of.index()].ty.format.levels[..stored.modes.start];
         let begin = match levels.iter().all(|level| level.kind.traits().full) {
             true => begin,
-            // The bounds of a fiber that is not stored are the fill value, which is the end.
+            // All bounds of a fiber that is not stored are the fill value, which is the number of
+            // rounds. The condition makes the first block of such a fiber begin at 0.
             false => {
                 let is_first = Expr::call(Builtin::Eq, [number_expr.clone(), Expr::int(0)]);
                 Expr::call(Builtin::IfElse, [is_first, Expr::int(0), begin])

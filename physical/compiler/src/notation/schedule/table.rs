@@ -53,7 +53,7 @@ pub const TRANSFORMATIONS: &[TransformationText] = &[
         effect: "computes the part of the assignment of y that reads A and B in advance, over the loop of j, into \
                  a workspace w; () stands for the whole value; a format may follow",
         precondition: "those loops are the innermost ones; where the workspace accumulates several rounds, the \
-                       operator around the part distributes over that of the assignment",
+                       operator around the part distributes over the operator of the assignment",
     },
     TransformationText {
         forms: &["parallel(i)"],

@@ -12,8 +12,8 @@ use std::convert::Infallible;
 
 /// Unrolls the loop of `name` with `copies` copies of its body per round, followed by the remaining
 /// rounds. Without a number, there is one copy for each round. If the number of rounds is computed
-/// at run time, the remaining copies are guarded. A loop over stored entries is only marked, as
-/// [`Rounds::Unrolled`].
+/// at run time, each copy for a remaining round is guarded. A loop over stored entries is only
+/// marked, as [`Rounds::Unrolled`].
 pub(super) fn unroll(mut program: Program, name: &str, copies: Option<u64>) -> Result<Program, String> {
     let at = find(&program, name)?;
     let count = Index(program.indices.len() as u32);
@@ -35,10 +35,10 @@ struct LoopUnroller<'a> {
     /// The program, to which the locals of copies are added.
     program: &'a mut Program,
     name: &'a str,
-    /// True once a copy uses the locals of the original body.
+    /// True if a copy already uses the locals of the original body; later copies get new locals.
     copied: bool,
-    /// The index of the loops of one round that hold the copies, if the rounds append to a tensor.
-    /// The coordinates that copies append are then resolved one after the other.
+    /// The index of a loop of one round around each copy, used if the rounds append to a tensor.
+    /// Such loops resolve the appended coordinates one after the other.
     round: Option<Index>,
 }
 
@@ -152,7 +152,7 @@ fn appends(program: &Program, l: &ForLoop) -> bool {
     found
 }
 
-/// Replaces the locals declared in a copy of a body by new ones.
+/// Replaces the locals declared in a copy of a body by new locals.
 pub(super) fn rename_locals(program: &mut Program, body: Stmt) -> Stmt {
     let mut renamed: HashMap<TensorId, TensorId> = HashMap::new();
     body.walk(&mut |s| {
@@ -177,7 +177,7 @@ fn unroll_entries(l: ForLoop, copies: Option<u64>) -> Result<Stmt, String> {
     Ok(ForLoop { rounds, ..l }.into())
 }
 
-/// Returns a constant bound of the number of rounds of a loop.
+/// Returns a constant upper bound of the number of rounds of a loop, if one is proved.
 fn max_copies(l: &ForLoop) -> Option<u64> {
     max_rounds(&l.extent.0, &l.extent.1).and_then(|n| u64::try_from(n.max(0)).ok())
 }

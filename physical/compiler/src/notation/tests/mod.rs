@@ -1,4 +1,4 @@
-//! Tests of programs through every pass and the interpreter.
+//! Tests that run programs through every pass and the interpreter.
 
 mod cuts;
 mod programs;
@@ -27,7 +27,7 @@ pub(super) fn inputs(program: &Program, values: &InputValues) -> HashMap<String,
     values.iter().map(|(name, at)| ((*name).to_owned(), dense_values(&ty(name), &mut |i| at(i)))).collect()
 }
 
-/// Returns an output over the coordinates of its tensor, row-major.
+/// Returns the values of an output at the coordinates of its tensor, row-major.
 pub(super) fn dense(ty: &TensorType, values: &DenseValues) -> Vec<Scalar> {
     let count: u64 = ty.shape.iter().product();
     (0..count)
@@ -50,7 +50,8 @@ pub(super) fn show(program: &Program, outputs: &HashMap<String, DenseValues>) ->
 }
 
 /// Runs a program before and after normalization, checks that the outputs are equal, and returns
-/// them. Also checks that the printed text reads back, and that normalizing twice changes nothing.
+/// them. Also checks that the printed text parses to the same program, and that normalizing twice
+/// changes nothing.
 pub(super) fn run_all(program: &Program, values: &InputValues) -> String {
     let fail = |e: crate::Error| -> Program { panic!("{e}\n{}", print(program)) };
     let renamed = resolve_scopes(program.clone()).unwrap_or_else(fail);

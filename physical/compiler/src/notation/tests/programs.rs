@@ -31,7 +31,7 @@ fn check_normal(text: &str, expected: Expect) {
         Ok(p) => print(&p),
         Err(e) => format!("error: {e}\n"),
     };
-    // Omit the tensors of the text.
+    // Leaves out the declarations of tensors.
     let body: Vec<&str> = normal.lines().filter(|l| !l.contains("(type ")).collect();
     expected.assert_eq(&(body.join("\n") + "\n"));
 }

@@ -190,7 +190,7 @@ fn spgemm(loops: [&str; 3], depth: usize, format: Format, fill: f64) -> (Physica
     (q, vec![("A", ty(&[4, 5], Format::csr())), ("B", ty(&[5, 3], Format::csr()))])
 }
 
-/// Returns the type with rows that take writes in any order.
+/// Returns the type with hash levels for the rows, which take writes in any order.
 fn written_randomly(ty: &TensorType) -> Arc<TensorType> {
     let format = Format::of_kinds(&[LevelKind::Dense, LevelKind::Hash], LeafKind::Element);
     Arc::new(TensorType { format, ..ty.clone() })
@@ -369,7 +369,8 @@ fn reads_through_one_workspace() {
 
 #[test]
 fn temporaries_read_through_workspaces() {
-    // A workspace for all rows, and one for each row.
+    // At depth 0 all rows share the workspace of `B`; at depth 1 each row fills the workspace
+    // again.
     for depth in 0..2 {
         let dot = call(Builtin::Mul, [read("A", at(&["i", "j"])), read_workspace("x", 0, at(&["j"]))]);
         let dot = call(Builtin::Mul, [dot, read_workspace("B", depth, at(&["j"]))]);
@@ -508,8 +509,8 @@ fn residual() {
 
 #[test]
 fn folds_of_one_pass_and_temporaries_inside_of_temporaries() {
-    // s and c are the sum and the largest value of a row; v sums `a * w - c` with `w = 2 * s`, so
-    // its loop needs `s` and `c`.
+    // `s` is the sum of a row, and `c` its largest value. `v` sums `a * w - c` with `w = 2 * s`, so
+    // the loop of `v` needs `s` and `c`.
     let a = || read("A", at(&["i", "j"]));
     let mut first = sum_of_row("s", a());
     first.folds.push(TemporaryFold {

@@ -1,4 +1,5 @@
-//! Tests of random programs: normalization preserves results, and texts read back.
+//! Tests of random programs: normalization preserves results, and printed texts parse to the same
+//! program.
 
 use super::*;
 use proptest::prelude::*;
@@ -74,7 +75,7 @@ impl Nest {
     fn text(&self) -> String {
         let bound = |at: usize, text: &str| {
             let unbound = self.loops[at.min(3)..].iter().map(|(i, _)| *i);
-            // Indices bound further in are replaced by a constant.
+            // A constant replaces the indices that are bound further in.
             unbound.fold(text.to_owned(), |t, i| t.replace(&format!(" {i}"), " 1").replace(&format!("({i}"), "(1"))
         };
         let mut reads = self.reads.clone();

@@ -273,7 +273,7 @@ fn scopes_and_tables() {
     stmts[1] = Stmt::For { index, extent, rounds, body };
     let twice = Program { body: Stmt::Block(stmts), ..twice };
     assert_eq!(rule(&twice), Some(ProgramRule::Scope));
-    // Renaming makes the program valid: the inner loop hides the outer one.
+    // Renaming makes the program valid, because the inner loop hides the index of the outer loop.
     verify(&resolve_scopes(twice).unwrap()).unwrap();
 }
 
@@ -469,12 +469,13 @@ fn appended_levels_are_written_in_order() {
         "(for i (range 0 5) (for k (range 0 2) (for j (range 0 2) (+= (D i (- 1 j) k) 1.0))))",
         "(for s (range 3 4) (for j (range 0 5) (= (C s j) 1.0)))",
         "(for j (range 0 5) (= (y j) 1.0) (+= (y j) 1.0))",
-        // The loops outside of a value that is read as a coordinate are those of the levels above.
+        // A coordinate may be read from a tensor if only the loops of the levels above enclose the
+        // read.
         "(= (y (p 2)) 1.0)",
         "(for j (range 0 5) (= (C (p 1) j) 1.0))",
         "(let v (p 2) (for j (range 0 2) (= (y (+ v j)) 1.0)))",
         "(for i (range 0 4) (= (C i (p i)) 1.0))",
-        // Loops of one round whose coordinates ascend from each to the next.
+        // Successive loops of one round may write ascending coordinates.
         "(for i (range 0 4) (for s (range 1 2) (= (C i s) 1.0)) (for s (range 3 4) (= (C i s) 1.0)))",
         "(for j (range 0 3) (for s (range (* 2 j) (+ (* 2 j) 1)) (= (y s) 1.0))
             (for s (range (+ (* 2 j) 1) (+ (* 2 j) 2)) (= (y s) 1.0))) (for s (range 7 8) (= (y s) 1.0))",

@@ -1,11 +1,11 @@
-//! Declarations of tensors in program texts, completed from the tensors that are bound.
+//! Declarations of tensors in program texts, completed from the tensors that are bound to inputs.
 //!
 //! An input may leave out its sizes, dtype, fill value and format, which then come from the bound
 //! tensor. A size may be a name. The first input that uses the name determines its number, which
-//! applies everywhere, in other shapes and as a value. `(dtype A)` and `(fill A)` refer to an
-//! input, or to a tensor that is declared before. In the declaration of an input, they refer only
-//! to inputs that are declared before, and the dtype of a number must be written, because the
-//! number may be read before the inputs are bound.
+//! other shapes and expressions then use. `(dtype A)` and `(fill A)` refer to an input, or to a
+//! tensor that is declared before. In the declaration of an input, both forms refer only to inputs
+//! that are declared before. The dtype of a scalar input must be written, because its value may be
+//! read before the inputs are bound.
 
 use super::types::read_tensor_type;
 use crate::notation::{OPEN_DIMENSION, Role, TensorDecl};
@@ -27,11 +27,11 @@ pub struct InputText {
     pub name: String,
     /// The size of each mode as written, a number or a name; `None` where it is open.
     pub shape: Vec<Option<String>>,
-    /// The dtype, if written, unless it is that of another input.
+    /// The dtype, if it is written and does not refer to another input.
     pub dtype: Option<DType>,
     /// The format, if written.
     pub format: Option<Format>,
-    /// The value of a scalar input that need not be bound.
+    /// The value of a scalar input to which no tensor is bound, if it is written.
     pub value: Option<Scalar>,
 }
 
@@ -297,7 +297,7 @@ fn zero(dtype: &DType) -> Scalar {
     Scalar::unflatten(dtype, &mut zeros.into_iter()).expect("a dtype consists of its primitives")
 }
 
-/// Reads a dtype, with `(dtype A)` allowed everywhere in it.
+/// Reads a dtype, any part of which may be written `(dtype A)`.
 fn dtype(s: &Sexpr, read: &[(usize, TensorDecl)]) -> Result<DType, TextError> {
     read_dtype(&with_dtypes(s, read)?)
 }

@@ -22,11 +22,11 @@
 //! | `(init (y i) e)` `(= (y i) e)` `(+= (y i) e)` `(min= (y i) e)` | initialize, overwrite, fold by any operator |
 //! | `(A i (+ j 1))`, `(access A i j)` | an access; the long form for names that are operators or words of this table |
 //! | `(gallop i)` `(follow i)` `(walk i)` | a subscript with a protocol; the default is walk |
-//! | `(outside 0.0 (+ i -1))` | a subscript with the value that a read out of bounds gives; if several subscripts are out of bounds, that of the outermost storage mode decides |
-//! | `(* a b)`, `(call f a b)` | an operator; the long form for user-defined ones |
+//! | `(outside 0.0 (+ i -1))` | a subscript with the value of a read out of bounds; if several subscripts are out of bounds, the value at the outermost of their storage modes decides |
+//! | `(* a b)`, `(call f a b)` | an operator; the long form for user-defined operators |
 //! | `1` `1.5` `true` `(lit f32 1.5)` `(fill A)` `n` | constants: `i64`, `f64`, `bool`, any; a fill value; a size |
 //! | `"a b"` | a name that is not a word |
-//! | `(block-inputs A (modes 0 2) (into 8) b)` | the input `b` is not bound: it has the begins of 8 blocks of storage modes 0 and 1 of `A`, with equal shares of the stored entries |
+//! | `(block-inputs A (modes 0 2) (into 8) b)` | the input `b` is computed, not bound: it has the begins of 8 blocks of storage modes 0 and 1 of `A`, with equal shares of the stored entries |
 //! | `(block-inputs A (modes 1 2) (of 64) b n)` | the same for blocks of 64 stored entries of each fiber; `n` has the number of blocks of each fiber |
 //! | `(pattern y A)` | the output `y` stores a value for each stored entry of the input `A`, and shares its levels |
 //! | `(schedule (split i io ii 64) ..)` | transformations of the loops, in order; the module `schedule` lists them |
@@ -38,8 +38,8 @@
 //! # Types that are left open
 //! Sizes need not be written. In `(shape n m)` names stand for sizes, which inputs determine and
 //! which other tensors and expressions use. The parts of an input that are `_` or left out at the
-//! end come from the bound tensor ([`parse_with_inputs`]). An output or local whose fill value is
-//! left open has the fill value zero, and one whose format is left open is dense.
+//! end come from the bound tensor ([`parse_with_inputs`]). For an output or local, the default fill
+//! value is zero, and the default format is dense.
 //! ```text
 //! (input A (shape n n))                         any square matrix
 //! (input source i64 0)                          a number, 0 if none is given
@@ -50,8 +50,8 @@
 //! [`print()`] writes the form `(type ..)`, in which accesses have one subscript per storage mode.
 //!
 //! # Coordinates out of bounds
-//! A subscript without `outside` must be in bounds. If loops and conditions do not prove that (the
-//! module `bounds`), the subscript is checked at run time, where the value read matters or the
+//! A subscript without `outside` must be in bounds. If the module `bounds` cannot prove this from
+//! loops and conditions, the subscript is checked at run time, where the value read matters or the
 //! entry is written. A run that finds a coordinate out of bounds ends with an error that names the
 //! subscript.
 

@@ -13,8 +13,8 @@ use std::str::FromStr;
 impl FromStr for Schedule {
     type Err = Error;
 
-    /// Reads a schedule: transformations as calls or s-expressions, after `NAME:` if they are of a
-    /// named query.
+    /// Reads a schedule: transformations as calls or s-expressions, after `NAME:` if they transform
+    /// the query of this name.
     fn from_str(text: &str) -> Result<Schedule, Error> {
         let (query, calls) = match text.split_once(':') {
             Some((query, calls)) if !query.contains('(') => (Some(Alias::from(query.trim())), calls),
@@ -180,7 +180,8 @@ fn positive(s: &Sexpr) -> Result<u64, Error> {
     }
 }
 
-/// Reads a partition into blocks, and the name of a tensor if the blocks are of its stored entries.
+/// Reads a partition into blocks, and the name of the tensor whose stored entries are cut, if there
+/// is one.
 pub(super) fn parse_blocks(s: &Sexpr) -> Result<(BlockPartition, Option<String>), Error> {
     let (partition, of) = match s.as_form() {
         Some(("into", [count, of @ ..])) if of.len() < 2 => (BlockPartition::Into(positive(count)?), of.first()),

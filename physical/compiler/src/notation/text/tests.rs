@@ -346,7 +346,8 @@ fn inputs_are_known_before_anything_is_bound() {
         inputs.iter().map(|i| (i.name.as_str(), i.rank(), i.format.is_some(), i.value.is_some())).collect();
     assert_eq!(names, [("A", 2, true, false), ("s", 0, false, true), ("x", 1, false, false)]);
     assert!(is_program(text) && is_program("  ( program)") && !is_program("(programs)") && !is_program("(plan)"));
-    // The dtype of another input is known later, which is too late for a number.
+    // The dtype of another input is unknown before that input is bound, but the dtype of a scalar
+    // input is needed before.
     let matrix = parse_inputs("(program (input A (shape n n)) (input B (shape n n) (dtype A)) (block))").unwrap();
     assert_eq!(matrix.iter().map(|i| i.dtype.clone()).collect::<Vec<_>>(), [None, None]);
     let error = parse_inputs("(program (input A (shape n n)) (input b (dtype A) 0) (block))").unwrap_err();

@@ -1,4 +1,4 @@
-//! Limits, inputs and results, with the host's memory in place of a device's.
+//! Tests of limits, inputs and results, with the host's memory in place of device memory.
 
 use super::*;
 use crate::cuda::tests::Host;
@@ -33,7 +33,7 @@ fn arrays_are_uploaded_once() {
     assert!(error.to_string().contains("kernel `f`"), "{error}");
 }
 
-/// If the device is full, results are fetched to the host, where they are read from then on.
+/// If the device is full, results are fetched to the host, and later reads find them there.
 #[test]
 fn results_are_evicted_to_the_host() {
     // The driver reports full memory before the limit is reached.

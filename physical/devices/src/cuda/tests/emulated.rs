@@ -1,5 +1,5 @@
-//! Generated text, compiled as C++ for the host and run with a context for each thread, gives the
-//! bits of the other backends.
+//! Tests that generated text gives the bits of the other backends. The text is compiled as C++ for
+//! the host, and runs with a context for each thread.
 //!
 //! The memory model and the scheduling of a device are not tested here.
 
@@ -43,7 +43,7 @@ const STITCH: &str = include_str!("../stitch.cu");
 
 type EmulatedEntryPoint = unsafe extern "C" fn(Argument);
 type StartFn = unsafe extern "C" fn(EmulatedEntryPoint, *const Argument, u32, u32, u32);
-/// The shape of a launch: blocks, threads of each block, bytes of memory of each block.
+/// The shape of a launch: number of blocks, threads per block, bytes of memory per block.
 type LaunchDims = (usize, u32, usize);
 
 /// A device in this process, whose memory is the host's. The device counts bytes that are uploaded
@@ -198,7 +198,7 @@ impl DeviceKernel for EmulatedKernel {
     }
 }
 
-/// An edit of a text.
+/// An edit of the generated text.
 type TextEdit = fn(String) -> String;
 
 /// The options of an emulation.
@@ -207,12 +207,13 @@ pub(super) struct EmulationOptions {
     pub(super) team_size: TeamSize,
     /// Bytes of block memory for each team of a grid, by the number of the grid.
     pub(super) share: fn(usize) -> usize,
-    /// Edit of the text.
+    /// Edit of the generated text.
     pub(super) edit: TextEdit,
 }
 
 impl Default for EmulationOptions {
-    /// Returns the options of a device; shares are short for some windows, and long for others.
+    /// Returns the options of a device. The shares of block memory are too small for some windows,
+    /// and large enough for others.
     fn default() -> EmulationOptions {
         EmulationOptions {
             team_size: TeamSize::Automatic,
@@ -381,7 +382,8 @@ fn folds_agree_in_teams_of_any_size() {
     check_grids(&grids, &inputs, (&[], 0..700));
 }
 
-/// If teams are blocks, programs give the bits of the interpreter: barriers, sorts, block memory.
+/// Programs that use barriers, sorts and block memory give the bits of the interpreter if teams are
+/// blocks.
 #[test]
 fn programs_agree_in_blocks() {
     let drafts: Vec<_> = PROGRAMS.iter().map(|text| draft(normal_form(text))).collect();
@@ -393,7 +395,8 @@ fn programs_agree_in_blocks() {
     }
 }
 
-/// The product of two sparse vectors. Lanes search one vector's list for the other's coordinates.
+/// The product of two sparse vectors. Lanes search the list of one vector for the coordinates of
+/// the other vector.
 pub(super) const DOT_OF_LISTS: &str =
     "(program (input x (type (shape 6000) f64 0.0 csf)) (input y (type (shape 6000) f64 0.0 csf))
     (output s (type (shape) f64 0.0 dense)) (for i (+= (s) (* (x i) (y i)))))";
@@ -517,7 +520,7 @@ pub(super) fn tensor(ty: &Arc<TensorType>, number: usize) -> Tensor {
     convert(&Tensor::from_dense(dense, &values).unwrap(), &ty.format).unwrap()
 }
 
-/// Whole programs give the bits of the interpreter: windows, counts, and gathered arrays.
+/// Whole programs, with windows, counts and gathered arrays, give the bits of the interpreter.
 #[test]
 fn programs_agree_on_the_host() {
     check(PROGRAMS.iter().map(|text| normal_form(text)));
@@ -535,7 +538,8 @@ fn intersections_agree_on_the_host() {
     check_drafts(&skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
 }
 
-/// Programs over inputs with every level inside every other level give the interpreter's bits.
+/// Programs give the interpreter's bits for inputs of all formats, with every level inside every
+/// other level.
 #[test]
 fn inputs_of_all_formats_agree_on_the_host() {
     let programs = [

@@ -27,21 +27,22 @@ const PROGRAMS: [&str; 14] = [
     "histogram_of_bytes",
 ];
 
-/// Returns the names and drafts of programs whose grids depend on the lengths of lists of inputs.
+/// Returns the names and drafts of programs whose grids depend on the lengths of the inputs' lists.
 fn drafts() -> [(&'static str, Draft); 4] {
     [
         // The lanes of a team append to the workspace and to the output.
         ("spgemm_in_teams", skewed::draft(appends::PROGRAMS[0]).0),
         // The lanes of a team share a row if rows are long.
         ("long_rows", skewed::draft(skewed::PROGRAMS[0]).0),
-        // A block intersects long lists: its lanes search, and their folds are combined.
+        // The lanes of a block share an intersection of long lists: each lane searches for its own
+        // entries, and the folds of the lanes are combined.
         ("longer_lists", draft(normal_form(LONG[4].0)).0),
-        // The lanes of a block share a row if rows are longer.
+        // The lanes of a block share a row if rows are too long for a warp.
         ("longer_rows", draft(normal_form(LONG[1].0)).0),
     ]
 }
 
-/// Returns the text of grids without the common head of units.
+/// Returns the kernels of a unit: its text without the head that all units have.
 fn kernels(grids: &[Grid]) -> String {
     let text = emit(&grids.iter().collect::<Vec<_>>()).unwrap();
     assert!(text.starts_with(HEAD));
@@ -56,8 +57,8 @@ fn kernels_are_as_reviewed() {
     redpoll_golden::check_all(GOLDEN, "kernel.cu", found);
 }
 
-/// A query that the device cannot run with the same bits is rejected, with the name of the function
-/// in the message.
+/// A query that calls a function of the host is rejected, because a device may compute other bits.
+/// The message names the function.
 #[test]
 fn functions_of_the_host_are_declined() {
     let grids = grids(

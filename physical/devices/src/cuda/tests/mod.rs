@@ -1,4 +1,5 @@
-//! The text of small grids, reviewed like code; its compilation by NVRTC, and its runs on the host.
+//! Tests of the CUDA text: golden text of small grids, compilation with NVRTC, and runs on the
+//! host.
 
 mod appends;
 mod emulated;
@@ -26,7 +27,7 @@ fn grids_of(program: &Program) -> Vec<Grid> {
     GridPlan::of(&draft, TeamSize::Automatic).grids().cloned().collect()
 }
 
-/// Programs that together use every way to gather outputs.
+/// Programs that together use every method of gathering outputs.
 const PROGRAMS: &[&str] = &[
     "(program (input A (type (shape 4 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense))
        (output y (type (shape 4) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
@@ -64,7 +65,7 @@ const PROGRAMS: &[&str] = &[
        (for k (for i (for j (+= (C i j) (* (A k i) (B k j)))))))",
     "(program (input A (type (shape 4 6) bool false csr)) (input x (type (shape 6) bool false csf))
        (output y (type (shape 4) bool false dense)) (for i (for j (or= (y i) (and (A i j) (x j))))))",
-    // Partial results of groups of chunks.
+    // A fold of partial results in groups, as for rounds that are cut into sections.
     "(program (input P (type (shape 9 40) f64 0.0 dense)) (input G (type (shape 3 9) bool false (dense (sparse-list (pattern)))))
        (output y (type (shape 3 40) f64 0.0 dense)) (for g (for p (for j (if (G g p) (+= (y g j) (P p j)))))))",
     "(program (input A (type (shape 4 6) i32 9 csr)) (output y (type (shape 6) i32 9 dense))
@@ -73,7 +74,7 @@ const PROGRAMS: &[&str] = &[
        (for i (for j (min= (y i) (A i j)))))",
     "(program (input A (type (shape 6 9) i64 0 (dense (sparse-run-length (element)))))
        (output B (type (shape 6 9) i64 0 (dense (sparse-run-length (element))))) (for i (for j (init (B i j) (+ (A i j) (A i j))))))",
-    // A graph search whose rounds are not cut, and whose frontiers are swapped.
+    // A graph search: its loop is not cut into chunks, and its frontiers are swapped.
     "(program (input A (type (shape 6 6) f64 0.0 csr)) (input source (type (shape) i64 0 dense))
        (output y (type (shape 6) i64 -1 dense)) (output rounds (type (shape) i64 0 dense))
        (local F (type (shape 6) i64 0 (byte-map (element)))) (local N (type (shape 6) i64 0 (byte-map (element))))

@@ -1,4 +1,5 @@
-//! Generated text compiles with NVRTC, which needs no device, if its library is found.
+//! Tests that generated text compiles with NVRTC. The tests need no device, and check nothing if
+//! the library of NVRTC is not found.
 //!
 //! The environment variable `REDPOLL_NVRTC` names the folder of the library; without it, the
 //! system's loader searches for the library.
@@ -68,7 +69,7 @@ impl Nvrtc {
         unsafe { self.library.get(name.as_bytes()) }.unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// Compiles a text; the error has the messages of the compiler.
+    /// Compiles a text; an error contains the messages of the compiler.
     fn compile(&self, text: &str, architecture: &str) -> Result<(), String> {
         let text = CString::new(text).expect("no text has a NUL");
         let options = OPTIONS.iter().map(|o| (*o).to_owned()).chain([format!("--gpu-architecture={architecture}")]);
@@ -93,12 +94,12 @@ impl Nvrtc {
     }
 }
 
-/// Compiles grids, if there is a compiler.
+/// Compiles grids, if NVRTC is found.
 fn check(grids: &[Grid]) {
     check_text(&emit(&grids.iter().collect::<Vec<_>>()).unwrap());
 }
 
-/// Compiles a text, if there is a compiler.
+/// Compiles a text, if NVRTC is found.
 fn check_text(text: &str) {
     let Some(nvrtc) = Nvrtc::load() else {
         eprintln!("skipped: NVRTC was not found; set REDPOLL_NVRTC to the folder of its library");
@@ -134,7 +135,7 @@ fn grids_of_blocks_compile() {
     check(&long.chain(wide).collect::<Vec<_>>());
 }
 
-/// Every operator on every type and every statement compile.
+/// Every statement compiles, and every operator on every type.
 #[test]
 fn grids_of_random_functions_compile() {
     let space = |role: BufferRole| if role == BufferRole::Input { MemorySpace::Input } else { MemorySpace::Chunk };

@@ -53,12 +53,13 @@ fn intermediates_stay_on_the_device() {
     let c = output(&kernels[0], &[a, b], &limits).unwrap();
     assert!(!c.is_on_host());
     host.transfers();
-    // This run uploads the same tensor from the host, and the tables of the same launches.
+    // This run uploads the input from the host, in addition to the tables that the next run uploads
+    // too.
     output(&kernels[1], &[&c_here, x], &limits).unwrap();
     let from_here = host.transfers();
     let d = output(&kernels[1], &[&c, x], &limits).unwrap();
     let there = host.transfers();
-    // Loops are cut by the ends of rows, which are therefore fetched.
+    // The host fetched the ends of the rows, because they determine where the loop is cut.
     let ends: Vec<bool> = c.arrays().map(|array| array.device_bytes().unwrap().is_on_host()).collect();
     assert_eq!(ends, [true, false, false]);
     let ptr = c.arrays().next().unwrap().bytes();
@@ -98,7 +99,7 @@ fn partial_results_are_folded_on_the_device() {
     let expected = output(&two, &[a, &here], &limits).unwrap();
     let s = output(&kernels[0], &[a], &limits).unwrap();
     let (_, back) = host.transfers();
-    // There is a partial result for each of 40 chunks.
+    // Each of the 40 chunks has a partial result.
     assert!(back < 4 * here.bytes() as usize, "only tables are downloaded, found {back} bytes");
     assert!(!s.is_on_host());
     output(&kernels[1], &[a, &here], &limits).unwrap();
@@ -110,7 +111,7 @@ fn partial_results_are_folded_on_the_device() {
     assert_eq!(scalars(&s), scalars(&here));
 }
 
-/// Rows are gathered on the device, both those that are folded from sections and those that are not
+/// The device gathers all rows: the rows that are folded from sections, and the rows that are not
 /// cut.
 #[test]
 fn sections_are_gathered_on_the_device() {
@@ -151,8 +152,8 @@ fn results_on_the_device_are_charged() {
     assert!(matches!(error, Error::KernelStopped(Status::OutOfMemory)), "{error}");
 }
 
-/// A device stays within its limit by evictions. If these do not free enough memory, the error
-/// names the kernel.
+/// A device evicts buffers to stay within its limit. If evictions do not free enough memory, the
+/// error names the kernel.
 #[test]
 fn the_limit_of_the_device_is_kept() {
     let [(product, inputs), (scaled, others)] = [PRODUCT, SCALED].map(draft);
@@ -183,7 +184,7 @@ fn the_limit_of_the_device_is_kept() {
 /// Cancellation prevents chunks from beginning, and ends a running chunk.
 #[test]
 fn launches_are_cancelled() {
-    // A chunk for each row, each of which takes a while; all rows take far longer than the wait.
+    // Each row is a chunk and takes a while; all rows together take far longer than the wait.
     let text =
         "(program (input A (type (shape 1000 1000) f64 0.0 dense)) (input B (type (shape 1000 1000) f64 0.0 dense))
         (output C (type (shape 1000 1000) f64 0.0 dense))

@@ -1,4 +1,5 @@
-//! Windows that begin in the memory of a block and leave it, in generated text.
+//! Tests of generated text for windows that begin in the memory of a block and move out of that
+//! memory.
 
 use super::emulated::{CUTTING, Emulation, EmulationOptions, Host, check_with_options, draft, on_device};
 use crate::cuda::memory::DevicePool;
@@ -16,8 +17,8 @@ use redpoll_kernels::run::{Invocation, Limits};
 use redpoll_logic::Scalar;
 use redpoll_storage::Tensor;
 
-/// Returns the draft of a product of matrices by rows, with a workspace and an output of the given
-/// levels, and its inputs.
+/// Returns the draft and the inputs of a product of matrices by rows. `level` is the level of the
+/// workspace, and `output` the format of the result.
 fn product(level: &str, output: &str) -> (Draft, Vec<Tensor>) {
     draft(normal_form(&format!(
         "(program (input A (type (shape 9 10) f64 0.0 csr)) (input B (type (shape 10 23) f64 0.0 csr))
@@ -26,8 +27,8 @@ fn product(level: &str, output: &str) -> (Draft, Vec<Tensor>) {
     )))
 }
 
-/// Kernels with workspaces of every kind give the bits of the interpreter: without a share, in
-/// shares that the workspaces outgrow, and in shares that are large enough.
+/// Kernels with workspaces of every kind compute the bits of the interpreter, whether the
+/// workspaces have no share of the memory of a block, outgrow their shares, or fit in them.
 #[test]
 fn workspaces_agree_in_any_share() {
     let drafts = ["hash", "byte-map", "dense"].map(|level| product(level, "csr"));
@@ -39,8 +40,8 @@ fn workspaces_agree_in_any_share() {
     }
 }
 
-/// Returns the contents of a grid's last buffer, which is shared, after one team has run two
-/// chunks.
+/// Runs two chunks in one team. Returns the contents of the grid's last buffer, which is in shared
+/// space.
 fn last_buffer(runner: &dyn GridRunner) -> Vec<u64> {
     let grid = runner.grid();
     let params = vec![ROUNDS as i64; grid.function.params.len()];
@@ -58,8 +59,8 @@ fn last_buffer(runner: &dyn GridRunner) -> Vec<u64> {
     runner.elements(&grid.function.buffers[last], &launched.windows[last]).unwrap().remove(0)
 }
 
-/// Growth, swaps and sorts of windows give the contents of the interpreter in all shares, for teams
-/// of any size.
+/// Windows that grow, or are swapped or sorted, have the same contents as in the interpreter, for
+/// any share and any size of the team.
 #[test]
 fn windows_agree_in_any_share() {
     let of = |(text, lanes): (&&str, u32)| {
@@ -104,8 +105,8 @@ fn a_move_without_a_copy_is_found() {
     assert_ne!(first_output(broken, &inputs), expected);
 }
 
-/// In results that are not filled first, elements that a kernel does not write are found, since new
-/// memory is poisoned.
+/// New memory is poisoned, so the results differ if a kernel fails to write an element of an output
+/// that is not filled first.
 #[test]
 fn unwritten_results_are_found() {
     let edit = |text: String| {

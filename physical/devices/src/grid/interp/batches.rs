@@ -40,7 +40,8 @@ pub(super) enum BatchStep {
     BeginLoop { lo: ResolvedExpr, hi: ResolvedExpr, after: usize },
     /// Begins the round of a lane; a lane without a round jumps to `idle`.
     BeginRound { idle: usize },
-    /// Arrives at the exchange: the round appends or not, and continues at `resume`.
+    /// Arrives at the exchange. Records whether the round appends, and the step at which it
+    /// continues.
     Arrive { appends: bool, resume: usize },
     /// Ranks the lanes that append.
     Exchange,
@@ -114,7 +115,8 @@ impl StepBuilder<'_> {
     }
 
     /// Adds the steps of a round after its arrival. `arrivals` has the steps of arrival: first the
-    /// step that follows the block, then the steps for each condition, outermost first.
+    /// arrival of rounds that append, then the arrivals of rounds that each condition excludes,
+    /// outermost first.
     fn after_arrival(&mut self, body: &[Stmt], (path, appends): (&[(usize, Branch)], &[Stmt]), arrivals: &[usize]) {
         let Some(((at, branch), path)) = path.split_first() else {
             self.set_target(arrivals[0]);

@@ -551,7 +551,7 @@ impl<'a> GridMachine<'a> {
             let (window, decl, point) = self.window(target, team, 0);
             let k = window.load(decl, at, point)?;
             if target == major {
-                // Indices compare as integers, including those of 64 bits.
+                // The key is signed; the sort below replaces it for elements of `u64`.
                 keyed.push(((k as i64, 0), k));
                 continue;
             }

@@ -38,7 +38,8 @@ impl LastAccesses {
     fn add(&mut self, point: AccessPoint) {
         let [first, second] = &mut self.0;
         match (*first, *second) {
-            // Lanes of two teams are never ordered, so any other lane conflicts with one of them.
+            // Accesses of different teams are never ordered, so an access of any lane is unordered
+            // with one of these two.
             (Some(a), Some(b)) if a.team != b.team => {}
             (Some(a), _) if (a.team, a.lane) == (point.team, point.lane) => *first = Some(point),
             _ => (*first, *second) = (Some(point), *first),
@@ -114,8 +115,8 @@ impl Window {
         window
     }
 
-    /// Creates an empty window in `share` elements of the memory of a block; it may move to a
-    /// window outside.
+    /// Creates an empty window with room for `share` elements in the memory of a block. If the
+    /// window outgrows its share, its contents move to the window `outside`.
     pub(super) fn of_block(decl: &BufferDecl, share: usize, outside: Option<usize>) -> Window {
         let (elements, history) = (vec![UNINITIALIZED; share], vec![AccessHistory::default(); share]);
         let none = WindowExtent { first: 0, len: 0, capacity: share };

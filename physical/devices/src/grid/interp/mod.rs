@@ -3,15 +3,16 @@
 //!
 //! - A race: two lanes access one element, at least one of them stores, and no barrier separates
 //!   them.
-//! - A load of an element that was neither allocated from the start nor grown, or that is
-//!   uninitialized because nothing has stored into it; a result with such an element at the end.
-//! - An access outside a window, an index that does not fit its type, an invalid `bool`: as in the
-//!   interpreter of Assembly.
+//! - A load of an uninitialized element, into which no lane has stored, or of an element to which
+//!   the window has not grown.
+//! - A result that has an uninitialized element at the end of a launch.
+//! - An access outside a window, an index that does not fit its type, or an invalid `bool`. The
+//!   interpreter of Assembly reports these faults too.
 //! - Divergence: lanes of a team wait at different barriers, wait for a lane that has ended, or end
 //!   with different statuses.
 //!
-//! Only the last kind depends on the order: races are found by comparing the barriers that lanes
-//! have passed, not the order in which accesses happen to run.
+//! Only the detection of divergence depends on the order. Races are found by comparing the barriers
+//! that lanes have passed, not the order in which accesses happen to run.
 
 mod batches;
 mod fold;
@@ -73,7 +74,7 @@ pub enum GridFault {
         /// The element.
         index: i64,
     },
-    /// Divergence of the lanes of a team, by the number of the team.
+    /// Divergence of the lanes of the team with this number.
     #[error("the lanes of team {0} diverged")]
     Divergence(u32),
 }
@@ -151,8 +152,8 @@ pub(crate) trait GridRunner: Send + Sync {
 
 /// Number of teams of interpreted grids.
 const TEAMS: usize = 3;
-/// Bytes of block memory for a team, chosen by the seed: few, which windows soon outgrow, many, or
-/// none.
+/// Bytes of block memory for a team, from which the seed chooses. Windows soon outgrow the small
+/// sizes.
 const BLOCK_BYTES: [usize; 4] = [200, 72, 1 << 14, 0];
 
 /// A grid prepared for interpretation.
@@ -207,9 +208,9 @@ pub(crate) enum LaunchOutcome {
 }
 
 impl LaunchOutcome {
-    /// Combines the outcomes of chunks: cancelled if any chunk was; else out of capacity if any
-    /// chunk was, since the launch is then repeated whatever other chunks report; else the first
-    /// status other than `Done`.
+    /// Combines the outcomes of chunks. A cancelled chunk takes precedence. Next comes a chunk that
+    /// is out of capacity, since the launch is then repeated whatever other chunks report.
+    /// Otherwise, returns the first status other than `Done`, if any.
     pub(crate) fn combine(outcomes: &[LaunchOutcome]) -> LaunchOutcome {
         let cancelled = LaunchOutcome::Status(Status::Cancelled);
         let first = |outcome: LaunchOutcome| outcomes.contains(&outcome).then_some(outcome);

@@ -118,8 +118,8 @@ pub(super) struct StepList {
     pub(super) steps: Vec<LaneStep>,
     /// The first step of a chunk; a team starts its first chunk at step 0.
     pub(super) start: usize,
-    /// Number of locals: those of the function, and those added for the bounds of loops, for saved
-    /// accumulators, and for batches.
+    /// Number of locals: the locals of the function, and locals added for the bounds of loops, for
+    /// saved accumulators, and for batches.
     pub(super) locals: usize,
 }
 
@@ -268,7 +268,8 @@ impl StepBuilder<'_> {
             Stmt::Lanes(fold) => {
                 self.steps.push(LaneStep::Fold(self.fold(fold)));
                 if self.lanes > WARP && !self.spread {
-                    // The lanes of one warp need no barriers; those of several warps do.
+                    // Lanes of several warps exchange partial results between barriers. Lanes of
+                    // one warp need no barriers.
                     let (publish, combine) =
                         (LaneStep::PublishFold(self.fold(fold)), LaneStep::CombineFold(self.fold(fold)));
                     self.steps.extend([publish, LaneStep::Barrier, combine, LaneStep::Barrier]);

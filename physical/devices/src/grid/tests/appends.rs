@@ -1,4 +1,4 @@
-//! Rounds that append, by the lanes of a team: the mapping, the order of the appended elements, and
+//! Tests of appends by the lanes of a team: the mapping, the order of the appended elements, and
 //! broken mappings.
 
 use super::broken::{changed, faults};
@@ -48,9 +48,9 @@ const Q: Local = Local(2);
 /// The counter.
 const N: Local = Local(4);
 
-/// A function that appends pairs: an entry plus a second counter, and the position of the entry. It
-/// appends under two conditions, the second in the `else` branch of the first. It also folds these
-/// entries, and stores after the conditions.
+/// A function that appends pairs: the sum of an entry and a second counter, and the position of the
+/// entry. The appends are under two conditions, the second in the `else` branch of the first. The
+/// function also folds the appended entries, and stores after the conditions.
 const NESTED: &str = "\
 fn nested($n) {
   input a: index i64
@@ -212,8 +212,8 @@ fn lanes_that_append_leave_together() {
     assert!(faults(&broken).contains("a poll for cancellation by each lane"), "{}", faults(&broken));
 }
 
-/// Loops are not spread if their rounds read what other rounds append, or if the appends of a round
-/// depend on other rounds in another way than by the counters.
+/// Loops are not spread if their rounds read what other rounds append, or if an append depends on
+/// other rounds through more than its counter.
 #[test]
 fn rounds_that_depend_on_appends_are_not_spread() {
     let changes: [(&str, &str, &str); 9] = [
@@ -252,8 +252,8 @@ fn broken(text: &str, lanes: u32, edit: impl Fn(&mut Vec<RoundCounter>, &mut Vec
     })
 }
 
-/// Lanes that do not exchange how many elements they append store at the same positions, which the
-/// verifier and the interpreter find.
+/// Lanes that do not exchange their numbers of appended elements store at the same positions. The
+/// verifier and the interpreter report such grids.
 #[test]
 fn appends_without_an_exchange_are_found() {
     for lanes in [4, 64] {

@@ -1,4 +1,4 @@
-//! The verifier and the interpreter find broken mappings.
+//! Tests that the verifier and the interpreter find broken mappings.
 
 use super::{elements, grid, launch, one, run_unfilled};
 use crate::Error;
@@ -7,7 +7,7 @@ use arrow_buffer::Buffer as ArrowBuffer;
 use redpoll_compiler::assembly::{Buffer, Expr, Local, Status};
 use redpoll_logic::Scalar;
 
-/// Squares of some numbers, then the sums of adjacent squares.
+/// A function that computes squares, and then the sums of adjacent squares.
 pub(super) const NEIGHBOURS: &str = "\
 fn neighbours($n) {
   input x: value i64
@@ -24,7 +24,7 @@ fn neighbours($n) {
   }
 }";
 
-/// The number of occurrences of each remainder.
+/// A function that counts the occurrences of each remainder.
 pub(super) const HISTOGRAM: &str = "\
 fn histogram($n) {
   input x: value i64
@@ -37,7 +37,7 @@ fn histogram($n) {
   }
 }";
 
-/// A value that passes through memory from statement to statement.
+/// A function in which a value passes through memory from statement to statement.
 pub(super) const THROUGH_MEMORY: &str = "\
 fn through($n) {
   owned w: value i64 fill 0
@@ -55,7 +55,7 @@ fn through($n) {
   y[lo] = v
 }";
 
-/// Prefix sums in place, whose rounds depend on each other.
+/// A function that computes prefix sums in place, so that its rounds depend on each other.
 const PREFIX: &str = "\
 fn prefix($n) {
   owned y: value i64 fill 1
@@ -267,8 +267,8 @@ fn a_local_that_leaves_a_spread_loop_is_found() {
     assert!(faults(&broken).contains("not proved independent"), "{}", faults(&broken));
 }
 
-/// In results that are not filled first, an element that no lane stores has arbitrary contents on a
-/// device.
+/// The interpreter reports an element that no lane stores, in a result that is not filled first. On
+/// a device, such an element has arbitrary contents.
 #[test]
 fn unwritten_results_are_found() {
     const DOUBLED: &str = "\

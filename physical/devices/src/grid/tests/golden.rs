@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The golden programs whose grids are compared.
 const PROGRAMS: [&str; 6] = ["spmv", "spgemm", "mttkrp", "dense_products", "counts_of_columns", "column_sums"];
 
-/// Programs whose grids depend on the lengths of lists of inputs, with their texts.
+/// The names and texts of programs whose grids depend on the lengths of the inputs' lists.
 const SKEWED: [(&str, &str); 5] = [
     // The lanes of a team append to the workspace and to the output.
     ("spgemm_in_teams", appends::PROGRAMS[0]),
@@ -23,7 +23,7 @@ const SKEWED: [(&str, &str); 5] = [
     ("intersection_of_vectors", skewed::INTERSECTIONS[4]),
 ];
 
-/// Returns the grids of a program of the golden files.
+/// Returns the grids of a golden program.
 fn plan(name: &str) -> GridPlan {
     let draft = Draft::new(&Arc::new(golden_program(name)), &[], FloatMode::default());
     GridPlan::of(&draft.with_lists(ListLengths::default()), TeamSize::Automatic)

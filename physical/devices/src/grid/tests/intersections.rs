@@ -1,5 +1,5 @@
-//! Intersections by the lanes of a team: the mapping, the sharing of rounds, and results equal to
-//! those of merged lists.
+//! Tests of intersections by the lanes of a team: the mapping, the sharing of rounds, and agreement
+//! with merges of lists.
 
 use super::{function, launch, one, values};
 use crate::Error;
@@ -31,8 +31,8 @@ fn searches_agree_with_merges() {
     }
 }
 
-/// The sum of the products of positions at the common coordinates of two lists: one list leads, and
-/// the other is searched from its start.
+/// A function that sums, over the common coordinates of two lists, the product of the two
+/// positions. One list leads, and each round searches the other list from its start.
 const PRODUCTS: &str = "\
 fn products($n) {
   input a: index i64
@@ -67,7 +67,7 @@ fn walks(mode: FloatMode) -> Walks {
     Walks { lanes: vec![(Q, 4)], mode, ..Walks::none() }
 }
 
-/// Returns the products for a team of four lanes.
+/// Returns the grid of [`PRODUCTS`] for a team of four lanes.
 fn products() -> Grid {
     products_by(4)
 }
@@ -77,7 +77,8 @@ fn products_by(lanes: u32) -> Grid {
     map_to(&function, vec![MemorySpace::Input, MemorySpace::Input, MemorySpace::Chunk], lanes, &walks)
 }
 
-/// Runs the products over two lists: the multiples of 2 below 96, and the multiples of 3 below 144.
+/// Runs a grid of [`PRODUCTS`] over two lists: the multiples of 2 below 96, and the multiples of 3
+/// below 144.
 fn run(grid: &Grid, seed: u64) -> LaunchResult {
     let lists = [2, 3].map(|by| ArrowBuffer::from_vec((0..48).map(|k| k * by).collect::<Vec<i64>>()));
     let launched = launch(grid, &lists, &one(1), (48, 1, seed)).unwrap_or_else(|e| panic!("{e}\n{grid}"));
@@ -102,7 +103,7 @@ fn lanes_share_the_rounds_of_the_leader() {
     }
 }
 
-/// Returns the products with a change to the spread loop.
+/// Returns the grid of [`PRODUCTS`] with a change to the spread loop.
 fn broken(change: impl Fn(&mut Stmt)) -> Grid {
     let mut grid = products();
     let shared = grid
@@ -187,7 +188,7 @@ fn floats_in_program_order_are_not_spread() {
     assert!(!shared(FloatMode::StrictIeee));
 }
 
-/// Values that are added at the coordinates of a list.
+/// A function that adds values at the coordinates of a list.
 const SCATTERED: &str = "\
 fn scattered($n) {
   input a: index i64

@@ -64,9 +64,9 @@ fn launch_until(
     run(&program, inputs, chunks, by)
 }
 
-/// Runs a program by `(len, teams, seed)`. Each parameter is `len`. Shared windows have `len`
-/// elements, windows of rounds have one element for each round, and the others have capacity for
-/// `len` elements.
+/// Runs a program; `by` is `(len, teams, seed)`. Each parameter of the program is `len`. Shared
+/// windows have `len` elements, windows of rounds have one element for each round, and the others
+/// have capacity for `len` elements.
 pub(super) fn run(
     program: &GridProgram,
     inputs: &[ArrowBuffer],
@@ -104,8 +104,8 @@ fn run_unfilled(
     program.run(&Launch { inputs: &inputs, chunks, sections: &all_positions, windows, unfilled, teams, seed })
 }
 
-/// Returns the elements of a buffer's shared or first window, after asserting that random orders
-/// give equal elements.
+/// Returns the elements of a buffer's first window. Asserts that several random orders compute the
+/// same elements.
 fn elements(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[Range<i64>], len: usize, buffer: Buffer) -> Vec<u64> {
     let mut all = (0..8).map(|seed| {
         let launched = launch(grid, inputs, chunks, (len, 2, seed)).unwrap_or_else(|e| panic!("{e}\n{grid}"));

@@ -1,4 +1,5 @@
-//! Rounds in sections: which programs can be cut, and results equal to those of whole rounds.
+//! Tests of rounds that are cut into sections: which programs can be cut, and agreement with whole
+//! rounds.
 
 use super::{function, grid, values};
 use crate::Error;
@@ -41,7 +42,7 @@ fn rounds_with_dependent_positions_are_not_cut() {
     }
 }
 
-/// The sum of the list of each round.
+/// A function that sums the list of each round.
 const SUMS: &str = "\
 fn sums($n) {
   input ptr: index i64
@@ -63,7 +64,7 @@ fn sums($n) {
   }
 }";
 
-/// Returns the sums in sections, with results in `space`.
+/// Returns the grid of [`SUMS`] in sections, with results in `space`.
 fn sums(space: MemorySpace) -> Grid {
     let locals = function(SUMS).locals;
     let local =
@@ -71,7 +72,7 @@ fn sums(space: MemorySpace) -> Grid {
     set_section_bounds(grid(SUMS, &[space], 4), ["first", "last"].map(|name| local(name).unwrap()))
 }
 
-/// Runs the sums of two lists of four numbers, the second in two sections.
+/// Runs a grid of [`SUMS`] over two lists of four numbers, the second in two sections.
 fn launch(grid: &Grid, seed: u64) -> Result<LaunchResult, Error> {
     let arrays = [vec![0i64, 4, 8], (1..=8).collect()].map(ArrowBuffer::from_vec);
     let inputs = Invocation::new(&Signature::of(&grid.function), arrays, vec![2], Limits::default()).unwrap();
@@ -93,7 +94,7 @@ fn launch(grid: &Grid, seed: u64) -> Result<LaunchResult, Error> {
     })
 }
 
-/// Each of the teams that share a round needs a result of its own.
+/// Teams that share a round need separate partial results.
 #[test]
 fn sections_without_partial_results_are_found() {
     let valid = sums(MemorySpace::Rounds);
@@ -108,7 +109,8 @@ fn sections_without_partial_results_are_found() {
     }
 }
 
-/// Bounds of sections are the same throughout a chunk.
+/// The verifier rejects an assignment of the bounds of a section inside a loop, since the bounds
+/// stay the same throughout a chunk.
 #[test]
 fn bounds_within_a_loop_are_found() {
     let mut broken = sums(MemorySpace::Rounds);

@@ -64,9 +64,9 @@ fn assert_agrees_in_vectors(case: &FunctionCase, (status, expected): &(Status, I
     }
 }
 
-/// Runs a function by the interpreter over two memories, by the instant tier with each effort, and
-/// as a grid with teams of five sizes. Asserts that statuses and owned buffers agree; returns the
-/// status and the interpreter's invocation.
+/// Runs a function in the interpreter, over plain vectors and over the memory of kernels; in the
+/// instant tier, with each effort; and as a grid, with teams of five sizes. Asserts that statuses
+/// and owned buffers agree. Returns the status and the interpreter's invocation.
 pub(crate) fn run_in_process(
     function: &Function,
     inputs: &[ArrowBuffer],
@@ -85,9 +85,9 @@ pub(crate) fn run_in_process(
     expected
 }
 
-/// Runs functions as [`run_in_process`] does, and by the optimizing tier, which compiles all of
-/// them in one translation unit. Asserts that all runs agree; returns statuses and invocations of
-/// the interpreter.
+/// Runs functions as [`run_in_process`] does, and also in the optimizing tier, which compiles all
+/// functions in one translation unit. Asserts that all runs agree. Returns the statuses and the
+/// interpreter's invocations.
 pub(crate) fn run_all(cases: &[FunctionCase]) -> Vec<(Status, Invocation)> {
     let functions: Vec<&Function> = cases.iter().map(|case| &case.function).collect();
     let kernels = toolchain().compile(&functions).unwrap();

@@ -88,8 +88,8 @@ fn growth_stops_at_the_limit_and_when_cancelled() {
     let f = function(MERGE);
     let kernel = compile(&f, Effort::Full).unwrap();
     let program = Interpreter::new(&f).unwrap();
-    // 2000 coordinates and values take 24,000 bytes; growth asks for twice as much, but accepts
-    // less.
+    // 2000 coordinates and values take 24,000 bytes; growth requests twice the needed bytes, but
+    // accepts less.
     for (limit, expected) in [(4096, Status::OutOfMemory), (32 << 10, Status::Done), (1 << 20, Status::Done)] {
         let limits = Limits::memory(limit);
         let mut on = merge_on(&kernel, limits.clone());
@@ -224,7 +224,7 @@ fn loops_over_neighbouring_elements_keep_their_meaning_on_vectors() {
     }
 }
 
-/// In loops over narrow integers, comparisons and selects have as many vector lanes as their
+/// Comparisons and selects in loops over narrow integers have as many vector lanes as their
 /// operands.
 #[test]
 fn loops_over_bytes_keep_their_meaning_on_vectors() {

@@ -1,4 +1,5 @@
-//! Every operator on every type at edge values; the right operand is in a register or a constant.
+//! Tests of every operator on every type at edge values. The right operand of a binary operator is
+//! in a register or a constant.
 
 use super::backends::{run_all, run_in_process};
 use arrow_buffer::Buffer as ArrowBuffer;
@@ -228,8 +229,8 @@ fn casts_to_integers_and_back_agree_on_edge_values() {
     run_all(&cases);
 }
 
-/// Subtraction from zero is not negation, whose zero results have the other sign. The test also
-/// subtracts zero.
+/// Subtraction from zero is not negation: `0 - 0` is `0`, but the negation of `0` is `-0`. The test
+/// also covers the subtraction of zero.
 #[test]
 fn differences_with_zero_agree_on_edge_values() {
     let mut cases = Vec::new();

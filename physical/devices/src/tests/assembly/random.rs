@@ -33,11 +33,12 @@ const INPUT_INDEX: Buffer = Buffer(22);
 const OWNED_INDEX: Buffer = Buffer(23);
 const PERM: Buffer = Buffer(24);
 const KEY: Buffer = Buffer(25);
-/// A buffer like `OWNED_INDEX`, for swaps with it.
+/// A buffer of the same type as `OWNED_INDEX`, with which it is swapped.
 const TWIN: Buffer = Buffer(26);
 
-/// Number of translation units of random functions, and of functions in each.
+/// Number of translation units of random functions.
 const UNITS: usize = 4;
+/// Number of functions in each translation unit.
 const FUNCTIONS_EACH: usize = 25;
 
 struct FunctionDraw {

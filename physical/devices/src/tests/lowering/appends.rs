@@ -1,4 +1,4 @@
-//! Rounds that append to outputs and workspaces, shared by the lanes of teams of any size.
+//! Tests of loops whose rounds append to outputs and workspaces, in teams of any size.
 
 use super::{Rng, TestRunner, compare_runners};
 use crate::grid::{GridPlan, TeamSize};

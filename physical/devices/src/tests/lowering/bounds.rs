@@ -1,5 +1,5 @@
-//! Coordinates out of bounds: every backend ends a run with the same error, and accepts coordinates
-//! in bounds.
+//! Tests of coordinates out of bounds: every backend ends a run with the same error, and accepts
+//! coordinates in bounds.
 
 use super::{Rng, check, formats, tensor};
 use crate::launch::grid_interpreter;
@@ -338,8 +338,8 @@ fn sizes_whose_product_wraps_around_are_an_error() {
     }
 }
 
-/// Reads at computed coordinates, each with an `outside`, do not copy the code of the loop once for
-/// each read. A subscript after a subscript out of bounds is not checked.
+/// Reads with an `outside` share the code of the loop, instead of copying it for each read. If a
+/// subscript is out of bounds, the later subscripts of the read are not checked.
 #[test]
 fn many_reads_out_of_bounds_share_one_body() {
     let text = |tree: &str, fill: f64, subscripts: &str, reads: usize| {

@@ -1,4 +1,4 @@
-//! Every seeded fault of lowering is detected by some program.
+//! Tests that each seeded fault of lowering is detected by at least one program.
 
 #[path = "../../../../../tests/common/programs/draw/mod.rs"]
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "the tests of the workspace use all of it")]
@@ -118,8 +118,9 @@ fn every_seeded_fault_is_caught() {
 /// Number of random programs that search for faults.
 const SEEDS: u64 = 1500;
 
-/// Returns whether a random program gives the defined result; `None` if the result is not defined,
-/// or if the program is rejected or has inputs with bounds of blocks.
+/// Returns whether a random program computes the result that the interpreter of Notation defines.
+/// Returns `None` if there is no such result, or if the program is rejected or has inputs with
+/// bounds of blocks.
 fn is_as_defined(case: &ProgramCase) -> Option<bool> {
     let inputs = || case.tensors.iter().filter(|t| t.role == Role::Input);
     let dense = inputs().map(|t| (t.name.clone(), t.values.clone())).collect();

@@ -1,5 +1,5 @@
-//! Comparison of the interpreter of Assembly, of Cranelift and of the interpreter of grids with the
-//! interpreter of Notation. The programs run in random formats of their inputs and outputs, on
+//! Tests that the interpreter of Assembly, the instant tier and the interpreter of grids agree with
+//! the interpreter of Notation. The programs run in random formats of their inputs and outputs, on
 //! random data.
 
 pub(crate) mod appends;
@@ -133,7 +133,7 @@ fn check(text: &str, cases: usize) {
 }
 
 /// Checks that backends agree with the interpreter of Notation in `cases` combinations of formats;
-/// the error says where they differ.
+/// the error describes the first difference.
 fn compare_runners(text: &str, cases: usize, runners: &[TestRunner]) -> Result<(), String> {
     let mut rng = Rng(text.len() as u64);
     let parsed = parse(text).map_err(|e| format!("{e}\n{text}"))?;

@@ -1,4 +1,4 @@
-//! Outputs with the patterns of inputs: only values are written.
+//! Tests of outputs with the patterns of inputs, of which only values are written.
 
 use super::check;
 use redpoll_compiler::notation::{Program, TensorDecl, normalize, parse};

@@ -91,7 +91,7 @@ fn argmin_by_row() {
     );
 }
 
-/// Pairs that are folded in each round are not folded once for all rounds.
+/// A fold of pairs in each round is not replaced by one fold for all rounds.
 #[test]
 fn coordinates_of_each_round() {
     check(
@@ -191,8 +191,8 @@ fn blocks_with_ragged_ends() {
 const BLOCKS_BY_COLUMNS: &str = "(modes (outer 1 2) (outer 0 2) (inner 1 2) (inner 0 2)
     (dense (sparse-list (dense (dense (element))))))";
 
-/// Loops whose only bounds are those of tensors stored in blocks or by diagonals take these
-/// tensors' dimensions as bounds.
+/// If only tensors stored in blocks or by diagonals bound a loop, the loop takes its bounds from
+/// the dimensions of these tensors.
 #[test]
 fn blocks_and_diagonals_bound_loops() {
     let formats = ["(bcsr 2 3)", "(csb 2 3)", "dia", "(mode-generic 2 2)", BLOCKS_BY_COLUMNS];
@@ -236,7 +236,7 @@ fn folds_short_circuit_and_integrate() {
            (for i (for j (xor= (y i) (A i j)))))",
         200,
     );
-    // A fold by `coalesce` continues as long as its value is NaN, which no value equals.
+    // A fold by `coalesce` continues as long as its value is NaN, which is not equal to itself.
     for fill in ["3.0", "nan"] {
         check(
             &format!(
@@ -339,8 +339,8 @@ fn code_grows_linearly_with_operands() {
     };
     for (op, kind) in ["+", "*"].into_iter().flat_map(|op| LevelKind::general().map(move |kind| (op, kind))) {
         let sizes: Vec<usize> = (2..=10).map(|n| size(n, op, kind)).collect();
-        // The loops of two or three operands are nested in each other; those of more operands
-        // share one loop.
+        // The loops over two or three operands are nested in each other; more operands share one
+        // loop.
         let name = kind.traits().name;
         assert!(sizes[..2].iter().all(|lines| *lines < 800), "`{op}` of {name}: {sizes:?} lines");
         assert!(sizes[1..].windows(2).all(|w| w[1] <= w[0] + 120), "`{op}` of {name}: {sizes:?} lines");
@@ -496,8 +496,8 @@ fn a_consumer_declares_the_tensor_that_it_tests() {
     }
 }
 
-/// A subscript is lowered correctly even if the value of its variable is a literal, as it is
-/// between the entries of a list.
+/// A subscript is lowered correctly even if the value of its variable is a literal, such as the
+/// fill value between the entries of a list.
 #[test]
 fn sums_with_a_variable_that_is_the_fill_value() {
     let bodies = [
@@ -528,7 +528,7 @@ fn sums_with_a_variable_that_is_the_fill_value() {
             );
         }
     }
-    // The index in the subscript may also be that of a loop outside of the `let`.
+    // The index in the subscript may also belong to a loop around the `let`.
     check(
         "(program (input G (type (shape 4) u8 0 (sparse-list (element)))) (input x (type (shape 5) f64 0.0 dense))
            (output y (type (shape 3) f64 0.0 dense))

@@ -1,5 +1,5 @@
-//! Programs compute the same results under every schedule, over inputs of any format; schedules
-//! that would change the result are rejected.
+//! Tests that programs compute the same results under every schedule, over inputs of any format,
+//! and that schedules that would change the result are rejected.
 
 use super::{RUNNERS, Rng, compare_in_formats, formats};
 use expect_test::{Expect, expect};
@@ -28,8 +28,8 @@ fn check(declarations: &str, body: &str, schedules: &[&str], cases: usize) {
                 decl.ty = Arc::new(TensorType { format: Format::dense(decl.ty.shape.len()), ..(*decl.ty).clone() });
             }
             let plain = normalize(plain).unwrap_or_else(|e| panic!("{e}\n{text}"));
-            // If a format stores the modes in another order, its outermost mode is not that of the
-            // outermost loop.
+            // If a format stores the modes in another order, the outermost loop does not iterate
+            // over the outermost storage mode.
             let row_major = written.tensors.iter().all(|t| modes_in_order(&t.ty));
             if schedule.contains("stored") && !row_major {
                 continue;
@@ -107,7 +107,8 @@ fn matrix_times_vector() {
     );
 }
 
-/// Blocks of a loop append their rows; they are not treated as loops that return to earlier rows.
+/// Blocks of a split loop append their rows. Lowering does not treat the blocks as loops that
+/// return to earlier rows.
 #[test]
 fn blocks_of_rows_are_appended() {
     check(
@@ -249,8 +250,9 @@ fn workspaces_bring_writes_into_order() {
     );
 }
 
-/// A sum with a further summand is already computed in a temporary. In a linear combination of
-/// columns with a further factor, the sum goes into a workspace first.
+/// If a sum has a further summand, the program already computes the sum in a temporary, and its
+/// loops can be split. If a sum has a further factor, `precompute` moves the sum into a workspace,
+/// and the loops can then change places.
 #[test]
 fn sums_are_precomputed_before_loops_change_places() {
     let declarations = "(input A (type (shape 5 7) f64 0.0 csr)) (input x (type (shape 7) f64 0.0 dense))

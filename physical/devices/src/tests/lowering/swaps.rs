@@ -1,4 +1,4 @@
-//! Buffers that are swapped between rounds, and loops that stop at the first match.
+//! Tests of buffers that are swapped between rounds, and of loops that stop at the first match.
 
 use super::check;
 

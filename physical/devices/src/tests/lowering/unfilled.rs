@@ -1,5 +1,5 @@
-//! Tests of buffers that lowering leaves without initial fill values. Debug builds fill them with
-//! garbage, and the results must not change.
+//! Tests of buffers that lowering leaves without initial fill values. Debug builds fill these
+//! buffers with garbage, and the results must not change.
 
 use super::check;
 use redpoll_compiler::lower::{LoweringOptions, lower};
@@ -43,7 +43,7 @@ fn outputs_that_loops_set_only_partly_are_filled() {
         "(for i (range 1 4) (for j (init (E i j) (A i j))))",
         "(for i (range 0 4) (for j (range 0 5) (init (E i j) (A i j))))",
         "(for i (for j (init (E (- 3 i) j) (A i j))))",
-        // The loops are led by stored entries.
+        // The stored entries of `S` divide the loops, so that no single loop sets all elements.
         "(for i (for j (init (E i j) (S i j))))",
         "(for i (for j (init (E i j) (+ (A i j) (S i j)))))",
     ] {

@@ -1,5 +1,5 @@
-//! Programs that write one element more than once, read what they write, or have loops of one
-//! round.
+//! Tests of programs that write one element more than once, read what they write, or have loops of
+//! one round.
 
 use super::check;
 use redpoll_compiler::notation::{normalize, parse, print};
@@ -31,7 +31,7 @@ fn a_constant_coordinate_is_appended_once() {
     }
 }
 
-/// In modes of size 1 and in ranges of one round, a coordinate is appended once, at any depth of
+/// A coordinate in a mode of size 1 or in a range of one round is appended once, at any depth of
 /// the loops.
 #[test]
 fn modes_and_ranges_of_one_round_are_appended_once() {
@@ -137,7 +137,7 @@ fn conditions_see_what_earlier_rounds_have_written() {
     );
 }
 
-/// In a run, several writes of one tensor are repeated round by round, unless repeating each write
+/// Several writes of one tensor in a run are repeated round by round, unless repeating each write
 /// by itself gives the same result.
 #[test]
 fn several_writes_of_one_tensor_in_a_run() {
@@ -209,7 +209,7 @@ fn variables_are_bound_once_in_each_copy_of_a_loop() {
     );
 }
 
-/// A value read out of bounds by an outer subscript is not treated as an absent fiber.
+/// The value of an outer subscript out of bounds is not treated as an absent fiber.
 #[test]
 fn reads_out_of_bounds_of_several_modes() {
     for (outer, inner) in [("1.0", "1.0"), ("1.0", "2.0"), ("1.0", "0.0"), ("0.0", "1.0"), ("5.0", "0.0")] {
@@ -233,7 +233,7 @@ fn reads_out_of_bounds_of_several_modes() {
     );
 }
 
-/// Copying a workspace by an overwrite preserves its pattern.
+/// An overwrite that copies a workspace stores no fill values if each element is written once.
 #[test]
 fn single_overwrites_store_no_fill_values() {
     for level in ["csr", "dcsr", "coo"] {
@@ -246,7 +246,8 @@ fn single_overwrites_store_no_fill_values() {
         let normal = normalize(parse(&program).unwrap()).unwrap();
         let init = |text: &str| text.contains("(init (C ");
         assert!(init(&print(&normal)), "{}", print(&normal));
-        // An element that a later round overwrites may have a value by then.
+        // With a loop around the copy, a later round may overwrite an element that already has a
+        // value.
         let again = program
             .replace("(for k (+=", "(for k (range 0 5) (+=")
             .replace("(for i (where", "(for l (range 0 2) (for i (where")

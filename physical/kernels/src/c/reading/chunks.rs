@@ -1,5 +1,5 @@
-//! Removal of chunks from a function: the bounds of the chunk are replaced by those of all rounds.
-//! Growth, the record of lengths, constant conditions and needless assignments are removed.
+//! Removal of chunks from a function: the bounds of the chunk are replaced by the bounds of all
+//! rounds. Growth, the record of lengths, constant conditions and needless assignments are removed.
 
 use super::{for_each_part, for_each_stmt};
 use redpoll_compiler::assembly::{
@@ -9,8 +9,8 @@ use redpoll_logic::Scalar;
 use std::collections::{HashMap, HashSet};
 
 /// Makes one chunk of all rounds: the bounds of the chunk become 0 and `i64::MAX`. Removes growth
-/// and its checks, the lengths of outputs, which are 0 at the start, and the conditions and
-/// assignments that become constant.
+/// with its checks, and the records of the lengths of outputs, which are 0 at the start. Removes
+/// conditions and assignments that become constant.
 pub(super) fn remove_chunks(function: &mut Function) {
     let mut known = HashMap::from([
         (function.chunk.0, Expr::Const(Scalar::I64(0))),
@@ -91,8 +91,8 @@ fn simplify(function: &Function, body: Vec<Stmt>, known: &HashMap<Local, Expr>) 
     simplified
 }
 
-/// Computes operators on the bounds of all rounds, given that every size is at least 0 and less
-/// than `i64::MAX`.
+/// Simplifies minima, maxima and comparisons with the bounds of all rounds, given that every size
+/// is at least 0 and less than `i64::MAX`.
 fn fold(function: &Function, e: &Expr) -> Expr {
     let part = |e: &Expr| Box::new(fold(function, e));
     let int = |e: &Expr| match e {
@@ -146,13 +146,13 @@ fn fold(function: &Function, e: &Expr) -> Expr {
     }
 }
 
-/// Returns whether a buffer records the lengths of outputs. The names of buffers of tensors have a
-/// dot.
+/// Returns whether a buffer records the lengths of outputs. No buffer of a tensor has this name,
+/// because the names of such buffers contain a dot.
 fn is_lengths(function: &Function, buffer: Buffer) -> bool {
     function.buffers[buffer.index()].name == "lengths"
 }
 
-/// Removes assignments to locals that nothing reads, and those at the end of the function.
+/// Removes assignments to locals that nothing reads, and assignments at the end of the function.
 pub(super) fn remove_unread(body: &mut Vec<Stmt>) {
     while matches!(body.last(), Some(Stmt::Assign(..))) {
         body.pop();

@@ -5,8 +5,8 @@ use redpoll_compiler::assembly::{BinaryOp, BufferRole, CompareOp, Expr, Function
 use redpoll_logic::Scalar;
 use std::collections::{HashMap, HashSet};
 
-/// Returns the variable of the loop whose rounds threads share: that of the first loop, if its
-/// bounds depend on those of the chunk.
+/// Returns the variable of the loop whose rounds threads share: the first loop, if its bounds
+/// depend on the bounds of the chunk.
 pub(super) fn chunked_loop(function: &Function) -> Option<Local> {
     let mut bounds = HashSet::from([function.chunk.0, function.chunk.1]);
     let mut first = None;
@@ -41,9 +41,9 @@ pub(super) fn is_unchanged(function: &Function, e: &Expr, body: &[Stmt]) -> bool
     })
 }
 
-/// Makes a `for` loop of each `while` loop that increments a local at the end of its rounds, if the
-/// local is set before the loop and nothing else uses it. A bound that only the loop reads is
-/// written in the head of the loop.
+/// Turns each `while` loop that increments a local at the end of a round into a `for` loop, if the
+/// local is set before the loop and used nowhere else. A bound that only the loop reads is written
+/// in the head of the loop.
 pub(super) fn make_for_loops(function: &mut Function) {
     let body = std::mem::take(&mut function.body);
     let uses = Uses::of(&body);
@@ -89,7 +89,8 @@ fn block(function: &Function, body: Vec<Stmt>, uses: &Uses) -> Vec<Stmt> {
     out
 }
 
-/// Returns the local that a `while` loop counts, if only the loop reads the local.
+/// Returns the local that a `while` loop increments in each round, if only the loop reads the
+/// local.
 fn counter(function: &Function, stmt: &Stmt, uses: &Uses) -> Option<Local> {
     let Stmt::While { cond: Expr::Compare(CompareOp::Lt, var, hi), body } = stmt else { return None };
     let Expr::Local(var) = **var else { return None };
@@ -103,7 +104,7 @@ fn counter(function: &Function, stmt: &Stmt, uses: &Uses) -> Option<Local> {
     counts.then_some(var)
 }
 
-/// Returns the `for` loop from `lo` of a `while` loop that counts `var`. `before` are the
+/// Turns a `while` loop that increments `var` into a `for` loop from `lo`. `before` holds the
 /// assignments before the loop.
 fn for_loop(
     function: &Function,

@@ -67,7 +67,7 @@ pub fn reading_text(function: &Function) -> String {
 /// The functions that the text calls, whose names are not available for arrays and locals.
 const LIBRARY: [&str; 5] = ["min", "max", "sort", "sort_by", "swap"];
 
-/// The largest length of the list of parameters in one line.
+/// Maximum length of a list of parameters on one line, in bytes.
 const MAX_LINE: usize = 80;
 
 fn c_name(name: &str) -> String {
@@ -75,11 +75,11 @@ fn c_name(name: &str) -> String {
     if name.starts_with(|c: char| c.is_ascii_alphabetic()) { name } else { format!("kernel_{name}") }
 }
 
-/// C for readers.
+/// The dialect of C for readers.
 struct ReadingDialect {
-    /// For each buffer, the tensor and the level whose coordinates it has.
+    /// For each buffer of coordinates, its tensor and level.
     lists: Vec<Option<(String, usize)>>,
-    /// The variable of the loop that threads share.
+    /// The variable of the loop whose rounds threads share.
     parallel: Option<Local>,
 }
 
@@ -120,8 +120,8 @@ impl StmtDialect for ReadingDialect {
         }
     }
 
-    /// Writes a comment before a loop that threads share, a search, or a loop that ends with the
-    /// last of several lists.
+    /// Writes a comment before a loop whose rounds threads share, before a search, and before a
+    /// loop that runs until the last of several lists ends.
     fn before_loop(w: &mut StmtWriter<'_, Self>, stmt: &Stmt) {
         let comment = match stmt {
             Stmt::For { var, .. } if w.dialect.parallel == Some(*var) => "parallel: threads share the rounds",
@@ -184,7 +184,7 @@ impl StmtDialect for ReadingDialect {
     }
 }
 
-/// Adds the loads that a round of a loop assigns to locals, apart from those in inner loops.
+/// Adds the loads that a round of a loop assigns to locals, apart from loads in inner loops.
 fn add_loads<'s>(body: &'s [Stmt], loads: &mut Vec<&'s Expr>) {
     for stmt in body {
         match stmt {

@@ -4,18 +4,18 @@ use super::{for_each_part, for_each_stmt};
 use redpoll_compiler::assembly::{CompareOp, Expr, Function, Local, Stmt};
 use std::collections::HashMap;
 
-/// Returns the tensor and the part of a buffer's name, such as `A` and `idx1` of `A.idx1`.
+/// Splits the name of a buffer into tensor and part, such as `A.idx1` into `A` and `idx1`.
 fn part_of(name: &str) -> Option<(&str, &str)> {
     name.rsplit_once('.')
 }
 
-/// Returns the tensor and the level whose coordinates a buffer has, by the name of the buffer.
+/// Returns the tensor and the level whose coordinates a buffer holds, given the name of the buffer.
 pub(super) fn list_of(name: &str) -> Option<(String, usize)> {
     let (tensor, part) = part_of(name)?;
     Some((tensor.to_owned(), part.strip_prefix("idx")?.parse().ok()?))
 }
 
-/// Gives buffers and locals the names of textbooks: `A_ptr` and `A_idx` for the only list of
+/// Gives buffers and locals the names that textbooks use: `A_ptr` and `A_idx` for the only list of
 /// `A`, and `x` for a dense tensor. Positions of `A` are named `pA`, coordinates at level 1 of `A`
 /// are named `jA`.
 pub(super) fn give_names(function: &mut Function) {
@@ -42,7 +42,7 @@ pub(super) fn give_names(function: &mut Function) {
     for_each_part(&function.body, &mut |e| {
         if let Expr::Load { buffer, at } = e
             && let Expr::Local(position) = **at
-            // The middle of a search keeps its name.
+            // The midpoint of a binary search keeps its name.
             && function.locals[position.index()].name != "mid"
             && let Some((tensor, part)) = &parts[buffer.index()]
             && (part.starts_with("idx") || part == "val" && !is_alone(tensor))
@@ -52,7 +52,8 @@ pub(super) fn give_names(function: &mut Function) {
             locals.entry(position).or_insert_with(|| format!("p{tensor}{suffix}"));
         }
     });
-    // Locals that bound a loop over positions of a list are named as the ends of the list.
+    // Locals that bound a loop over positions of a list are named after the variable of the loop,
+    // such as `pA_begin` and `pA_end`.
     let mut ends: HashMap<Local, String> = HashMap::new();
     for_each_stmt(&function.body, &mut |stmt| {
         let (var, lo, hi) = match stmt {

@@ -11,7 +11,7 @@ pub(super) fn write_plainly(function: &mut Function) {
     function.body = block(function, body, &mut BranchFacts::default());
 }
 
-/// BranchFacts about `i64` locals at a point of a function.
+/// Facts about `i64` locals at a point of a function.
 #[derive(Clone, Default)]
 struct BranchFacts {
     minima: Minima,
@@ -35,14 +35,14 @@ impl BranchFacts {
         self.minima.assign(function, local, value);
     }
 
-    /// Returns these facts and a comparison, if there is one.
+    /// Returns these facts, with `comparison` added if there is one.
     fn with(&self, comparison: Option<(CompareOp, Local, Local)>) -> BranchFacts {
         let mut facts = self.clone();
         facts.compared.extend(comparison);
         facts
     }
 
-    /// Returns whether `a <= b`, if the facts decide that.
+    /// Returns whether `a <= b`; `None` if the facts do not decide this.
     fn at_most(&self, a: Local, b: Local) -> Option<bool> {
         self.compared.iter().find_map(|&(op, x, y)| match op {
             CompareOp::Eq if (x, y) == (a, b) || (y, x) == (a, b) => Some(true),
@@ -52,13 +52,13 @@ impl BranchFacts {
         })
     }
 
-    /// Returns the local whose value a minimum has, if the facts decide that.
+    /// Returns the operand that a minimum is equal to; `None` if the facts do not decide this.
     fn least(&self, minimum: Local) -> Option<Local> {
         let [_, a, b] = self.minima.iter().find(|[m, ..]| *m == minimum)?;
         self.at_most(a, b).map(|first| if first { a } else { b })
     }
 
-    /// Returns `x <= y` for the comparison `x == min(x, y)`.
+    /// Returns `x <= y` for the comparison `x == min(x, y)`, as a constant if the facts decide it.
     fn with_other_side(&self, a: &Expr, b: &Expr) -> Option<Expr> {
         let (Expr::Local(a), Expr::Local(b)) = (a, b) else { return None };
         let (x, y) = self.minima.iter().find_map(|[minimum, x, y]| match () {
@@ -92,7 +92,7 @@ fn compare(op: CompareOp, a: Local, b: Local) -> Expr {
     Expr::Compare(op, Box::new(Expr::Local(a)), Box::new(Expr::Local(b)))
 }
 
-/// Returns `a and b`; `x <= y and y <= x` is `x == y`.
+/// Returns `a and b`, simplified; `x <= y and y <= x` becomes `x == y`.
 fn both(a: Expr, b: Expr) -> Expr {
     match (a, b) {
         (Expr::Const(Scalar::Bool(true)), e) | (e, Expr::Const(Scalar::Bool(true))) => e,
@@ -103,8 +103,8 @@ fn both(a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// Returns the negation of a condition, as a comparison if possible. NaN is neither less than a
-/// float nor at least as large.
+/// Returns the negation of a condition, as a comparison if possible. The negation of `a < b` for
+/// floats is not `b <= a`, since both are false if an operand is NaN.
 fn negated(function: &Function, e: Expr) -> Expr {
     let Expr::Compare(op, a, b) = e else { return Expr::Unary(UnaryOp::Not, Box::new(e)) };
     let is_float = function.prim_of(&a).is_float();
@@ -141,8 +141,8 @@ fn block(function: &Function, body: Vec<Stmt>, facts: &mut BranchFacts) -> Vec<S
     out
 }
 
-/// Rewrites an `if` whose condition is rewritten. The branches of `a <= b` with a branch on
-/// `b <= a` become branches on `a == b` and `a < b`.
+/// Rewrites the branches of an `if` whose condition is already rewritten. If the branch for
+/// `a <= b` starts with a test of `b <= a`, both tests become tests of `a == b` and `a < b`.
 fn branch(
     function: &Function,
     cond: Expr,
@@ -180,7 +180,7 @@ fn branch(
     when(cond, branch(then, compared), branch(other, otherwise))
 }
 
-/// Returns the comparison of two `i64` locals, if the condition is one.
+/// Returns the operator and the operands of a condition that compares two `i64` locals.
 fn compared_locals(function: &Function, cond: &Expr) -> Option<(CompareOp, Local, Local)> {
     let Expr::Compare(op, a, b) = cond else { return None };
     let (Expr::Local(a), Expr::Local(b)) = (&**a, &**b) else { return None };

@@ -27,14 +27,14 @@ fn unit() -> String {
     text.replace(HEAD, "")
 }
 
-/// Kernels as readable C have the names of textbooks, and no frame around their loops.
+/// Readable C has the names that textbooks use, and no frame around its loops.
 #[test]
 fn kernels_to_read_are_as_reviewed() {
     let text = |name| reading_text(&lower_to_read(&golden_program(name), &[], LoweringOptions::default()));
     redpoll_golden::check_all(GOLDEN, "reading.c", READ_PROGRAMS.map(|name| (name, text(name))));
 }
 
-/// The kernel of every golden program can be read: no part of the frame is left.
+/// The readable C of every golden program contains no part of the frame.
 #[test]
 fn kernels_to_read_have_no_frame() {
     let programs = std::fs::read_dir(GOLDEN).unwrap().map(|entry| entry.unwrap());

@@ -1,4 +1,4 @@
-//! The C compiler of this machine: finds it, identifies it, runs it.
+//! Finds, identifies and runs the C compiler of this machine.
 
 use super::compiler_note::CompilerNote;
 use super::{cpu, process};
@@ -11,23 +11,23 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::{io, thread};
 
-/// Flags for kernels. The second half keeps the bits equal to those of the other backends, or
-/// permits optimizations that do not change them: `errno` and the floating-point exception flags
-/// are never read.
+/// Flags for kernels. The second half makes results equal to the results of other backends, bit for
+/// bit, or permits optimizations that do not change results: `errno` and the floating-point
+/// exception flags are never read.
 const FLAGS: &[&str] =
     &["-std=c11", "-O3", "-fPIC", "-shared", "-fwrapv", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"];
 
 /// Flags for the host processor; its features are part of the key of cached kernels.
 const NATIVE: &[&str] = if cfg!(target_arch = "x86_64") { &["-march=native"] } else { &[] };
 
-/// The library with rounding functions, for machines without instructions for them.
+/// The library with rounding functions, for machines without rounding instructions.
 const LIBRARIES: &[&str] = &["-lm"];
 
 /// A C compiler with its version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Compiler {
     pub(super) path: PathBuf,
-    /// Arguments with which `cc` would call the compiler: wrappers and the target, no optimization.
+    /// Arguments that the crate `cc` would pass: wrappers and the target, but no optimization.
     pub(super) args: Vec<OsString>,
     pub(super) env: Vec<(OsString, OsString)>,
     pub(super) version: String,
@@ -35,9 +35,9 @@ pub(super) struct Compiler {
 
 impl Compiler {
     /// Finds the named compiler. Without a name, finds the compiler that the crate `cc` chooses:
-    /// the value of `CC`, or the usual compiler of the target. A compiler that an earlier process
-    /// has noted on disk and that has not changed since is not started. A compiler that is started
-    /// must answer each call within `time`.
+    /// the value of `CC`, or the usual compiler of the target. Starts no compiler if an earlier
+    /// process has noted the compiler on disk, and the compiler has not changed since. Otherwise
+    /// the compiler must answer each call within `time`.
     ///
     /// # Errors
     /// The reason why no compiler can be used.
@@ -80,7 +80,7 @@ impl Compiler {
         Ok(compiler)
     }
 
-    /// Finds the compiler by the crate `cc`, without its version.
+    /// Finds the compiler through the crate `cc`, which does not report its version.
     fn find_with_cc(command: Option<&Path>) -> Result<Compiler, String> {
         let folder = tempfile::tempdir().map_err(|e| format!("cannot create a temporary folder: {e}"))?;
         let mut build = cc::Build::new();
@@ -111,8 +111,8 @@ impl Compiler {
         [FLAGS, NATIVE].into_iter().flatten().copied()
     }
 
-    /// Returns all that determines the machine code apart from the text: the path, arguments and
-    /// version of the compiler, the flags, and the features of the processor.
+    /// Returns a text of all that determines the machine code besides the C text: the path,
+    /// arguments and version of the compiler, the flags, and the features of the processor.
     pub(super) fn identity(&self) -> String {
         let flags: Vec<&str> = Compiler::flags().chain(LIBRARIES.iter().copied()).collect();
         let (path, args, version) = (self.path.display(), &self.args, &self.version);

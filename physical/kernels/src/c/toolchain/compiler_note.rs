@@ -84,8 +84,8 @@ fn note_text(compiler: &Compiler) -> Option<String> {
     is_valid.then(|| parts.join(&SEPARATOR.to_string()))
 }
 
-/// Returns a text that changes with the file of a program. A name without a folder is looked up in
-/// `PATH`.
+/// Returns a text that changes whenever the file of a program changes. A name without a folder is
+/// looked up in `PATH`.
 fn file_stamp(program: &Path) -> Option<String> {
     let found = if program.components().count() > 1 {
         program.to_owned()

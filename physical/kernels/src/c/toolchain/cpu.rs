@@ -3,8 +3,8 @@
 
 use std::sync::OnceLock;
 
-/// Returns the CPUID words of an x86-64 processor, without those that differ from core to core; the
-/// name of the architecture for other processors.
+/// Returns the CPUID words of an x86-64 processor, without the words that differ from core to core;
+/// the name of the architecture for other processors.
 pub(super) fn features() -> &'static str {
     static FEATURES: OnceLock<String> = OnceLock::new();
     FEATURES.get_or_init(query)
@@ -19,7 +19,8 @@ fn query() -> String {
     // features.
     for (leaf, part) in [(0, 0), (1, 0), (7, 0), (7, 1), (0xd, 0), (0xd, 1), (0x24, 0), (0x8000_0001, 0)] {
         let registers = __cpuid_count(leaf, part);
-        // Leaf 1 has the number of the core, and leaf 0xd the size of the state in use.
+        // This register has the number of the core in leaf 1, and the size of the state in use in
+        // leaf 0xd. Both may differ from core to core.
         let ebx = if leaf == 1 || leaf == 0xd { 0 } else { registers.ebx };
         let _ = write!(text, "{:x} {ebx:x} {:x} {:x};", registers.eax, registers.ecx, registers.edx);
     }

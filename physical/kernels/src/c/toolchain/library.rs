@@ -11,8 +11,8 @@ use tempfile::TempDir;
 #[derive(Debug)]
 pub(super) struct Library {
     handle: libloading::Library,
-    /// The temporary folder of the library's file, if needed. The field follows the handle, so that
-    /// the handle is dropped first.
+    /// The temporary folder of the library's file, on systems where a loaded library needs its
+    /// file. The field follows the handle, so that the handle is dropped first.
     _folder: Option<TempDir>,
 }
 
@@ -22,9 +22,9 @@ impl Library {
     /// # Errors
     /// [`Error::LoadLibrary`] with the message of the loader.
     pub(super) fn load(path: &Path, folder: Option<TempDir>) -> Result<Library, Error> {
-        // SAFETY: the library was compiled from text without code that runs on loading, by this
-        // process or, if it comes from the cache, by another process of this user; its checksum was
-        // verified.
+        // SAFETY: the C text of the library has no code that runs on loading, unless the user has
+        // edited the text. A library from the cache was compiled by a process of this user, and its
+        // checksum was verified.
         let handle = unsafe { libloading::Library::new(path) };
         let handle = handle.map_err(|e| load_error(path, &e))?;
         // On Unix a loaded library does not need its file; elsewhere the file stays until the

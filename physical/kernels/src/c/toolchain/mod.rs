@@ -105,7 +105,7 @@ impl Toolchain {
     ///
     /// # Errors
     /// [`Error::InterfaceMismatch`] if the text was printed for functions with other buffers or
-    /// parameters; otherwise those of [`compile`](Toolchain::compile).
+    /// parameters; otherwise like [`compile`](Toolchain::compile).
     pub fn compile_edited(&self, text: &str, signatures: &[Arc<Signature>]) -> Result<Vec<CompiledKernel>, Error> {
         let expected = interface(signatures);
         if !text.lines().any(|line| line == expected) {
@@ -165,14 +165,14 @@ impl Toolchain {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
-    /// Caches a library in memory and returns the cached one: of two libraries with the same key,
-    /// the first stays.
+    /// Caches a library in memory and returns the cached library, which is an earlier one if the
+    /// key was present.
     fn insert_loaded(&self, key: String, library: Arc<Library>) -> Arc<Library> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(key, || library).clone()
     }
 }
 
-/// A text to be compiled.
+/// A C text to compile, with the compiler and its time limit.
 #[derive(Clone, Copy)]
 struct Compilation<'a> {
     text: &'a str,
@@ -181,9 +181,10 @@ struct Compilation<'a> {
 }
 
 impl Compilation<'_> {
-    /// Compiles in a work folder and moves the library into the cache. If the move fails, the
-    /// library is loaded from the work folder. Compiles in a folder of temporary files if there is
-    /// no work folder, or if the compilation there fails for any reason but its time limit.
+    /// Compiles in a work folder of the cache and moves the library into the cache. If the move
+    /// fails, the library is loaded from the work folder. Compiles in a folder of temporary files
+    /// if there is no work folder, or if the compiler fails there for another reason than its time
+    /// limit.
     fn library(self, key: &str, disk: Option<&DiskCache>) -> Result<Library, Error> {
         match disk.map(|disk| (disk, disk.work_folder())) {
             Some((disk, Ok(folder))) => match self.compile_in(&folder) {
@@ -192,7 +193,7 @@ impl Compilation<'_> {
                     Err(_) => Library::load(&library, Some(folder)),
                 },
                 Err(error @ Error::CompilerTimeout { .. }) => Err(error),
-                // The disk of the cache may be full while another one is not.
+                // The disk of the cache may be full, while the disk of temporary files has space.
                 Err(_) => self.compile_in_temp(),
             },
             _ => self.compile_in_temp(),

@@ -1,4 +1,4 @@
-//! Programs with a time limit, so that a hanging compiler does not block its caller forever.
+//! Runs programs with a time limit, so that a hanging compiler does not block its caller forever.
 
 use std::io::{self, Read};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};

@@ -1,4 +1,4 @@
-//! The caches and their faults, missing and failing compilers, edited texts.
+//! Tests of the caches and their faults, of missing and failing compilers, and of edited texts.
 
 use super::{DiskCache, Toolchain, ToolchainCounters, ToolchainOptions, emit};
 use crate::CacheFolder;
@@ -98,8 +98,8 @@ fn counting_compiler(folder: &Path, version: &str) -> PathBuf {
 #[cfg(unix)]
 fn script(folder: &Path, text: &str) -> PathBuf {
     let script = folder.join("cc");
-    // Another process writes the file: a file that this process has open for writing may be
-    // inherited by a child that another thread starts, and then it cannot be executed.
+    // Another process writes the file. If this process opened the file for writing, a child that
+    // another thread starts could inherit the open file, and the file could not be executed.
     let write = format!("printf %s \"$1\" > '{0}.new' && chmod +x '{0}.new' && mv '{0}.new' '{0}'", script.display());
     let written = std::process::Command::new("sh").args(["-c", &write, "sh", text]).status().unwrap();
     assert!(written.success());
@@ -110,7 +110,7 @@ fn script(folder: &Path, text: &str) -> PathBuf {
 #[cfg(unix)]
 #[test]
 fn a_compiler_that_hangs_is_stopped() {
-    // The compiler hangs at matching calls, with a child that would live for a day.
+    // The compiler hangs in calls that match the pattern, with a child that would run for a day.
     let seconds = Duration::from_secs;
     let cases = [("*", true, seconds(1)), ("*--version*", true, seconds(3)), ("*-shared*", false, seconds(3))];
     for (hangs, is_unusable, compiler_time) in cases {
@@ -218,7 +218,7 @@ fn kernels_compile_without_a_usable_folder() {
     }
     let off = Toolchain::new(ToolchainOptions { cache: CacheFolder::Off, ..ToolchainOptions::default() });
     assert_eq!((run(&off).compiled, off.cache_fault()), (1, None));
-    // A file with the name of the entry prevents its creation, as a full disk would.
+    // A file with the name of the entry prevents the creation of the entry, as a full disk would.
     let folder = tempfile::tempdir().unwrap();
     run(&at(folder.path()));
     let entry = library(folder.path()).parent().unwrap().to_owned();

@@ -1,5 +1,5 @@
-//! Lists of coordinates (`ptr` and `idx`), shared by sparse lists, hash levels and byte maps, and
-//! checks that further kinds share.
+//! Lists of coordinates (`ptr` and `idx`), shared by sparse lists, hash levels and byte maps. Also
+//! has checks that other kinds use.
 
 use super::blocks::check_offsets;
 use crate::levels::{ArrayClass, Fibers, LevelData, array_prim};
@@ -14,9 +14,9 @@ pub(crate) struct ListArrays {
     pub(crate) entries: u64,
 }
 
-/// Builds the lists of entries that are sorted by parent position and coordinate; equal entries are
-/// merged if the level is unique. Replaces the parent positions in `positions` with the numbers of
-/// the entries.
+/// Builds the lists from entries that are sorted by parent position and coordinate. Equal entries
+/// are merged if the level is unique. Replaces each parent position in `positions` with the own
+/// position of the entry.
 pub(crate) fn build_list(
     format: LevelFormat,
     dimension: u64,
@@ -61,7 +61,7 @@ pub(crate) fn all_entries(data: LevelData<'_>) -> Range<u64> {
 }
 
 /// Checks `ptr` and `idx`, and returns the end of the last fiber in `idx`. Appends the runs of
-/// equal coordinates to `runs`, which is given if the level is not unique.
+/// equal coordinates to `runs`, which the caller passes if the level is not unique.
 pub(crate) fn check_list(data: LevelData<'_>, parents: u64, runs: Option<&mut Vec<Range<u64>>>) -> Result<u64, String> {
     let (ptr, idx) = (data.arrays[0].indices(), data.arrays[1].indices());
     let end = check_ptr(ptr, parents, ("coordinates of idx", idx.len()))?;
@@ -83,8 +83,8 @@ pub(crate) fn check_ptr(ptr: Indices<'_>, parents: u64, (elements, len): (&str, 
     Ok(end)
 }
 
-/// Checks the coordinates of one fiber against dimension and flags, and appends its runs of equal
-/// coordinates to `runs`.
+/// Checks the coordinates of one fiber against the dimension and the flags of the level. Appends
+/// the runs of equal coordinates to `runs`.
 pub(crate) fn check_fiber(
     data: LevelData<'_>,
     idx: Indices<'_>,

@@ -6,7 +6,7 @@ use crate::levels::{ArrayClass, CoordinateRun, LevelData, RunLevel, array_prim};
 use crate::{Array, Error, Indices};
 use std::ops::Range;
 
-/// Builds a level from distinct entries, each of which becomes a run: see
+/// Builds a level from distinct entries, with one run for each entry: see
 /// [`crate::levels::Level::build`].
 pub(crate) fn build_single_runs(
     level: &dyn RunLevel,

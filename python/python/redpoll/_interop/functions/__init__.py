@@ -30,8 +30,8 @@ def call(
 ) -> Any:
     """Return the result of a function of NumPy, or `NotImplemented`.
 
-    Arrays that may contain arrays of redpoll, such as arrays of dask, implement the function
-    instead.
+    The result is `NotImplemented` for arrays of other libraries that may contain arrays of redpoll,
+    such as dask. These libraries implement the function.
     """
     if called.__module__ not in ("numpy", "numpy.linalg"):
         return NotImplemented
@@ -41,7 +41,7 @@ def call(
     function = ADAPTERS.get(name) or getattr(namespace(), _RENAMED.get(name, name), None)
     if not callable(function) or isinstance(function, type):
         return NotImplemented
-    # Arguments that the function lacks are dropped if their values change nothing.
+    # Arguments whose values change nothing are dropped, because the function may lack them.
     given = {key: value for key, value in kwargs.items() if not _is_neutral(function, key, value)}
     if not _accepts(function, len(args), tuple(given)):
         return NotImplemented
@@ -56,7 +56,7 @@ _NEUTRAL: dict[str, tuple[Any, ...]] = {
 
 
 def _is_neutral(function: Callable[..., Any], key: str, value: Any) -> bool:
-    """Return whether a function lacks an argument whose value would change nothing anyway."""
+    """Return whether an argument can be dropped: its value has no effect on the function."""
     if key not in _NEUTRAL or value is None:
         return key in _NEUTRAL
     parameters = _parameters(function)

@@ -76,7 +76,7 @@ def linalg_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     if ord not in (None, "fro") and (modes != 1 or not isinstance(ord, (int, float))):
         return NotImplemented
     if ord == "fro" and modes != 2:
-        raise ValueError(f"the Frobenius norm is that of matrices, found {modes} modes")
+        raise ValueError(f"the Frobenius norm expects 2 modes, found {modes}")
     axis = tuple(range(x.ndim)) if axis is None else axis
     magnitudes = xp.abs(x)
     if ord in (None, "fro", 2):

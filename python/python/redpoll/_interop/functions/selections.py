@@ -32,7 +32,7 @@ def where(condition: Any, *values: Any) -> Any:
     if not values:
         return namespace().nonzero(as_array(condition))
     if len(values) != 2:
-        raise ValueError("where expects both or neither of the values where the condition is true and false")
+        raise ValueError("where expects both or neither of the values `x` and `y`")
     numbers = (bool, int, float)
     return namespace().where(as_array(condition), *(one if isinstance(one, numbers) else as_array(one) for one in values))
 

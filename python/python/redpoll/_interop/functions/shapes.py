@@ -27,7 +27,7 @@ def stack(arrays: Any, axis: int = 0, *, dtype: Any = None) -> Any:
 
 
 def _at_least(array: Any, rank: int) -> Any:
-    """Return an array with at least `rank` modes. New modes of size 1 are inserted as by NumPy."""
+    """Insert modes of size 1, at the same positions as NumPy, up to `rank` modes."""
     array = as_array(array)
     while array.ndim < min(rank, 2):
         array = namespace().expand_dims(array, axis=0)
@@ -104,7 +104,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
 
 
 def checked_axis(axis: int, rank: int) -> int:
-    """Return an axis that counts from the start."""
+    """Return the axis as a number that is not negative."""
     if not -rank <= axis < rank:
         raise AxisError(f"axis {axis} is out of range for an array of {rank} modes")
     return axis % rank
@@ -216,7 +216,7 @@ def diag(v: Any, k: int = 0) -> Any:
     if v.ndim == 2:
         return xp.diagonal(v, offset=k)
     if v.ndim != 1:
-        raise ValueError(f"a diagonal is a vector or that of a matrix, found shape {v.shape}")
+        raise ValueError(f"diag expects a vector or a matrix, found shape {v.shape}")
     size = v.shape[0] + abs(k)
     columns = xp.pad(v, [(max(k, 0), max(-k, 0))])
     return xp.where(xp.eye(size, size, k=k, dtype=xp.bool), columns, xp.zeros((), dtype=v.dtype))

@@ -1,7 +1,8 @@
 //! Backward reads of levels that list their coordinates: from the last entry to the first.
 //!
-//! `r` is one past the current entry. `q` is the position of that entry, as in forward reads, so
-//! that the child is the same. Coordinates are negated, so that they ascend.
+//! `r` is one past the current entry. `q` is the position of the current entry, as in forward
+//! reads, so reads in both directions have the same child. Coordinates are negated, so that they
+//! ascend.
 
 use super::list::ListEntries;
 use crate::assembly::Stmt;

@@ -1,9 +1,9 @@
 //! Joining of adjacent runs whose children are fibers: the data written below the second run is
 //! compared with the data below the first run and, if equal, rolled back.
 //!
-//! A level supports this by [`Comparable`], which compares its fibers while the tensor is being
-//! written. Rolling back restores only the counters of the levels below. The rolled-back data stays
-//! in memory, so all memory is reset before it is used.
+//! A level kind that supports joining implements [`Comparable`], which compares fibers while the
+//! tensor is being written. Rolling back restores only the counters of the levels below. The
+//! rolled-back data stays in memory, so all memory is reset before it is used.
 
 use crate::assembly::{BinaryOp, Buffer, CompareOp, Expr, Local, Stmt};
 use crate::lower::level::lowering;

@@ -39,8 +39,8 @@ pub(crate) fn fill_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr)) 
     cx.push(Stmt::For { var: p, lo: lo.clone(), hi: hi.clone(), body });
 }
 
-/// Returns a local with the first entry of a fiber, the end of its entries, and the code that sets
-/// both. A fiber that is not stored has no entries.
+/// Returns a local with the position of the first entry of a fiber, the end of the fiber's entries,
+/// and the code that sets both. A fiber that is not stored has no entries.
 pub(crate) fn positions(cx: &mut Cx<'_>, ptr: Buffer, fiber: &Fiber) -> (Local, Expr, Vec<Stmt>) {
     let (q, end) = (cx.new_local("q", Prim::I64), cx.new_local("q_end", Prim::I64));
     let bounds = vec![Stmt::Assign(q, load(ptr, fiber.lo.clone())), Stmt::Assign(end, load(ptr, plus(&fiber.lo, 1)))];
@@ -168,8 +168,8 @@ impl ListEntries {
     }
 }
 
-/// Returns the looplet for writes to a level with unique coordinates: a coordinate is appended if
-/// something was written below it.
+/// Returns the looplet for writes to a level with unique coordinates: a coordinate is appended if a
+/// value was written below it.
 pub(crate) fn append(cx: &mut Cx<'_>, at: LevelId, idx: Buffer, fiber: &Fiber) -> Looplet {
     let len = cx.level(at).counter();
     let mode = cx.tensor(at.tensor).assemble_mode;

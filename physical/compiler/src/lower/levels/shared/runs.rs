@@ -2,9 +2,9 @@
 //!
 //! During writing, `open` is the fiber being written, and `covered` is one past the last coordinate
 //! of its last run. Moving on to a fiber completes all fibers before it, so `ptr` always describes
-//! complete fibers. A run is counted only after something was written below it. If a fiber
-//! before `open` is written, its position was unused and now belongs to another fiber. A run whose
-//! child equals that of the run before joins that run: see [`super::join`].
+//! complete fibers. A run is counted only after a value was written below it. A write to a fiber
+//! before `open` reuses the position of a fiber that was not written. A run whose child equals the
+//! child of the previous run joins the previous run: see [`super::join`].
 
 use super::join::{self, RunJoin, SavedCounters, compare_each, compare_entry};
 use super::list::positions;
@@ -110,7 +110,7 @@ impl RunArrays {
             Stmt::Assign(left, first_of(local(q))),
             Stmt::Assign(stop, sub(&int(past), &local(left))),
         ];
-        // The chunk of a fiber that may be absent must start with a gap, like in forward reads.
+        // The chunk of a fiber that may be absent must start with a gap, as in forward reads.
         let chunk = match (self.left, &fiber.present) {
             (None, None) => child,
             _ => {
@@ -214,8 +214,8 @@ impl RunArrays {
         cx.assign(covered, hi.clone());
     }
 
-    /// Drops the fibers from `to` on: a parent position below which nothing was written is reused
-    /// by another fiber.
+    /// Drops the fibers from `to` on, if `to` is before the open fiber. The fiber at `to` then
+    /// reuses the parent position of a fiber that was not written.
     fn drop_fibers_from(self, cx: &mut Cx<'_>, at: LevelId, to: &Expr) {
         let (len, (open, covered)) = (cx.level(at).counter(), cx.level(at).open_fiber());
         let drop_fibers = vec![
@@ -298,7 +298,7 @@ fn after_gap(fill: &AccessCursor, first: &Expr, run: Looplet) -> Looplet {
 }
 
 /// Returns the treatment of existing positions below a run. A leaf may still have the value of a
-/// run that joined the one before.
+/// run that joined the previous run.
 fn mode_below(cx: &Cx<'_>, at: LevelId) -> AssembleMode {
     match is_last(cx, at) {
         true => AssembleMode::GrowAndReset,
