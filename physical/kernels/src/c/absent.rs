@@ -63,5 +63,5 @@ impl Toolchain {
 pub fn stop_compilers() {}
 
 fn absent() -> Error {
-    Error::NoCompiler("this build lacks the feature `c`".into())
+    Error::NoCompiler("this build lacks the feature `c`; first build with that feature".into())
 }

@@ -1,8 +1,9 @@
 //! Expressions: C text with as few parentheses as the grammar and readers need.
 //!
 //! C promotes narrower types to `int`, and converts operands of different types to one type. So
-//! results of arithmetic on narrow types are cast back. A constant or a narrow index is written
-//! with its own type only if no other operand, assignment or parameter converts it ([`Typing`]).
+//! results of arithmetic on narrow types are cast back. A constant, or a load of a narrow index, is
+//! written with its type in Assembly only if no other operand, assignment or parameter converts it
+//! ([`Typing`]).
 
 use super::facts::LocalFacts;
 use super::helpers::{Dialect, Helpers};
@@ -47,11 +48,13 @@ pub struct ExprWriter<'a> {
     /// The variable of the enclosing lane fold, and the offset of the current lane; `None` outside
     /// of lane folds.
     pub lane: Option<(Local, usize)>,
-    /// The vectors in which the text computes adjacent elements of a lane fold.
+    /// The type of the vectors in which the text computes adjacent elements of a lane fold; `None`
+    /// if the text computes single elements.
     pub vector: Option<VectorType>,
 }
 
 /// A type of vectors.
+#[derive(Clone)]
 pub struct VectorType {
     pub name: String,
     /// The number of elements.
@@ -111,7 +114,8 @@ impl ExprWriter<'_> {
     /// `None` for operators, because their operands are written as vectors, and if the text
     /// computes single elements.
     fn vector_text(&mut self, e: &Expr) -> Option<ExprText> {
-        let (vector, (var, number)) = (self.vector.take()?, self.lane?);
+        let (var, number) = self.lane?;
+        let vector = self.vector.take()?;
         let text = match e {
             e if !e.mentions(var) => Some(cast(self.function.prim_of(e), self.text(e, Typing::Exact))),
             Expr::Load { buffer, at } if steps_by_one(at, var) => {
@@ -132,6 +136,18 @@ impl ExprWriter<'_> {
         };
         self.vector = Some(vector);
         text
+    }
+
+    /// Returns the text of an expression as a vector for an argument of a helper. C converts a
+    /// scalar to a vector only if the other operand of an operator is a vector, so a vector of
+    /// zeros is subtracted from a scalar.
+    fn vector_argument(&mut self, e: &Expr, vector: &VectorType) -> String {
+        let is_invariant = self.lane.is_none_or(|(var, _)| !e.mentions(var));
+        let text = self.text(e, Typing::Exact);
+        match is_invariant {
+            true => format!("{} - ({}){{0}}", parenthesize(text, Precedence::Sum), vector.name),
+            false => text.0,
+        }
     }
 
     fn text(&mut self, e: &Expr, typing: Typing) -> ExprText {
@@ -217,8 +233,8 @@ impl ExprWriter<'_> {
         (decl.class == BufferClass::Index).then_some(decl.prim)
     }
 
-    /// Returns whether the text of an expression may have another type in C than the expression,
-    /// unless the context converts the text.
+    /// Returns whether the text of an expression with [`Typing::Weak`] may have another type in C
+    /// than the expression.
     fn is_weak(&self, e: &Expr) -> bool {
         matches!(e, Expr::Const(_)) || self.element(e).is_some_and(|prim| prim != Prim::I64 && prim != Prim::U64)
     }
@@ -251,6 +267,13 @@ impl ExprWriter<'_> {
                 let a = self.text(a, Typing::Exact);
                 let text = ExprText(format!("{symbol}{}", parenthesize(a, Precedence::Atom)), Precedence::Prefix);
                 return narrow(prim, text);
+            }
+            UnaryOp::Abs
+                if prim.is_float()
+                    && let Some(vector) = self.vector.clone() =>
+            {
+                let helper = self.helpers.vector_abs(prim, vector.width);
+                return ExprText(format!("{helper}({})", self.vector_argument(a, &vector)), Precedence::Atom);
             }
             UnaryOp::Abs if prim.is_float() => "fabs",
             UnaryOp::Abs if prim.is_signed() => {
@@ -288,6 +311,11 @@ impl ExprWriter<'_> {
 
     fn binary(&mut self, op: BinaryOp, a: &Expr, b: &Expr) -> ExprText {
         let prim = self.function.prim_of(a);
+        if let (Some(vector), BinaryOp::Min | BinaryOp::Max) = (self.vector.clone(), op) {
+            let helper = self.helpers.vector_min_max(op, prim, vector.width);
+            let (a, b) = (self.vector_argument(a, &vector), self.vector_argument(b, &vector));
+            return ExprText(format!("{helper}({a}, {b})"), Precedence::Atom);
+        }
         let is_division = matches!(op, BinaryOp::Div | BinaryOp::Rem);
         if is_division && prim.is_int() && is_plain_divisor(b) {
             let (a, b) = self.operands(a, b);
@@ -339,7 +367,10 @@ impl ExprWriter<'_> {
             BinaryOp::Max if prim == Prim::Bool => ("|", Precedence::Bits),
             BinaryOp::Xor => ("^", Precedence::Bits),
             _ => {
-                let helper = self.helpers.binary(op, prim);
+                let helper = match &self.vector {
+                    Some(vector) => self.helpers.vector_min_max(op, prim, vector.width),
+                    None => self.helpers.binary(op, prim),
+                };
                 return ExprText(format!("{helper}({}, {})", a.0, b.0), Precedence::Atom);
             }
         };
@@ -373,7 +404,8 @@ impl ExprWriter<'_> {
     }
 }
 
-/// Returns whether arithmetic on a type can overflow the signed type in which C computes it.
+/// Returns whether sums, differences and negations of a type can overflow the signed type in which
+/// C computes them.
 fn overflows(prim: Prim) -> bool {
     prim.is_signed() && prim.is_int() && prim.bits() >= 32
 }
@@ -384,7 +416,8 @@ fn is_plain_divisor(e: &Expr) -> bool {
     matches!(e, Expr::Const(by) if by.to_i128().is_some_and(|by| by != 0 && by != -1) && !matches!(by, Scalar::Bool(_)))
 }
 
-/// Returns whether an expression is a constant less than the width of a type.
+/// Returns whether an expression is a constant from 0 up to, but not including, the width of a
+/// type.
 fn is_shift_within(prim: Prim, e: &Expr) -> bool {
     matches!(e, Expr::Const(by) if by.to_i128().is_some_and(|by| (0..i128::from(prim.bits())).contains(&by)))
 }

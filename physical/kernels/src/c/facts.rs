@@ -43,8 +43,8 @@ pub struct LocalFacts {
     /// For each local, whether no read of the local gives a negative number.
     non_negative: Vec<bool>,
     minima: Minima,
-    /// For each local, whether its value is always computed from positions and coordinates, so that
-    /// sums do not overflow.
+    /// For each local, whether its values satisfy [`LocalFacts::is_position`], so that sums do not
+    /// overflow.
     positions: Vec<bool>,
 }
 
@@ -61,14 +61,15 @@ impl LocalFacts {
         LocalFacts { non_negative, minima: Minima::default(), positions }
     }
 
-    /// Returns whether an `i64` is computed from positions, coordinates, parameters, small
-    /// constants and truth values alone.
+    /// Returns whether an `i64` is computed from positions, coordinates, parameters, bounds of the
+    /// chunk, small constants and truth values alone. The conditions of selects, and the numbers of
+    /// bits in shifts to the right, do not count.
     pub(crate) fn is_position(&self, function: &Function, e: &Expr) -> bool {
         is_position(function, &self.positions, e)
     }
 
-    /// Returns the two sides of `x <= y` if that is equivalent to `a == b`, and whether neither
-    /// side can be negative.
+    /// Returns the two sides of `x <= y` if the facts prove that this is equivalent to `a == b`,
+    /// and whether neither side can be negative.
     pub(crate) fn as_at_most(&self, a: &Expr, b: &Expr) -> Option<(Local, Local, bool)> {
         let (Expr::Local(a), Expr::Local(b)) = (a, b) else { return None };
         let sides = |x: Local, least: Local| {

@@ -12,7 +12,9 @@ use std::fmt::Write;
 
 /// The buffers, parameters and locals of a function that its body uses.
 pub struct TableUses {
+    /// Buffers whose elements are loaded or stored.
     pub buffers: Vec<bool>,
+    /// Buffers that are grown or swapped.
     pub grown: Vec<bool>,
     pub params: Vec<bool>,
     /// Locals that a statement other than a loop assigns; a loop declares its own variable.
@@ -57,7 +59,7 @@ impl TableUses {
 /// Writes a verified function and its entry with the given name.
 ///
 /// Inputs are parameters of a separate function, so that the compiler can rely on `restrict`. Owned
-/// buffers are plain variables, since the callbacks for sorting and growth change them.
+/// buffers are plain variables, since callbacks sort, grow and swap them.
 pub fn write(function: &Function, entry: &str, helpers: &mut Helpers, out: &mut String) {
     let (names, uses) = (Identifiers::new(function), TableUses::of(function));
     comment(function, &names, out);
@@ -112,8 +114,8 @@ pub fn comment(function: &Function, names: &Identifiers, out: &mut String) {
     }
 }
 
-/// Replaces backslashes, which may continue a line comment, and characters other than visible
-/// ASCII.
+/// Replaces backslashes, which may continue a line comment, and characters other than visible ASCII
+/// by question marks.
 fn one_line(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_graphic() && c != '\\' { c } else { '?' }).collect()
 }

@@ -1,7 +1,8 @@
-//! Helper functions for operators that C lacks or defines differently at the edges.
+//! Helper functions for operators that C lacks, or defines differently at the edges, and for
+//! functions of the mathematical library; types of vectors.
 //!
-//! A comment above a helper states the values of its operator at the edges. The compiler folds the
-//! branches that constants decide.
+//! A comment above a helper states the values of its operator at the edges, if the operator has
+//! special ones. The compiler folds the branches that constants decide.
 
 use super::types::{c_type, greatest, least, unsigned};
 use redpoll_compiler::assembly::{BinaryOp, MathFn, UnaryOp};
@@ -117,6 +118,49 @@ impl Helpers {
         })
     }
 
+    /// Returns the name of the helper for the minimum or maximum of vectors.
+    pub(super) fn vector_min_max(&mut self, op: BinaryOp, prim: Prim, width: usize) -> String {
+        let (ty, mask) = (self.vector(prim, width), self.mask(prim, width));
+        let verb = if op == BinaryOp::Min { "min" } else { "max" };
+        self.add(format!("rp_vector_{verb}_{prim}x{width}"), |name| {
+            let select = |test: &str, then: &str, other: &str| {
+                format!("({test} & ({mask}){then}) | (~{test} & ({mask}){other})")
+            };
+            let body = match prim.is_float() {
+                true => {
+                    let (negate, sign) = if op == BinaryOp::Min { ("", "") } else { ("    a = -a, b = -b;\n", "-") };
+                    format!(
+                        "{negate}    const {mask} less = ({mask})(a < b), greater = ({mask})(b < a);\n    \
+                         const {mask} x = {}, y = {};\n    return {sign}({ty})(x | y);\n",
+                        select("less", "a", "b"),
+                        select("greater", "b", "a")
+                    )
+                }
+                false => {
+                    let before = if op == BinaryOp::Min { "<" } else { ">" };
+                    let selected = select("before", "a", "b");
+                    format!("    const {mask} before = ({mask})(a {before} b);\n    return ({ty})({selected});\n")
+                }
+            };
+            format!("{}static inline {ty} {name}({ty} a, {ty} b) {{\n{body}}}\n", comment(op, prim))
+        })
+    }
+
+    /// Returns the name of the helper for the absolute values of a vector of floats.
+    pub(super) fn vector_abs(&mut self, prim: Prim, width: usize) -> String {
+        let (ty, mask) = (self.vector(prim, width), self.mask(prim, width));
+        let number = greatest(if prim == Prim::F32 { Prim::I32 } else { Prim::I64 });
+        self.add(format!("rp_vector_abs_{prim}x{width}"), |name| {
+            format!("static inline {ty} {name}({ty} a) {{\n    return ({ty})(({mask})a & {number});\n}}\n")
+        })
+    }
+
+    /// Returns the name of the type of vectors of integers with as many and as large elements.
+    /// Comparisons of vectors have elements of 0 and -1 of this type.
+    fn mask(&mut self, prim: Prim, width: usize) -> String {
+        self.vector(if prim.bytes() == 4 { Prim::I32 } else { Prim::I64 }, width)
+    }
+
     /// Returns the name of the helper for `0 - x` of floats.
     pub(crate) fn sub_from_zero(&mut self, prim: Prim) -> String {
         self.add(format!("rp_sub_from_zero_{prim}"), |name| {
@@ -193,8 +237,9 @@ impl Helpers {
     }
 
     /// Returns the name of the helper that calls a function of the mathematical library. All
-    /// backends call the same functions; C code finds them in a table of the frame, which is the
-    /// first argument of the helper. Text for readers calls functions of the standard library.
+    /// backends of this machine call the same functions; C code finds them in a table of the frame,
+    /// which is the first argument of the helper. Text for readers calls functions of the standard
+    /// library.
     pub fn math(&mut self, function: MathFn, prim: Prim) -> String {
         if self.dialect == Dialect::Reading {
             return format!("{}{}", function.name(), float_suffix(prim));

@@ -4,13 +4,15 @@
 //! variables keep their names, and operators that C has are written as C operators. The following
 //! rules keep the bits equal to those of the other targets:
 //!
-//! - integers wrap (`-fwrapv`), and values narrower than `int` are cast back after each operation;
-//! - operators that C leaves undefined or defines differently (division, shifts by the width, casts
-//!   of floats to integers, minimum and maximum of floats) are helper functions that follow the
-//!   operator table;
+//! - integers wrap (`-fwrapv`), and values narrower than `int` are cast back after operations that
+//!   may exceed their type;
+//! - operators that C leaves undefined or defines differently (division of integers by 0 or -1,
+//!   shifts by the width or more, casts of floats to integers, minimum and maximum of floats) are
+//!   helper functions that follow the operator table; divisions by other constants need no helper;
 //! - floats are not contracted (`-ffp-contract=off`), and sums keep their order; lane folds are
 //!   written with vectors, or lane by lane;
-//! - all targets call the same functions of the mathematical library, through a table in the frame;
+//! - the functions of the mathematical library are those that the other targets of the CPU call;
+//!   the text finds them in a table of the frame;
 //! - buffers have the types of their elements, and only inputs, which are never modified, are
 //!   `restrict`.
 

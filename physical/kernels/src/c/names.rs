@@ -3,8 +3,8 @@
 use redpoll_compiler::assembly::Function;
 use std::collections::HashSet;
 
-/// Words that are not available as names: keywords, names that headers define, and names that the
-/// generated text uses.
+/// Words that are not available as names: keywords, names that headers or compilers define, and
+/// names that the generated text uses.
 const RESERVED: &[&str] = &[
     "auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
     "false", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short",
@@ -114,7 +114,7 @@ pub(super) fn partial(acc: &str) -> String {
 }
 
 /// Returns whether headers may define the name: their macros, such as `INT64_MAX` and `SIZE_MAX`,
-/// have no lower-case letters.
+/// have several characters, and no lower-case letters.
 fn may_be_macro(name: &str) -> bool {
     name.len() > 1 && !name.contains(|c: char| c.is_ascii_lowercase())
 }

@@ -7,15 +7,16 @@ use std::time::Duration;
 /// The options of a toolchain.
 #[derive(Clone, Debug)]
 pub struct ToolchainOptions {
-    /// The compiler; `None` for the compiler that `CC` names, or else the usual compiler of the
-    /// target.
+    /// The compiler; `None` for the compiler that `CC` or a variant of this variable, such as
+    /// `HOST_CC`, names, or else the usual compiler of the target.
     pub compiler: Option<PathBuf>,
     /// The cache on disk.
     pub cache: CacheFolder,
     /// Size limit of the cache on disk, in bytes.
     pub cache_bytes: u64,
     /// Time limit of the compiler for one unit, and for each call that identifies the compiler. A
-    /// compiler that exceeds the limit is killed, and the call returns an error.
+    /// call that exceeds the limit returns an error, and the compiler is killed, unless the crate
+    /// `cc` has started it.
     pub compiler_time: Duration,
 }
 

@@ -18,8 +18,8 @@ pub trait StmtDialect: Sized {
     /// stores.
     fn store_condition(&self, active: <Self::Extension as Extension>::ActiveLanes) -> &'static str;
 
-    /// Writes the code at the start of each round of a loop with this body: a poll for
-    /// cancellation, if the loop needs a poll.
+    /// Writes the text at the start of each round of a loop with this body: a poll for cancellation
+    /// if the loop needs a poll, or a comment for readers.
     fn poll_round(w: &mut StmtWriter<'_, Self>, body: &[Stmt<Self::Extension>]);
 
     /// Writes the lines before a loop: none, unless the dialect comments on loops.

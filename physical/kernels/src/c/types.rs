@@ -38,10 +38,10 @@ pub fn greatest(prim: Prim) -> String {
     format!("{}INT{}_MAX", if prim.is_signed() { "" } else { "U" }, prim.bits())
 }
 
-/// The type that the text of a constant has in C.
+/// The type that the text of a constant, or of a loaded index, has in C.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Typing {
-    /// The constant's own type: the text alone determines the width of arithmetic.
+    /// The type in Assembly: the text alone determines the width of arithmetic.
     Exact,
     /// Any type that can hold the value: an assignment, a parameter or the other operand converts
     /// the value.

@@ -78,7 +78,8 @@ typedef struct {
 /// called.
 const CONVENTION: u32 = 2;
 
-/// Returns the line of a unit that identifies the buffers and parameters of its kernels.
+/// Returns the line of a unit that identifies the calling convention, and the buffers and
+/// parameters of the unit's kernels.
 pub(super) fn interface(signatures: &[Arc<Signature>]) -> String {
     let hash = blake3::hash(format!("{CONVENTION} {signatures:?}").as_bytes()).to_hex();
     format!("// Kernels of redpoll, interface {}.", &hash[..16])

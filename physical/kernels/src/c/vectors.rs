@@ -2,7 +2,7 @@
 //!
 //! If lanes are scalar variables, the compiler keeps the lanes in vectors only during full rounds.
 //! For the few remaining elements, the compiler extracts the lanes from the vectors, and afterwards
-//! combines the lanes in scalar code, too.
+//! combines the lanes in scalar code, too. So the text uses vectors itself, wherever it can.
 
 use super::expr::{VectorType, is_zero};
 use super::names::{lane, partial, rest};
@@ -18,7 +18,7 @@ const VECTOR_BYTES: usize = 32;
 impl StmtWriter<'_, SerialDialect> {
     /// Writes a lane fold on vectors: full rounds of all lanes, then vectors of the remaining
     /// elements, then a vector with the last elements and identities, then the combination of the
-    /// lanes in halves. Returns whether the fold can run on vectors.
+    /// lanes in halves. Writes nothing and returns `false` if the fold cannot run on vectors.
     pub(super) fn lanes_on_vectors(&mut self, fold: &LaneFold) -> bool {
         let Some((prim, width)) = vector_of(self.exprs.function, fold) else { return false };
         let ty = self.exprs.helpers.vector(prim, width);
@@ -38,6 +38,7 @@ impl StmtWriter<'_, SerialDialect> {
         for (k, name) in vectors.iter().enumerate().take(vectors.len() - 1) {
             self.fold_vector(fold, (k * width, width), name, &format!("if ({rest} >= {}) ", (k + 1) * width));
         }
+        let vector = VectorType { name: ty.clone(), width };
         self.nest(&format!("if ({rest} & {})", width - 1), |s| {
             let partial = partial(&acc);
             s.line(&format!("{ty} {partial} = {identities};"));
@@ -49,6 +50,7 @@ impl StmtWriter<'_, SerialDialect> {
                 let value = s.lane_value(fold, k);
                 s.line(&format!("{head}{partial}[{k}] = {value};"));
             }
+            s.exprs.vector = Some(vector.clone());
             for (k, name) in vectors.iter().enumerate() {
                 let folded = s.exprs.fold_names(fold.op, fold.acc, name, &partial);
                 let is_else = if k == 0 { "" } else { "else " };
@@ -56,9 +58,12 @@ impl StmtWriter<'_, SerialDialect> {
                     if k + 1 == vectors.len() { String::new() } else { format!("if ({rest} < {}) ", (k + 1) * width) };
                 s.line(&format!("{is_else}{head}{name} = {folded};"));
             }
+            s.exprs.vector = None;
         });
         self.line("}");
+        self.exprs.vector = Some(vector);
         self.combine_halves(fold, &vectors);
+        self.exprs.vector = None;
         let names: Vec<String> = (0..width).map(|k| lane(&acc, vectors.len() + k)).collect();
         let elements: Vec<String> =
             names.iter().enumerate().map(|(k, name)| format!("{name} = {}[{k}]", vectors[0])).collect();
@@ -104,8 +109,8 @@ fn vector_of(function: &Function, fold: &LaneFold) -> Option<(Prim, usize)> {
 }
 
 /// Returns whether C can compute an expression on vectors of adjacent elements, with the same bits
-/// as on scalars. Such an expression consists of invariants, operators that C has for vectors,
-/// loads of values, and casts.
+/// as on scalars. Such an expression consists of invariants, operators that C or a helper has for
+/// vectors, loads of values, and casts.
 fn is_vector(function: &Function, e: &Expr, var: Local, prim: Prim) -> bool {
     if !e.mentions(var) {
         return function.prim_of(e) == prim;
@@ -118,21 +123,23 @@ fn is_vector(function: &Function, e: &Expr, var: Local, prim: Prim) -> bool {
         }
         Expr::Cast(to, _) => *to == prim,
         Expr::Unary(UnaryOp::Neg, a) => are_vectors(&[a]),
+        Expr::Unary(UnaryOp::Abs, a) => prim.is_float() && are_vectors(&[a]),
         Expr::Binary(op, a, b) => {
-            let is_native = match op {
-                BinaryOp::Add | BinaryOp::Mul => true,
+            let has_vectors = match op {
+                BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max => true,
                 BinaryOp::Sub => !(prim.is_float() && is_zero(a)),
                 BinaryOp::Div => prim.is_float(),
                 BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => prim.is_int(),
                 _ => false,
             };
-            is_native && are_vectors(&[a, b])
+            has_vectors && are_vectors(&[a, b])
         }
         _ => false,
     }
 }
 
-/// Returns whether C has the operator of a fold for vectors.
+/// Returns whether C or a helper has the operator of a fold for vectors.
 fn has_vectors(op: BinaryOp) -> bool {
-    matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor)
+    use BinaryOp::{Add, And, Max, Min, Mul, Or, Xor};
+    matches!(op, Add | Mul | Min | Max | And | Or | Xor)
 }

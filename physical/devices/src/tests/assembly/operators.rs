@@ -1,5 +1,5 @@
-//! Tests of every operator on every type at edge values. The right operand of a binary operator is
-//! in a register or a constant.
+//! Tests at edge values: every operator on every type, casts, conditions, sorts and lane folds.
+//! Each binary operator is tested with a right operand in a register, and with constants.
 
 use super::backends::{run_all, run_in_process};
 use arrow_buffer::Buffer as ArrowBuffer;
@@ -97,8 +97,8 @@ pub(super) fn buffer_of(prim: Prim, values: &[Scalar]) -> ArrowBuffer {
     ArrowBuffer::from_vec(words.collect::<Vec<u64>>()).slice_with_length(0, bytes.len())
 }
 
-/// A function over the edge values `a[i]` and `b[j]` that stores each of `values` once for each
-/// pair.
+/// A function that stores each of `values` once for each pair of the edge values, `in[i]` and
+/// `in[j]`.
 struct EdgeTable {
     input: Prim,
     output: Prim,
@@ -477,7 +477,8 @@ fn lane_folds_agree_in_every_form() {
 /// Numbers of lanes of folds.
 const LANES: [u16; 5] = [1, 2, 4, 8, 16];
 
-/// Returns a function that stores folds over ranges of every length up to a few rounds.
+/// Returns a function that stores folds over ranges of every length, up to more than two rounds of
+/// all lanes.
 fn lane_folds(prim: Prim, op: BinaryOp, lanes: &[u16]) -> Function {
     let (acc, extra) = (Local(5), Local(6));
     let load = |at: Expr| Expr::Load { buffer: Buffer(0), at: Box::new(at) };
@@ -494,10 +495,11 @@ fn lane_folds(prim: Prim, op: BinaryOp, lanes: &[u16]) -> Function {
             Box::new(Expr::Binary(BinaryOp::Max, Box::new(x(3)), local(extra))),
         ),
         Expr::Local(extra),
-        // These values are folded in registers, since the loads are not contiguous.
+        // These values are folded in registers, since they are not contiguous loads.
         load(Expr::Binary(BinaryOp::Rem, local(AT), Box::new(int(5)))),
         Expr::Cast(prim, local(AT)),
     ];
+    let absolute = prim.is_float().then(|| Expr::Unary(UnaryOp::Abs, Box::new(x(0))));
     let start = Expr::Const(edges(prim)[1].clone());
     let mut body = vec![
         Stmt::Grow { buffer: Buffer(1), len: int(2000) },
@@ -505,7 +507,7 @@ fn lane_folds(prim: Prim, op: BinaryOp, lanes: &[u16]) -> Function {
         Stmt::Assign(extra, Expr::Const(edges(prim)[0].clone())),
     ];
     for lanes in lanes.iter().copied() {
-        for value in &forms {
+        for value in forms.iter().chain(&absolute) {
             let (identity, value) = (identity.clone(), value.clone());
             let (lo, hi) = (Expr::Local(Local(0)), Expr::Local(J));
             let fold = LaneFold { acc, op, identity, lanes, var: AT, lo, hi, value };

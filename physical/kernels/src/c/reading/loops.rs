@@ -1,12 +1,13 @@
-//! Loops that count: `while` loops whose last statement increments a local become `for` loops.
+//! Loops that count: `while` loops whose last statement increments a local become `for` loops. Also
+//! finds the loop whose rounds threads share.
 
 use super::{for_each_part, for_each_stmt};
 use redpoll_compiler::assembly::{BinaryOp, BufferRole, CompareOp, Expr, Function, Local, Stmt};
 use redpoll_logic::Scalar;
 use std::collections::{HashMap, HashSet};
 
-/// Returns the variable of the loop whose rounds threads share: the first loop, if its bounds
-/// depend on the bounds of the chunk.
+/// Returns the variable of the loop whose rounds threads share: the first loop, if it is a `for`
+/// loop whose bounds depend on the bounds of the chunk.
 pub(super) fn chunked_loop(function: &Function) -> Option<Local> {
     let mut bounds = HashSet::from([function.chunk.0, function.chunk.1]);
     let mut first = None;
@@ -26,7 +27,8 @@ pub(super) fn chunked_loop(function: &Function) -> Option<Local> {
     first.flatten()
 }
 
-/// Returns whether an expression has the same value in all rounds of a loop with this body.
+/// Returns whether an expression is known to have the same value in all rounds of a loop with this
+/// body. Loads of owned buffers count as changing.
 pub(super) fn is_unchanged(function: &Function, e: &Expr, body: &[Stmt]) -> bool {
     let mut assigned = HashSet::new();
     body.iter().for_each(|s| {
@@ -41,9 +43,10 @@ pub(super) fn is_unchanged(function: &Function, e: &Expr, body: &[Stmt]) -> bool
     })
 }
 
-/// Turns each `while` loop that increments a local at the end of a round into a `for` loop, if the
-/// local is set before the loop and used nowhere else. A bound that only the loop reads is written
-/// in the head of the loop.
+/// Turns a `while` loop with the condition `local < bound` that increments the local at the end of
+/// each round into a `for` loop, if the bound does not change, and the local is set right before
+/// the loop and used nowhere else. A bound that only the loop reads is written in the head of the
+/// loop.
 pub(super) fn make_for_loops(function: &mut Function) {
     let body = std::mem::take(&mut function.body);
     let uses = Uses::of(&body);
@@ -89,8 +92,8 @@ fn block(function: &Function, body: Vec<Stmt>, uses: &Uses) -> Vec<Stmt> {
     out
 }
 
-/// Returns the local that a `while` loop increments in each round, if only the loop reads the
-/// local.
+/// Returns the local that a `while` loop compares with an unchanged bound and increments at the end
+/// of each round, if only the loop reads the local, and only one other statement assigns it.
 fn counter(function: &Function, stmt: &Stmt, uses: &Uses) -> Option<Local> {
     let Stmt::While { cond: Expr::Compare(CompareOp::Lt, var, hi), body } = stmt else { return None };
     let Expr::Local(var) = **var else { return None };
@@ -130,8 +133,9 @@ fn for_loop(
     Stmt::For { var, lo, hi: *hi, body }
 }
 
-/// Removes the last assignment of a local, and returns its value, unless a later assignment changes
-/// the value or reads the local.
+/// Removes the last assignment of a local, and returns its value. Removes nothing and returns
+/// `None` if there is no assignment of the local, or if a later assignment changes the value or
+/// reads the local.
 fn take_value(assignments: &mut Vec<Stmt>, of: Local) -> Option<Expr> {
     let at = assignments.iter().rposition(|s| matches!(s, Stmt::Assign(local, _) if *local == of))?;
     let Stmt::Assign(_, value) = assignments[at].clone() else { return None };

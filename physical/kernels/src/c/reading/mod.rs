@@ -64,7 +64,8 @@ pub fn reading_text(function: &Function) -> String {
     helpers.texts().map(|helper| format!("{helper}\n")).collect::<String>() + &text
 }
 
-/// The functions that the text calls, whose names are not available for arrays and locals.
+/// The functions for minima, maxima, sorts and swaps, whose names are not available for arrays and
+/// locals.
 const LIBRARY: [&str; 5] = ["min", "max", "sort", "sort_by", "swap"];
 
 /// Maximum length of a list of parameters on one line, in bytes.
@@ -77,7 +78,8 @@ fn c_name(name: &str) -> String {
 
 /// The dialect of C for readers.
 struct ReadingDialect {
-    /// For each buffer of coordinates, its tensor and level.
+    /// For each buffer, the tensor and the level whose coordinates it holds; `None` for other
+    /// buffers.
     lists: Vec<Option<(String, usize)>>,
     /// The variable of the loop whose rounds threads share.
     parallel: Option<Local>,

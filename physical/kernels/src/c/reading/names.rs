@@ -4,7 +4,8 @@ use super::{for_each_part, for_each_stmt};
 use redpoll_compiler::assembly::{CompareOp, Expr, Function, Local, Stmt};
 use std::collections::HashMap;
 
-/// Splits the name of a buffer into tensor and part, such as `A.idx1` into `A` and `idx1`.
+/// Splits the name of a buffer into tensor and part, such as `A.idx1` into `A` and `idx1`; `None`
+/// if the name has no dot.
 fn part_of(name: &str) -> Option<(&str, &str)> {
     name.rsplit_once('.')
 }

@@ -141,8 +141,9 @@ fn block(function: &Function, body: Vec<Stmt>, facts: &mut BranchFacts) -> Vec<S
     out
 }
 
-/// Rewrites the branches of an `if` whose condition is already rewritten. If the branch for
-/// `a <= b` starts with a test of `b <= a`, both tests become tests of `a == b` and `a < b`.
+/// Rewrites the branches of an `if` whose condition is already rewritten. A test of `a <= b` whose
+/// branch consists of a test of `b <= a` becomes a test of `a == b`, followed by a test of `a < b`
+/// or `b < a`.
 fn branch(
     function: &Function,
     cond: Expr,

@@ -6,7 +6,7 @@ use redpoll_compiler::lower::{LoweringOptions, lower, lower_to_read};
 use redpoll_compiler::testing::examples::{DOT, SPMV, function};
 use redpoll_compiler::testing::{GOLDEN, golden_program};
 
-/// The programs of the golden files.
+/// The programs whose golden files have the C text of kernels.
 const PROGRAMS: [&str; 3] = ["spmv", "union", "spgemm"];
 
 /// The programs whose golden files have readable C.

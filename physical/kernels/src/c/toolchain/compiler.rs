@@ -35,9 +35,9 @@ pub(super) struct Compiler {
 
 impl Compiler {
     /// Finds the named compiler. Without a name, finds the compiler that the crate `cc` chooses:
-    /// the value of `CC`, or the usual compiler of the target. Starts no compiler if an earlier
-    /// process has noted the compiler on disk, and the compiler has not changed since. Otherwise
-    /// the compiler must answer each call within `time`.
+    /// the value of `CC` or of a variant of this variable, or the usual compiler of the target.
+    /// Starts no compiler if an earlier process has noted the compiler on disk, and the compiler
+    /// has not changed since. Otherwise the compiler must answer each call within `time`.
     ///
     /// # Errors
     /// The reason why no compiler can be used.
@@ -80,7 +80,8 @@ impl Compiler {
         Ok(compiler)
     }
 
-    /// Finds the compiler through the crate `cc`, which does not report its version.
+    /// Finds the compiler through the crate `cc`, which does not report the version of the
+    /// compiler.
     fn find_with_cc(command: Option<&Path>) -> Result<Compiler, String> {
         let folder = tempfile::tempdir().map_err(|e| format!("cannot create a temporary folder: {e}"))?;
         let mut build = cc::Build::new();
@@ -111,8 +112,8 @@ impl Compiler {
         [FLAGS, NATIVE].into_iter().flatten().copied()
     }
 
-    /// Returns a text of all that determines the machine code besides the C text: the path,
-    /// arguments and version of the compiler, the flags, and the features of the processor.
+    /// Returns the text that identifies the compiler in the keys of kernels: its path, arguments
+    /// and version, the flags, and the features of the processor if the flags depend on them.
     pub(super) fn identity(&self) -> String {
         let flags: Vec<&str> = Compiler::flags().chain(LIBRARIES.iter().copied()).collect();
         let (path, args, version) = (self.path.display(), &self.args, &self.version);
@@ -131,8 +132,8 @@ impl Compiler {
     /// Compiles a C file into a shared library.
     ///
     /// # Errors
-    /// [`Error::CompileC`] with the messages of the compiler; [`Error::CompilerTimeout`] if the
-    /// compiler exceeds `time`.
+    /// [`Error::CompileC`] with the messages of the compiler, or with the reason why it does not
+    /// start; [`Error::CompilerTimeout`] if the compiler exceeds `time`.
     pub(super) fn compile(&self, source: &Path, library: &Path, time: Duration) -> Result<(), Error> {
         let error = |message: String| Error::CompileC {
             compiler: self.path.display().to_string(),

@@ -1,5 +1,5 @@
-//! Notes on C compilers in the cache on disk: a process that finds its kernels there need not start
-//! a compiler to learn its version.
+//! Notes on C compilers in the cache on disk: a process that finds its kernels in the cache need
+//! not start a compiler to learn the version of the compiler.
 //!
 //! The key of a note is derived from the name of the compiler and from the environment. The note
 //! holds the compiler that an earlier process found, and a stamp of its file: the path without
@@ -84,8 +84,8 @@ fn note_text(compiler: &Compiler) -> Option<String> {
     is_valid.then(|| parts.join(&SEPARATOR.to_string()))
 }
 
-/// Returns a text that changes whenever the file of a program changes. A name without a folder is
-/// looked up in `PATH`.
+/// Returns the path, the size and the modification time of the file of a program as text; `None` if
+/// they cannot be read. A name without a folder is looked up in `PATH`.
 fn file_stamp(program: &Path) -> Option<String> {
     let found = if program.components().count() > 1 {
         program.to_owned()

@@ -1,8 +1,9 @@
 //! From C text to kernels in memory: finds or compiles libraries, loads them and caches them.
 //!
 //! A [`Toolchain`] has a C compiler and two caches, in memory and on disk. The key of both is a
-//! hash of all that determines the machine code: the text, the compiler with its version and flags,
-//! the processor, and the version of this crate. The text names the calling convention.
+//! hash of the text, the compiler with its version and flags, the processor if the flags depend on
+//! it, and the version of this crate. The text begins with a hash that changes with the calling
+//! convention.
 
 mod compiler;
 mod compiler_note;
@@ -68,7 +69,7 @@ impl Toolchain {
     /// Returns the compiler and its version, in one line.
     ///
     /// # Errors
-    /// [`Error::NoCompiler`] if there is none.
+    /// [`Error::NoCompiler`] if there is none that can be used.
     pub fn compiler(&self) -> Result<&str, Error> {
         self.find_compiler().map(Compiler::name)
     }
@@ -183,8 +184,8 @@ struct Compilation<'a> {
 impl Compilation<'_> {
     /// Compiles in a work folder of the cache and moves the library into the cache. If the move
     /// fails, the library is loaded from the work folder. Compiles in a folder of temporary files
-    /// if there is no work folder, or if the compiler fails there for another reason than its time
-    /// limit.
+    /// if there is no work folder, or if the compilation in the work folder fails for another
+    /// reason than its time limit.
     fn library(self, key: &str, disk: Option<&DiskCache>) -> Result<Library, Error> {
         match disk.map(|disk| (disk, disk.work_folder())) {
             Some((disk, Ok(folder))) => match self.compile_in(&folder) {

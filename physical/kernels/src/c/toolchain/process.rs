@@ -32,8 +32,8 @@ pub(super) fn output(command: &mut Command, time: Duration) -> io::Result<Output
     output
 }
 
-/// Kills the running compilers of this process with all their children, for a process that is about
-/// to end. Has no effect on systems other than Unix.
+/// Kills the compilers that this module runs, with the children in their process groups, for a
+/// process that is about to end. Has no effect on systems other than Unix.
 pub fn stop_compilers() {
     running_processes().drain(..).for_each(kill);
 }

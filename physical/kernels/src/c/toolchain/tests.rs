@@ -207,7 +207,7 @@ fn a_folder_of_another_user_is_refused() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// Kernels compile without a writable cache.
+/// Kernels compile if the cache is off, cannot be used, or cannot be written.
 #[test]
 fn kernels_compile_without_a_usable_folder() {
     let file = tempfile::NamedTempFile::new().unwrap();
