@@ -6,20 +6,39 @@
 
 use crate::facts::Facts;
 use crate::facts::estimate::either;
-use crate::order::search::{LoopBody, OrderSearch, PricedOrder, stored_work};
+use crate::order::search::{InnerFold, LoopBody, OrderSearch, PricedOrder, stored_work};
 use crate::term::{ModeCoordinate, Node, Target};
-use crate::work::{Event, Work};
+use crate::work::{Event, Work, cost::price};
 use redpoll_logic::Field;
 
-/// Ratio of the work with stored folds to the work with folds in place below which all folds are
-/// stored. The work with stored folds is an estimate without the formats of the results, so the
-/// savings must be large.
+/// Ratio of the work with all folds stored to the work with each fold in place or stored, whichever
+/// costs less, below which all folds are stored. The work with stored folds is an estimate without
+/// the formats of the results, so the savings must be large.
 const MAX_STORED_RATIO: f64 = 0.1;
 
+/// Work of a nest without loops, in multiples of the price of a query, above which its folds are
+/// stored. Threads share the loops of a stored fold, but no loop of a fold in place.
+const MAX_SERIAL_QUERIES: f64 = 40.0;
+
 impl OrderSearch<'_> {
+    /// Returns the cheapest order below `limit`, with each fold in place or stored on its own. All
+    /// folds are stored if this is much cheaper, or if only then threads can share a long loop.
+    pub(crate) fn run_or_store_folds(&self, limit: f64) -> Option<PricedOrder> {
+        let mut priced = self.run_or_store_cheaper_folds(limit)?;
+        let is_long = priced.work.cost() > MAX_SERIAL_QUERIES * price(Event::Query);
+        priced.stores_folds |= is_long && self.loops.is_empty() && self.folds_can_be_stored();
+        Some(priced)
+    }
+
+    /// Returns whether the folds in the values of the outputs can be stored by other queries.
+    fn folds_can_be_stored(&self) -> bool {
+        let stays = |inner: &InnerFold<'_>| inner.fold.is_scan() || inner.fold.is_stored();
+        matches!(self.body, LoopBody::Outputs(_)) && !self.folds.is_empty() && !self.folds.iter().any(stays)
+    }
+
     /// Returns the cheapest order below `limit`, with each fold in place or stored on its own, or
     /// with all folds stored if this is much cheaper.
-    pub(crate) fn run_or_store_folds(&self, limit: f64) -> Option<PricedOrder> {
+    fn run_or_store_cheaper_folds(&self, limit: f64) -> Option<PricedOrder> {
         let stored = self.work_with_stored_folds().filter(|(_, work)| work.cost() < limit);
         let Some((order, work)) = stored else { return self.run(limit) };
         match self.run(limit.max(work.cost() / MAX_STORED_RATIO)) {
@@ -31,15 +50,14 @@ impl OrderSearch<'_> {
     }
 
     /// Estimates the work of the nest if all of its folds are stored; returns the work with an
-    /// order of the loops. `None` if the nest has no folds, or a fold that the estimate does not
-    /// cover.
+    /// order of the loops. `None` if the nest has no folds, if it has a fold that the estimate does
+    /// not cover, or if no order satisfies all constraints.
     fn work_with_stored_folds(&self) -> Option<(Vec<Field>, Work)> {
         let LoopBody::Outputs(targets) = self.body else { return None };
-        let stays = self.folds.iter().any(|inner| inner.fold.is_scan() || inner.fold.is_stored());
         let is_subscript = |at: &ModeCoordinate| matches!(at, ModeCoordinate::Value(t) if t.has_fold());
         let is_fold = |target: &Target| matches!(target.value.node(), Node::Fold(_));
         let keeps = |target: &Target| is_fold(target) || target.coordinates.iter().any(is_subscript);
-        if self.folds.is_empty() || stays || targets.iter().any(keeps) {
+        if !self.folds_can_be_stored() || targets.iter().any(keeps) {
             return None;
         }
         let fraction = |facts: &Facts, mask: u64| {

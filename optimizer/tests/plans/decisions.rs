@@ -1,5 +1,5 @@
-//! Reported decisions of plans without rewriting, at realistic sizes: loop orders, copies, formats
-//! and workspaces.
+//! Reported decisions of plans without rewriting, mostly at realistic sizes: loop orders, copies,
+//! formats and workspaces.
 
 use super::{InputSpec, WithStored, check_plain, input};
 use expect_test::{Expect, expect};
@@ -293,6 +293,53 @@ fn residual_of_columns() {
               loops i at cost 46242
               r stored as (dense), about 100000 values
         "#]],
+    );
+}
+
+/// Threads share the loops of a stored fold. A fold in place, without a loop around it, would run
+/// on one thread.
+#[test]
+fn long_folds_of_single_values_are_stored() {
+    let text = |value: &str| format!("(plan (query s {value}) (produces s))");
+    let input = |n| input("A", &[n], Format::dense(1));
+    let (mean, largest) =
+        (text("(mapjoin * 0.5 (aggregate + 0 (table A i) i))"), text("(aggregate max -inf (table A i) i)"));
+    let config = OptimizerConfig::default();
+    decide(
+        &mean,
+        &[input(1000)],
+        &config,
+        &expect![[r#"
+        s
+          loops none at cost 2452
+          s stored as (), about 1 value
+    "#]],
+    );
+    decide(
+        &mean,
+        &[input(1_000_000)],
+        &config,
+        &expect![[r#"
+        s.1 (a stored fold)
+          loops i at cost 212242
+          s.1 stored as (), about 1 value
+        s
+          loops none at cost 2238
+          s stored as (), about 1 value
+    "#]],
+    );
+    decide(
+        &largest,
+        &[input(1_000_000)],
+        &config,
+        &expect![[r#"
+        s.1 (a stored fold)
+          loops i at cost 212242
+          s.1 stored as (), about 1 value
+        s
+          loops none at cost 2238
+          s stored as (), about 1 value
+    "#]],
     );
 }
 
