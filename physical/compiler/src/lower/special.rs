@@ -26,7 +26,8 @@ impl Specials {
             Special::of_scalar(&decl.ty.fill).union(given.map_or(Special::NONE, |layout| layout.special))
         });
         let mut specials = Specials { tensors: tensors.collect(), vars: vec![Special::NONE; program.vars.len()] };
-        if !program.tensors.iter().any(|t| t.ty.dtype.prims().iter().any(|p| p.is_float())) {
+        let dtypes = program.tensors.iter().map(|t| &t.ty.dtype).chain(program.vars.iter().map(|(_, dtype)| dtype));
+        if !dtypes.flat_map(DType::prims).any(|p| p.is_float()) {
             return specials;
         }
         loop {

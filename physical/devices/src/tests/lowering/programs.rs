@@ -71,6 +71,18 @@ fn residual_and_row_normalisation() {
     );
 }
 
+/// A variable may be infinite although no tensor has floats.
+#[test]
+fn infinite_variables_without_float_tensors() {
+    check(
+        "(program (input A (type (shape 6) i64 0 dense)) (input B (type (shape 6) i64 0 csf))
+           (output y (type (shape 6) i64 0 dense))
+           (for i (let v (/ 1.0 (cast-f64 (A i)))
+             (init (y i) (cast-i64 (eq (* v (cast-f64 (B i))) 0.0))))))",
+        50,
+    );
+}
+
 #[test]
 fn several_aggregates_of_one_pass() {
     check(
