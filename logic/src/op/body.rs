@@ -133,8 +133,8 @@ impl BodyScope<'_> {
     }
 }
 
-/// Heads of forms that are not applications of operators.
-const FORMS: [&str; 6] = ["lit", "if", "let", "while", "struct", "member"];
+/// Heads of forms that are not applications of operators, in bodies and in physical plans.
+pub(super) const FORMS: [&str; 8] = ["lit", "if", "let", "while", "struct", "member", "at", "coordinate"];
 
 /// Returns whether the name already has a meaning, so that no new operator may have this name.
 pub(super) fn is_reserved(name: &str) -> bool {

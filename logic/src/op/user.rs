@@ -407,6 +407,7 @@ fn expanded_weight(op: &Op) -> u64 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::op::body::FORMS;
     use crate::op::{Builtin, Op};
     use expect_test::{Expect, expect};
 
@@ -457,6 +458,15 @@ pub(super) mod tests {
         let op = Op::from(UserOp::new("f", i64s(&["c", "x"]), DType::I64, &body).unwrap());
         assert_eq!(value(&op, &[5, 4]), Scalar::I64(12));
         assert_eq!(value(&op, &[0, 4]), Scalar::I64(-3));
+    }
+
+    /// In a physical plan, `(at x)` is an access, and `(coordinate i)` a coordinate.
+    #[test]
+    fn names_of_forms_are_reserved() {
+        for name in FORMS.into_iter().chain(["max"]) {
+            let error = UserOp::new(name, i64s(&["x"]), DType::I64, &Body::Arg(0)).unwrap_err().to_string();
+            assert!(error.contains("the name is reserved"), "{name}: {error}");
+        }
     }
 
     #[test]
