@@ -2,8 +2,8 @@
 //!
 //! A [`Tensor`] is a [`TensorType`], the arrays of each level, outermost first, and one array of
 //! values for each primitive of the dtype (none for a pattern leaf). The file of a level kind in
-//! [`levels`] defines the meaning of its arrays. The other modules handle whole tensors: validated
-//! construction, triples, conversion, exchange with Arrow.
+//! [`levels`] defines the meaning of its arrays. The other modules handle whole tensors:
+//! construction, triples, conversion, text, exchange with Arrow, statistics.
 //!
 //! The crate also defines the accounts to which memory is charged ([`MemoryBudget`]), and the
 //! outcomes of calls of kernels ([`Status`]).
@@ -77,7 +77,7 @@ pub struct Tensor {
     levels: Vec<Vec<Array>>,
     leaf: Vec<Array>,
     statistics: Arc<StatisticsCache>,
-    /// The special values among the stored values, once they have been searched for.
+    /// The special values among the stored values, once they have been searched for or recorded.
     special: Arc<OnceLock<Special>>,
     /// The copies in other formats that are kept for later conversions.
     copies: Arc<ConvertedCopies>,
@@ -192,13 +192,13 @@ impl Tensor {
     }
 
     /// Copies to the host the arrays that give the number of positions before a coordinate of the
-    /// outermost level. These are the arrays of that level, and all arrays of positions, such as
-    /// the ends of lists. Loads all arrays that are in a file, as [`Tensor::fetch`] does.
+    /// outermost level. These are the arrays of that level, all arrays of positions, such as the
+    /// ends of lists, and all bit maps. Loads all arrays that are in a file, as [`Tensor::fetch`] does.
     ///
     /// # Errors
     /// Those of [`Tensor::fetch`].
     pub fn fetch_ends(&self) -> Result<(), Error> {
-        self.fetch_where(|k, class| k == 0 || class == ArrayClass::Position)
+        self.fetch_where(|k, class| k == 0 || matches!(class, ArrayClass::Position | ArrayClass::Word))
     }
 
     /// Copies the arrays of all levels to the host, but not the values. Loads all arrays that are
