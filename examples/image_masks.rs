@@ -1,5 +1,5 @@
-//! Masks of images: erosion, edges and overlap of two shapes, as whole-array logic that is fused
-//! into few passes.
+//! Masks of images: erosion, edges and overlap of two shapes, computed by logical operators on
+//! whole arrays. Redpoll fuses the operators into few passes.
 #![allow(clippy::print_stdout, reason = "an example shows its results")]
 
 use redpoll::prelude::*;
