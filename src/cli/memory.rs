@@ -1,6 +1,7 @@
-//! `--memory-limit`, and the limit of the system.
+//! `--memory-limit`, and the limits of the system.
 
 use crate::datasets::Memory;
+use sysinfo::{MemoryRefreshKind, System};
 
 /// Parses a number of bytes such as `512M`, `1.5G` or `100000000`. K, M, G and T are powers of 1024
 /// and may be followed by `B` or `iB`.
@@ -19,10 +20,19 @@ pub(super) fn bytes(text: &str) -> Result<usize, String> {
     Ok(bytes as usize)
 }
 
-/// Returns the memory limit of a command in bytes: the requested limit, capped by the available
-/// address space. `None` means no limit.
+/// Returns the memory limit of a command in bytes: the requested limit, by default most of the
+/// machine's memory, capped by the available address space. `None` means no limit.
 pub(super) fn limit(requested: Option<usize>) -> Option<usize> {
-    [requested, address_space()].into_iter().flatten().min()
+    [requested.or_else(most_of_machine), address_space()].into_iter().flatten().min()
+}
+
+/// Returns nine tenths of the memory of the machine or of the container, in bytes; `None` if the
+/// system does not report it.
+fn most_of_machine() -> Option<usize> {
+    let mut system = System::new().ok()?;
+    system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
+    let total = system.cgroup_limits().map_or(system.total_memory(), |limits| limits.total_memory);
+    usize::try_from(total / 10 * 9).ok().filter(|bytes| *bytes > 0)
 }
 
 /// Creates a memory account with the given limit, for commands without a session.

@@ -46,7 +46,7 @@ struct Cli {
     command: Option<Command>,
 
     /// Maximum memory of files, derived data and results at one time, such as 512M or 2G; by
-    /// default the limit of the system
+    /// default nine tenths of the machine's memory
     #[arg(long, global = true, value_name = "BYTES", value_parser = memory::bytes)]
     memory_limit: Option<usize>,
 }

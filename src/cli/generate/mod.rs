@@ -19,7 +19,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "\
 The same options and seed give the same file on every machine.
-Without `--memory-limit` and a limit of the system, entries may take 8 GiB.
+Entries may take as much memory as `--memory-limit` allows.
 
 Examples:
   redpoll generate rmat --scale 16 --edges 1000000 --out graph.mtx.zst
