@@ -100,27 +100,28 @@ fn measurements(profile: &QueryProfile) -> QueryMeasurements {
 
 /// Returns the part of the page about a program. A program has no decisions of the optimizer.
 fn program_part(prepared: &Prepared, forms: QueryForms, profile: Option<&Profile>) -> QueryPart {
-    let read = |alias: &Alias| {
-        let ty = prepared.bindings.get(alias.as_str()).map(Tensor::ty);
-        ReadRow {
-            tensor: alias.to_string(),
-            ty: ty.map_or_else(String::new, |ty| type_text(ty)),
-            format: ty.map_or_else(String::new, |ty| FormatDisplay(&ty.format).to_string()),
-            size: prepared.bindings.get(alias.as_str()).and_then(|t| t.count_stored().ok()).map(Size::Exact),
-            accesses: Vec::new(),
-        }
+    let declared = |alias: &Alias| {
+        let loops = prepared.current().executable.stages.iter().filter_map(|stage| stage.loops());
+        let mut tensors = loops.flat_map(|loops| &loops.source_program.tensors);
+        tensors.find(|tensor| tensor.name == alias.as_str()).map(|tensor| &tensor.ty)
     };
-    // The types of results are known once the program has run.
+    let ty = |alias: &Alias| declared(alias).map_or_else(String::new, |ty| type_text(ty));
+    let format = |alias: &Alias| declared(alias).map_or_else(String::new, |ty| FormatDisplay(&ty.format).to_string());
+    let stored = |tensor: &Tensor| tensor.count_stored().ok().map(Size::Exact);
+    let read = |alias: &Alias| ReadRow {
+        tensor: alias.to_string(),
+        ty: ty(alias),
+        format: format(alias),
+        size: prepared.bindings.get(alias.as_str()).and_then(stored),
+        accesses: Vec::new(),
+    };
     let result = |alias: &Alias| profile?.outputs.iter().find(|(name, _)| name == alias).map(|(_, tensor)| tensor);
-    let write = |alias: &Alias| {
-        let tensor = result(alias);
-        WriteRow {
-            tensor: alias.to_string(),
-            ty: tensor.map_or_else(String::new, |tensor| type_text(tensor.ty())),
-            format: tensor.map_or_else(String::new, |tensor| FormatDisplay(&tensor.ty().format).to_string()),
-            size: tensor.and_then(|tensor| tensor.count_stored().ok()).map(Size::Exact),
-            details: Vec::new(),
-        }
+    let write = |alias: &Alias| WriteRow {
+        tensor: alias.to_string(),
+        ty: ty(alias),
+        format: format(alias),
+        size: result(alias).and_then(stored),
+        details: Vec::new(),
     };
     QueryPart {
         reads: forms.reads.iter().map(read).collect(),

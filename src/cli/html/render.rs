@@ -74,6 +74,7 @@ fn overview(page: &Page) -> Markup {
     let total: f64 = page.queries.iter().filter_map(|query| Some(query.decisions.as_ref()?.cost)).sum();
     let times = page.queries.iter().filter_map(|query| Some(query.measured.as_ref()?.time));
     let total_time: Duration = times.sum();
+    let planned = page.queries.iter().any(|query| query.decisions.is_some());
     html! {
         "\n"
         section id="queries" {
@@ -83,25 +84,30 @@ fn overview(page: &Page) -> Markup {
                 table {
                     "\n"
                     thead { tr {
-                        th { "query" } th { "loops" } th.number { "estimated cost" } th {} th.number { "time" } th {}
-                        th.number { "estimated values" } th.number { "true values" }
+                        th { "query" }
+                        @if planned { th { "loops" } th.number { "estimated cost" } th {} }
+                        th.number { "time" } th {}
+                        @if planned { th.number { "estimated values" } }
+                        th.number { "true values" }
                     } }
                     tbody {
                         @for (number, query) in page.queries.iter().enumerate() {
                             "\n"
                             tr {
                                 td { a href=(format!("#{}", query_anchor(number))) { (query.name) } }
-                                td { @if let Some(decisions) = &query.decisions { (short_loops(decisions)) } }
-                                td.number { @if let Some(d) = &query.decisions { (count(d.cost)) } }
-                                td { @if let Some(d) = &query.decisions { (share(d.cost, total)) } }
+                                @if let Some(decisions) = &query.decisions {
+                                    td { (short_loops(decisions)) }
+                                    td.number { (count(decisions.cost)) }
+                                    td { (share(decisions.cost, total)) }
+                                }
                                 td.number { (query.measured.as_ref().map_or(NOT_RUN.to_owned(), |m| time(m.time))) }
                                 td {
                                     @if let Some(m) = &query.measured {
                                         (share(m.time.as_secs_f64(), total_time.as_secs_f64()))
                                     }
                                 }
-                                td.number { (lines(query.writes.iter().map(|w| w.size.map_or_else(String::new, estimate)))) }
-                                td.number { (lines(query.writes.iter().map(|w| w.size.map_or_else(String::new, truth)))) }
+                                @if planned { td.number { (lines(query.writes.iter().map(|w| estimate(w.size)))) } }
+                                td.number { (lines(query.writes.iter().map(|w| truth(w.size)))) }
                             }
                         }
                     }
@@ -210,20 +216,23 @@ fn query_section(number: usize, query: &QueryPart) -> Markup {
 
 /// Renders the tensors that a query reads and writes.
 fn tensors(query: &QueryPart) -> Markup {
+    let planned = query.decisions.is_some();
     html! {
         div.scroll {
             table {
                 "\n"
                 thead { tr {
-                    th {} th { "tensor" } th { "type" } th { "format" } th.number { "estimated values" }
-                    th.number { "true values" } th { "access" }
+                    th {} th { "tensor" } th { "type" } th { "format" }
+                    @if planned { th.number { "estimated values" } }
+                    th.number { "true values" }
+                    @if planned { th { "access" } }
                 } }
                 tbody {
                     @for ReadRow { tensor, ty, format, size, accesses } in &query.reads {
-                        (row("reads", [tensor, ty, format], *size, accesses))
+                        (row("reads", [tensor, ty, format], *size, planned.then_some(accesses)))
                     }
                     @for WriteRow { tensor, ty, format, size, details } in &query.writes {
-                        (row("writes", [tensor, ty, format], *size, details))
+                        (row("writes", [tensor, ty, format], *size, planned.then_some(details)))
                     }
                 }
             }
@@ -231,7 +240,9 @@ fn tensors(query: &QueryPart) -> Markup {
     }
 }
 
-fn row(verb: &str, [tensor, ty, format]: [&String; 3], size: Option<Size>, details: &[String]) -> Markup {
+/// Renders the row of a tensor. `details` are the details of its access in a plan, and `None` in a
+/// program, which has no estimates either.
+fn row(verb: &str, [tensor, ty, format]: [&String; 3], size: Option<Size>, details: Option<&Vec<String>>) -> Markup {
     html! {
         "\n"
         tr {
@@ -239,26 +250,26 @@ fn row(verb: &str, [tensor, ty, format]: [&String; 3], size: Option<Size>, detai
             td { (tensor) }
             td { (ty) }
             td { code { (format) } }
-            td.number { (size.map_or_else(String::new, estimate)) }
-            td.number { (size.map_or_else(|| NOT_RUN.to_owned(), truth)) }
-            td { (lines(details.iter().cloned())) }
+            @if details.is_some() { td.number { (estimate(size)) } }
+            td.number { (truth(size)) }
+            @if let Some(details) = details { td { (lines(details.iter().cloned())) } }
         }
     }
 }
 
 /// Returns the estimated number of values; a dash for a number that was never estimated.
-fn estimate(size: Size) -> String {
+fn estimate(size: Option<Size>) -> String {
     match size {
-        Size::Exact(_) => "–".to_owned(),
-        Size::Estimated(estimated) | Size::Measured { estimated, .. } => count(estimated),
+        Some(Size::Estimated(estimated) | Size::Measured { estimated, .. }) => count(estimated),
+        Some(Size::Exact(_)) | None => "–".to_owned(),
     }
 }
 
 /// Returns the true number of values.
-fn truth(size: Size) -> String {
+fn truth(size: Option<Size>) -> String {
     match size {
-        Size::Exact(stored) | Size::Measured { stored, .. } => HumanCount(stored).to_string(),
-        Size::Estimated(_) => NOT_RUN.to_owned(),
+        Some(Size::Exact(stored) | Size::Measured { stored, .. }) => HumanCount(stored).to_string(),
+        Some(Size::Estimated(_)) | None => NOT_RUN.to_owned(),
     }
 }
 
