@@ -4,10 +4,11 @@
 use crate::error::{Error, Result};
 use crate::open_quotes::{Quoting, check_text};
 use crate::row_format::{RowFormat, TextFormat};
+use crate::text_columns::{ColumnTypes, with_types};
 use crate::value_errors::name_value;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv::ReaderBuilder;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::json;
 use datafusion::datasource::MemTable;
@@ -16,21 +17,23 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads the rows of a file of compressed text or JSON. The types of columns are inferred as for
-/// text that is not compressed, and for JSON from all values.
+/// Reads the rows of a file of compressed text or JSON. Columns of delimited text have the given
+/// `types`. The types of other columns are inferred as for text that is not compressed, and for
+/// JSON from all values.
 ///
 /// # Errors
 /// If the file cannot be read, is damaged or exceeds the memory limit, or a line of text has more
 /// or fewer values than the first line. Also if `rows` is neither text nor JSON with one object per
-/// line.
-pub(crate) fn read(path: &Path, rows: RowFormat, memory: &Memory) -> Result<MemTable> {
+/// line, or `types` names a column that the file does not have.
+pub(crate) fn read(path: &Path, rows: RowFormat, types: &ColumnTypes, memory: &Memory) -> Result<MemTable> {
     let text = unpack(path, memory)?;
     let fault = |message: String| Error::Declaration { table: path.display().to_string(), message };
     let read =
         match rows {
             RowFormat::Text(kind) => {
                 check_text(path, &text, Quoting::new(kind.delimiter, kind.comment))?;
-                delimited(&text, kind)
+                let columns = kind.infer_columns_of_text(&text).map_err(|e| fault(e.to_string()))?;
+                delimited(&text, kind, with_types(&columns, types).map_err(fault)?)
             }
             RowFormat::Json { array: false } => objects(&text),
             _ => return Err(fault(
@@ -42,8 +45,8 @@ pub(crate) fn read(path: &Path, rows: RowFormat, memory: &Memory) -> Result<MemT
     MemTable::try_new(schema, vec![batches]).map_err(|e| fault(e.to_string()))
 }
 
-fn delimited(text: &[u8], kind: TextFormat) -> Result<(SchemaRef, Vec<RecordBatch>), ArrowError> {
-    let schema = Arc::new(kind.infer_columns_of_text(text)?);
+fn delimited(text: &[u8], kind: TextFormat, schema: Schema) -> Result<(SchemaRef, Vec<RecordBatch>), ArrowError> {
+    let schema = Arc::new(schema);
     let reader = ReaderBuilder::new(schema.clone()).with_format(kind.arrow_format()).build(Cursor::new(text))?;
     let batches: Result<Vec<_>, ArrowError> = reader.collect();
     match batches {

@@ -36,8 +36,8 @@ pub struct RegionExec {
 }
 
 impl RegionExec {
-    /// Returns the execution plan of a region over `inputs`, which have one partition each. The
-    /// rows of the region have the given schema.
+    /// Returns the execution plan of a region over `inputs`. Before the plan runs, DataFusion's
+    /// optimizer reduces each input to one partition. The rows of the region have the given schema.
     pub fn new(
         region: Arc<Region>,
         inputs: Vec<Arc<dyn ExecutionPlan>>,

@@ -9,6 +9,7 @@ use crate::row_format::{RowFormat, RowReader, TextFormat};
 use crate::statement::{changed_option, declared_input, describe_as_query, on_deep_stack, with_deep_stack};
 use crate::table::{TensorOptions, open_tensor, remaining_memory};
 use crate::tables::replace_table;
+use crate::text_columns::{ColumnTypes, with_types};
 use crate::{compressed, ipc};
 use datafusion::arrow::datatypes::Schema;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -34,49 +35,60 @@ struct RowFiles<'a> {
     files: &'a [&'a Path],
     /// The extension of all files.
     extension: &'a str,
+    /// The columns of delimited text whose types are not inferred.
+    types: &'a ColumnTypes,
 }
 
 impl Database {
     /// Registers a file as a table. The extension, in upper or lower case, determines the format:
     ///
-    /// - `.csv`, `.tsv`, `.tab` and `.psv` have a header, unless all values of the first line are
-    ///   numbers; for `.txt`, the first lines show the delimiter, the header and comments;
+    /// - `.csv`, `.tsv`, `.tab` and `.psv` have a header, unless the first line has only numbers
+    ///   and empty values; for `.txt`, the first lines show the delimiter, the header and comments;
     /// - `.ndjson`, `.jsonl` and `.json`; `.parquet`; `.arrow`;
     /// - all other files, and `.txt` in the Matrix Market format, are tensors in the formats that
     ///   `redpoll_datasets` reads.
     ///
     /// Text compressed by gzip or zstd, such as `.csv.gz`, is read into memory; DataFusion reads
     /// other files of rows during queries. A folder, subfolders included, or a pattern such as
-    /// `data/*.csv`, is one table of all its files. These must be uncompressed files of rows with
-    /// the same extension. A table of the same name is replaced.
+    /// `data/*.csv`, is one table of all its files. They must be uncompressed files of rows with
+    /// the same extension; files whose names begin with a dot or an underscore may differ. A table
+    /// of the same name is replaced.
     ///
     /// # Errors
     /// If the file is missing, damaged or of an unknown format, the files of a folder or pattern
     /// cannot be one table, or the schema of the table does not exist. Then an earlier table of the
     /// same name stays.
     pub async fn register_file(&self, table: &str, file: &Path) -> Result<()> {
-        let provider = self.table_of_file(table, file, None).await?;
+        let provider = self.table_of_file(table, file, None, &ColumnTypes::new()).await?;
         replace_table(&self.context().state(), table, provider)
     }
 
     /// Returns the table of a file, a folder or a pattern. Without a `reader`, the extension
-    /// determines the format.
+    /// determines the format. Columns of delimited text have the given `types`; the types of the
+    /// other columns are inferred.
     ///
     /// # Errors
-    /// If the file is missing, damaged or of an unknown format, or the files of a folder or pattern
-    /// cannot be one table.
+    /// If the file is missing, damaged or of an unknown format, the files of a folder or pattern
+    /// cannot be one table, or `types` names a column that the table does not have.
     pub(crate) async fn table_of_file(
         &self,
         table: &str,
         file: &Path,
         reader: Option<RowReader>,
+        types: &ColumnTypes,
     ) -> Result<Arc<dyn TableProvider>> {
         let input = format!("the file {}", file.display());
-        let opened = guard_future(&input, self.open_file(table, file, reader)).await;
+        let opened = guard_future(&input, self.open_file(table, file, reader, types)).await;
         opened.map_err(|error| name_input(&input, error))
     }
 
-    async fn open_file(&self, table: &str, file: &Path, reader: Option<RowReader>) -> Result<Arc<dyn TableProvider>> {
+    async fn open_file(
+        &self,
+        table: &str,
+        file: &Path,
+        reader: Option<RowReader>,
+        types: &ColumnTypes,
+    ) -> Result<Arc<dyn TableProvider>> {
         let fault = |message: String| DataFusionError::Plan(format!("table `{table}`: {message}"));
         let path = file.to_str().ok_or_else(|| fault(format!("the path {} is not valid UTF-8", file.display())))?;
         if !file.exists() && path.contains("://") {
@@ -86,7 +98,7 @@ impl Database {
             return Err(fault(format!("there is no file {path}")));
         }
         if !file.is_file() {
-            return self.table_of_files(table, path, reader).await;
+            return self.table_of_files(table, path, reader, types).await;
         }
         let (extension, compressed) = extension(file);
         let memory = remaining_memory(&self.context().runtime_env());
@@ -106,13 +118,13 @@ impl Database {
                 "{path} is compressed as a whole, which is not supported for .{extension} files; decompress it"
             ))),
             Some(rows) if compressed => {
-                Ok(Arc::new(compressed::read(file, rows, &memory).map_err(DataFusionError::from)?))
+                Ok(Arc::new(compressed::read(file, rows, types, &memory).map_err(DataFusionError::from)?))
             }
             Some(rows) => {
                 if rows == RowFormat::Arrow {
                     ipc::check(file).map_err(DataFusionError::from)?;
                 }
-                self.listing_table(table, rows, RowFiles { path, files: &[file], extension }).await
+                self.listing_table(table, rows, RowFiles { path, files: &[file], extension, types }).await
             }
         }
     }
@@ -123,6 +135,7 @@ impl Database {
         table: &str,
         path: &str,
         reader: Option<RowReader>,
+        types: &ColumnTypes,
     ) -> Result<Arc<dyn TableProvider>> {
         let fault = |message: String| DataFusionError::Plan(format!("table `{table}`: {message}"));
         let path = if Path::new(path).is_dir() && !path.ends_with('/') { format!("{path}/") } else { path.to_owned() };
@@ -142,14 +155,18 @@ impl Database {
             )));
         }
         if files.iter().any(|file| self::extension(file).1) || compressed {
-            return Err(fault(format!("the files of {path} are compressed; decompress them, or make each a table")));
+            return Err(fault(format!("{path} has compressed files; decompress them, or make each a table")));
         }
         if extension.eq_ignore_ascii_case("arrow") {
             files.iter().try_for_each(|file| ipc::check(file)).map_err(DataFusionError::from)?;
         }
         match row_format(extension, first, reader)? {
-            Some(rows) => self.listing_table(table, rows, RowFiles { path: &path, files: &files, extension }).await,
-            None => Err(fault(format!("the files of {path} do not contain rows; a tensor is read from a single file"))),
+            Some(rows) => {
+                self.listing_table(table, rows, RowFiles { path: &path, files: &files, extension, types }).await
+            }
+            None => Err(fault(format!(
+                "the files of {path} are tensors or have an unknown format; a tensor is read from a single file"
+            ))),
         }
     }
 
@@ -158,7 +175,7 @@ impl Database {
         &self,
         table: &str,
         rows: RowFormat,
-        RowFiles { path, files, extension }: RowFiles<'_>,
+        RowFiles { path, files, extension, types }: RowFiles<'_>,
     ) -> Result<Arc<dyn TableProvider>> {
         let context = self.context();
         let (config, defaults) = (context.copied_config(), context.copied_table_options());
@@ -184,7 +201,10 @@ impl Database {
         };
         let url = ListingTableUrl::parse(path)?.with_table_ref(table.into());
         let schema = match rows {
-            RowFormat::Text(text) => Arc::new(columns_of_text(text, files)?),
+            RowFormat::Text(text) => {
+                let typed = with_types(&columns_of_text(text, files)?, types);
+                Arc::new(typed.map_err(|e| DataFusionError::Plan(format!("table `{table}`: {e}")))?)
+            }
             _ => options.infer_schema(&context.state(), &url).await?,
         };
         if schema.fields().is_empty() {
@@ -195,7 +215,8 @@ impl Database {
         Ok(Arc::new(ListingTable::try_new(config)?.with_cache(cache)))
     }
 
-    /// Parses the statements of a text, separated by `;`.
+    /// Parses the statements of a text, separated by `;`. The first statement may be `DESCRIBE` of
+    /// a call such as `read_csv('FILE')`.
     ///
     /// # Errors
     /// If the text is not valid SQL.
@@ -215,8 +236,8 @@ impl Database {
         with_deep_stack(frame.collect()).await.map_err(|error| with_comparisons(error, &plan))
     }
 
-    /// Plans a statement. The rows of a query are computed when they are asked for; `SET` and
-    /// statements that create or drop tables are executed at once.
+    /// Plans a statement. Queries, `COPY` and `INSERT` run when the rows of the result are asked
+    /// for; other statements, such as `SET` and `CREATE TABLE`, are executed at once.
     ///
     /// # Errors
     /// If the statement does not fit the registered tables, names a file that cannot be read, or is
@@ -236,7 +257,8 @@ impl Database {
     }
 }
 
-/// Returns the format of the rows of a file; `None` if the file contains a tensor.
+/// Returns the format of the rows of a file; `None` if the file is a tensor or its extension is
+/// unknown.
 fn row_format(extension: &str, file: &Path, reader: Option<RowReader>) -> std::io::Result<Option<RowFormat>> {
     match reader {
         Some(reader) => reader.format(extension, file).map(Some),
@@ -247,13 +269,14 @@ fn row_format(extension: &str, file: &Path, reader: Option<RowReader>) -> std::i
 /// Infers the columns of files of delimited text.
 ///
 /// # Errors
-/// The errors of [`TextFormat::infer_columns`]. If an open quote causes such an error, the error
-/// says where the quote is.
+/// If [`TextFormat::infer_columns`] fails. If a file has a quote that stays open, the error says
+/// where this quote is instead.
 pub(crate) fn columns_of_text(text: TextFormat, files: &[&Path]) -> Result<Schema> {
     text.infer_columns(files).map_err(|error| open_quote_error(files, text).unwrap_or(error))
 }
 
-/// Returns the error of the first file of delimited text that has an open quote.
+/// Returns the error of the first file of delimited text that has an open quote or cannot be read;
+/// `None` if there is no such file.
 fn open_quote_error(files: &[&Path], text: TextFormat) -> Option<DataFusionError> {
     let quoting = Quoting::new(text.delimiter, text.comment);
     let check = |file: &&Path| open_quotes::check(file, quoting, Reading::Whole, || false).err();
@@ -291,7 +314,8 @@ fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?', '['])
 }
 
-/// Returns whether DataFusion ignores a file, because its name begins with a dot or an underscore.
+/// Returns whether a file is hidden: its name begins with a dot or an underscore. Hidden files do
+/// not decide the format and the columns of a table.
 fn is_hidden(file: &Path) -> bool {
     file.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with(['.', '_']))
 }

@@ -1,5 +1,5 @@
-//! Guards that turn panics of file readers into errors, since a damaged file is no bug of the
-//! program.
+//! Guards around file readers. They turn panics into errors, because a damaged file is no bug of
+//! the program, and they complete the errors of readers, which do not name the file.
 
 use crate::error::Error;
 use crate::ipc;
@@ -68,7 +68,8 @@ pub(crate) async fn guard_future<T>(input: &str, future: impl Future<Output = Re
     .await
 }
 
-/// Adds the name of the input to an error of a file reader that does not name its file.
+/// Adds the name of the input to an error of the readers of Parquet, JSON and CSV, which do not
+/// name the file. Other errors are returned unchanged.
 pub(crate) fn name_input(input: &str, error: DataFusionError) -> DataFusionError {
     let damaged = |cause: String| Error::Damaged { input: input.to_owned(), cause }.into();
     match error {
@@ -84,7 +85,8 @@ pub(crate) fn name_input(input: &str, error: DataFusionError) -> DataFusionError
     }
 }
 
-/// Returns the plan with a guard around each scan of files.
+/// Returns the plan with a guard around each scan of files. A scan of delimited text with a limit
+/// reads each file as a whole (see [`without_parts`]).
 pub(crate) fn guard_scans(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let guard = |plan: Arc<dyn ExecutionPlan>| {
         let scan = plan.downcast_ref::<DataSourceExec>();
@@ -122,14 +124,16 @@ pub(crate) fn guard_scans(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execut
     plan.transform_up(guard).data()
 }
 
-/// A scan of files that returns panics of the inner scan, and quotes that stay open, as errors.
+/// A scan of files that checks Arrow files and the quotes of delimited text, and returns panics of
+/// the inner scan as errors.
 #[derive(Debug)]
 struct GuardedScan {
     scan: Arc<dyn ExecutionPlan>,
     input: String,
-    /// The Arrow files that are checked before they are read.
+    /// The local Arrow files, which are checked before they are read.
     arrow_files: Vec<PathBuf>,
-    /// The files of delimited text, which are checked while they are read.
+    /// The files of delimited text, which are checked while they are read; `None` if the scan reads
+    /// no local files of text.
     text_files: Option<Arc<TextFiles>>,
     /// The columns of the files.
     file_schema: SchemaRef,

@@ -34,8 +34,8 @@ enum Stamp {
 }
 
 impl InputTables {
-    /// Returns the tables of plans, or `None` if the rows of the plans depend on more than their
-    /// tables.
+    /// Returns the tables that plans scan, or `None` if the rows of the plans may depend on more
+    /// than these tables, such as on random numbers or subqueries.
     pub(crate) fn of(inputs: &[&LogicalPlan]) -> Option<InputTables> {
         let mut tables = Vec::new();
         let mut deterministic = true;
@@ -56,7 +56,8 @@ impl InputTables {
         deterministic.then_some(InputTables(tables))
     }
 
-    /// Returns the version of the tables, or `None` if a table has none.
+    /// Returns the version of the tables, or `None` if a table has none: it is being written, or it
+    /// is neither a tensor nor in memory nor a table of files.
     pub(crate) fn version(&self) -> Option<Version> {
         self.0.iter().map(stamp).collect::<Option<_>>().map(Version)
     }
@@ -143,8 +144,9 @@ impl Version {
     }
 }
 
-/// Returns whether two lists of batches have equally many rows in the same allocations. The order
-/// of the batches may differ, and so may the division of the rows into batches.
+/// Returns whether two lists of batches have equally many rows in the same allocations; false if a
+/// column has no buffer. The order of the batches may differ, and so may the division of the rows
+/// into batches.
 fn have_same_rows<'a>(
     a: impl Iterator<Item = &'a RecordBatch> + Clone,
     b: impl Iterator<Item = &'a RecordBatch> + Clone,

@@ -10,12 +10,12 @@ use std::path::Path;
 /// The first and last bytes of the file format, which the stream format lacks.
 const MAGIC: &[u8; 6] = b"ARROW1";
 
-/// The bytes before the length of a message.
+/// The bytes before the length of a message, which streams of older writers lack.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 
 /// Checks the structure of an Arrow file. In the file format, the end marker and the footer must be
-/// valid, and all blocks must lie within the file. In the stream format, all messages must be valid
-/// and lie within the file.
+/// valid, and all blocks must lie within the file. In the stream format, all messages up to the end
+/// of the stream must be valid and lie within the file.
 ///
 /// # Errors
 /// If the structure is damaged, or the file cannot be read.

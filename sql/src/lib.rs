@@ -1,11 +1,11 @@
 //! SQL over sparse tables: redpoll inside DataFusion.
 //!
 //! DataFusion parses and plans every statement. An optimizer rule ([`ClaimRegions`]) finds the
-//! regions of a plan ([`claim`]), which are aggregates over one join. The rule replaces each region
-//! that is estimated to pay by one node ([`RegionNode`]). At run time, the rows of the region's
-//! inputs are encoded as tensors ([`encode`]); tables that are tensors are bound unchanged where
-//! possible. One Logic plan computes the region ([`program`]), and an [`Engine`] runs this plan.
-//! The rest of the statement's plan runs in DataFusion unchanged.
+//! regions of a plan ([`claim`]), which are aggregates over one join. By default, the rule replaces
+//! each region that is estimated to pay by one node ([`RegionNode`]). At run time, the rows of the
+//! region's inputs are encoded as tensors ([`encode`]); tables that are tensors are bound unchanged
+//! where possible. One Logic plan computes the region ([`program`]), and an [`Engine`] runs this
+//! plan. The rest of the statement's plan runs in DataFusion unchanged.
 //!
 //! The steps of a query, with the modules of each:
 //!

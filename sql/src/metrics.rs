@@ -19,7 +19,8 @@ impl Metrics {
         MetricBuilder::new(&self.0).counter(name, 0).add(count);
     }
 
-    /// Adds the times of a run, and the sizes of its inputs and of its result.
+    /// Adds the times of a run, whether its kernels were cached, and the sizes of its inputs and of
+    /// its result.
     pub(crate) fn add_result(&self, result: &RegionResult) {
         self.add_time("compile_time", result.compile);
         self.add_time("kernel_time", result.kernel);

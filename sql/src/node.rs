@@ -27,7 +27,7 @@ impl RegionNode {
         LogicalPlan::Extension(Extension { node: Arc::new(node) })
     }
 
-    /// Returns the claimed aggregate, as DataFusion would run it.
+    /// Returns the claimed aggregate, which DataFusion runs if the region is left to DataFusion.
     pub(crate) fn aggregate(&self) -> &Arc<LogicalPlan> {
         &self.aggregate
     }

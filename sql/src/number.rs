@@ -26,7 +26,7 @@ impl Number {
         }
     }
 
-    /// Returns the number type of an Arrow type; `None` if values of the type cannot be summed.
+    /// Returns the number type of an Arrow type; `None` if kernels do not sum values of the type.
     pub fn of(ty: &DataType) -> Option<Number> {
         match ty {
             DataType::Int64 => Some(Number::I64),

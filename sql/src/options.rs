@@ -31,13 +31,13 @@ config_namespace! {
         /// The regions that redpoll claims: `cost` for the regions that are estimated to pay,
         /// `always` for all regions that can be claimed.
         pub claim: Policy, default = Policy::Cost
-        /// The engine that answers the first call of a region: `auto` for the engine that finishes
-        /// first, `claim` for redpoll, `prepare` for DataFusion, after which redpoll prepares the
-        /// region.
+        /// The engine that answers the first call of a region: `auto` for redpoll if it is
+        /// estimated to be faster, otherwise for the engine that finishes first, `claim` for
+        /// redpoll, `prepare` for DataFusion, after which redpoll prepares the region.
         pub first: FirstAnswer, default = FirstAnswer::Auto
         /// The target that runs the kernels of regions: `session` for the target of the session,
         /// `auto` for a device if it is expected to pay, `cpu`, a CUDA device (`cuda`, `cuda:1`,
-        /// ..), or another target of the engine
+        /// ..), or another target of the engine.
         pub engine: TargetChoice, default = TargetChoice::default()
     }
 }
@@ -93,9 +93,9 @@ impl Visit for EntryCollector {
     }
 }
 
-/// The engine that answers the first call of a region. For a region that cannot be cached, redpoll
-/// answers every call, and this option has no effect. The text of a value is the word that `SET
-/// redpoll.first` expects.
+/// The engine that answers the first call of a region. This option has no effect on a region that
+/// cannot be cached, or that DataFusion cannot run: redpoll answers every call of such a region.
+/// The text of a value is the word that `SET redpoll.first` expects.
 ///
 /// ```
 /// use redpoll_sql::FirstAnswer;
@@ -117,8 +117,8 @@ pub enum FirstAnswer {
 }
 
 /// The regions that are claimed, among the regions that can be claimed. A region that an earlier
-/// run left to DataFusion is not claimed until its tables change. The text of a value is the word
-/// that `SET redpoll.claim` expects.
+/// run left to DataFusion is not claimed until its tables or the target of its kernels change. The
+/// text of a value is the word that `SET redpoll.claim` expects.
 ///
 /// ```
 /// use redpoll_sql::Policy;
@@ -164,8 +164,8 @@ pub struct TargetChoice {
 }
 
 impl TargetChoice {
-    /// Returns the choice of the session's own target. A later setting replaces the choice by
-    /// a name that passes `check`.
+    /// Returns the choice of the session's own target. A later setting is `session` or a name that
+    /// passes `check`.
     pub fn session(check: TargetCheck) -> TargetChoice {
         TargetChoice { name: None, check }
     }

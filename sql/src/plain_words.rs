@@ -1,5 +1,5 @@
 //! DataFusion's messages on statements that it cannot plan or run, in plain words: without syntax
-//! trees and the nodes of its plans.
+//! trees and nodes of plans, and with the next step where it is known.
 
 /// The start of DataFusion's messages on expressions that have no physical plan.
 const UNPLANNED: &str = "Physical plan does not support logical expression ";
@@ -13,7 +13,8 @@ const REPEATED: &str = "Projections require unique expression names but the expr
 /// Parts of syntax trees and plans that a message may contain.
 const TREE_PARTS: [&str; 3] = ["Ident { value: ", "span: Span(", "Column { relation: "];
 
-/// Returns a message in plain words. Messages without plans or syntax trees are returned unchanged.
+/// Returns a message in plain words. Messages that have no plan and no syntax tree, and that this
+/// module does not know, are returned unchanged.
 pub(crate) fn in_plain_words(text: &str) -> String {
     let found = subquery_message(text).or_else(|| ungrouped_message(text)).or_else(|| repeated_message(text));
     found.unwrap_or_else(|| without_tree(text).to_owned())
@@ -25,8 +26,8 @@ fn subquery_message(text: &str) -> Option<String> {
     let has_any = |starts: &[&str]| starts.iter().any(|start| expr.starts_with(start));
     if has_any(&["ScalarSubquery(", "OuterReferenceColumn("]) {
         return Some(
-            "this correlated subquery cannot be run: it may only aggregate the rows that `=` selects; write it as a join \
-             with a grouped subquery"
+            "this correlated subquery cannot be run: it must be an aggregate, and its conditions on columns of the outer \
+             query must compare with `=`; write it as a join with a grouped subquery"
                 .to_owned(),
         );
     }
@@ -63,7 +64,8 @@ fn repeated_message(text: &str) -> Option<String> {
     Some(format!("columns {first} and {second} of a selection have the same name; write `AS name` after one of them"))
 }
 
-/// Returns a message up to its syntax tree, with the name of the tree's first node.
+/// Returns a message up to its syntax tree, with the name of the tree's first node. Messages
+/// without a syntax tree are returned unchanged.
 fn without_tree(text: &str) -> &str {
     if !TREE_PARTS.iter().any(|part| text.contains(part)) {
         return text;

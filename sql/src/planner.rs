@@ -104,8 +104,8 @@ impl RegionPlanner {
     }
 
     /// Returns the rows of an explanation for the regions of the plan: a row for each phase of a
-    /// region's program. A region whose rows are not encoded yet has no program; one row says how
-    /// to get the program.
+    /// region's program. If the cache has no encoded rows of a region, one row says how to get the
+    /// program.
     ///
     /// # Errors
     /// If the engine refuses the target or a program.
@@ -140,11 +140,13 @@ impl RegionPlanner {
     }
 }
 
-/// The explanation of a region whose rows are not encoded yet.
+/// The explanation of a region whose encoded rows are not in the cache.
 const UNPREPARED: &str = "not prepared: the program is built when the query first runs, from the encoded rows; run the \
-    query and explain it again (after `SET redpoll.first = 'claim'`, the first call prepares the region itself)";
+    query and explain it again (after `SET redpoll.first = 'claim'`, the first call prepares the region itself); the \
+    program of a region that cannot be cached is not kept, so it cannot be explained";
 
-/// The explanation of a region that is being prepared in the background.
+/// The explanation of a region that is being prepared in the background, or is queued for
+/// preparation.
 const IN_PREPARATION: &str = "not prepared: an earlier call has started the preparation, which also builds the program; \
     explain the query again in a moment";
 

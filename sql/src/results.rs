@@ -104,7 +104,7 @@ pub(crate) enum NumberBuffer {
 }
 
 impl NumberBuffer {
-    /// Returns values as numbers; booleans become 0 and 1.
+    /// Returns the first column of values as numbers; booleans become 0 and 1.
     pub(crate) fn of(values: &Values) -> NumberBuffer {
         let array = &values.columns()[0];
         let buffer = array.buffer().clone();

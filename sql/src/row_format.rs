@@ -74,9 +74,10 @@ impl RowFormat {
     pub(crate) const EXTENSIONS: [&str; 10] =
         ["csv", "tsv", "tab", "psv", "txt", "ndjson", "jsonl", "json", "parquet", "arrow"];
 
-    /// Returns the format of files with this extension, in upper or lower case; `None` if such a
-    /// file has a tensor. If several formats share the extension, the start of `file` decides. The
-    /// start also shows whether text has a header and comments.
+    /// Returns the format of files with this extension, in upper or lower case. Returns `None` for
+    /// unknown extensions, extensions of tensors, and a `.txt` file in the Matrix Market format. If
+    /// several formats share the extension, the start of `file` decides. The start also shows
+    /// whether text has a header and comments.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -169,7 +170,8 @@ fn sniff_text(start: &[u8]) -> Option<TextFormat> {
     Some(TextFormat { delimiter, header, comment })
 }
 
-/// Returns the complete lines of the start of a text, without empty lines and comments.
+/// Returns the complete lines of the start of a text, without empty lines and comments. A start
+/// without a line break counts as one line.
 fn lines(start: &[u8], comment: Option<u8>) -> impl Iterator<Item = &[u8]> {
     // The last line may be incomplete.
     let complete = start.iter().rposition(|&b| b == b'\n').map_or(start, |end| &start[..end]);
@@ -219,7 +221,7 @@ mod tests {
         assert_eq!(format("%%MatrixMarket matrix coordinate real general\n"), None);
     }
 
-    /// The first line of a `.csv` file has values, and is no header, if all of them are numbers.
+    /// The first line of a `.csv` file is no header if it has only numbers and empty values.
     #[test]
     fn numbers_are_no_header() {
         let header = |text: &str| TextFormat::with_delimiter(text.as_bytes(), b',', None).header;

@@ -95,7 +95,8 @@ impl RegionRunner {
 }
 
 /// Returns the error for rows that could not be read. A failed computation is
-/// [`FallbackReason::EarlyError`], because the row whose computation failed may not join.
+/// [`FallbackReason::EarlyError`], because the row whose computation failed need not have a match
+/// in the join.
 pub(crate) fn read_error(error: DataFusionError) -> Error {
     match error.find_root() {
         DataFusionError::ArrowError(..) | DataFusionError::Execution(_) => {

@@ -117,7 +117,8 @@ fn projection_barrier(node: &Arc<dyn ExecutionPlan>) -> Option<Barrier> {
     is_confused.then(|| Barrier { input: node.clone(), filterable_columns: HashSet::new() })
 }
 
-/// Returns the names that several columns of a filter's input have, if the filter drops columns.
+/// Returns the names that several columns of a filter's input have, if the filter has a projection;
+/// otherwise returns no names.
 fn ambiguous_inputs(filter: &FilterExec) -> HashSet<String> {
     match filter.projection() {
         Some(_) => repeated_names(&filter.input().schema()),

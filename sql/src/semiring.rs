@@ -191,7 +191,8 @@ impl fmt::Debug for SemiringAccumulator {
     }
 }
 
-/// Returns the numbers of a `BIGINT` or `DOUBLE` column, `None` for NULL.
+/// Returns the numbers of a `BIGINT` or `DOUBLE` column, `None` for NULL. Columns of other types
+/// give an empty list.
 pub(crate) fn scalars(column: &ArrayRef) -> Vec<Option<Scalar>> {
     if let Some(values) = column.as_primitive_opt::<Int64Type>() {
         return values.iter().map(|v| v.map(Scalar::I64)).collect();

@@ -6,12 +6,12 @@ use datafusion::prelude::DataFrame;
 
 impl Database {
     /// Summarizes a table or a query, given as a name or as the text of a query. The result has a
-    /// row for each column, with its type, smallest and largest value, mean, standard deviation,
-    /// and the numbers of rows, NULLs and distinct values. An extreme or moment that the type does
-    /// not have is NULL.
+    /// row for each column, with its name, type, smallest and largest value, mean, standard
+    /// deviation, and the numbers of rows, NULLs and distinct values. An extreme or moment that the
+    /// type does not have is NULL.
     ///
     /// # Errors
-    /// If the text is neither a table nor a query that can be planned.
+    /// If the text is empty, or is neither a table nor a query that can be planned.
     ///
     /// ```
     /// # #[tokio::main]

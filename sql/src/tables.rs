@@ -94,15 +94,15 @@ impl NamedFileVersion {
 }
 
 /// Returns the version of the file that a statement has named as a table; `None` if no statement
-/// has named such a file.
+/// has named such a file, or the default schema is not [`SchemaTables`].
 pub(crate) fn named_file_version(state: &SessionState, table: &str) -> Option<NamedFileVersion> {
     let schema = state.schema_for_ref(TableReference::bare(table)).ok()?;
     let files = schema_tables(&schema)?.named_files.read().unwrap_or_else(PoisonError::into_inner);
     files.get(table).map(|file| file.version)
 }
 
-/// Registers the table of a file that a statement names. This table is not listed in
-/// [`SchemaTables`].
+/// Registers the table of a file that a statement names. [`SchemaTables`] does not list this table;
+/// other schemas do.
 ///
 /// # Errors
 /// If there is no default schema, the schema does not accept tables, or Arrow cannot decode an

@@ -25,8 +25,12 @@ use std::sync::Arc;
 /// The number of rows from which types are inferred, as in DuckDB.
 const MAX_ROWS: usize = 20_480;
 
+/// Names of columns with the types that a statement gives them.
+pub(crate) type ColumnTypes = Vec<(String, DataType)>;
+
 impl TextFormat {
-    /// Infers the columns of files from their first rows.
+    /// Infers the columns of files from their first rows, [`MAX_ROWS`] in total. Files after these
+    /// rows are not read.
     ///
     /// # Errors
     /// If a file cannot be read, rows have different numbers of values, or the columns of two files
@@ -127,6 +131,22 @@ fn with_texts(schema: &Schema, columns: &BTreeSet<String>) -> Schema {
         false => field.as_ref().clone(),
     });
     Schema::new(fields.collect::<Vec<_>>())
+}
+
+/// Returns the schema with the given types of columns.
+///
+/// # Errors
+/// If the schema has no column of a given name.
+pub(crate) fn with_types(schema: &Schema, types: &ColumnTypes) -> Result<Schema, String> {
+    let mut fields: Vec<Field> = schema.fields().iter().map(|field| field.as_ref().clone()).collect();
+    for (column, dtype) in types {
+        let Some(field) = fields.iter_mut().find(|field| field.name() == column) else {
+            let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+            return Err(format!("`types` names the column `{column}`; the columns are {}", names.join(", ")));
+        };
+        field.set_data_type(dtype.clone());
+    }
+    Ok(Schema::new(fields))
 }
 
 /// Returns the names, with a number appended to each name that has occurred before.

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `store.rs` | the columns and codes of a session, under a limit; the least recently used are dropped first |
 //! | `file_table.rs`, `file_scan.rs` | tables of files, whose scans read columns that are not kept yet |
-//! | `identity.rs` | the identity of columns: their arrays |
+//! | `identity.rs` | the identity of columns: the addresses of their arrays |
 //! | `input_rows.rs`, `row_source.rs` | the rows of an input of a region, as a selection of rows of a table |
 
 mod file_scan;

@@ -26,9 +26,9 @@ const MAX_UNREAD_BYTES: u64 = 16 << 20;
 pub(crate) struct TextFiles {
     quoting: Quoting,
     files: Vec<TextFile>,
-    /// The number of rows after which the scan ends.
+    /// The number of rows after which the scan ends; `None` if the scan reads all rows.
     limit: Option<usize>,
-    /// Set once all files are checked.
+    /// Set once all files have passed the check.
     checked: OnceCell<()>,
 }
 
@@ -59,12 +59,13 @@ impl TextFiles {
         Some(TextFiles { quoting: Quoting::of_scan(source), files, limit: config.limit, checked: OnceCell::new() })
     }
 
-    /// Checks all files, once for all partitions.
+    /// Checks all files. After the files have passed the check, further calls return at once.
     async fn check_all(&self) -> Result<()> {
         self.checked.get_or_try_init(|| self.check_files(|_| true)).await.copied()
     }
 
-    /// Checks some of the files in another thread, which stops if this future is dropped.
+    /// Checks the files for which `is_checked` returns true, in another thread, which stops if this
+    /// future is dropped.
     async fn check_files(&self, is_checked: impl Fn(&TextFile) -> bool) -> Result<()> {
         let files: Vec<TextFile> = self.files.iter().filter(|file| is_checked(file)).cloned().collect();
         let (quoting, cancelled) = (self.quoting, CancelOnDrop::default());
@@ -109,7 +110,8 @@ pub(crate) fn without_parts(config: &FileScanConfig) -> Option<FileScanConfig> {
 
 /// Returns the rows of a partition, with an error in place of the last rows if the check of a file
 /// fails. The files are checked while their rows are read, or afterwards if the scan has a limit.
-/// The error of a failed check also replaces an error of the reader.
+/// If the partition then has as many rows as the limit, files of more than [`MAX_UNREAD_BYTES`] are
+/// not checked. The error of a failed check also replaces an error of the reader.
 pub(crate) fn checked_rows(rows: SendableRecordBatchStream, files: Arc<TextFiles>) -> SendableRecordBatchStream {
     let schema = rows.schema();
     let state = RowCheck { rows, files, check: None, held: None, count: 0, has_ended: false };
@@ -124,7 +126,7 @@ pub(crate) fn checked_rows(rows: SendableRecordBatchStream, files: Arc<TextFiles
 struct RowCheck {
     rows: SendableRecordBatchStream,
     files: Arc<TextFiles>,
-    /// The check of all files, in the background.
+    /// The check of all files in the background; `None` if the scan has a limit.
     check: Option<SpawnedTask<Result<()>>>,
     /// The last rows that were read. They are returned when more rows follow, or when the check has
     /// succeeded.
@@ -164,7 +166,8 @@ impl RowCheck {
         }
     }
 
-    /// Checks the files of a partition that has ended.
+    /// Waits for the check of the files after the last row of a partition, or runs the check if the
+    /// scan has a limit.
     async fn check_end(&mut self) -> Result<()> {
         let is_full = self.files.limit.is_some_and(|limit| self.count >= limit);
         match self.check.take() {

@@ -11,11 +11,12 @@ pub(crate) enum AnswerSource {
     InCall,
     /// Redpoll: the region was prepared in the background before DataFusion answered.
     Background,
-    /// DataFusion, while the region is prepared.
+    /// DataFusion, before the region was prepared.
     DataFusionFirst,
     /// DataFusion: the region cannot be prepared.
     DataFusionOnly,
-    /// DataFusion: claiming is off, or the rows of the region are left to DataFusion.
+    /// DataFusion: claiming is off, the rows of the region are left to DataFusion, or the session
+    /// that would prepare the region has ended.
     Fallback,
 }
 
@@ -35,7 +36,7 @@ impl fmt::Display for AnswerSource {
 /// The engine that would answer a call now, as `EXPLAIN` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ExpectedAnswer {
-    /// The same engine for every call, in the words of `EXPLAIN ANALYZE`.
+    /// An engine that is known in advance. Its text is the same as in `EXPLAIN ANALYZE`.
     Certain(AnswerSource),
     /// Redpoll, which prepares the region in the call.
     InCall,

@@ -53,7 +53,7 @@ struct QueueEntry {
     version: Version,
     /// The job; `None` after the job has begun.
     job: Option<Box<Job>>,
-    /// The priority of the thread that runs the job.
+    /// The priority of the thread that runs the job; `None` before the thread runs.
     priority: Option<ThreadPriority>,
     start_time: StartTime,
     /// The queries that take redpoll's rows, if redpoll finishes before DataFusion.
@@ -66,7 +66,7 @@ struct QueueEntry {
 /// The time at which preparation begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StartTime {
-    /// The given time, or earlier, when DataFusion has answered.
+    /// The given time, or the time when DataFusion has answered if that time is earlier.
     At(Instant),
     /// The time when DataFusion has answered.
     AfterDataFusion,
@@ -96,7 +96,8 @@ pub(crate) enum Preparation {
 pub(crate) struct PendingResult {
     queue: Arc<JobQueue>,
     id: u64,
-    /// The rows; an error if the region cannot be prepared.
+    /// The rows; an error if the job ends without rows, because it fails, is cancelled or leaves
+    /// the region to DataFusion.
     pub(crate) rows: oneshot::Receiver<Arc<RegionResult>>,
 }
 
@@ -168,7 +169,7 @@ impl BackgroundJobs {
             state.idle_waiters.push(sender);
             receiver
         };
-        // The sender is dropped together with the session.
+        // If the session ends first, the sender may be dropped without a message.
         let _ = receiver.await;
     }
 }
@@ -183,7 +184,8 @@ impl Drop for BackgroundJobs {
 }
 
 impl PendingResult {
-    /// Records that DataFusion answered after `time`.
+    /// Records that DataFusion answered after `time`. The job is then due, or its thread gets a low
+    /// priority if the job is running.
     pub(crate) fn record_datafusion_time(&self, time: Duration) {
         let mut state = self.queue.lock();
         if let Some(entry) = state.entry(self.id) {
@@ -193,7 +195,7 @@ impl PendingResult {
         self.queue.changed.notify_all();
     }
 
-    /// Begins preparation now, because DataFusion cannot answer.
+    /// Makes the job due now, because DataFusion cannot answer.
     pub(crate) fn begin(&self) {
         if let Some(entry) = self.queue.lock().entry(self.id) {
             entry.start_time = StartTime::At(Instant::now());
@@ -234,7 +236,8 @@ impl JobQueue {
     }
 
     /// Waits for the next job that is due, and returns it with its id and whether a query waits for
-    /// it; returns `None` if nothing is left to do.
+    /// it; returns `None` if no entry is left or the session has ended. A job for which no query
+    /// waits is returned only if no other such job is running.
     fn next_job(&self) -> Option<(u64, Box<Job>, Waiting)> {
         let mut state = self.lock();
         loop {
@@ -316,7 +319,8 @@ impl JobQueue {
         })
     }
 
-    /// Records the priority of the thread that runs a job.
+    /// Records the priority of the thread that runs a job, and lowers it if no query waits for the
+    /// job.
     fn record_priority(&self, id: u64, priority: ThreadPriority) {
         if let Some(entry) = self.lock().entry(id) {
             // DataFusion may have answered since the thread was started.
@@ -405,7 +409,7 @@ impl QueueEntry {
         }
     }
 
-    /// Returns whether the job shall begin.
+    /// Returns whether the job has not begun, and its time has come or DataFusion has answered.
     fn is_due(&self, now: Instant) -> bool {
         let is_due = match self.start_time {
             StartTime::At(time) => time <= now,

@@ -86,7 +86,8 @@ struct FallbackEntry {
 }
 
 impl Cache {
-    /// Returns the encoded region of a key over tables in the given version.
+    /// Returns the encoded region of a key over tables in the given version, if the region is
+    /// cached. The region then counts as the most recently used.
     pub(crate) fn find(&self, key: &RegionKey, version: &Version) -> Option<Arc<PreparedRegion>> {
         let mut entries = self.regions.lock().unwrap_or_else(PoisonError::into_inner);
         let index = entries.iter().position(|e| e.version == *version && e.key == *key)?;
@@ -96,8 +97,8 @@ impl Cache {
         Some(region)
     }
 
-    /// Inserts an encoded region. The entries used least recently are dropped if the cache exceeds
-    /// its share of the memory limit.
+    /// Inserts an encoded region. The entries used least recently are dropped if the cached regions
+    /// exceed [`cache_capacity`].
     pub(crate) fn insert(
         &self,
         key: RegionKey,
@@ -123,7 +124,7 @@ impl Cache {
     }
 
     /// Records that a region over tables of this version is left to DataFusion; `forms` are the
-    /// forms of its plan, one for each optimizer pass.
+    /// plan and its forms after later passes of the optimizer.
     pub(crate) fn insert_fallbacks(
         &self,
         forms: Vec<LogicalPlan>,

@@ -137,7 +137,7 @@ impl Call {
     }
 
     /// Answers with DataFusion, or with redpoll if redpoll prepares and runs the region before
-    /// DataFusion answers.
+    /// DataFusion answers, or if DataFusion exhausts the memory.
     pub(crate) async fn race(
         self,
         fallback: Fallback,
@@ -157,7 +157,7 @@ impl Call {
         let first = match select(datafusion_rows.next(), &mut pending.rows).await {
             Either::Left((first, _)) => first,
             Either::Right((Ok(result), _)) => return Ok(self.answer_prepared(&result)),
-            // The region cannot be prepared.
+            // The job has ended without rows.
             Either::Right((Err(_), next)) => next.await,
         };
         match first {

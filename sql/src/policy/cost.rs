@@ -17,8 +17,9 @@ const JOINED_ROW: f64 = 20e-9;
 const JOIN_START: f64 = 150e-6;
 /// Seconds to plan and compile a program.
 const COMPILE: f64 = 1.5e-3;
-/// Seconds to plan and compile a fold, per square of its number of leaves, in the instant tier.
-/// Measured from 0.3 ms (two leaves, TPC-H 4 and 12) to 2.8 ms (TPC-H 3 and 8).
+/// Seconds to plan and compile a fold, per square of its number of leaves, in the instant tier. The
+/// measured values of this constant range from 0.3 ms (two leaves, TPC-H 4 and 12) to 2.8 ms (TPC-H
+/// 3 and 8). [`min_rows`] counts the constant once per leaf.
 const COMPILE_FOLD: f64 = 0.8e-3;
 
 /// Seconds to read a row of an input and to build its share of the entries.
@@ -119,12 +120,13 @@ impl CostEstimate {
     }
 }
 
-/// Returns the seconds to plan and compile a number of folds over leaves.
+/// Returns the seconds to plan and compile `folds` folds, each over `leaves` leaves.
 fn compile_seconds(leaves: usize, folds: usize) -> f64 {
     COMPILE + COMPILE_FOLD * (folds * leaves.pow(2)) as f64
 }
 
-/// Returns an upper bound of DataFusion's time for aggregates over a join of encoded rows.
+/// Estimates an upper bound of DataFusion's time for the aggregates over a join. The bound is
+/// computed from the encoded rows.
 ///
 /// # Errors
 /// If a tensor cannot be read.

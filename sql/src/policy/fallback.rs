@@ -1,5 +1,5 @@
-//! DataFusion's own plan of a region, for rows on which kernels would give another result than
-//! DataFusion, or be slower.
+//! DataFusion's own plan of a region. DataFusion runs this plan if kernels would give another
+//! result than DataFusion or be slower, if claiming is off, and while redpoll prepares the region.
 
 use super::cache::Cache;
 use crate::error::FallbackReason;
@@ -31,7 +31,8 @@ pub(crate) struct Fallback {
     pub(crate) plan: Arc<LogicalPlan>,
     /// The planner of regions below the aggregate.
     pub(crate) planner: Arc<dyn ExtensionPlanner + Send + Sync>,
-    /// True if DataFusion can run the plan: the plan passes [`check_outer_joins`].
+    /// True if DataFusion runs the plan without wrong values: the plan passes
+    /// [`check_outer_joins`].
     pub(crate) is_sound: bool,
 }
 
@@ -48,8 +49,9 @@ impl Fallback {
         Fallback { plan, planner, is_sound }
     }
 
-    /// Records in the cache the reason why the plan runs in place of its region. The entry is valid
-    /// while the tables of the plan have the same version.
+    /// Records in the cache the reason why the plan runs in place of its region, if the tables of
+    /// the plan have a version. The entry is valid while the tables of the plan have the same
+    /// version.
     pub(crate) fn record(&self, cache: &Cache, reason: &FallbackReason, context: &TaskContext) {
         if let Some(version) = InputTables::of(&[&self.plan]).and_then(|tables| tables.version()) {
             let target_choice = RedpollOptions::of(context.session_config().options()).engine;
@@ -96,9 +98,9 @@ fn plain_session(context: &TaskContext) -> SessionState {
     builder.with_runtime_env(context.runtime_env()).with_physical_optimizer_rules(physical_optimizer_rules()).build()
 }
 
-/// Returns the forms that the plan has at the end of each pass of DataFusion's optimizer, where
-/// regions are claimed. If the plan is left to DataFusion, all of these forms are left to
-/// DataFusion.
+/// Returns the plan, and the other forms that it has at the ends of later passes of DataFusion's
+/// optimizer, where regions are claimed. If the plan is left to DataFusion, all of these forms are
+/// left to DataFusion.
 pub(crate) fn plan_forms(plan: &LogicalPlan, context: &TaskContext) -> Vec<LogicalPlan> {
     let (session, mut forms) = (plain_session(context), vec![plan.clone()]);
     let last = session.optimizer().rules.last().map(|rule| rule.name());
@@ -112,8 +114,9 @@ pub(crate) fn plan_forms(plan: &LogicalPlan, context: &TaskContext) -> Vec<Logic
     forms
 }
 
-/// Makes joins yield between batches. A join may expand a few rows to many; without yielding,
-/// cancellation and the race with redpoll would wait for the join's next input batch.
+/// Makes plans with several inputs, such as joins, yield between batches. A join may expand a few
+/// rows to many; without yielding, cancellation and the race with redpoll would wait for the join's
+/// next input batch.
 fn yield_between_batches(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     Ok(match plan.children().len() {
         0 | 1 => Transformed::no(plan),
@@ -235,7 +238,7 @@ mod tests {
          AND NOT EXISTS (SELECT * FROM l b WHERE b.k = a.k AND b.s <> a.s AND b.q > 2) GROUP BY a.s",
     ];
 
-    /// A region that was left to DataFusion is not prepared again if its plan has another form in a
+    /// A region that was left to DataFusion is not claimed again if its plan has another form in a
     /// later pass.
     #[tokio::test]
     async fn fallbacks_hold_for_every_form_of_a_plan() {

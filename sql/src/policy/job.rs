@@ -31,9 +31,10 @@ pub(crate) struct Job {
     pub(crate) inputs: Vec<Arc<dyn ExecutionPlan>>,
     pub(crate) context: Arc<TaskContext>,
     pub(crate) cache: Arc<Cache>,
-    /// The claimed aggregate, as DataFusion would run it.
+    /// The claimed aggregate, which DataFusion runs if the region is left to DataFusion.
     pub(crate) claimed_plan: Arc<LogicalPlan>,
-    /// The policy of claims; with `Cost`, the region is cached only if it pays.
+    /// The policy of claims; with `Cost`, a region that is slower than DataFusion was is not
+    /// cached.
     pub(crate) policy: Policy,
     /// The flag whose value `true` cancels the job.
     pub(crate) cancelled: Arc<AtomicBool>,
@@ -41,7 +42,7 @@ pub(crate) struct Job {
 
 impl Job {
     /// Prepares the region and inserts it into the cache, or records in the cache why the region is
-    /// left to DataFusion.
+    /// left to DataFusion. After other errors, the cache stays unchanged.
     pub(crate) fn run(&self, id: u64, waiting: Waiting, queue: &JobQueue) -> JobOutcome {
         // The version is taken before the rows are read, so a verdict cannot be recorded for a
         // later version.
@@ -68,7 +69,7 @@ impl Job {
     }
 
     /// Prepares the region, and returns whether the region is kept and whether a query took the
-    /// rows.
+    /// rows of the last run.
     fn prepare(&self, id: u64, waiting: Waiting, queue: &JobQueue) -> Result<(Insertion, Delivery), Error> {
         let pool = self.context.memory_pool();
         let limit = pool.memory_limit();

@@ -13,9 +13,9 @@
 //!    `redpoll.claim = 'always'`, or if DataFusion cannot run the plan, the estimate does not
 //!    matter.
 //! 2. `choice`, `call`: by default, redpoll answers a call if the region is cached or cannot be
-//!    cached, or if preparation is estimated to take no longer than the lower bound of DataFusion's
-//!    time ([`CostEstimate::is_always_faster`]). Otherwise DataFusion answers while redpoll
-//!    prepares the region.
+//!    cached, if DataFusion cannot run the plan, or if preparation is estimated to take no longer
+//!    than the lower bound of DataFusion's time ([`CostEstimate::is_always_faster`]). Otherwise
+//!    DataFusion answers while redpoll prepares the region.
 //! 3. `background`, `job`: preparation begins when DataFusion has run for the estimated time of
 //!    preparation ([`CostEstimate::prepare_time`]), or has answered. The engine that finishes first
 //!    answers.

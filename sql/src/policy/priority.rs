@@ -26,7 +26,7 @@ impl ThreadPriority {
     }
 }
 
-// On other systems, the call would set the priority of the whole process.
+// On other systems, `setpriority_process` would set the priority of the whole process.
 #[cfg(not(target_os = "linux"))]
 impl ThreadPriority {
     /// Returns the priority of the calling thread.

@@ -1,4 +1,4 @@
-//! The parts of a session's state that decide how a region is answered.
+//! The parts of a session's state that decide which engine answers a call of a region.
 
 use super::answer_source::{AnswerSource, ExpectedAnswer};
 use super::background::{BackgroundJobs, Preparation};

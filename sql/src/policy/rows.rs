@@ -7,7 +7,8 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::MemTable;
 use datafusion::logical_expr::LogicalPlan;
 
-/// Returns the number of rows of a table, if it has an exact or estimated count.
+/// Returns the number of rows of a table, if the table has an exact or estimated count. A table in
+/// memory has none while it is written.
 pub(super) fn rows_of(table: &dyn TableProvider) -> Option<usize> {
     if let Some(memory) = table.downcast_ref::<MemTable>() {
         let mut rows = 0;

@@ -1,5 +1,6 @@
-//! The optimizer rule that puts regions into plans. The rule claims the regions that can be
-//! claimed, were not left to DataFusion before, and are estimated to pay.
+//! The optimizer rule that puts regions into plans. The rule claims the regions that can be claimed
+//! and were not left to DataFusion before. With `redpoll.claim = 'cost'`, a region must also be
+//! estimated to pay, unless DataFusion cannot run its plan.
 
 use super::cache::Cache;
 use super::claim_cost::check_cost;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 /// into scans.
 #[derive(Clone, Default, Debug)]
 pub struct ClaimRegions {
-    /// The regions that earlier runs left to DataFusion.
+    /// The cache, which also knows the regions that earlier runs left to DataFusion.
     pub(crate) cache: Arc<Cache>,
 }
 

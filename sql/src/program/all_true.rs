@@ -3,7 +3,7 @@
 use redpoll_logic::{DType, Expr, Field, Scalar};
 use redpoll_storage::{Array, Tensor};
 
-/// Returns whether a boolean tensor is true everywhere.
+/// Returns whether a tensor is boolean, dense and true everywhere, and has elements.
 pub(super) fn is_all_true(tensor: &Tensor) -> bool {
     let ty = tensor.ty();
     let has_only_true =
@@ -15,9 +15,10 @@ pub(super) fn is_all_true(tensor: &Tensor) -> bool {
 /// factors, and the number by which their product must be multiplied: the number of combinations of
 /// codes of the removed fields.
 ///
-/// A factor stays if it alone has a field that is in the result or that a condition compares. One
-/// factor with fill 0 stays, because a result must list only the groups with rows. Factors with
-/// fill 1, such as the factors of anti-joins, would list other groups, too.
+/// A factor stays if it alone has a field that is in the result or that a condition compares, or if
+/// the number would exceed an `i64`. One factor with fill 0 stays, because a result must list only
+/// the groups with rows. Factors with fill 1, such as the factors of anti-joins, would list other
+/// groups, too.
 pub(super) fn remove_all_true(
     mut args: Vec<Expr>,
     is_all_true: impl Fn(&Expr) -> bool,

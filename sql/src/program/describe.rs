@@ -6,7 +6,8 @@ use crate::claim::{
 };
 use std::fmt::Write;
 
-/// Returns the groups, aggregates, leaves with their fields, and conditions of a region as text.
+/// Returns the groups, aggregates, leaves with their fields, conditions and computed leaves of a
+/// region as text.
 pub fn describe(region: &Region) -> String {
     let Region { join, aggregates } = region;
     let mut text = String::new();
@@ -50,7 +51,7 @@ pub fn describe(region: &Region) -> String {
     text
 }
 
-/// Returns the combinations of a computed leaf.
+/// Returns the combinations of a computed leaf; `None` for other leaves.
 fn combinations(leaf: &Leaf) -> Option<&Combinations> {
     match &leaf.source {
         LeafSource::Computed(combinations) => Some(combinations),

@@ -19,7 +19,8 @@ pub(crate) struct LeafTables<'a> {
     names: Vec<Field>,
     /// All fields in storage order.
     order: Vec<FieldId>,
-    /// True for each field that every fold has.
+    /// True for each field that joins leaves, groups rows or is compared. Every fold has these
+    /// fields.
     active: Vec<bool>,
     bindings: BTreeMap<Alias, Tensor>,
     aliases: HashMap<SharedRequest, Alias>,
@@ -66,8 +67,8 @@ impl<'a> LeafTables<'a> {
         self.join.group_fields().into_iter().chain(extra_field).map(|f| &self.names[f]).collect()
     }
 
-    /// Removes factors that are 1 everywhere. Returns the other factors, and the number by which
-    /// their product must be multiplied.
+    /// Removes factors that are 1 everywhere, as [`remove_all_true`] does. Returns the other
+    /// factors, and the number by which their product must be multiplied.
     pub(crate) fn remove_all_true(&self, args: Vec<Expr>, extra_field: Option<FieldId>) -> (Vec<Expr>, i64) {
         let is_all_true = |arg: &Expr| match arg.node() {
             Node::Table { tensor, .. } => self.all_true.contains(tensor),
@@ -90,15 +91,17 @@ impl<'a> LeafTables<'a> {
         if folded.is_empty() { Ok(arg) } else { Ok(Expr::aggregate(op, init, arg, folded)?) }
     }
 
-    /// Returns an expression that is true if there is a row.
+    /// Returns an expression over the fields that is true at the coordinates where the join has a
+    /// row.
     pub(crate) fn presence(&mut self, valid: &[LeafColumn], extra_field: Option<FieldId>) -> Result<Expr> {
         let args = self.factors(|_| Some(Payload::Presence), valid, extra_field)?;
         combine(Builtin::And, self.remove_all_true(args, extra_field).0)
     }
 
-    /// Returns the factors of a row: the masks, and a factor of each leaf for which `payload`
-    /// returns a value. The factor of a semi-join or anti-join leaf is the filter of the leaf; the
-    /// factor of any other leaf is the table of the leaf.
+    /// Returns the factors of a row: a factor of each leaf for which `payload` returns a value, and
+    /// the masks that restrict no semi-join or anti-join leaf. The factor of a semi-join or
+    /// anti-join leaf is the filter of the leaf; the factor of any other leaf is the table of the
+    /// leaf.
     pub(crate) fn factors(
         &mut self,
         payload: impl Fn(LeafId) -> Option<Payload>,
@@ -117,7 +120,7 @@ impl<'a> LeafTables<'a> {
         Ok(factors)
     }
 
-    /// Returns the masks that are not folded with a semi-join or anti-join leaf.
+    /// Returns the masks that restrict no semi-join or anti-join leaf.
     fn masks(&self) -> impl Iterator<Item = Expr> {
         let masks = self.join.masks.iter().filter(|mask| self.filtering_leaf(mask).is_none());
         masks.map(|mask| self.mask(mask))
@@ -135,8 +138,9 @@ impl<'a> LeafTables<'a> {
         Expr::mapjoin(op, sides).expect("two coordinates can be compared")
     }
 
-    /// Returns the semi-join or anti-join leaf whose rows a mask restricts. This is the mask's
-    /// `excluding_leaf`, or the leaf that alone has one of the compared fields.
+    /// Returns the semi-join or anti-join leaf whose rows a mask restricts: the mask's
+    /// `excluding_leaf`, or the leaf that alone has one of the compared fields. Returns `None` if
+    /// the mask restricts the rows of the join.
     fn filtering_leaf(&self, mask: &Mask) -> Option<LeafId> {
         mask.excluding_leaf.or_else(|| [mask.left, mask.right].into_iter().find_map(|field| self.only_leaf(field)))
     }
@@ -173,7 +177,8 @@ impl<'a> LeafTables<'a> {
         }
     }
 
-    /// Returns the table of a leaf, with the fields that all folds have, and `extra_field`.
+    /// Returns the table of a leaf. Its fields are the fields of the leaf that all folds have, and
+    /// `extra_field` if the leaf has this field; a tensor has a field for each mode.
     pub(crate) fn leaf_table(
         &mut self,
         leaf: LeafId,
@@ -207,7 +212,8 @@ impl<'a> LeafTables<'a> {
         Ok(Expr::table(alias, ty, fields.iter().map(|&f| self.names[f].clone()))?)
     }
 
-    /// Returns the table of a leaf that is a tensor.
+    /// Returns the table of a leaf that is a tensor, restricted to the ranges of coordinates that
+    /// the leaf reads.
     fn tensor_table(&mut self, leaf: LeafId, payload: &Payload) -> Result<Expr> {
         let LeafSource::Tensor { table, columns, ranges } = &self.join.leaves[leaf].source else {
             unreachable!("the leaf is a tensor")

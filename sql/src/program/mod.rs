@@ -1,7 +1,8 @@
 //! Translation of a region, with the encoded rows of its leaves, to a Logic plan.
 //!
-//! The fields of the plan are the fields of the region that join leaves, group rows or are
-//! compared. Most folds over the rows of the join are one aggregate over a mapjoin of the leaves:
+//! The fields of the plan are the fields of the region that join leaves, group rows, are compared
+//! or have their distinct values aggregated, and the other modes of tensors. Most folds over the
+//! rows of the join are one aggregate over a mapjoin of the leaves:
 //!
 //! - the number of rows is the sum of the product of the leaves' numbers of rows;
 //! - in a sum of products, the sum of a factor takes the place of the number of rows of the

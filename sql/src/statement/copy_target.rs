@@ -21,8 +21,9 @@ const SINGLE_FILE: &str = "single_file_output";
 /// Checks the target of a `COPY` statement. Other statements pass the check.
 ///
 /// # Errors
-/// If the file type or an option does not exist, the file type is not given, the folder of the
-/// target does not exist, or the target is a pattern.
+/// If the file type or an option does not exist, neither the extension nor the statement gives a
+/// file type, or the folder of the target does not exist. Also if the target is malformed, is a
+/// pattern, or is in an object store that the session does not have.
 pub(super) fn check_target(state: &SessionState, statement: &Statement) -> Result<()> {
     let Statement::CopyTo(copy) = statement else { return Ok(()) };
     let target = &copy.target;
@@ -33,7 +34,7 @@ pub(super) fn check_target(state: &SessionState, statement: &Statement) -> Resul
         Some(file_type) => check_file_type(state, file_type)?,
         None if !types.contains(&extension.to_uppercase()) => {
             return fault(format!(
-                "its extension is no file type; add `STORED AS TYPE`, where TYPE is {}",
+                "its name has no extension of a file type; add `STORED AS TYPE`, where TYPE is {}",
                 listed(&types)
             ));
         }
@@ -54,8 +55,8 @@ pub(super) fn check_target(state: &SessionState, statement: &Statement) -> Resul
 }
 
 /// Sets the option for one file in a `COPY` whose target is not a folder, unless the statement sets
-/// the option. Other plans are returned unchanged. A target is a folder if it ends with `/` or
-/// exists as a folder, or if the rows are partitioned.
+/// the option. Other plans, and plans that write tensors, are returned unchanged. A target is a
+/// folder if it ends with `/` or exists as a folder, or if the rows are partitioned.
 ///
 /// # Errors
 /// If the target is malformed.

@@ -19,12 +19,12 @@ const TEXT_OPTIONS: [&str; 4] =
     ["format.delimiter", "format.has_header", "format.comment", "format.newlines_in_values"];
 
 impl Database {
-    /// Checks the files of a declared table, and adds the format and the columns of a file of text.
-    /// Other plans are returned unchanged.
+    /// Checks the files of a declared table. If the table is a single file, adds its format or
+    /// columns as [`Database::add_format`] does. Other plans are returned unchanged.
     ///
     /// # Errors
-    /// If the file type or an option is unknown, a file does not exist, or the columns cannot be
-    /// inferred.
+    /// If the file type or an option is unknown, a location is malformed, a file does not exist or
+    /// is compressed, or the columns cannot be inferred.
     pub(super) fn complete_declaration(&self, mut plan: LogicalPlan) -> Result<LogicalPlan> {
         let LogicalPlan::Ddl(DdlStatement::CreateExternalTable(declaration)) = &mut plan else { return Ok(plan) };
         if declaration.if_not_exists && self.context().table_exist(declaration.name.clone())? {
@@ -51,8 +51,8 @@ impl Database {
         Ok(plan)
     }
 
-    /// Adds the format of a file of text or JSON to the options of its declaration. If no columns
-    /// are declared, also adds the columns of a file of text.
+    /// Adds the format of a file of JSON to the options of its declaration, or the format and the
+    /// columns of a file of text as [`Database::add_columns`] does.
     fn add_format(&self, declaration: &mut CreateExternalTable, file: &Path) -> Result<()> {
         let is_text = match declaration.file_type.as_str() {
             "CSV" => true,
@@ -74,7 +74,9 @@ impl Database {
         Ok(())
     }
 
-    /// Adds the format and the columns of a file of text without declared columns.
+    /// Adds the format and the columns of a file of text, if the declaration has no columns,
+    /// partitions and order, and no options except [`TEXT_OPTIONS`]. In every declaration, the
+    /// delimiter `\t` becomes a tab.
     fn add_columns(&self, declaration: &mut CreateExternalTable, file: &Path) -> Result<()> {
         if let Some(delimiter) = declaration.options.get_mut("format.delimiter").filter(|text| text.as_str() == r"\t") {
             "\t".clone_into(delimiter);

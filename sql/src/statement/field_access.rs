@@ -65,7 +65,7 @@ pub(super) fn with_outer_table(
     ))
 }
 
-/// The visitor that finds the names of tables, and the names of columns that a table qualifies.
+/// The visitor that finds the names of tables, and pairs of names `table.column`.
 struct QualifiedNames {
     tables: BTreeSet<String>,
     names: Vec<(String, String)>,

@@ -14,8 +14,8 @@ const DATAFUSION_TYPES: &str = "one of ARROW, PARQUET, NDJSON, or CSV";
 const MISSING_TYPE: &str = "Missing STORED AS clause in CREATE EXTERNAL TABLE statement";
 
 impl Database {
-    /// Replaces the file types in a syntax error by the file types of the session. Other errors are
-    /// returned unchanged.
+    /// Replaces the file types in a syntax error by the file types of the session, and adds them to
+    /// the error on a declaration without a file type. Other errors are returned unchanged.
     pub(crate) fn with_file_types(&self, error: DataFusionError) -> DataFusionError {
         let DataFusionError::SQL(parser_error, _) = error.find_root() else { return error };
         let ParserError::ParserError(text) = &**parser_error else { return error };

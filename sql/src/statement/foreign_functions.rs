@@ -1,7 +1,9 @@
 //! Functions of other databases that DataFusion lacks or names in another way, with the expressions
 //! that replace them.
 
-/// Function names in lower case, each with an expression that computes the same.
+/// Function names in lower case, each with an example of an expression that computes the same or a
+/// similar value. Messages show the text between backticks, so a text with two expressions has
+/// backticks within it.
 const REPLACEMENTS: [(&str, &str); 67] = [
     ("strftime", "to_char(t, '%Y-%m-%d')"),
     ("strptime", "to_timestamp(text, '%d.%m.%Y %H:%M:%S')"),
@@ -72,7 +74,7 @@ const REPLACEMENTS: [(&str, &str); 67] = [
     ("gen_random_uuid", "uuid()"),
 ];
 
-/// Returns the expression that replaces a function of other databases.
+/// Returns the expression that replaces a function of other databases; `None` for other functions.
 pub(super) fn replacement(function: &str) -> Option<&'static str> {
     let function = function.to_lowercase();
     REPLACEMENTS.iter().find(|(known, _)| *known == function).map(|(_, replacement)| *replacement)

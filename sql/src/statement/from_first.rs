@@ -1,4 +1,4 @@
-//! Queries that consist of a `FROM` clause only.
+//! Queries with a `FROM` clause and without a `SELECT`.
 
 use datafusion::sql::sqlparser::ast::{Select, SelectFlavor, SelectItem, VisitorMut, WildcardAdditionalOptions};
 use std::ops::ControlFlow;

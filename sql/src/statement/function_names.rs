@@ -7,9 +7,11 @@ use crate::database::Database;
 use datafusion::error::DataFusionError;
 
 impl Database {
-    /// Adds advice to the error for a function that does not exist: the functions with similar
-    /// names, or the expression that replaces a function of another database. The error for a
-    /// window function without a window shows a correct call. Other errors are returned unchanged.
+    /// Adds advice to the error for a function that does not exist: the expression that replaces a
+    /// function of another database, or the functions with similar names, or else the statement
+    /// that lists all functions. The error for a table function lists all table functions. The
+    /// error for a window function without a window shows a correct call. Other errors are returned
+    /// unchanged.
     pub(super) fn with_functions(&self, error: DataFusionError) -> DataFusionError {
         let DataFusionError::Plan(text) = error.find_root() else { return error };
         let state = self.context().state();

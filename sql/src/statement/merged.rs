@@ -3,9 +3,9 @@
 //! DataFusion takes `k` from the left table, where `k` is NULL in rows that only the right table
 //! has. For `*`, DataFusion takes `k` from the table whose name is first in the alphabet. This
 //! module rewrites such joins to `ON`, and replaces merged columns by the value that SQL defines.
-//! For a left join, this value is the left table's column, and for a right join, the right table's
-//! column. For a full join, the value is the first of both columns that is not NULL. A column
-//! qualified by a table name stays the column of that table.
+//! For an inner or left join, this value is the left table's column, and for a right join, the
+//! right table's column. For a full join, the value is the first of both columns that is not NULL.
+//! A column qualified by a table name stays the column of that table.
 
 use super::names::constraint;
 use super::normalized;
@@ -148,7 +148,8 @@ impl ColumnMerger<'_> {
     }
 
     /// Returns the columns of a table. If the columns are not known, adds the query for the columns
-    /// to `column_queries` and returns `None`.
+    /// to `column_queries` and returns `None`. Also returns `None` if this query cannot be written
+    /// or planned.
     fn columns(&mut self, factor: &TableFactor) -> Option<Vec<String>> {
         let text = format!("SELECT * FROM {factor}");
         let mut query = Parser::new(&GenericDialect).try_with_sql(&text).ok()?.parse_query().ok()?;
@@ -170,7 +171,8 @@ impl ColumnMerger<'_> {
         }
     }
 
-    /// Returns the columns of joined tables, and rewrites their `USING` to `ON`.
+    /// Returns the columns of joined tables, and rewrites their `USING` and `NATURAL` to `ON`;
+    /// returns `None` if merging is not possible.
     fn scope(&mut self, from: &mut TableWithJoins) -> Option<SelectScope> {
         let mut scope = self.factor(&mut from.relation)?;
         for join in &mut from.joins {
@@ -317,7 +319,8 @@ impl VisitorMut for ColumnMerger<'_> {
     }
 }
 
-/// Returns the name of a result column.
+/// Returns the name of a result column; `None` for `*`, and for an expression that is neither named
+/// nor a column.
 fn output_name(item: &SelectItem) -> Option<String> {
     match item {
         SelectItem::ExprWithAlias { alias, .. } => Some(normalized(alias)),

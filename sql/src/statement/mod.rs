@@ -6,7 +6,8 @@
 //! - named files become tables;
 //! - merged columns, and names of columns in another case, are corrected.
 //!
-//! The files of `CREATE EXTERNAL TABLE` and `COPY`, and comparisons of dates, are checked.
+//! The files of `CREATE EXTERNAL TABLE` and `COPY`, accesses to fields, and comparisons of dates
+//! are checked.
 
 mod choices;
 mod copy_target;
@@ -49,15 +50,17 @@ use option_names::set_to_default;
 use result_names::{name_expressions, number_repeated};
 use std::collections::{BTreeSet, HashMap};
 
-/// The largest number of names that are respelled in one statement.
+/// The largest number of times that names of one statement are corrected after an error of
+/// DataFusion.
 const MAX_RESPELLINGS: usize = 1000;
 
 impl Database {
     /// Plans a statement.
     ///
     /// # Errors
-    /// If the statement does not fit the registered tables, names a file that cannot be read, or
-    /// writes a file whose type or folder does not exist.
+    /// If the statement does not fit the registered tables, names a file that cannot be read,
+    /// writes a file whose type or folder does not exist, or has columns of `USING` that cannot be
+    /// merged.
     pub(crate) fn plan(&self, mut statement: Statement) -> BoxFuture<'_, Result<LogicalPlan>> {
         let plan = async move {
             visit(&mut statement, &mut ColumnSelector);

@@ -5,10 +5,15 @@ use super::{normalized, visit};
 use crate::database::Database;
 use crate::row_format::RowReader;
 use crate::tables::{NamedFileVersion, add_named_file, named_file_version};
+use crate::text_columns::ColumnTypes;
+use datafusion::common::DFSchema;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::Expr as LogicalExpr;
+use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableAlias, TableFactor, Value, VisitorMut,
+    BinaryOperator, DictionaryField, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableAlias, TableFactor,
+    Value, VisitorMut,
 };
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -22,6 +27,8 @@ pub(crate) struct NamedFile {
     pub(crate) path: PathBuf,
     /// The reader, if the statement names one.
     pub(crate) reader: Option<RowReader>,
+    /// The names of columns with the SQL types that the statement gives them.
+    pub(crate) types: Vec<(String, String)>,
 }
 
 /// The functions that read a file, with their readers.
@@ -56,7 +63,8 @@ impl Database {
             if is_table && named_file_version(&state, &file.table).is_none_or(|found| found == version) {
                 continue;
             }
-            let provider = self.table_of_file(&file.table, &file.path, file.reader).await?;
+            let types = column_types(self.context(), &file.types)?;
+            let provider = self.table_of_file(&file.table, &file.path, file.reader, &types).await?;
             add_named_file(&state, &file.table, version, provider)?;
         }
         Ok(())
@@ -83,7 +91,7 @@ impl FileFinder {
         let Some(Ident { value, quote_style: Some(quote), .. }) = part.as_ident() else { return };
         let path = PathBuf::from(value);
         if *quote == '\'' || path.is_file() {
-            self.add(NamedFile { table: value.clone(), path, reader: None });
+            self.add(NamedFile { table: value.clone(), path, reader: None, types: Vec::new() });
         }
     }
 }
@@ -104,14 +112,14 @@ impl VisitorMut for FileFinder {
             return ControlFlow::Continue(());
         };
         match read_call(&function, *reader, &call.args) {
-            Ok((path, reader)) => {
+            Ok((path, reader, types)) => {
                 let list: Vec<String> = call.args.iter().map(ToString::to_string).collect();
                 let table = format!("{function}({})", list.join(", "));
                 *name = ObjectName::from(vec![Ident::with_quote('"', &table)]);
                 *args = None;
                 let name = Ident::new(function);
                 alias.get_or_insert(TableAlias { explicit: true, name, columns: Vec::new(), at: None });
-                self.add(NamedFile { table, path, reader: Some(reader) });
+                self.add(NamedFile { table, path, reader: Some(reader), types });
                 ControlFlow::Continue(())
             }
             Err(error) => {
@@ -122,16 +130,42 @@ impl VisitorMut for FileFinder {
     }
 }
 
-/// Returns the path and the reader of a call of a function that reads a file.
-fn read_call(function: &str, mut reader: RowReader, args: &[FunctionArg]) -> Result<(PathBuf, RowReader)> {
+/// Returns the types of columns that are given as text.
+///
+/// # Errors
+/// If a text is not a type.
+fn column_types(context: &SessionContext, types: &[(String, String)]) -> Result<ColumnTypes> {
+    let state = context.state();
+    let parse = |(column, sql): &(String, String)| match state
+        .create_logical_expr(&format!("CAST(NULL AS {sql})"), &DFSchema::empty())
+    {
+        Ok(LogicalExpr::Cast(cast)) => Ok((column.clone(), cast.field.data_type().clone())),
+        _ => Err(DataFusionError::Plan(format!(
+            "column `{column}`: `{sql}` is not a type; types are such as BIGINT, DOUBLE, VARCHAR, DATE"
+        ))),
+    };
+    types.iter().map(parse).collect()
+}
+
+/// Returns the path, the reader, and the types of columns of a call of a function that reads a
+/// file.
+fn read_call(
+    function: &str,
+    mut reader: RowReader,
+    args: &[FunctionArg],
+) -> Result<(PathBuf, RowReader, Vec<(String, String)>)> {
     let usage = |problem: String| {
-        let options = if function == "read_csv" { ", header = true, delim = ',', comment = '#'" } else { "" };
+        let options = match function {
+            "read_csv" => ", header = true, delim = ',', comment = '#', types = {'COLUMN': 'VARCHAR'}",
+            _ => "",
+        };
         DataFusionError::Plan(format!("{problem}; write `{function}('FILE'{options})`"))
     };
     let [FunctionArg::Unnamed(FunctionArgExpr::Expr(path)), options @ ..] = args else {
         return Err(usage(format!("`{function}` needs a file")));
     };
     let path = text_of(path).ok_or_else(|| usage(format!("`{function}` needs a file in quotes, found `{path}`")))?;
+    let mut types = Vec::new();
     for option in options {
         let no_option = || usage(format!("`{function}` has no option `{option}`"));
         let (name, value) = option_of(option).ok_or_else(no_option)?;
@@ -151,10 +185,22 @@ fn read_call(function: &str, mut reader: RowReader, args: &[FunctionArg]) -> Res
             }
             "delim" | "delimiter" | "sep" => *delimiter = byte()?,
             "comment" => *comment = byte()?,
+            "types" | "dtypes" => {
+                types = types_of(value)
+                    .ok_or_else(|| usage(format!("`{name}` must be columns with types in braces, found `{value}`")))?;
+            }
             _ => return Err(no_option()),
         }
     }
-    Ok((path.into(), reader))
+    Ok((path.into(), reader, types))
+}
+
+/// Returns the columns and types of an expression such as `{'a': 'VARCHAR', 'b': 'DATE'}`; `None`
+/// for other expressions.
+fn types_of(expr: &Expr) -> Option<Vec<(String, String)>> {
+    let Expr::Dictionary(fields) = expr else { return None };
+    let of_field = |DictionaryField { key, value }: &DictionaryField| Some((key.value.clone(), text_of(value)?));
+    fields.iter().map(of_field).collect()
 }
 
 /// Returns the text of a string literal; `None` for other expressions.

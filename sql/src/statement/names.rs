@@ -18,7 +18,8 @@ use std::iter;
 use std::ops::ControlFlow;
 
 /// Respells a column if an error says that its lower-case name is missing, and the tables of the
-/// statement have exactly one other spelling. Returns whether the statement was changed.
+/// statement have exactly one other spelling. The column stays if the name may refer to something
+/// else in the statement. Returns whether the statement was changed.
 pub(super) fn respell(statement: &mut Statement, error: &DataFusionError, columns: &BTreeSet<String>) -> bool {
     let Some((field, valid_fields)) = missing_column(error) else { return false };
     // The error does not list the columns of enclosing queries.
@@ -86,7 +87,7 @@ fn one_spelling<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<
 /// The visitor that finds definitions of a name within a statement, such as `x + 1 AS name`.
 struct NameDefinitions<'s> {
     name: &'s str,
-    /// True if there is such a definition.
+    /// True if such a definition was found.
     has_other: bool,
     /// The table that qualifies the name, if any.
     table: Option<&'s str>,
@@ -232,7 +233,7 @@ impl VisitorMut for Respeller<'_> {
     }
 }
 
-/// Returns the constraint of a join.
+/// Returns the constraint of a join; `None` for joins that take no constraint.
 pub(super) fn constraint(join: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     use JoinOperator::*;
     match join {

@@ -12,8 +12,9 @@ use datafusion::logical_expr::{LogicalPlan, SetVariable, Statement};
 const NOT_SHOWN: &str = "' is not a variable which can be viewed with 'SHOW'";
 
 impl Database {
-    /// Adds the name of an option to the error of a statement that sets the option. If the option
-    /// does not exist, adds options with similar names.
+    /// Adds the name of an option to the error of a statement that sets or shows the option. If the
+    /// option does not exist, the error names similar options, or the statement that lists all
+    /// options.
     pub(crate) fn with_option(&self, option: &str, error: &DataFusionError) -> DataFusionError {
         let state = self.context().state();
         let entries = state.config_options().entries().into_iter().chain(state.runtime_env().config_entries());

@@ -18,8 +18,9 @@ const REPEATED: &str = "Projections require unique expression names";
 /// The largest number of parts of an expression that is named by its SQL.
 const MAX_PARTS: usize = 32;
 
-/// Names the selected expressions that contain literals by their SQL. Names within subqueries stay,
-/// because the statement may refer to them.
+/// Names the expressions of a query's selection that contain literals by their SQL, if
+/// [`has_literal`] accepts them. Names within subqueries stay, because the statement may refer to
+/// them.
 pub(super) fn name_expressions(statement: &mut Statement) {
     let Statement::Statement(statement) = statement else { return };
     let ast::Statement::Query(query) = &mut **statement else { return };
@@ -35,7 +36,8 @@ pub(super) fn name_expressions(statement: &mut Statement) {
     }
 }
 
-/// Returns whether an expression of a few parts contains a literal, and no subquery.
+/// Returns whether an expression of at most [`MAX_PARTS`] parts contains a literal, and no
+/// subquery.
 fn has_literal(expr: &Expr) -> bool {
     let (mut has_literal, mut parts) = (false, 0);
     let visited = visit_expressions(expr, |part| {

@@ -127,7 +127,8 @@ impl TensorTable {
     }
 
     /// Returns the table of a tensor of the given shape and dtype, which is computed when its
-    /// entries are first needed, and then kept. The names are as for [`TensorTable::with_columns`].
+    /// entries are first needed, and then kept. The names are as for [`TensorTable::with_columns`];
+    /// without names, the columns are named as by [`TensorTable::new`].
     ///
     /// # Errors
     /// See [`TensorTable::with_columns`].
@@ -261,7 +262,8 @@ impl TensorTable {
         self.0.rows.get()
     }
 
-    /// Returns the first `limit` rows within the ranges of `window`, one for each mode.
+    /// Returns the first `limit` rows within `window`, which has a range of coordinates for each
+    /// mode.
     pub(crate) fn rows_within(&self, window: &[Range<u64>], limit: usize) -> Result<RecordBatch> {
         let mode_names = self.mode_names();
         self.cast_rows(&self.tensor()?.to_record_batch_within(&as_strs(&mode_names), window, limit)?)
@@ -284,7 +286,8 @@ fn as_strs(owned: &[String]) -> Vec<&str> {
     owned.iter().map(String::as_str).collect()
 }
 
-/// Returns the value of a cell, and computes it at the first call.
+/// Returns the value of a cell, and computes the value if the cell is empty. Concurrent calls may
+/// each compute the value; the first value stays.
 fn get_or_compute<T>(cell: &OnceLock<T>, compute: impl FnOnce() -> Result<T>) -> Result<&T> {
     if let Some(value) = cell.get() {
         return Ok(value);

@@ -8,7 +8,8 @@ use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 use std::ops::Range;
 
 /// Returns the range of coordinates that passes a condition on a tensor's table; `None` if the
-/// condition is no range.
+/// condition is not a comparison of a column of coordinates with integers, by `<`, `<=`, `>`, `>=`,
+/// `=` or `BETWEEN`.
 pub(crate) fn range_of(condition: &Expr, table: &TensorTable) -> Option<ModeRange> {
     let mode = |e: &Expr| match e {
         Expr::Column(column) => match table.column(table.schema().index_of(&column.name).ok()?) {

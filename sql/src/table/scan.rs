@@ -138,7 +138,7 @@ impl ExecutionPlan for TensorScan {
     }
 }
 
-/// Reads at most `limit` rows within all ranges. A scan of all rows caches them in the table.
+/// Reads at most `limit` rows within all ranges. A scan of all rows caches the rows in the table.
 fn read(table: &TensorTable, ranges: &[ModeRange], limit: Option<usize>) -> Result<RecordBatch, Error> {
     if ranges.is_empty() && (limit.is_none() || table.cached_rows().is_some()) {
         let rows = table.rows()?;
@@ -147,7 +147,8 @@ fn read(table: &TensorTable, ranges: &[ModeRange], limit: Option<usize>) -> Resu
     table.rows_within(&window(table.shape(), ranges), limit.unwrap_or(usize::MAX))
 }
 
-/// Estimates the statistics of at most `limit` rows within all ranges.
+/// Estimates the statistics of at most `limit` rows within all ranges. Without ranges, the number
+/// of rows is exact if the table has cached its rows.
 pub(super) fn statistics(table: &TensorTable, ranges: &[ModeRange], limit: Option<usize>) -> Statistics {
     let window = window(table.shape(), ranges);
     // The entries are assumed to be spread evenly over the modes.

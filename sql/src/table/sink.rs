@@ -97,8 +97,9 @@ impl TensorSink {
 /// have coordinates.
 ///
 /// # Errors
-/// If there are no columns, a coordinate is NULL, negative, no integer or outside of `shape`, or
-/// coordinates repeat. Also if the values contain a NULL or have a type that tensors cannot store.
+/// If there are no columns, `shape` has another number of modes, a coordinate is NULL, negative, no
+/// integer or outside of `shape`, or coordinates repeat. Also if the values contain a NULL or have
+/// a type that tensors cannot store.
 pub(crate) fn tensor_of_rows(rows: &RecordBatch, shape: Option<Vec<u64>>) -> Result<Tensor, Error> {
     let names: Vec<&str> = rows.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
     let Some((value, coordinates)) = names.split_last() else {

@@ -342,8 +342,8 @@ async fn rows_of_anti_joins_are_grouped_by_their_key() {
         "SELECT DISTINCT g.b FROM g LEFT ANTI JOIN h ON h.a = g.a AND h.b = g.b",
         "SELECT DISTINCT g.b, g.a FROM g LEFT ANTI JOIN h ON h.a = g.a",
         "SELECT g.b, count(*) FROM g LEFT ANTI JOIN h ON h.a > g.a GROUP BY g.b",
-        // A key of `h` that must equal one column and is compared with another column only decides
-        // which rows are excluded.
+        // In the next queries, a key of `h` must equal one column and is compared with another
+        // column. This comparison restricts the rows of `h`, not the rows of the result.
         "SELECT count(*), sum(g.a) FROM g LEFT ANTI JOIN h ON h.a = g.a AND h.a < g.b",
         "SELECT g.b, count(*) FROM g LEFT ANTI JOIN h ON h.a = g.a AND h.b <> g.a AND h.a >= g.b GROUP BY g.b",
         "SELECT g.b, count(*) FROM g JOIN u ON g.b = u.id LEFT ANTI JOIN h ON h.a = g.a AND h.a > u.id GROUP BY g.b",

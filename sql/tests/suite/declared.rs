@@ -1,5 +1,5 @@
-//! Tables declared over files. If a table is dropped and declared again, encoded rows of the old
-//! table are not used for the new table.
+//! Tables declared over files, and tables that are dropped and declared again: encoded rows of the
+//! old table are not used for the new table.
 
 use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
 use redpoll_testing::sql::{agree, database, rows, run};
@@ -37,7 +37,7 @@ async fn options_of_a_declaration_distinguish_tables() {
     }
 }
 
-/// After a table is declared again, queries read the new rows.
+/// After a table in memory is dropped and created again, queries read the new rows.
 #[tokio::test]
 async fn tables_declared_again_have_their_own_rows() {
     let database = database().await;

@@ -1,4 +1,4 @@
-//! Files as tables: each file format under any file name, compressed files, folders and patterns.
+//! Files as tables: formats of text, compressed files, folders and patterns, and errors in files.
 
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use expect_test::{Expect, expect};
@@ -25,7 +25,12 @@ async fn describe_table(database: &Database, path: &Path) -> String {
         let text = redpoll::sql::message(&error);
         return text.replace(path.parent().unwrap().to_str().unwrap(), "..");
     }
-    match run(database, "SELECT * FROM t ORDER BY 1").await {
+    on_one_line(database, "SELECT * FROM t ORDER BY 1").await
+}
+
+/// Returns the columns and rows of a query on one line, or the error.
+async fn on_one_line(database: &Database, sql: &str) -> String {
+    match run(database, sql).await {
         Ok(batches) => {
             let table = pretty_format_batches(&batches).unwrap().to_string();
             let lines = table.lines().filter(|line| line.starts_with('|'));
@@ -54,7 +59,8 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A text file of rows, in any form, becomes a table with column names, not a matrix.
+/// Text files of rows become tables with column names, whatever their format and compression. Only
+/// the file in the Matrix Market format is a matrix.
 #[tokio::test]
 async fn text_files_are_tables_under_any_name() {
     let (commas, tabs) = (&b"id,name\n1,ann\n2,bob\n"[..], &b"id\tname\n1\tann\n2\tbob, jr\n"[..]);
@@ -137,6 +143,31 @@ async fn columns_of_text_keep_codes_names_and_first_rows() {
     .await;
 }
 
+/// `read_csv` takes the types of columns, of plain and compressed files.
+#[tokio::test]
+async fn types_of_columns_can_be_given() {
+    let text = b"zip,n,day\n712,1,2024-02-29\n1000,2,2023-01-01\n";
+    let files: [(&str, &[u8]); 2] = [("a.csv", text), ("b.csv.gz", &gzip(text))];
+    let (folder, database) = (folder(&files), database().await);
+    let mut lines = String::new();
+    for (file, types) in [
+        ("a.csv", "{'zip': 'VARCHAR', 'n': 'DOUBLE'}"),
+        ("b.csv.gz", "{'zip': 'VARCHAR', 'n': 'DOUBLE'}"),
+        ("a.csv", "{'zip': 'NUMBERS'}"),
+        ("a.csv", "{'code': 'VARCHAR'}"),
+        ("b.csv.gz", "{'code': 'VARCHAR'}"),
+        ("a.csv", "{'n': 'DATE'}"),
+        ("a.csv", "'VARCHAR'"),
+        ("a.csv", "{'zip': 3}"),
+    ] {
+        let path = folder.path().join(file);
+        let call = format!("read_csv('{}', types = {types})", path.display());
+        let line = on_one_line(&database, &format!("SELECT *, arrow_typeof(n) AS n_type FROM {call} ORDER BY n")).await;
+        lines += &format!("{file} {types}: {line}\n").replace(folder.path().to_str().unwrap(), "..");
+    }
+    expect![[""]].assert_eq(&lines);
+}
+
 /// A folder or pattern is one table of all its files.
 #[tokio::test]
 async fn folders_and_patterns_are_tables() {
@@ -175,8 +206,8 @@ async fn folders_and_patterns_are_tables() {
         mixed: table `t`: the files of ../mixed/ have different extensions, such as ../mixed/a.csv and ../mixed/b.tsv; select one kind, as in `folder/*.csv`
         mixed/*.tsv: id / 2
         all/*.parquet: table `t`: ../*.parquet has no files
-        packed: table `t`: the files of ../packed/ are compressed; decompress them, or make each a table
-        tensors: table `t`: the files of ../tensors/ do not contain rows; a tensor is read from a single file
+        packed: table `t`: ../packed/ has compressed files; decompress them, or make each a table
+        tensors: table `t`: the files of ../tensors/ are tensors or have an unknown format; a tensor is read from a single file
         none: table `t`: there is no file ../none
     "#]]).await;
 }
@@ -260,8 +291,8 @@ async fn errors_of_readers_name_the_file() {
     .await;
 }
 
-/// Values with line breaks do not change the types of other columns, or the rows of files that are
-/// large enough to be read in parts.
+/// Values with line breaks do not change the types of other columns. A file that is large enough to
+/// be read in parts returns the right rows, or an error if the first MiB has no such value.
 #[tokio::test]
 async fn values_may_contain_line_breaks() {
     let row = |k: usize| format!("{k},\"line one of {k}\nand, line two\"\n");

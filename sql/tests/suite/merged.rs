@@ -1,4 +1,4 @@
-//! `USING` of outer joins: the columns of both tables become one column, as the SQL standard
+//! `USING` and `NATURAL` joins: the columns of both tables become one column, as the SQL standard
 //! requires. Queries are checked claimed and unclaimed.
 
 use crate::correlated::check;

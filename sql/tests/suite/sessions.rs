@@ -120,7 +120,8 @@ async fn changed_files_are_read_again() {
 }
 
 /// A memory limit bounds the columns that are kept: the least recently used columns are dropped for
-/// new columns. Columns that are larger than the limit of the cache are read by each query.
+/// new columns. The cache may use a quarter of the limit. Each query reads columns that are larger
+/// than the cache through DataFusion's own scan, which `columns_read` does not count.
 #[tokio::test(flavor = "multi_thread")]
 async fn kept_columns_obey_the_memory_limit() {
     let (_folder, database) = database_of_files("parquet", 100).await;
@@ -132,11 +133,12 @@ async fn kept_columns_obey_the_memory_limit() {
         run(&database, &format!("SET datafusion.runtime.memory_limit = '{limit}'")).await.unwrap();
         for (k, sql) in sums.iter().enumerate() {
             number(&database, sql).await;
-            assert_eq!(counter(&database, sql, "columns_read").await, 0, "the column of {sql} was just read");
+            let read = counter(&database, sql, "columns_read").await;
+            assert_eq!(read, 0, "the column of {sql} is kept, or too large to be kept and counted");
             assert!(reserved() <= 500_000, "{} bytes are kept after {} columns", reserved(), k + 1);
         }
         assert_eq!(reserved() / 160_000, kept, "under {limit}");
         let again = counter(&database, &sums[0], "columns_read").await;
-        assert_eq!(again, usize::from(kept > 0), "the first column was dropped under {limit}");
+        assert_eq!(again, usize::from(kept > 0), "the first column was dropped, or never kept, under {limit}");
     }
 }
